@@ -1,0 +1,103 @@
+"""What a rule says about a file: diagnostics, and fixes as text edits.
+
+Offsets count characters of the decoded text (`Source.text`), never bytes, and never include a byte order mark.
+"""
+
+from __future__ import annotations
+
+import enum
+from dataclasses import dataclass, replace
+
+
+class Applicability(enum.Enum):
+    """How much a fix may be trusted; `--fix` applies `SAFE`, `--unsafe-fixes` also `UNSAFE`, nothing applies `DISPLAY`."""
+
+    SAFE = "safe"
+    UNSAFE = "unsafe"
+    DISPLAY = "display"
+
+
+@dataclass(frozen=True, order=True)
+class Position:
+    """A place in a file: 1-based row and column (in characters), and the 0-based offset into the text."""
+
+    row: int
+    column: int
+    offset: int
+
+
+@dataclass(frozen=True, order=True)
+class Range:
+    """From `start` up to, not including, `end`."""
+
+    start: Position
+    end: Position
+
+
+@dataclass(frozen=True, order=True)
+class Edit:
+    """Replace the characters from offset `start` up to `end` by `replacement`; an insertion has `start == end`."""
+
+    start: int
+    end: int
+    replacement: str
+
+
+@dataclass(frozen=True)
+class Fix:
+    """One repair: an imperative title, its edits (sorted, not overlapping), and how much it may be trusted."""
+
+    title: str
+    edits: tuple[Edit, ...]
+    applicability: Applicability = Applicability.SAFE
+
+    def demoted(self, applicability: Applicability) -> Fix:
+        """The same fix, trusted at most as far as `applicability`."""
+        order = (Applicability.DISPLAY, Applicability.UNSAFE, Applicability.SAFE)
+        return replace(self, applicability=min(self.applicability, applicability, key=order.index))
+
+
+@dataclass(frozen=True)
+class Related:
+    """The other half of a defect ("scaled here"): a second location, in this file when `path` is empty."""
+
+    message: str
+    range: Range
+    path: str = ""
+
+
+@dataclass(frozen=True)
+class Diagnostic:
+    """One finding.
+
+    `message` is one fact; `note` is the reason; `needs` names facts about the whole run (`Fact`) without which the
+    finding does not hold, so that the linter can withdraw it when no file of the run establishes them.
+    """
+
+    code: str
+    name: str
+    message: str
+    range: Range
+    note: str = ""
+    related: tuple[Related, ...] = ()
+    fix: Fix | None = None
+    needs: frozenset[str] = frozenset()
+    path: str = ""
+
+    @property
+    def sort_key(self) -> tuple[str, int, int, str, str]:
+        """Order of reports: by file, place, code, message."""
+        return (self.path, self.range.start.row, self.range.start.column, self.code, self.message)
+
+
+@dataclass(frozen=True)
+class FileReport:
+    """What linting one file gave: its diagnostics in order, or the one-line reason why it was not checked.
+
+    `facts` are what this file establishes for the whole run, such as "mixed-precision".
+    """
+
+    path: str
+    diagnostics: tuple[Diagnostic, ...] = ()
+    facts: frozenset[str] = frozenset()
+    error: str = ""

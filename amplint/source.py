@@ -1,0 +1,95 @@
+"""A file as text: encoding, byte order mark, line ends, and places in it.
+
+Only `\\n`, `\\r\\n` and `\\r` end a line, as in Python's own tokenizer; `str.splitlines` knows more and must not be used.
+"""
+
+from __future__ import annotations
+
+import io
+import re
+import tokenize
+from bisect import bisect_right
+from dataclasses import dataclass
+from functools import cached_property
+
+from amplint.diagnostics import Position, Range
+
+_BOM = b"\xef\xbb\xbf"
+_LINE_END = re.compile(r"\r\n|\r|\n")
+
+
+class SourceError(Exception):
+    """The bytes are no Python source text; the message is one line without the path."""
+
+
+@dataclass(frozen=True)
+class Source:
+    """One Python file: the decoded text without its byte order mark, and how to turn text back into its bytes."""
+
+    path: str
+    text: str
+    encoding: str = "utf-8"
+    bom: bool = False
+
+    @classmethod
+    def from_bytes(cls, path: str, data: bytes) -> Source:
+        """Decode by the byte order mark or the coding cookie (PEP 263).
+
+        Raises:
+            SourceError: NUL bytes, an unknown encoding, or bytes that the encoding does not have.
+        """
+        if b"\0" in data:
+            raise SourceError("contains NUL bytes")
+        try:
+            encoding, _ = tokenize.detect_encoding(io.BytesIO(data).readline)
+            bom = data.startswith(_BOM)
+            encoding = "utf-8" if encoding == "utf-8-sig" else encoding
+            text = (data[len(_BOM) :] if bom else data).decode(encoding)
+        except (SyntaxError, LookupError) as error:
+            raise SourceError(f"cannot be decoded: {str(error).splitlines()[0]}") from error
+        except UnicodeDecodeError as error:
+            raise SourceError(f"cannot be decoded as {error.encoding}: {error.reason} at byte {error.start}") from error
+        return cls(path, text, encoding, bom)
+
+    def encode(self, text: str) -> bytes:
+        """`text` as the bytes of this file: same encoding, same byte order mark.
+
+        Raises:
+            UnicodeEncodeError: the encoding of the file lacks a character of `text`.
+        """
+        return (_BOM if self.bom else b"") + text.encode(self.encoding)
+
+    @cached_property
+    def line_starts(self) -> list[int]:
+        """The offset at which each line begins; row `r` begins at `line_starts[r - 1]`."""
+        return [0, *(match.end() for match in _LINE_END.finditer(self.text))]
+
+    @cached_property
+    def newline(self) -> str:
+        """The line end that the file uses first; `\\n` for a file of one line."""
+        match = _LINE_END.search(self.text)
+        return match.group() if match else "\n"
+
+    def position(self, offset: int) -> Position:
+        """Row and column (1-based) of an offset."""
+        row = bisect_right(self.line_starts, offset)
+        return Position(row, offset - self.line_starts[row - 1] + 1, offset)
+
+    def range(self, start: int, end: int) -> Range:
+        """The range between two offsets."""
+        return Range(self.position(start), self.position(end))
+
+    def offset(self, row: int, column: int) -> int:
+        """The offset of a 1-based row and 0-based column."""
+        return self.line_starts[row - 1] + column
+
+    def line(self, row: int) -> str:
+        """The text of a row, without its line end."""
+        start = self.line_starts[row - 1]
+        end = self.line_starts[row] if row < len(self.line_starts) else len(self.text)
+        return self.text[start:end].rstrip("\r\n")
+
+    def indent(self, row: int) -> str:
+        """The white space a row begins with."""
+        line = self.line(row)
+        return line[: len(line) - len(line.lstrip(" \t\f"))]
