@@ -1,0 +1,121 @@
+"""The cheap look: may this file matter at all, and which of its top-level statements?
+
+Bytes settle most files without a parse; stdlib `ast`, several times cheaper than LibCST, settles the statements.
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+import warnings
+from collections.abc import Iterable, Iterator
+from functools import lru_cache
+
+from amplint.source import Source
+
+AMP_WORDS = (r"[Aa]uto_?cast", r"[Ss]caler", r"unscale_", r"(?<![a-z])amp(?![a-z])", r"custom_(?:fwd|bwd)")
+"""Every file that uses mixed precision holds an identifier in which one of these is found."""
+
+_PROTOCOL_WORDS = (
+    r"^backward$", r"^step$", r"^zero_grad$", r"^clip_grad", r"^get_total_norm$", r"^clip_grads_with_norm_$", r"^grad$",
+    r"^b?float16$", r"^half$", r"optim", r"sched", r"^nullcontext$", r"^ExitStack$", r"^parameters$",
+)  # fmt: skip
+"""Identifiers that say more about AMP code that stands elsewhere in the file."""
+
+
+class TooDeep(Exception):
+    """The file is nested deeper than Python's own parser goes."""
+
+
+@lru_cache(maxsize=8)
+def _pattern(words: tuple[str, ...]) -> re.Pattern[str]:
+    return re.compile("|".join(words))
+
+
+@lru_cache(maxsize=8)
+def _byte_pattern(words: tuple[str, ...]) -> re.Pattern[bytes]:
+    # In running text an identifier ends at a word boundary, where `^` and `$` of a trigger would look at the whole file.
+    loose = (word.replace("^", r"\b").replace("$", r"\b") for word in words)
+    return re.compile("|".join(loose).encode())
+
+
+def may_matter(data: bytes, triggers: Iterable[str] = ()) -> bool:
+    """Whether the bytes of a file hold a word of AMP, or one that triggers a rule."""
+    return _byte_pattern((*AMP_WORDS, *sorted(set(triggers)))).search(data) is not None
+
+
+def parse(text: str) -> ast.Module:
+    """The stdlib tree of a file.
+
+    Raises:
+        SyntaxError: as Python raises it.
+        TooDeep: the nesting exceeds what Python's parser takes.
+    """
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        try:
+            return ast.parse(text)
+        except (RecursionError, MemoryError) as error:
+            raise TooDeep from error
+        except SyntaxError as error:
+            if "too many" in error.msg:
+                raise TooDeep from error
+            raise
+
+
+def _identifiers(node: ast.AST) -> Iterator[str]:
+    for below in ast.walk(node):
+        if isinstance(below, ast.Name):
+            yield below.id
+        elif isinstance(below, ast.Attribute):
+            yield below.attr
+        elif isinstance(below, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
+            yield below.name
+        elif isinstance(below, ast.alias):
+            yield from below.name.split(".")
+        elif isinstance(below, ast.arg | ast.keyword) and below.arg:
+            yield below.arg
+        elif isinstance(below, ast.ImportFrom) and below.module:
+            yield from below.module.split(".")
+
+
+_ALWAYS = (ast.Import, ast.ImportFrom, ast.Assign, ast.AnnAssign, ast.If, ast.Try, ast.With)
+
+
+def relevant_rows(source: Source, module: ast.Module, triggers: Iterable[str] = ()) -> list[int] | None:
+    """The rows of the top-level statements that matter, ascending; empty when none does, None when all do.
+
+    A statement matters when it holds an identifier of AMP or of a rule; then the short statements that bind names (imports,
+    assignments), the statements of the protocol, and the functions and classes that a kept statement names matter too.
+    """
+    words = [frozenset(_identifiers(statement)) for statement in module.body]
+    amp = _pattern((*AMP_WORDS, *sorted(set(triggers))))
+    if not any(amp.search(word) for names in words for word in names):
+        return []
+    protocol = _pattern(_PROTOCOL_WORDS)
+    keep = [
+        isinstance(statement, _ALWAYS) or any(amp.search(word) or protocol.search(word) for word in names)
+        for statement, names in zip(module.body, words)
+    ]
+    _follow_names(module, words, keep)
+    rows: set[int] = set()
+    for statement, kept in zip(module.body, keep):
+        if kept:
+            first = min([statement.lineno, *(d.lineno for d in getattr(statement, "decorator_list", ()))])
+            rows.update(range(first, (statement.end_lineno or statement.lineno) + 1))
+    return None if len(rows) == len(source.line_starts) else sorted(rows)
+
+
+def _follow_names(module: ast.Module, words: list[frozenset[str]], keep: list[bool]) -> None:
+    definitions = {
+        statement.name: index
+        for index, statement in enumerate(module.body)
+        if isinstance(statement, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef))
+    }
+    waiting = [index for index, kept in enumerate(keep) if kept]
+    while waiting:
+        for name in words[waiting.pop()] & definitions.keys():
+            index = definitions[name]
+            if not keep[index]:
+                keep[index] = True
+                waiting.append(index)

@@ -1,0 +1,62 @@
+"""One file, from text to diagnostics."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from amplint import gate
+from amplint.diagnostics import Diagnostic, FileReport
+from amplint.source import Source
+
+if TYPE_CHECKING:
+    from amplint.rule import Rule
+
+SYNTAX_ERROR = "AMP900"
+
+
+def lint_source(source: Source, rules: Sequence[Rule], torch: tuple[int, int] = (2, 3)) -> FileReport:
+    """Everything the rules find in one file, in order of place; suppression comments are not looked at here.
+
+    A syntax error is a diagnostic (AMP900); a rule that crashes, or nesting that is too deep, is the report's `error`.
+    """
+    triggers = {trigger for rule in rules for trigger in rule.triggers}
+    try:
+        module = gate.parse(source.text)
+    except SyntaxError as error:
+        return FileReport(source.path, (_syntax_error(source, error),))
+    except gate.TooDeep:
+        return FileReport(source.path, error="nested too deeply to be checked")
+    rows = gate.relevant_rows(source, module, triggers)
+    if rows is not None and not rows:
+        return FileReport(source.path)
+    return _check(source, rows, rules, torch)
+
+
+def _check(source: Source, rows: list[int] | None, rules: Sequence[Rule], torch: tuple[int, int]) -> FileReport:
+    import libcst  # not at the top: most files are settled before a parse, and libcst is slow to import
+
+    from amplint.lowering.tree import Tree
+    from amplint.rule import File
+
+    try:
+        file = File(Tree(source, rows), torch)
+    except libcst.ParserSyntaxError as error:
+        return FileReport(source.path, error=f"LibCST cannot read it: {error.message} (row {error.raw_line})")
+    except RecursionError:
+        return FileReport(source.path, error="nested too deeply to be checked")
+    found: list[Diagnostic] = []
+    for rule in rules:
+        try:
+            found.extend(rule.run(file))
+        except Exception as error:  # a rule must not take the other rules and files down with it
+            return FileReport(source.path, error=f"rule {rule.code} crashed: {type(error).__name__}: {error}")
+    return FileReport(source.path, tuple(sorted(found, key=lambda diagnostic: diagnostic.sort_key)), file.facts)
+
+
+def _syntax_error(source: Source, error: SyntaxError) -> Diagnostic:
+    row = min(max(error.lineno or 1, 1), len(source.line_starts))
+    column = min(max((error.offset or 1) - 1, 0), len(source.line(row)))
+    start = source.offset(row, column)
+    message = f"Syntax error: {error.msg}"
+    return Diagnostic(SYNTAX_ERROR, "syntax-error", message, source.range(start, start), path=source.path)

@@ -1,0 +1,1 @@
+"""The static witness: from LibCST trees to the events of `amplint.model`."""

@@ -1,0 +1,128 @@
+"""A LibCST tree of the statements that matter, indexed once: nodes by type, parents, and places in the whole file.
+
+LibCST's own metadata costs a multiple of parsing, so one loop collects parents and types, and positions are computed
+only when a finding asks for them. Irrelevant top-level statements are never parsed: the tree holds the kept rows only,
+and `span` answers in offsets of the whole file.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Iterator, Sequence
+from functools import cached_property, lru_cache
+from typing import TypeVar
+
+import libcst as cst
+from libcst.metadata import CodeRange, MetadataWrapper, PositionProvider
+
+from amplint.diagnostics import Range
+from amplint.source import Source
+
+NodeT = TypeVar("NodeT", bound=cst.CSTNode)
+
+_LAYOUT = frozenset(
+    "whitespace leading_lines lines_after_decorators lines_after_import header footer indent newline comma semicolon "
+    "lpar rpar lbracket rbracket lbrace rbrace equal dot colon first_line empty_lines trailing_whitespace".split()
+)
+
+
+@lru_cache(maxsize=None)
+def _child_fields(kind: type[cst.CSTNode]) -> tuple[str, ...]:
+    return tuple(
+        field.name
+        for field in dataclasses.fields(kind)
+        if field.name not in _LAYOUT and not field.name.startswith("whitespace") and not field.name.startswith("_")
+    )
+
+
+def children(node: cst.CSTNode) -> Iterator[cst.CSTNode]:
+    """The direct children in source order, without white space, commas and parentheses."""
+    for name in _child_fields(type(node)):
+        value = getattr(node, name)
+        if isinstance(value, cst.CSTNode):
+            yield value
+        elif type(value) in (list, tuple):
+            for item in value:
+                if isinstance(item, cst.CSTNode):
+                    yield item
+
+
+class Tree:
+    """The parsed rows of one file.
+
+    Args:
+        source: the whole file.
+        rows: the 1-based rows to parse, ascending; None parses all of them.
+
+    Raises:
+        libcst.ParserSyntaxError: LibCST cannot read the rows.
+    """
+
+    def __init__(self, source: Source, rows: Sequence[int] | None = None) -> None:
+        self.source = source
+        self._rows = rows
+        if rows is None:
+            text = source.text
+        else:
+            starts = [*source.line_starts, len(source.text)]
+            text = "".join(source.text[starts[row - 1] : starts[row]] for row in rows)
+        self.module = cst.parse_module(text)
+        self._parents: dict[cst.CSTNode, cst.CSTNode] = {}
+        self._by_type: dict[type[cst.CSTNode], list[cst.CSTNode]] = {}
+        self._index()
+
+    def _index(self) -> None:
+        stack: list[cst.CSTNode] = [self.module]
+        while stack:
+            node = stack.pop()
+            self._by_type.setdefault(type(node), []).append(node)
+            below = list(children(node))
+            for child in below:
+                self._parents[child] = node
+            stack.extend(reversed(below))
+
+    def find(self, kind: type[NodeT]) -> list[NodeT]:
+        """All nodes of exactly this type, in source order."""
+        return self._by_type.get(kind, [])  # type: ignore[return-value]
+
+    def parent(self, node: cst.CSTNode) -> cst.CSTNode | None:
+        """The node that holds `node`; None for the module."""
+        return self._parents.get(node)
+
+    def ancestors(self, node: cst.CSTNode) -> Iterator[cst.CSTNode]:
+        """Parent, grandparent, and so on up to the module."""
+        current = self._parents.get(node)
+        while current is not None:
+            yield current
+            current = self._parents.get(current)
+
+    def enclosing(self, node: cst.CSTNode, *kinds: type[cst.CSTNode]) -> cst.CSTNode | None:
+        """The nearest ancestor of one of these types."""
+        return next((above for above in self.ancestors(node) if isinstance(above, kinds)), None)
+
+    @cached_property
+    def _positions(self) -> dict[cst.CSTNode, CodeRange]:
+        wrapper = MetadataWrapper(self.module, unsafe_skip_copy=True)
+        return dict(wrapper.resolve(PositionProvider))
+
+    def span(self, node: cst.CSTNode) -> tuple[int, int]:
+        """Start and end offset in the whole file, without the node's own parentheses and leading comments."""
+        place = self._positions[node]
+        return (
+            self.source.offset(self._row(place.start.line), place.start.column),
+            self.source.offset(self._row(place.end.line), place.end.column),
+        )
+
+    def _row(self, line: int) -> int:
+        if self._rows is None:
+            return line
+        return self._rows[line - 1] if line <= len(self._rows) else self._rows[-1] + 1
+
+    def range(self, node: cst.CSTNode) -> Range:
+        """Where `node` stands in the whole file."""
+        return self.source.range(*self.span(node))
+
+    def text(self, node: cst.CSTNode) -> str:
+        """The source text of `node`."""
+        start, end = self.span(node)
+        return self.source.text[start:end]

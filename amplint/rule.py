@@ -1,0 +1,126 @@
+"""What a rule is, and what it may ask about a file.
+
+A rule module holds a docstring (the rule's page), and one function decorated with `rule`:
+
+    @rule("AMP101", "clip-before-unscale", fix=Applicability.SAFE, triggers=("clip_grad",))
+    def check(file: File) -> Iterator[Finding]:
+        ...
+
+Rules hold no state; everything about a file is asked from `File`.
+"""
+
+from __future__ import annotations
+
+import inspect
+import sys
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from functools import cached_property
+
+import libcst as cst
+
+from amplint.diagnostics import Diagnostic, Fix, Applicability, Range, Related
+from amplint.importer import Importer
+from amplint.lowering.names import Names
+from amplint.lowering.tree import Tree
+from amplint.source import Source
+
+MIXED_PRECISION = "mixed-precision"
+"""The fact that some file of the run trains in half precision."""
+
+
+@dataclass(frozen=True)
+class Finding:
+    """What a rule found; the engine adds code, name and path."""
+
+    range: Range
+    message: str
+    note: str = ""
+    related: tuple[Related, ...] = ()
+    fix: Fix | None = None
+    needs: frozenset[str] = frozenset()
+
+
+class File:
+    """One file under inspection."""
+
+    def __init__(self, tree: Tree, torch: tuple[int, int]) -> None:
+        self.tree = tree
+        self.torch = torch
+        """The oldest PyTorch (major, minor) that the linted project supports (`target torch`)."""
+
+    @property
+    def source(self) -> Source:
+        """The whole text."""
+        return self.tree.source
+
+    @cached_property
+    def names(self) -> Names:
+        """What names mean."""
+        return Names(self.tree)
+
+    @cached_property
+    def importer(self) -> Importer:
+        """How a fix gets at a name that the file may not import yet."""
+        return Importer(self.tree, self.names)
+
+    @cached_property
+    def facts(self) -> frozenset[str]:
+        """What this file establishes for the whole run."""
+        return frozenset()
+
+    def range(self, node: cst.CSTNode) -> Range:
+        """Where a node stands."""
+        return self.tree.range(node)
+
+
+Check = Callable[[File], Iterator[Finding]]
+
+
+@dataclass(frozen=True)
+class Rule:
+    """A rule: its metadata and its check.
+
+    `fix` is the best applicability its fixes reach (None: it never has one). `triggers` are regular expressions on
+    identifiers: only files, and top-level statements, in which one is found are parsed for the sake of this rule; the
+    words of AMP itself (`amplint.gate.AMP_WORDS`) always count.
+    """
+
+    code: str
+    name: str
+    check: Check = field(compare=False, repr=False)
+    fix: Applicability | None = None
+    default: bool = True
+    triggers: tuple[str, ...] = ()
+    page: str = field(default="", compare=False, repr=False)
+    module: str = ""
+
+    @property
+    def summary(self) -> str:
+        """The first line of the rule's page."""
+        return self.page.partition("\n")[0].rstrip(".")
+
+    def run(self, file: File) -> Iterator[Diagnostic]:
+        """The rule's findings in a file, as diagnostics."""
+        for found in self.check(file):
+            yield Diagnostic(
+                self.code, self.name, found.message, found.range, found.note, found.related, found.fix, found.needs,
+                file.source.path,
+            )  # fmt: skip
+
+
+def rule(
+    code: str,
+    name: str,
+    *,
+    fix: Applicability | None = None,
+    default: bool = True,
+    triggers: tuple[str, ...] = (),
+) -> Callable[[Check], Rule]:
+    """Make a check a rule; the docstring of its module becomes its page."""
+
+    def wrap(check: Check) -> Rule:
+        page = inspect.cleandoc(sys.modules[check.__module__].__doc__ or "")
+        return Rule(code, name, check, fix, default, triggers, page, check.__module__)
+
+    return wrap

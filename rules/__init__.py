@@ -1,0 +1,1 @@
+"""The built-in rule pack of amplint: one module per rule, in the order of their codes."""
