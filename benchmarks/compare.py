@@ -25,7 +25,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from statistics import median
 
-PINS = {"torchfix": ["TorchFix==0.7.0"], "linters": ["flake8==7.5.0", "ruff==0.17.5"]}
+PINS = {"torchfix": ["TorchFix==0.7.0"], "linters": ["flake8==7.3.0", "ruff==0.17.5"]}
 TOOLS = ["amplint-cold", "amplint-warm", "torchfix", "flake8-F", "ruff-F", "ruff-ALL", "one-file"]
 # name: numerator, denominator, what is compared, the bound we hold it to
 RATIOS = {
