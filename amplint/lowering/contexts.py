@@ -1,0 +1,189 @@
+"""Values of context managers: which autocast region, if any, an expression enters.
+
+A context is a value like any other: it is held in variables and attributes, returned by helpers, preset by
+`functools.partial`, chosen by a conditional expression against `nullcontext()`. `Contexts.of` follows all of these.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import libcst as cst
+
+from amplint.lowering.classes import Classes
+from amplint.lowering.names import LOCAL, Names, dotted
+from amplint.lowering.tree import Tree
+from amplint.model import torch_api
+from amplint.model.events import NO_GRAD, Region
+
+DEFAULT_DTYPE = {
+    "cuda": "float16", "xpu": "float16", "mps": "float16", "mtia": "float16", "cpu": "bfloat16", "hpu": "bfloat16",
+    "xla": "bfloat16", "maia": "bfloat16", "ipu": "float16",
+}  # fmt: skip
+"""What autocast computes in when no dtype is given, by device type (read from PyTorch 2.13)."""
+
+_DTYPES = {
+    "torch.float16": "float16", "torch.half": "float16", "torch.bfloat16": "bfloat16", "torch.float32": "float32",
+    "torch.float": "float32", "torch.float64": "float64", "torch.double": "float64",
+}  # fmt: skip
+_NO_GRAD = frozenset({"torch.no_grad", "torch.inference_mode", "torch.autograd.no_grad"})
+_PARTIAL = frozenset({"functools.partial"})
+_MAX_DEPTH = 8
+
+Arguments = dict[str, cst.BaseExpression]
+
+
+class Contexts:
+    """Reads context managers of one file."""
+
+    def __init__(self, tree: Tree, names: Names, classes: Classes | None = None) -> None:
+        self._tree = tree
+        self._names = names
+        self._classes = classes or Classes(tree, names)
+
+    def of(self, expression: cst.BaseExpression) -> Region | None:
+        """The region that `with expression:` enters; None when it is not known to enter one."""
+        return self._of(expression, 0)
+
+    def stack(self, node: cst.CSTNode) -> tuple[Region, ...]:
+        """The regions around `node` within its function, outermost first: decorators of the function, then `with` items."""
+        found: list[Region] = []
+        below: cst.CSTNode = node
+        for above in self._tree.ancestors(node):
+            if isinstance(above, cst.With) and below is above.body:
+                inner = [region for item in above.items if (region := self.of(item.item)) is not None]
+                found.extend(reversed(inner))
+            elif isinstance(above, cst.FunctionDef) and below is above.body:
+                found.extend(reversed(self.decorating(above)))
+                break
+            below = above
+        return tuple(reversed(found))
+
+    def decorating(self, function: cst.FunctionDef) -> list[Region]:
+        """The regions that the decorators of a function put around its body, outermost first."""
+        regions = [self.of(decorator.decorator) for decorator in function.decorators]
+        return [region for region in regions if region is not None]
+
+    # -- reading ---------------------------------------------------------------------------------------------------
+
+    def _of(self, node: cst.BaseExpression, depth: int) -> Region | None:
+        if depth > _MAX_DEPTH:
+            return None
+        if isinstance(node, cst.IfExp):
+            return self._either([self._of(node.body, depth + 1), self._of(node.orelse, depth + 1)])
+        if isinstance(node, cst.Call):
+            return self._of_call(node, depth)
+        if isinstance(node, cst.NamedExpr):
+            return self._of(node.value, depth + 1)
+        values = self.values(node)
+        return self._either([self._of(value, depth + 1) for value in values]) if values else self._bare(node)
+
+    def _bare(self, node: cst.BaseExpression) -> Region | None:
+        return NO_GRAD if self._names.all_in(node, _NO_GRAD) else None
+
+    def _either(self, regions: Sequence[Region | None]) -> Region | None:
+        known = [region for region in regions if region is not None and region.device != "grad"]
+        if not known:
+            return next((region for region in regions if region is not None), None) if len(regions) == 1 else None
+        first = known[0]
+        device = first.device if all(region.device == first.device for region in known) else "?"
+        dtype = first.dtype if all(region.dtype == first.dtype for region in known) else "?"
+        same = len(known) == len(regions) and all(region.enabled == first.enabled for region in known)
+        return Region(device, dtype, first.enabled if same else "maybe")
+
+    def _of_call(self, call: cst.Call, depth: int) -> Region | None:
+        if self._names.any_in(call.func, torch_api.AUTOCAST):
+            return self._autocast(self._names.resolve(call.func), call.args)
+        if self._names.any_in(call.func, _NO_GRAD):
+            return NO_GRAD
+        if self._names.all_in(call.func, {"torch.set_grad_enabled"}):
+            first = call.args[0].value if call.args else None
+            return NO_GRAD if isinstance(first, cst.Name) and first.value == "False" else None
+        for value in self.values(call.func):
+            if isinstance(value, cst.Call) and self._names.all_in(value.func, _PARTIAL) and value.args:
+                if self._names.any_in(value.args[0].value, torch_api.AUTOCAST):
+                    return self._autocast(self._names.resolve(value.args[0].value), [*value.args[1:], *call.args])
+        return self._returned(call, depth)
+
+    def _returned(self, call: cst.Call, depth: int) -> Region | None:
+        helper = self._helper(call.func)
+        if helper is None:
+            return None
+        returned: list[Region | None] = []
+        for node in self._tree.find(cst.Return):
+            if node.value is not None and self._tree.enclosing(node, cst.FunctionDef) is helper:
+                returned.append(self._of(node.value, depth + 1))
+        return self._either(returned) if returned else None
+
+    def _helper(self, func: cst.BaseExpression) -> cst.FunctionDef | None:
+        if isinstance(func, cst.Name) and self._names.resolve(func) == {f"{LOCAL}.{func.value}"}:
+            nodes = [binding.node for binding in self._names.bindings(func.value, func)]
+            return nodes[0] if len(nodes) == 1 and isinstance(nodes[0], cst.FunctionDef) else None
+        if isinstance(func, cst.Attribute) and dotted(func.value) == "self":
+            owner = self._classes.owner(func)
+            return owner.method(func.attr.value) if owner is not None else None
+        return None
+
+    def values(self, node: cst.BaseExpression) -> list[cst.BaseExpression]:
+        """What a name or an attribute of `self` may hold; empty when something unknown is among it."""
+        if isinstance(node, cst.Name):
+            values = [binding.value for binding in self._names.bindings(node.value, node)]
+            return [value for value in values if value is not None] if None not in values else []
+        if isinstance(node, cst.Attribute) and dotted(node.value) == "self":
+            owner = self._classes.owner(node)
+            return owner.values(node.attr.value) if owner is not None else []
+        return []
+
+    def _autocast(self, meanings: frozenset[str], args: Sequence[cst.Arg]) -> Region:
+        if any(arg.star for arg in args):
+            return Region("?", "?", "maybe")
+        device = next((torch_api.AUTOCAST_DEVICE[name] for name in sorted(meanings) if name in torch_api.AUTOCAST_DEVICE), "")
+        order = ("enabled", "dtype", "cache_enabled") if device else ("device_type", "dtype", "enabled", "cache_enabled")
+        given: Arguments = {}
+        positional = 0
+        for arg in args:
+            if arg.keyword is not None:
+                given[arg.keyword.value] = arg.value
+            elif positional < len(order):
+                given[order[positional]] = arg.value
+                positional += 1
+        if "device_type" in given:
+            device = self.device(given["device_type"])
+        enabled = "maybe" if any(name not in torch_api.AUTOCAST for name in meanings) else "yes"
+        return Region(device or "?", self._dtype(given, device), self.flag(given.get("enabled"), enabled))
+
+    def _dtype(self, given: Arguments, device: str) -> str:
+        node = given.get("dtype")
+        if node is None or (isinstance(node, cst.Name) and node.value == "None"):
+            return DEFAULT_DTYPE.get(device, "?")
+        return self.dtype(node)
+
+    def dtype(self, node: cst.BaseExpression) -> str:
+        """The dtype that an expression names; "?" when it is chosen elsewhere."""
+        meanings = self._names.resolve(node)
+        if len(meanings) == 1 and (name := next(iter(meanings))) in _DTYPES:
+            return _DTYPES[name]
+        values = self.values(node)
+        if len(values) == 1 and values[0] is not node:
+            return _DTYPES.get(next(iter(self._names.resolve(values[0]))), "?")
+        return "?"
+
+    def device(self, node: cst.BaseExpression) -> str:
+        """The device type that an expression names; "?" when it is chosen elsewhere."""
+        if isinstance(node, cst.SimpleString):
+            return str(node.evaluated_value).split(":")[0]
+        values = self.values(node)
+        if len(values) == 1 and isinstance(values[0], cst.SimpleString):
+            return str(values[0].evaluated_value).split(":")[0]
+        return "?"
+
+    def flag(self, node: cst.BaseExpression | None, default: str = "yes") -> str:
+        """Whether an `enabled=` argument is "yes", "no" or "maybe"; a constant that can be switched by hand is "maybe"."""
+        if node is None:
+            return default
+        if isinstance(node, cst.Name) and node.value in ("True", "False"):
+            return default if node.value == "True" else "no"
+        values = self.values(node)
+        if len(values) == 1 and isinstance(values[0], cst.Name) and values[0].value == "True":
+            return default
+        return "maybe"

@@ -1,0 +1,301 @@
+"""The vocabulary: what a training program does to scalers, optimizers, schedulers, regions and gradients.
+
+Both witnesses speak it: the static one lowers source code to a `Graph` of these events, the runtime one records them from
+real torch calls. Everything here is plain data, so that the graph of a function is its summary, and can be stored.
+
+Objects and values are named by *references*: access paths such as `scaler`, `self.scaler`, `optimizers[*]`. A module's own
+variables begin with `::`. An empty reference means "some object that could not be told".
+A *site* is the number under which a witness files the place of an event.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+GLOBAL = "::"
+"""Prefix of references to module-level variables."""
+
+
+@dataclass(frozen=True)
+class Region:
+    """What an autocast context asks for.
+
+    `device` is a device type ("cuda"), `dtype` a name of torch ("float16", the device's default filled in), each "?" when
+    unknown. `enabled` is "yes", "no", or "maybe" for a flag. A region without gradients (`no_grad`) is also one, with
+    device "grad" and enabled "no".
+    """
+
+    device: str
+    dtype: str
+    enabled: str
+
+    @property
+    def lowers(self) -> bool:
+        """Whether operations inside may run in half precision."""
+        return self.device != "grad" and self.enabled != "no" and self.dtype not in ("float32", "float64")
+
+
+NO_GRAD = Region("grad", "", "no")
+
+
+# -- conditions ----------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Test:
+    """One condition that is not taken apart further.
+
+    `key` is its normalised text with every reference in angle quotes (`‹args.amp›`); equal keys have equal truth until a
+    reference in it is assigned. `kind` says what the condition is about:
+    "mode" whether AMP is on (true side: on); "config" constant over a run; "gate" whether the last optimizer step was
+    skipped; "true" and "false" constants; "varying" anything else.
+    """
+
+    key: str
+    refs: frozenset[str] = frozenset()
+    kind: str = "varying"
+
+
+@dataclass(frozen=True)
+class Not:
+    """Negation."""
+
+    part: Condition
+
+
+@dataclass(frozen=True)
+class Both:
+    """`and` (any_of False) or `or` (any_of True), evaluated from the left."""
+
+    parts: tuple[Condition, ...]
+    any_of: bool = False
+
+
+Condition = Test | Not | Both
+
+
+# -- events --------------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Event:
+    """Something the program does; `site` is where."""
+
+    site: int
+
+
+@dataclass(frozen=True)
+class Assign(Event):
+    """`target` gets a new value, computed from `carried` (arithmetic, aliases) and from `args` (passed to calls).
+
+    `computes` says whether a call or an operator runs (a forward, then); `truth` is the truth of a constant value.
+    """
+
+    target: str
+    carried: tuple[str, ...] = ()
+    args: tuple[str, ...] = ()
+    computes: bool = False
+    truth: bool | None = None
+
+
+@dataclass(frozen=True)
+class Scale(Event):
+    """`target = scaler.scale(source)`."""
+
+    target: str
+    scaler: str
+    source: str = ""
+
+
+@dataclass(frozen=True)
+class Backward(Event):
+    """Gradients of `loss` are added to the parameters."""
+
+    loss: str
+
+
+@dataclass(frozen=True)
+class Unscale(Event):
+    """`scaler.unscale_(optimizer)`."""
+
+    scaler: str
+    optimizer: str
+
+
+@dataclass(frozen=True)
+class Clip(Event):
+    """Gradients are clipped.
+
+    `owners` are the references that the parameters come from; `optimizer` is set where the code names one. `by` is "norm",
+    "value" or "hand"; `limit` is the source text of the threshold.
+    """
+
+    owners: tuple[str, ...]
+    optimizer: str = ""
+    by: str = "norm"
+    limit: str = ""
+
+
+@dataclass(frozen=True)
+class GradAccess(Event):
+    """`.grad` is read (`writes` False) or changed by hand."""
+
+    owners: tuple[str, ...]
+    writes: bool = False
+
+
+@dataclass(frozen=True)
+class OptimizerStep(Event):
+    """`optimizer.step()`, not through a scaler."""
+
+    optimizer: str
+    closure: bool = False
+
+
+@dataclass(frozen=True)
+class ScalerStep(Event):
+    """`scaler.step(optimizer)`."""
+
+    scaler: str
+    optimizer: str
+    closure: bool = False
+
+
+@dataclass(frozen=True)
+class ScalerUpdate(Event):
+    """`scaler.update()`."""
+
+    scaler: str
+
+
+@dataclass(frozen=True)
+class ZeroGrad(Event):
+    """Gradients are cleared by an optimizer (`optimizer`) or by a module (`owner`)."""
+
+    optimizer: str = ""
+    owner: str = ""
+
+
+@dataclass(frozen=True)
+class SchedulerStep(Event):
+    """A learning-rate scheduler advances by one."""
+
+    scheduler: str
+
+
+@dataclass(frozen=True)
+class Escape(Event):
+    """Something unknown gets hold of these objects (or, with no reference, of all gradients): their state is unknown."""
+
+    refs: tuple[str, ...]
+
+
+# -- graphs --------------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Seq:
+    """One after the other."""
+
+    parts: tuple[Node, ...] = ()
+
+
+@dataclass(frozen=True)
+class Branch:
+    """`if`."""
+
+    condition: Condition
+    then: Node
+    orelse: Node
+
+
+@dataclass(frozen=True)
+class Loop:
+    """`for` and `while`.
+
+    `targets` are assigned anew by each iteration. A loop over a collection of optimizers (`over_objects`) is one step done
+    to all of them: its body runs exactly once.
+    """
+
+    site: int
+    body: Node
+    orelse: Node
+    targets: tuple[str, ...] = ()
+    condition: Condition | None = None
+    over_objects: bool = False
+
+
+@dataclass(frozen=True)
+class Scoped:
+    """The body of a `with` statement (or decorated function) that enters a region."""
+
+    site: int
+    region: Region
+    body: Node
+
+
+@dataclass(frozen=True)
+class Try:
+    """`try`: any handler may take over after any part of the body."""
+
+    body: Node
+    handlers: tuple[Node, ...]
+    orelse: Node
+    final: Node
+
+
+@dataclass(frozen=True)
+class Jump:
+    """`break`, `continue`, `return` (of values computed from `carried` and `args`), `raise`."""
+
+    kind: str
+    carried: tuple[str, ...] = ()
+    args: tuple[str, ...] = ()
+    computes: bool = False
+
+
+@dataclass(frozen=True)
+class Call:
+    """A call of a function whose graph is known, under the key `function`.
+
+    `binding` maps parameters to references of the caller; `target` gets the returned value.
+    """
+
+    site: int
+    function: str
+    binding: tuple[tuple[str, str], ...] = ()
+    target: str = ""
+
+
+Node = Event | Seq | Branch | Loop | Scoped | Try | Jump | Call
+
+
+@dataclass(frozen=True)
+class ObjectFacts:
+    """What is known of an object from its construction.
+
+    `role` is "scaler", "optimizer", "scheduler", "model", "framework" (another library's own protocol) or "". `owners` are
+    the references an optimizer's parameters come from. `enabled` is "yes", "no" or "maybe" for a scaler.
+    """
+
+    role: str = ""
+    owners: tuple[str, ...] = ()
+    enabled: str = "maybe"
+    init_scale: str = ""
+    site: int = -1
+
+
+@dataclass(frozen=True)
+class Function:
+    """The graph of one function: its summary.
+
+    `locals` are the names that belong to a call's own frame; all other references mean the same to caller and callee.
+    `objects` is what is known about the references in it.
+    """
+
+    key: str
+    params: tuple[str, ...]
+    body: Node
+    locals: frozenset[str] = frozenset()
+    objects: dict[str, ObjectFacts] = field(default_factory=dict, hash=False, compare=False)
+    site: int = -1

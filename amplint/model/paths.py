@@ -1,0 +1,363 @@
+"""Runs the protocol over every feasible path of a function graph.
+
+All states that can hold at a point are carried along together, and equal ones merge. A condition that is met again takes
+the same side, unless a reference in it was assigned in between. What a later condition cannot see any more is forgotten,
+so that independent branches do not multiply. At the bound the whole function is given up, in silence: no guess is made.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
+from functools import lru_cache
+
+from amplint.model.events import (
+    Assign, Both, Branch, Call, Condition, Event, Function, Jump, Loop, Node, Not, ObjectFacts, Scale, Scoped, ScalerStep,
+    Seq, Test, Try,
+)  # fmt: skip
+from amplint.model.protocol import Entered, Hazard, Protocol, State
+
+MAX_STATES = 400
+MAX_WORK = 60_000
+MAX_DEPTH = 6
+MAX_ROUNDS = 8
+
+States = dict[State, None]
+"""An ordered set, so that results do not depend on the hash seed."""
+
+_QUOTED = re.compile("‹([^›]*)›")
+
+
+class GiveUp(Exception):
+    """The bound is met."""
+
+
+@dataclass
+class Ends:
+    """Where a piece of code may lead, and with which states."""
+
+    normal: States = field(default_factory=dict)
+    jumps: dict[str, States] = field(default_factory=dict)
+
+    def add(self, other: Ends, *, but: Iterable[str] = ()) -> None:
+        """Take over the jumps of a part, but for some kinds."""
+        for kind, states in other.jumps.items():
+            if kind not in but:
+                self.jumps.setdefault(kind, {}).update(states)
+
+
+@dataclass(frozen=True)
+class Frame:
+    """One call: what its references mean in the root function, and the keys of conditions still met after it."""
+
+    function: Function
+    binding: tuple[tuple[str, str], ...] = ()
+    prefix: str = ""
+    depth: int = 0
+    loops: tuple[int, ...] = ()
+
+    def ref(self, reference: str) -> str:
+        """A reference of this frame as the root function would write it."""
+        root, dot, rest = reference.partition(".")
+        bare, bracket, index = root.partition("[")
+        for name, meaning in self.binding:
+            if name == bare:
+                return meaning + bracket + index + dot + rest if meaning else ""
+        if bare in self.function.locals and self.prefix:
+            return f"{self.prefix}{reference}"
+        return reference
+
+    def key(self, key: str) -> str:
+        """The key of a condition, with its references as the root function would write them."""
+        return _QUOTED.sub(lambda match: f"‹{self.ref(match.group(1))}›", key)
+
+    def event(self, event: Event) -> Event:
+        """An event with the references of the root function."""
+        if not self.binding and not self.prefix:
+            return event
+        changes: dict[str, object] = {}
+        for name in _reference_fields(type(event)):
+            value = getattr(event, name)
+            changes[name] = self.ref(value) if isinstance(value, str) else tuple(self.ref(item) for item in value)
+        return replace(event, **changes)  # type: ignore[arg-type]
+
+
+_NOT_REFERENCES = frozenset({"site", "by", "limit", "computes", "truth", "closure", "writes"})
+
+
+@lru_cache(maxsize=None)
+def _reference_fields(kind: type[Event]) -> tuple[str, ...]:
+    return tuple(name for name in kind.__dataclass_fields__ if name not in _NOT_REFERENCES)
+
+
+@lru_cache(maxsize=4096)
+def keys_in(node: Node | Condition | None) -> frozenset[str]:
+    """The keys of all conditions in a node."""
+    match node:
+        case Test():
+            return frozenset({node.key})
+        case Not():
+            return keys_in(node.part)
+        case Both():
+            return frozenset().union(*map(keys_in, node.parts))
+        case Seq():
+            return frozenset().union(*map(keys_in, node.parts))
+        case Branch():
+            return keys_in(node.condition) | keys_in(node.then) | keys_in(node.orelse)
+        case Loop():
+            return keys_in(node.condition) | keys_in(node.body) | keys_in(node.orelse)
+        case Scoped():
+            return keys_in(node.body)
+        case Try():
+            return frozenset().union(*map(keys_in, (node.body, *node.handlers, node.orelse, node.final)))
+    return frozenset()
+
+
+class Explorer:
+    """Explores one root function; `functions` are the graphs that calls in it may enter.
+
+    `hazards` holds what was found, in order; it is empty when the bound was met (`gave_up`).
+    """
+
+    def __init__(self, functions: Mapping[str, Function], objects: Mapping[str, ObjectFacts]) -> None:
+        self._functions = functions
+        self._protocol = Protocol(objects)
+        self._work = 0
+        self.hazards: dict[Hazard, None] = {}
+        self.events: set[Event] = set()
+        self.gave_up = False
+
+    def run(self, root: Function, start: State | None = None) -> None:
+        """Explore every path of `root` from a state in which nothing is known."""
+        try:
+            self._node(root.body, {start or State(): None}, Frame(root), frozenset())
+        except GiveUp:
+            self.gave_up = True
+            self.hazards.clear()
+
+    # -- nodes -----------------------------------------------------------------------------------------------------
+
+    def _node(self, node: Node, states: States, frame: Frame, live: frozenset[str]) -> Ends:
+        if not states:
+            return Ends()
+        self._work += len(states)
+        if len(states) > MAX_STATES or self._work > MAX_WORK:
+            raise GiveUp
+        match node:
+            case Seq():
+                return self._seq(node, states, frame, live)
+            case Branch():
+                return self._branch(node, states, frame, live)
+            case Loop():
+                return self._loop(node, states, frame, live)
+            case Scoped():
+                return self._scoped(node, states, frame, live)
+            case Try():
+                return self._try(node, states, frame, live)
+            case Jump():
+                return Ends({}, {node.kind: {self._returned(node, state, frame): None for state in states}})
+            case Call():
+                return self._call(node, states, frame, live)
+        return self._event(node, states, frame)
+
+    def _event(self, event: Event, states: States, frame: Frame) -> Ends:
+        event = frame.event(event)
+        self.events.add(event)
+        after: States = {}
+        for state in states:
+            state, hazards = self._protocol.apply(state, event, frame.loops)
+            for hazard in hazards:
+                self.hazards[replace(hazard, root=frame.function.key, inlined=frame.depth > 0)] = None
+            if isinstance(event, (Assign, Scale)):
+                state = self._forget_tests(state, event.target, keep=isinstance(event, Assign) and event.truth is not None)
+            after[state] = None
+        return Ends(after)
+
+    def _forget_tests(self, state: State, target: str, keep: bool = False) -> State:
+        changed = {}
+        for slot, _ in state.having("test"):
+            if keep and slot[1] == f"‹{target}›":
+                continue
+            if any(name == target or name.startswith(f"{target}.") for name in _QUOTED.findall(slot[1])):
+                changed[slot] = None
+        return state.put(changed) if changed else state
+
+    def _seq(self, node: Seq, states: States, frame: Frame, live: frozenset[str]) -> Ends:
+        ends = Ends()
+        for index, part in enumerate(node.parts):
+            later = live.union(*(map(frame.key, keys_in(rest)) for rest in node.parts[index + 1 :]))
+            inner = self._node(part, states, frame, later)
+            ends.add(inner)
+            states = self._only_live(inner.normal, later)
+        ends.normal = states
+        return ends
+
+    @staticmethod
+    def _only_live(states: States, live: frozenset[str]) -> States:
+        after: States = {}
+        for state in states:
+            dead = {slot: None for slot, _ in state.having("test") if slot[1] not in live}
+            after[state.put(dead) if dead else state] = None
+        return after
+
+    def _branch(self, node: Branch, states: States, frame: Frame, live: frozenset[str]) -> Ends:
+        inside = live | {frame.key(key) for key in keys_in(node)}
+        taken: dict[bool, States] = {True: {}, False: {}}
+        for state in states:
+            for after, truth in self._decide(node.condition, state, frame, inside):
+                taken[truth][after] = None
+        ends = Ends()
+        for truth, body in ((True, node.then), (False, node.orelse)):
+            inner = self._node(body, taken[truth], frame, live)
+            ends.normal.update(inner.normal)
+            ends.add(inner)
+        return ends
+
+    def _loop(self, node: Loop, states: States, frame: Frame, live: frozenset[str]) -> Ends:
+        if node.over_objects:
+            inner = self._node(node.body, states, frame, live)
+            left = {**inner.normal, **inner.jumps.get("continue", {}), **inner.jumps.get("break", {})}
+            ends = Ends(left)
+            ends.add(inner, but=("continue", "break"))
+            return ends
+        inside = live | {frame.key(key) for key in keys_in(node)}
+        below = replace(frame, loops=(*frame.loops, node.site))
+        ends, seen, fresh = Ends(), dict(states), dict(states)
+        exhausted: States = {} if _is_true(node.condition) else dict(states)
+        for _ in range(MAX_ROUNDS):
+            if not fresh:
+                break
+            entering = self._loop_entry(node, fresh, frame, inside)
+            inner = self._node(node.body, entering, below, inside)
+            ends.add(inner, but=("continue", "break"))
+            ends.normal.update(inner.jumps.get("break", {}))
+            again = {**inner.normal, **inner.jumps.get("continue", {})}
+            if not _is_true(node.condition):
+                exhausted.update(again)
+            fresh = {state: None for state in again if state not in seen}
+            seen.update(fresh)
+        after = self._node(node.orelse, exhausted, frame, live)
+        ends.add(after)
+        ends.normal.update(after.normal)
+        return ends
+
+    def _loop_entry(self, node: Loop, states: States, frame: Frame, live: frozenset[str]) -> States:
+        entering: States = {}
+        for state in states:
+            for target in node.targets:
+                reference = frame.ref(target)
+                state = self._forget_tests(state.put({("value", reference): None}), reference)
+            if node.condition is None:
+                entering[state] = None
+            else:
+                for after, truth in self._decide(node.condition, state, frame, live):
+                    if truth:
+                        entering[after] = None
+        return entering
+
+    def _scoped(self, node: Scoped, states: States, frame: Frame, live: frozenset[str]) -> Ends:
+        def enter(state: State) -> State:
+            return state.put({("regions",): (*state.regions, Entered(node.region, node.site, len(frame.loops)))})
+
+        def leave(state: State) -> State:
+            return state.put({("regions",): state.regions[:-1] or None})
+
+        inner = self._node(node.body, {enter(state): None for state in states}, frame, live)
+        return Ends(
+            {leave(state): None for state in inner.normal},
+            {kind: {leave(state): None for state in ended} for kind, ended in inner.jumps.items()},
+        )
+
+    def _try(self, node: Try, states: States, frame: Frame, live: frozenset[str]) -> Ends:
+        body = self._node(node.body, states, frame, live)
+        caught = {**states, **body.normal, **body.jumps.pop("raise", {})}
+        inner = Ends()
+        inner.add(body)
+        followed = self._node(node.orelse, body.normal, frame, live)
+        inner.add(followed)
+        inner.normal.update(followed.normal)
+        for handler in node.handlers:
+            handled = self._node(handler, caught, frame, live)
+            inner.add(handled)
+            inner.normal.update(handled.normal)
+        if node.final == Seq():
+            return inner
+        ends = self._node(node.final, inner.normal, frame, live)
+        for kind, jumped in inner.jumps.items():
+            final = self._node(node.final, jumped, frame, live)
+            ends.jumps.setdefault(kind, {}).update(final.normal)
+            ends.add(final)
+        return ends
+
+    # -- calls -----------------------------------------------------------------------------------------------------
+
+    def _returned(self, node: Jump, state: State, frame: Frame) -> State:
+        if node.kind != "return" or frame.depth == 0:
+            return state
+        event = Assign(-1, f"{frame.prefix}return", node.carried, node.args, node.computes)
+        return self._protocol.apply(state, replace(frame.event(event), target=f"{frame.prefix}return"))[0]
+
+    def _call(self, node: Call, states: States, frame: Frame, live: frozenset[str]) -> Ends:
+        function = self._functions.get(node.function)
+        if function is None or frame.depth >= MAX_DEPTH:
+            return Ends(states)
+        prefix = f"{frame.prefix}{node.site}/"
+        binding = tuple((name, frame.ref(value) if value else "") for name, value in node.binding)
+        below = Frame(function, binding, prefix, frame.depth + 1, frame.loops)
+        inner = self._node(function.body, states, below, live | {below.key(key) for key in keys_in(function.body)})
+        target, result = frame.ref(node.target), f"{prefix}return"
+        after: States = {}
+        for state in {**inner.normal, **inner.jumps.get("return", {})}:
+            returned = state.value(result)
+            if node.target:
+                state = state.put({("value", target): returned})
+            gone = {slot: None for slot, _ in state.having("value") + state.having("test") if prefix in slot[1]}
+            after[state.put(gone)] = None
+        ends = Ends(after)
+        ends.add(inner, but=("return", "continue", "break"))
+        return ends
+
+    # -- conditions ------------------------------------------------------------------------------------------------
+
+    def _decide(
+        self, condition: Condition, state: State, frame: Frame, live: frozenset[str]
+    ) -> list[tuple[State, bool]]:
+        match condition:
+            case Not():
+                return [(after, not truth) for after, truth in self._decide(condition.part, state, frame, live)]
+            case Both():
+                return self._decide_both(condition, state, frame, live)
+        return self._decide_test(condition, state, frame, live)
+
+    def _decide_both(
+        self, condition: Both, state: State, frame: Frame, live: frozenset[str]
+    ) -> list[tuple[State, bool]]:
+        done: list[tuple[State, bool]] = []
+        open_ = [state]
+        for part in condition.parts:
+            outcomes = [outcome for before in open_ for outcome in self._decide(part, before, frame, live)]
+            done += [(after, truth) for after, truth in outcomes if truth == condition.any_of]
+            open_ = [after for after, truth in outcomes if truth != condition.any_of]
+        return done + [(after, not condition.any_of) for after in open_]
+
+    def _decide_test(self, test: Test, state: State, frame: Frame, live: frozenset[str]) -> list[tuple[State, bool]]:
+        if test.kind in ("true", "false"):
+            return [(state, test.kind == "true")]
+        key = frame.key(test.key)
+        slot = ("mode",) if test.kind == "mode" else ("test", key)
+        known = state.get(*slot)
+        if isinstance(known, bool):
+            return [(state, known)]
+        if test.kind in ("gate", "varying") and state.get("stepped") is not None:
+            state = state.put({("stepped",): None})
+        if test.kind != "mode" and key not in live:
+            return [(state, True), (state, False)]
+        return [(state.put({slot: truth}), truth) for truth in (True, False)]
+
+
+def _is_true(condition: Condition | None) -> bool:
+    return isinstance(condition, Test) and condition.kind == "true"
+
+
+__all__ = ["Explorer", "Frame", "GiveUp", "ScalerStep", "keys_in"]

@@ -1,0 +1,386 @@
+"""The protocol: a typestate machine over events. One event turns one state into the next, and may be a hazard.
+
+Both witnesses feed it. The state is one flat, immutable mapping of slots, so that equal states merge and paths settle:
+
+    ("grad", optimizer)     what the gradients hold that this optimizer will use; "*" stands for optimizers not met yet
+    ("stage", scaler, opt)  what the scaler has done for the optimizer since its last update
+    ("value", reference)    how a loss came about: scaled by which scaler, computed in which precision
+    ("regions",)            the stack of autocast and no-grad regions
+    ("stepped",)            the last scaler step, while nothing has asked yet whether it was skipped
+    ("mode",)               whether this path runs with AMP on, once a condition has decided it
+    ("test", key)           the truth of other conditions that are met again
+
+Source of the rules: `torch/amp/grad_scaler.py` of PyTorch 2.13 and runs of each misuse against it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+
+from amplint.model.events import (
+    Assign, Backward, Clip, Escape, Event, GradAccess, ObjectFacts, OptimizerStep, Region, Scale, ScalerStep,
+    ScalerUpdate, SchedulerStep, Unscale, ZeroGrad,
+)  # fmt: skip
+
+Slot = tuple[str, ...]
+ANY = "*"
+
+
+@dataclass(frozen=True)
+class Part:
+    """One contribution to a gradient: "scaled" by `scaler`, "plain", or "unknown"; `half` when the graph ran in float16."""
+
+    kind: str
+    site: int = -1
+    scaler: str = ""
+    half: bool = False
+
+
+@dataclass(frozen=True)
+class Grad:
+    """What gradients hold: the contributions since they were cleared, and the site of `unscale_`, if it ran."""
+
+    parts: frozenset[Part] = frozenset()
+    unscaled_at: int = -1
+
+    @property
+    def kinds(self) -> set[str]:
+        """The kinds of contribution; empty for cleared gradients."""
+        return {part.kind for part in self.parts}
+
+    @property
+    def still_scaled(self) -> bool:
+        """Whether all that these gradients hold is scaled, and nothing has unscaled it."""
+        return self.kinds == {"scaled"} and self.unscaled_at < 0
+
+
+UNKNOWN_GRAD = Grad(frozenset({Part("unknown")}))
+
+
+@dataclass(frozen=True)
+class Value:
+    """A value that may become a loss: `scaler` that scaled it ("?" unknown, "" none), `half` as in `Part`."""
+
+    scaler: str = "?"
+    half: bool = False
+
+
+@dataclass(frozen=True)
+class Entered:
+    """A region on the stack: where it was entered, and inside how many loops."""
+
+    region: Region
+    site: int
+    loops: int
+
+
+@dataclass(frozen=True)
+class Stepped:
+    """A scaler step: whose, where, in which loops (their sites, outermost first)."""
+
+    scaler: str
+    optimizer: str
+    site: int
+    loops: tuple[int, ...]
+
+
+class State:
+    """An immutable mapping of slots; equal when all slots are."""
+
+    __slots__ = ("_hash", "_slots")
+
+    def __init__(self, slots: Mapping[Slot, object] | None = None) -> None:
+        self._slots: Mapping[Slot, object] = slots or {}
+        self._hash = hash(frozenset(self._slots.items()))
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, State) and self._hash == other._hash and self._slots == other._slots
+
+    def __hash__(self) -> int:
+        return self._hash
+
+    def get(self, *slot: str) -> object | None:
+        """The content of a slot; None when it is empty."""
+        return self._slots.get(slot)
+
+    def having(self, kind: str) -> list[tuple[Slot, object]]:
+        """All filled slots of one kind."""
+        return [(slot, content) for slot, content in self._slots.items() if slot[0] == kind]
+
+    def put(self, changes: Mapping[Slot, object | None]) -> State:
+        """The state with some slots changed; None empties a slot."""
+        slots = dict(self._slots)
+        for slot, content in changes.items():
+            if content is None:
+                slots.pop(slot, None)
+            else:
+                slots[slot] = content
+        return self if slots == self._slots else State(slots)
+
+    # -- what the slots mean ---------------------------------------------------------------------------------------
+
+    def grad(self, optimizer: str) -> Grad:
+        """The gradients that an optimizer will use."""
+        for name in (optimizer, ANY):
+            found = self.get("grad", name)
+            if isinstance(found, Grad):
+                return found
+        return UNKNOWN_GRAD
+
+    def grads(self) -> dict[str, Grad]:
+        """The gradients of every optimizer met so far, and of the others (`ANY`)."""
+        known = {slot[1]: content for slot, content in self.having("grad") if isinstance(content, Grad)}
+        return {ANY: UNKNOWN_GRAD, **known}
+
+    def value(self, reference: str) -> Value | None:
+        """How a value came about; None when it was not seen to be computed."""
+        found = self.get("value", reference)
+        return found if isinstance(found, Value) else None
+
+    @property
+    def regions(self) -> tuple[Entered, ...]:
+        """The stack of regions, outermost first."""
+        found = self.get("regions")
+        return found if isinstance(found, tuple) else ()
+
+    @property
+    def amp_off(self) -> bool:
+        """Whether this path was taken because AMP is off: its scalers are disabled or None."""
+        return self.get("mode") is False
+
+    def active_region(self) -> Entered | None:
+        """The region that decides the precision here: the innermost of a device that is not switched off again."""
+        by_device: dict[str, Entered] = {}
+        for entered in self.regions:
+            if entered.region.device != "grad":
+                by_device.pop(entered.region.device, None)
+                by_device[entered.region.device] = entered
+        lowering = [entered for entered in by_device.values() if entered.region.lowers]
+        return lowering[-1] if lowering else None
+
+    @property
+    def records_graph(self) -> bool:
+        """Whether operations are recorded for backward (no `no_grad` around)."""
+        return all(entered.region.device != "grad" for entered in self.regions)
+
+
+@dataclass(frozen=True)
+class Hazard:
+    """A misuse on a feasible path: its kind, its site, and the sites of the other half by label."""
+
+    kind: str
+    site: int
+    related: tuple[tuple[str, int], ...] = ()
+    scaler: str = ""
+    optimizer: str = ""
+    details: tuple[str, ...] = ()
+    root: str = ""
+    """The function whose path showed it."""
+    inlined: bool = False
+    """Whether the event happened in a function called by the root."""
+
+    def at(self, label: str) -> int:
+        """The site filed under a label; -1 when there is none."""
+        return dict(self.related).get(label, -1)
+
+
+Outcome = tuple[State, tuple[Hazard, ...]]
+
+
+class Protocol:
+    """The transitions. `objects` says what is known of each reference from its construction."""
+
+    def __init__(self, objects: Mapping[str, ObjectFacts]) -> None:
+        self._objects = objects
+        self._optimizers = [name for name, facts in objects.items() if facts.role == "optimizer"]
+        self._has_scaler = any(facts.role in ("scaler", "framework") for facts in objects.values())
+
+    def apply(self, state: State, event: Event, loops: tuple[int, ...] = ()) -> Outcome:
+        """The state after an event, and the hazards that the event is; `loops` are the sites of the loops around it."""
+        match event:
+            case Assign():
+                return self._assign(state, event), ()
+            case Scale():
+                return self._scale(state, event), ()
+            case Backward():
+                return self._backward(state, event, loops)
+            case Unscale():
+                return self._unscale(state, event)
+            case Clip():
+                return state, self._clip(state, event)
+            case GradAccess():
+                return (self._forget_grads(state) if event.writes else state), ()
+            case OptimizerStep():
+                return state, (*self._spanning(state, event.site, loops), *self._optimizer_step(state, event))
+            case ScalerStep():
+                after, hazards = self._scaler_step(state, event, loops)
+                return after, (*self._spanning(state, event.site, loops), *hazards)
+            case ScalerUpdate():
+                return state.put({slot: None for slot, _ in state.having("stage") if slot[1] == event.scaler}), ()
+            case ZeroGrad():
+                return self._zero_grad(state, event), ()
+            case SchedulerStep():
+                return state, self._scheduler_step(state, event, loops)
+            case Escape():
+                return self._escape(state, event), ()
+        raise TypeError(f"no transition for {type(event).__name__}")
+
+    # -- values ----------------------------------------------------------------------------------------------------
+
+    def _assign(self, state: State, event: Assign) -> State:
+        if event.truth is not None:
+            return state.put({("value", event.target): None, ("test", f"‹{event.target}›"): event.truth})
+        carried = [state.value(name) for name in event.carried]
+        half = any(value is not None and value.half for value in (*carried, *map(state.value, event.args)))
+        region = state.active_region()
+        if event.computes and region is not None and state.records_graph:
+            half = half or region.region.dtype == "float16"
+        scalers = {value.scaler if value is not None else "?" for value in carried}
+        known = next((scaler for scaler in sorted(scalers) if scaler not in ("", "?")), None)
+        scaler = known or ("?" if "?" in scalers else "")
+        if not event.computes and not event.carried:
+            scaler = "?"
+        return state.put({("value", event.target): Value(scaler, half and state.records_graph)})
+
+    def _scale(self, state: State, event: Scale) -> State:
+        source = state.value(event.source)
+        half = source.half if source is not None else False
+        return state.put({("value", event.target): Value(event.scaler, half)})
+
+    # -- gradients -------------------------------------------------------------------------------------------------
+
+    def _backward(self, state: State, event: Backward, loops: tuple[int, ...]) -> Outcome:
+        value = state.value(event.loss) or Value()
+        kind = {"?": "unknown", "": "plain"}.get(value.scaler, "scaled")
+        part = Part(kind, event.site, value.scaler if kind == "scaled" else "", value.half)
+        changes: dict[Slot, object | None] = {}
+        for optimizer, grad in state.grads().items():
+            fresh = grad.unscaled_at >= 0 or grad.kinds == {"unknown"}
+            changes["grad", optimizer] = Grad(frozenset({part}) if fresh else grad.parts | {part})
+        return state.put(changes), self._backward_in_region(state, event, loops)
+
+    def _backward_in_region(self, state: State, event: Backward, loops: tuple[int, ...]) -> tuple[Hazard, ...]:
+        entered = state.active_region()
+        if entered is None or (state.amp_off and entered.region.enabled == "maybe"):
+            return ()
+        spans = "spans" if len(loops) > entered.loops else ""
+        return (Hazard("backward-in-autocast", event.site, (("region", entered.site),), details=(spans,)),)
+
+    def _unscale(self, state: State, event: Unscale) -> Outcome:
+        if not event.optimizer:
+            return self._forget_grads(state), ()
+        hazards: tuple[Hazard, ...] = ()
+        stage = state.get("stage", event.scaler, event.optimizer)
+        if isinstance(stage, tuple) and stage[0] == "stepped" and not state.amp_off:
+            hazards = (Hazard("missing-update", stage[1], (("next", event.site),), event.scaler, event.optimizer),)
+        grad = Grad(state.grad(event.optimizer).parts, event.site)
+        changes: dict[Slot, object | None] = {
+            ("grad", event.optimizer): grad,
+            ("stage", event.scaler, event.optimizer): ("unscaled", event.site),
+        }
+        if self._is_only(event.optimizer):
+            changes["grad", ANY] = grad
+        return state.put(changes), hazards
+
+    def _zero_grad(self, state: State, event: ZeroGrad) -> State:
+        if event.optimizer:
+            changes: dict[Slot, object | None] = {("grad", event.optimizer): Grad()}
+            if self._is_only(event.optimizer):
+                changes["grad", ANY] = Grad()
+            return state.put(changes)
+        owned = self.owners_of((event.owner,))
+        return state.put({("grad", name): Grad() for name in owned or state.grads()})
+
+    def _forget_grads(self, state: State) -> State:
+        return state.put({("grad", name): UNKNOWN_GRAD for name in state.grads()})
+
+    def _escape(self, state: State, event: Escape) -> State:
+        changes: dict[Slot, object | None] = {("grad", name): UNKNOWN_GRAD for name in state.grads()}
+        changes |= {slot: None for slot, _ in state.having("stage")}
+        changes["stepped",] = None
+        return state.put(changes)
+
+    def _is_only(self, optimizer: str) -> bool:
+        return self._optimizers in ([], [optimizer])
+
+    def owners_of(self, references: Iterable[str]) -> list[str]:
+        """The optimizers whose parameters come from one of these references."""
+        wanted = set(references)
+        return [name for name in self._optimizers if wanted & set(self._objects[name].owners)]
+
+    # -- hazards ---------------------------------------------------------------------------------------------------
+
+    def _off(self, state: State, scaler: str) -> bool:
+        facts = self._objects.get(scaler)
+        return state.amp_off or (facts is not None and facts.enabled == "no")
+
+    def _clip(self, state: State, event: Clip) -> tuple[Hazard, ...]:
+        owners = [event.optimizer] if event.optimizer else self.owners_of(event.owners)
+        grads = state.grads()
+        if owners:
+            concerned = [state.grad(owner) for owner in owners]
+        else:
+            concerned = [grad for name, grad in grads.items() if name != ANY or len(grads) == 1 or not grad.unscaled_at < 0]
+            concerned = concerned or list(grads.values())
+        if not concerned or not all(grad.still_scaled for grad in concerned):
+            return ()
+        part = min((part for grad in concerned for part in grad.parts), key=lambda part: part.site)
+        if self._off(state, part.scaler):
+            return ()
+        if len(owners) != 1:
+            owners = self._optimizers if len(self._optimizers) == 1 else []
+        optimizer = owners[0] if owners else ""
+        return (
+            Hazard("clip-before-unscale", event.site, (("scaled", part.site),), part.scaler, optimizer, (event.by, event.limit)),
+        )
+
+    def _optimizer_step(self, state: State, event: OptimizerStep) -> tuple[Hazard, ...]:
+        grad = state.grad(event.optimizer)
+        parts = sorted(grad.parts, key=lambda part: part.site)
+        if grad.still_scaled and not self._off(state, parts[0].scaler):
+            related = (("scaled", parts[0].site),)
+            return (Hazard("step-bypasses-scaler", event.site, related, parts[0].scaler, event.optimizer),)
+        if grad.kinds == {"plain"} and all(part.half for part in parts) and not self._has_scaler and not state.amp_off:
+            related = (("step", event.site),)
+            return (Hazard("fp16-without-scaler", parts[0].site, related, "", event.optimizer),)
+        return ()
+
+    def _scaler_step(self, state: State, event: ScalerStep, loops: tuple[int, ...]) -> Outcome:
+        hazards: list[Hazard] = []
+        if not self._off(state, event.scaler) and event.optimizer:
+            stage = state.get("stage", event.scaler, event.optimizer)
+            if isinstance(stage, tuple) and stage[0] == "stepped":
+                related = (("next", event.site),)
+                hazards.append(Hazard("missing-update", stage[1], related, event.scaler, event.optimizer))
+            grad = state.grad(event.optimizer)
+            if grad.kinds == {"plain"} and grad.unscaled_at < 0:
+                for part in sorted(grad.parts, key=lambda part: part.site):
+                    related = (("step", event.site),)
+                    hazards.append(Hazard("unscaled-backward", part.site, related, event.scaler, event.optimizer))
+        if not event.optimizer:
+            return self._forget_grads(state), tuple(hazards)
+        grad = Grad(state.grad(event.optimizer).parts, event.site)
+        changes: dict[Slot, object | None] = {
+            ("grad", event.optimizer): grad,
+            ("stage", event.scaler, event.optimizer): ("stepped", event.site),
+            ("stepped",): Stepped(event.scaler, event.optimizer, event.site, loops),
+        }
+        if self._is_only(event.optimizer):
+            changes["grad", ANY] = grad
+        return state.put(changes), tuple(hazards)
+
+    def _scheduler_step(self, state: State, event: SchedulerStep, loops: tuple[int, ...]) -> tuple[Hazard, ...]:
+        stepped = state.get("stepped")
+        if not isinstance(stepped, Stepped) or stepped.loops != loops or self._off(state, stepped.scaler):
+            return ()
+        pending = state.get("stage", stepped.scaler, stepped.optimizer) is not None
+        details = ("before-update" if pending else "after-update",)
+        related = (("step", stepped.site),)
+        return (Hazard("scheduler-not-gated", event.site, related, stepped.scaler, stepped.optimizer, details),)
+
+    def _spanning(self, state: State, site: int, loops: tuple[int, ...]) -> tuple[Hazard, ...]:
+        entered = state.active_region()
+        if entered is None or len(loops) <= entered.loops:
+            return ()
+        return (Hazard("region-spans-steps", entered.site, (("step", site),)),)
