@@ -8,12 +8,11 @@ from __future__ import annotations
 
 import importlib
 import json
-import pkgutil
-from collections.abc import Iterator
+import os
+import sys
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import lru_cache
-from importlib.metadata import entry_points
-from pathlib import Path
 from types import ModuleType
 from typing import TYPE_CHECKING
 
@@ -48,50 +47,6 @@ class RuleInfo:
         return cls(rule.code, rule.name, rule.summary, fix, rule.default, rule.triggers, module)
 
 
-def _module_names(package: ModuleType) -> list[str]:
-    found = pkgutil.iter_modules(getattr(package, "__path__", ()))
-    return sorted(info.name for info in found if not info.name.startswith("_"))
-
-
-def _packs() -> Iterator[tuple[str, ModuleType]]:
-    for entry in sorted(set(entry_points(group=GROUP)), key=lambda entry: (entry.name, entry.value)):
-        try:
-            yield entry.name, entry.load()
-        except Exception as error:  # a third party's code: whatever it raises is named, not shown as a traceback
-            raise RegistryError(f"rule pack {entry.name!r} cannot be loaded: {error}") from error
-
-
-def _rules(pack: str, package: ModuleType) -> Iterator[Rule]:
-    from amplint.rule import Rule  # brings LibCST
-
-    for name in _module_names(package):
-        try:
-            module = importlib.import_module(f"{package.__name__}.{name}")
-        except Exception as error:  # as above
-            raise RegistryError(f"rule pack {pack!r} cannot be loaded: {name}: {error}") from error
-        for found in vars(module).values():
-            if isinstance(found, Rule) and found.module == module.__name__:
-                yield found
-
-
-def _read_index(package: ModuleType) -> tuple[RuleInfo, ...] | None:
-    """The index of a pack; None when it has none, or one of other modules than it has now."""
-    if package.__file__ is None:
-        return None
-    try:
-        entries = json.loads((Path(package.__file__).parent / INDEX).read_text("utf-8"))
-    except FileNotFoundError:
-        return None
-    infos = tuple(RuleInfo(**{**entry, "triggers": tuple(entry["triggers"])}) for entry in entries)
-    return infos if sorted(info.module for info in infos) == _module_names(package) else None
-
-
-def _no_doubles(pack: str, infos: list[RuleInfo]) -> None:
-    codes, names = {info.code for info in infos[:-1]}, {info.name for info in infos[:-1]}
-    if infos[-1].code in codes or infos[-1].name in names:
-        raise RegistryError(f"rule pack {pack!r} defines {infos[-1].code} ({infos[-1].name}) a second time")
-
-
 @lru_cache(maxsize=1)
 def load_rules() -> tuple[Rule, ...]:
     """All installed rules, in the order of their codes. Imports LibCST.
@@ -99,16 +54,9 @@ def load_rules() -> tuple[Rule, ...]:
     Raises:
         RegistryError: no rule pack is installed, one cannot be loaded, or two rules share a code or a name.
     """
-    rules: list[Rule] = []
-    infos: list[RuleInfo] = []
-    for pack, package in _packs():
-        for rule in _rules(pack, package):
-            rules.append(rule)
-            infos.append(RuleInfo.of(rule))
-            _no_doubles(pack, infos)
-    if not rules:
-        raise RegistryError("no rules are installed; reinstall amplint")
-    return tuple(sorted(rules, key=lambda rule: rule.code))
+    rules = sorted((rule for pack in _packs() for rule in _rules(pack)), key=lambda rule: rule.code)
+    _refuse_doubles(map(RuleInfo.of, rules))
+    return tuple(rules)
 
 
 @lru_cache(maxsize=1)
@@ -118,11 +66,84 @@ def rule_index() -> tuple[RuleInfo, ...]:
     Raises:
         RegistryError: as `load_rules`.
     """
-    infos: list[RuleInfo] = []
-    for pack, package in _packs():
-        for info in _read_index(package) or map(RuleInfo.of, _rules(pack, package)):
-            infos.append(info)
-            _no_doubles(pack, infos)
-    if not infos:
+    infos = sorted(info for pack in _packs() for info in _read_index(pack) or map(RuleInfo.of, _rules(pack)))
+    _refuse_doubles(infos)
+    return tuple(infos)
+
+
+def _refuse_doubles(infos: Iterable[RuleInfo]) -> None:
+    seen: set[str] = set()
+    for info in infos:
+        if info.code in seen or info.name in seen:
+            raise RegistryError(f"{info.code} ({info.name}) shares its code or its name with another installed rule")
+        seen |= {info.code, info.name}
+    if not seen:
         raise RegistryError("no rules are installed; reinstall amplint")
-    return tuple(sorted(infos))
+
+
+def _packs() -> list[ModuleType]:
+    return [_import(name, name) for name in pack_names()]
+
+
+def _import(pack: str, name: str) -> ModuleType:
+    try:
+        return importlib.import_module(name)
+    except Exception as error:  # perhaps a third party's code: whatever it raises is named, not shown as a traceback
+        message = " ".join(f"{type(error).__name__}: {error}".split())
+        raise RegistryError(f"rule pack {pack!r} cannot be loaded: {message}") from error
+
+
+def _rules(pack: ModuleType) -> Iterator[Rule]:
+    from amplint.rule import Rule  # brings LibCST
+
+    for name in _module_names(pack):
+        module = _import(pack.__name__, f"{pack.__name__}.{name}")
+        for found in vars(module).values():
+            if isinstance(found, Rule) and found.module == module.__name__:
+                yield found
+
+
+def _module_names(pack: ModuleType) -> list[str]:
+    files = [file for folder in pack.__path__ for file in os.listdir(folder)]
+    return sorted(file.removesuffix(".py") for file in files if file.endswith(".py") and not file.startswith("_"))
+
+
+def _read_index(pack: ModuleType) -> list[RuleInfo] | None:
+    """The index of a pack; None when it has none, or one of other modules than it has now."""
+    try:
+        with open(os.path.join(pack.__path__[0], INDEX), encoding="utf-8") as file:
+            infos = [RuleInfo(**{**entry, "triggers": tuple(entry["triggers"])}) for entry in json.load(file)]
+    except (OSError, ValueError, TypeError, KeyError):  # a stale or broken index costs time, not results
+        return None
+    return infos if sorted(info.module for info in infos) == _module_names(pack) else None
+
+
+@lru_cache(maxsize=1)
+def pack_names() -> tuple[str, ...]:
+    """The packages named in the entry-point group, sorted.
+
+    `importlib.metadata` knows them too, but importing it takes longer than everything else in a run over one clean file.
+    """
+    names: set[str] = set()
+    for folder in dict.fromkeys(sys.path):
+        try:
+            entries = [entry for entry in os.listdir(folder or ".") if entry.endswith((".dist-info", ".egg-info"))]
+        except OSError:
+            continue  # sys.path names folders that do not exist, and zip files
+        for entry in entries:
+            names.update(_entry_points(os.path.join(folder, entry, "entry_points.txt")))
+    return tuple(sorted(names))
+
+
+def _entry_points(path: str) -> Iterator[str]:
+    try:
+        with open(path, encoding="utf-8") as file:
+            text = file.read()
+    except (OSError, UnicodeDecodeError):
+        return  # most distributions have no entry points
+    inside = False
+    for line in map(str.strip, text.split("\n")):
+        if line.startswith("["):
+            inside = line == f"[{GROUP}]"
+        elif inside and "=" in line and not line.startswith(("#", ";")):
+            yield line.partition("=")[2].partition("[")[0].strip()

@@ -39,7 +39,7 @@ def test_every_module_is_a_rule() -> None:
 
 @each_rule
 def test_code_and_name(rule: Rule) -> None:
-    assert re.fullmatch(r"AMP[1-8]\d\d", rule.code)
+    assert re.fullmatch(r"AMP[1-9]\d\d", rule.code)
     assert re.fullmatch(r"[a-z][a-z0-9]*(-[a-z0-9]+)+", rule.name)
     assert not _ADVICE.search(rule.name), f"{rule.name!r} must name the bad pattern"
 

@@ -1,0 +1,28 @@
+"""A copy of the checkout, for tests that write into it."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+
+
+def copy_checkout(target: Path) -> Path:
+    """Engine, rules, scripts, tests and documents, without fixtures; the rules are importable as `amplint_rules` there."""
+    for name in ("amplint", "rules", "scripts", "tests", "docs"):
+        shutil.copytree(ROOT / name, target / name, ignore=shutil.ignore_patterns("__pycache__"))
+    for name in ("README.md", "pyproject.toml"):
+        shutil.copy(ROOT / name, target)
+    (target / "fixtures").mkdir()
+    (target / "amplint_rules").symlink_to("rules", target_is_directory=True)
+    return target
+
+
+def run_python(checkout: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
+    """Run Python in a copied checkout, on the code of the copy."""
+    environment = {**os.environ, "PYTHONPATH": str(checkout), "PYTHONDONTWRITEBYTECODE": "1"}
+    return subprocess.run([sys.executable, *arguments], cwd=checkout, env=environment, capture_output=True, text=True)
