@@ -7,41 +7,17 @@ one name with two meanings. Callers act only when every member agrees, which is 
 from __future__ import annotations
 
 import builtins
-from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from collections.abc import Collection, Iterable, Iterator
 
 import libcst as cst
 
+from amplint.lowering.bindings import LOCAL, SCOPES, Binding, collect, dotted, is_loaded, scope_of
 from amplint.lowering.tree import Tree
 from amplint.model import torch_api
 
+__all__ = ["LOCAL", "UNKNOWN", "Binding", "Names", "dotted"]
+
 UNKNOWN = "?"
-LOCAL = "<local>"
-"""Prefix of what the file itself defines: `<local>.autocast` is a class or function of this file."""
-
-ScopeNode = cst.Module | cst.FunctionDef | cst.ClassDef | cst.Lambda
-_SCOPES = (cst.Module, cst.FunctionDef, cst.ClassDef, cst.Lambda)
-
-
-@dataclass(frozen=True)
-class Binding:
-    """One way in which a name gets its meaning: a qualified name, or the expression it is assigned, or neither."""
-
-    qualified: str = ""
-    value: cst.BaseExpression | None = None
-    node: cst.CSTNode | None = None
-
-
-def dotted(node: cst.CSTNode) -> str:
-    """`a.b.c` of a chain of names and attributes; empty for anything else."""
-    parts: list[str] = []
-    while isinstance(node, cst.Attribute):
-        parts.append(node.attr.value)
-        node = node.value
-    if not isinstance(node, cst.Name):
-        return ""
-    parts.append(node.value)
-    return ".".join(reversed(parts))
 
 
 class Names:
@@ -49,10 +25,10 @@ class Names:
 
     def __init__(self, tree: Tree) -> None:
         self._tree = tree
-        self._bindings: dict[cst.CSTNode, dict[str, list[Binding]]] = {}
-        self._stars: list[str] = []
+        bindings = collect(tree)
+        self._bindings = bindings.by_scope
+        self._stars = bindings.stars
         self._resolved: dict[tuple[cst.CSTNode, str], frozenset[str]] = {}
-        self._collect()
 
     # -- asking ------------------------------------------------------------------------------------------------------
 
@@ -61,10 +37,7 @@ class Names:
         if isinstance(node, cst.Name):
             return self._resolve_name(node.value, self.scope(node), frozenset())
         if isinstance(node, cst.Attribute):
-            attribute = node.attr.value
-            return frozenset(
-                UNKNOWN if base == UNKNOWN else torch_api.canonical(f"{base}.{attribute}") for base in self.resolve(node.value)
-            )
+            return _extended(self.resolve(node.value), f".{node.attr.value}")
         return frozenset({UNKNOWN})
 
     def all_in(self, node: cst.CSTNode, wanted: Iterable[str]) -> bool:
@@ -75,15 +48,20 @@ class Names:
         """Whether some meaning of the expression is among the wanted qualified names."""
         return not self.resolve(node).isdisjoint(wanted)
 
+    def references(self, wanted: Collection[str]) -> Iterator[cst.Name | cst.Attribute]:
+        """The expressions that can only mean one of the wanted names; imports and targets of assignments are none."""
+        last = {name.rpartition(".")[2] for name in wanted}
+        for attribute in self._tree.find(cst.Attribute):
+            if attribute.attr.value in last and is_loaded(self._tree, attribute) and self.all_in(attribute, wanted):
+                yield attribute
+        local = self._spellings(last)
+        for name in self._tree.find(cst.Name):
+            if name.value in local and is_loaded(self._tree, name) and self.all_in(name, wanted):
+                yield name
+
     def scope(self, node: cst.CSTNode) -> cst.CSTNode:
         """The innermost scope in which `node` is evaluated; decorators, defaults and bases belong outside their own."""
-        below = node
-        for above in self._tree.ancestors(node):
-            if isinstance(above, _SCOPES):
-                if isinstance(above, (cst.Module, cst.Lambda)) or below is above.body or isinstance(below, cst.Parameters):
-                    return above
-            below = above
-        return self._tree.module
+        return scope_of(self._tree, node)
 
     def bindings(self, name: str, node: cst.CSTNode) -> list[Binding]:
         """All bindings of `name` in the scope that a use at `node` would see; empty for builtins and unknown names."""
@@ -93,6 +71,15 @@ class Names:
     def bindings_in(self, scope: cst.CSTNode) -> dict[str, list[Binding]]:
         """All names that a scope binds itself."""
         return self._bindings.get(scope, {})
+
+    def visible(self, node: cst.CSTNode) -> Iterator[tuple[str, list[Binding]]]:
+        """All names that the file binds and that a use at `node` would see, from the innermost scope outwards."""
+        seen: set[str] = set()
+        for scope in self._scopes(self.scope(node)):
+            for name, bindings in self._bindings.get(scope, {}).items():
+                if name not in seen:
+                    seen.add(name)
+                    yield name, bindings
 
     # -- resolving ---------------------------------------------------------------------------------------------------
 
@@ -108,12 +95,11 @@ class Names:
     def _meanings(self, name: str, scope: cst.CSTNode, seen: frozenset[cst.CSTNode]) -> frozenset[str]:
         found = self._lookup(name, scope)
         if found is None:
-            stars = {torch_api.canonical(f"{star}.{name}") for star in self._stars if torch_api.is_known(f"{star}.{name}")}
-            if stars:
-                return frozenset(stars)
-            return frozenset({f"builtins.{name}" if hasattr(builtins, name) and not self._stars else UNKNOWN})
+            return self._starred(name)
+        # `autocast = None` after a failed import is no meaning of a name that is called or has attributes.
+        bindings = [each for each in found[1] if not _is_none(each.value)] or found[1]
         meanings: set[str] = set()
-        for binding in found[1]:
+        for binding in bindings:
             meanings |= self._meaning(binding, seen)
         return frozenset(meanings)
 
@@ -129,98 +115,50 @@ class Names:
             tail = f".{base.attr.value}{tail}"
             base = base.value
         assert isinstance(base, cst.Name)
-        roots = self._resolve_name(base.value, self.scope(base), seen | {value})
-        return frozenset(UNKNOWN if root == UNKNOWN else torch_api.canonical(root + tail) for root in roots)
+        return _extended(self._resolve_name(base.value, self.scope(base), seen | {value}), tail)
 
-    def _lookup(self, name: str, scope: cst.CSTNode | None) -> tuple[cst.CSTNode, list[Binding]] | None:
-        innermost = True
-        while scope is not None:
-            if innermost or not isinstance(scope, cst.ClassDef):
-                bindings = self._bindings.get(scope, {}).get(name)
-                if bindings:
-                    return scope, bindings
-            if isinstance(scope, cst.Module):
-                return None
-            innermost = False
-            scope = self._tree.enclosing(scope, *_SCOPES)
+    def _starred(self, name: str) -> frozenset[str]:
+        """The meanings of a name that the file does not bind itself."""
+        if not self._stars:
+            return frozenset({f"builtins.{name}" if hasattr(builtins, name) else UNKNOWN})
+        known = {torch_api.canonical(f"{star}.{name}") for star in self._stars if torch_api.is_known(f"{star}.{name}")}
+        # A module of unknown contents may bring the same name.
+        foreign = any(star.partition(".")[0] != "torch" for star in self._stars)
+        return frozenset(known | {UNKNOWN} if foreign or not known else known)
+
+    def _lookup(self, name: str, scope: cst.CSTNode) -> tuple[cst.CSTNode, list[Binding]] | None:
+        for each in self._scopes(scope):
+            bindings = self._bindings.get(each, {}).get(name)
+            if bindings:
+                return each, bindings
         return None
 
-    # -- collecting --------------------------------------------------------------------------------------------------
+    def _scopes(self, innermost: cst.CSTNode) -> Iterator[cst.CSTNode]:
+        """The scopes in which a name is looked up; the body of a class is none for the functions in it."""
+        yield innermost
+        for above in self._tree.ancestors(innermost):
+            if isinstance(above, SCOPES) and not isinstance(above, cst.ClassDef):
+                yield above
 
-    def _bind(self, scope: cst.CSTNode, name: str, binding: Binding) -> None:
-        self._bindings.setdefault(scope, {}).setdefault(name, []).append(binding)
+    def _spellings(self, last: set[str]) -> set[str]:
+        """The local names that may stand for a qualified name which ends in one of `last`."""
+        ends = [
+            (name, (each.qualified or (dotted(each.value) if each.value else "")).rpartition(".")[2])
+            for names in self._bindings.values()
+            for name, bindings in names.items()
+            for each in bindings
+        ]
+        found = set(last) if self._stars else set()
+        grown = -1
+        while grown < len(found):
+            grown = len(found)
+            found.update(name for name, end in ends if end in last or end in found)
+        return found
 
-    def _collect(self) -> None:
-        declared = self._globals()
-        for scope, name, binding in self._all_bindings():
-            self._bind(self._tree.module if (scope, name) in declared else scope, name, binding)
 
-    def _globals(self) -> set[tuple[cst.CSTNode, str]]:
-        return {
-            (self.scope(statement), item.name.value) for statement in self._tree.find(cst.Global) for item in statement.names
-        }
+def _extended(bases: frozenset[str], tail: str) -> frozenset[str]:
+    return frozenset(UNKNOWN if base == UNKNOWN else torch_api.canonical(base + tail) for base in bases)
 
-    def _all_bindings(self) -> Iterator[tuple[cst.CSTNode, str, Binding]]:
-        tree = self._tree
-        for statement in tree.find(cst.Import):
-            for alias in statement.names:
-                yield from self._imported(statement, alias)
-        for from_ in tree.find(cst.ImportFrom):
-            yield from self._imported_from(from_)
-        for definition in [*tree.find(cst.FunctionDef), *tree.find(cst.ClassDef)]:
-            name = definition.name.value
-            outer = tree.enclosing(definition, *_SCOPES) or tree.module
-            yield outer, name, Binding(qualified=f"{LOCAL}.{name}", node=definition)
-        for param in tree.find(cst.Param):
-            owner = tree.enclosing(param, cst.FunctionDef, cst.Lambda)
-            if owner is not None:
-                yield owner, param.name.value, Binding(node=param)
-        yield from self._assigned()
 
-    def _imported(self, statement: cst.Import, alias: cst.ImportAlias) -> Iterator[tuple[cst.CSTNode, str, Binding]]:
-        scope, full = self.scope(statement), dotted(alias.name)
-        if alias.asname is not None:
-            yield scope, dotted(alias.asname.name), Binding(qualified=full, node=alias)
-        else:
-            top = full.split(".")[0]
-            yield scope, top, Binding(qualified=top, node=alias)
-
-    def _imported_from(self, statement: cst.ImportFrom) -> Iterator[tuple[cst.CSTNode, str, Binding]]:
-        module = "." * len(statement.relative) + (dotted(statement.module) if statement.module else "")
-        if isinstance(statement.names, cst.ImportStar):
-            self._stars.append(module)
-            return
-        scope = self.scope(statement)
-        for alias in statement.names:
-            name = dotted(alias.name)
-            local = dotted(alias.asname.name) if alias.asname else name
-            yield scope, local, Binding(qualified=f"{module}.{name}", node=alias)
-
-    def _assigned(self) -> Iterator[tuple[cst.CSTNode, str, Binding]]:
-        tree = self._tree
-        for assign in tree.find(cst.Assign):
-            for target in assign.targets:
-                yield from self._targets(target.target, assign.value)
-        for annotated in tree.find(cst.AnnAssign):
-            yield from self._targets(annotated.target, annotated.value)
-        for augmented in tree.find(cst.AugAssign):
-            yield from self._targets(augmented.target, None)
-        for named in tree.find(cst.NamedExpr):
-            yield from self._targets(named.target, named.value)
-        for loop in [*tree.find(cst.For), *tree.find(cst.CompFor)]:
-            yield from self._targets(loop.target, None)
-        for as_name in tree.find(cst.AsName):
-            if not isinstance(tree.parent(as_name), cst.ImportAlias):
-                yield from self._targets(as_name.name, None)
-
-    def _targets(
-        self, target: cst.CSTNode, value: cst.BaseExpression | None
-    ) -> Iterator[tuple[cst.CSTNode, str, Binding]]:
-        if isinstance(target, cst.Name):
-            yield self.scope(target), target.value, Binding(value=value, node=target)
-        elif isinstance(target, (cst.Tuple, cst.List)):
-            values: list[cst.BaseExpression | None] = [None] * len(target.elements)
-            if isinstance(value, (cst.Tuple, cst.List)) and len(value.elements) == len(target.elements):
-                values = [element.value for element in value.elements]
-            for element, part in zip(target.elements, values):
-                yield from self._targets(element.value, part)
+def _is_none(node: cst.CSTNode | None) -> bool:
+    return isinstance(node, cst.Name) and node.value == "None"
