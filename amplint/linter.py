@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from amplint import gate
@@ -10,15 +10,17 @@ from amplint.diagnostics import Diagnostic, FileReport
 from amplint.source import Source
 
 if TYPE_CHECKING:
+    from amplint.registry import RuleInfo
     from amplint.rule import Rule
 
 SYNTAX_ERROR = "AMP900"
 
 
-def lint_source(source: Source, rules: Sequence[Rule], torch: tuple[int, int] = (2, 3)) -> FileReport:
+def lint_source(source: Source, rules: Sequence[Rule | RuleInfo], torch: tuple[int, int] = (2, 3)) -> FileReport:
     """Everything the rules find in one file, in order of place; suppression comments are not looked at here.
 
     A syntax error is a diagnostic (AMP900); a rule that crashes, or nesting that is too deep, is the report's `error`.
+    Rules of which only the `RuleInfo` is given are imported when the file turns out to need them.
     """
     triggers = {trigger for rule in rules for trigger in rule.triggers}
     try:
@@ -33,7 +35,9 @@ def lint_source(source: Source, rules: Sequence[Rule], torch: tuple[int, int] = 
     return _check(source, rows, rules, torch)
 
 
-def _check(source: Source, rows: list[int] | None, rules: Sequence[Rule], torch: tuple[int, int]) -> FileReport:
+def _check(
+    source: Source, rows: list[int] | None, rules: Sequence[Rule | RuleInfo], torch: tuple[int, int]
+) -> FileReport:
     import libcst  # not at the top: most files are settled before a parse, and libcst is slow to import
 
     from amplint.lowering.tree import Tree
@@ -46,12 +50,20 @@ def _check(source: Source, rows: list[int] | None, rules: Sequence[Rule], torch:
     except RecursionError:
         return FileReport(source.path, error="nested too deeply to be checked")
     found: list[Diagnostic] = []
-    for rule in rules:
+    for rule in _loaded(rules):
         try:
             found.extend(rule.run(file))
         except Exception as error:  # a rule must not take the other rules and files down with it
             return FileReport(source.path, error=f"rule {rule.code} crashed: {type(error).__name__}: {error}")
     return FileReport(source.path, tuple(sorted(found, key=lambda diagnostic: diagnostic.sort_key)), file.facts)
+
+
+def _loaded(rules: Sequence[Rule | RuleInfo]) -> Iterator[Rule]:
+    from amplint.registry import load_rules
+    from amplint.rule import Rule
+
+    for rule in rules:
+        yield rule if isinstance(rule, Rule) else next(one for one in load_rules() if one.code == rule.code)
 
 
 def _syntax_error(source: Source, error: SyntaxError) -> Diagnostic:

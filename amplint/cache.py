@@ -1,0 +1,182 @@
+"""What earlier runs found out, so that a file which did not change is neither read nor parsed again.
+
+One JSON file for each root and settings. An entry holds the file's stamp (size, times) and the hash of its content. An equal
+stamp is believed without reading the file, but only if it was taken well after the last change: within the resolution of
+the clock a file can change and keep its stamp. Otherwise the content decides.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+import time
+from collections.abc import Sequence
+from dataclasses import replace
+from functools import lru_cache
+from hashlib import blake2b
+from importlib import import_module
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+from typing import Any
+
+from amplint import __version__, registry, wire
+from amplint.config import Settings
+from amplint.diagnostics import FileReport
+
+FOLDER = ".amplint_cache"
+_KEEP = 8
+"""How many cache files stay in a folder: one for each root and settings, the latest ones."""
+_CLOCK_NS = 2_000_000_000
+"""The coarsest resolution of file times there is (FAT), in nanoseconds."""
+_TAG = "Signature: 8a477f597d28d172789f06886806bc55\n# This folder holds the cache of amplint: https://bford.info/cachedir/\n"
+
+Stamp = Sequence[int]
+_UNTRUSTED: Stamp = (0, 0, 0)
+
+
+def digest(data: bytes) -> str:
+    """The hash that stands for the content of a file."""
+    return blake2b(data, digest_size=16).hexdigest()
+
+
+@lru_cache(maxsize=1)
+def _engine() -> str:
+    """What, besides a file and the settings, decides on the result: the code of amplint and of all rules, and LibCST."""
+    try:
+        libcst = version("libcst")
+    except PackageNotFoundError:
+        libcst = "?"
+    parts = [__version__, libcst, sys.version]
+    packs = [Path(folder) for name in registry.pack_names() for folder in import_module(name).__path__]
+    for folder in [Path(__file__).parent, *packs]:
+        for path in sorted(folder.rglob("*.py")):
+            parts += [path.relative_to(folder).as_posix(), digest(path.read_bytes())]
+    return "\n".join(parts)
+
+
+class Cache:
+    """The reports on the files of one root under one choice of settings.
+
+    Args:
+        folder: where the cache file lies; made when something is saved.
+        settings: those of the files.
+
+    A cache that cannot be read, or is damaged, is an empty one.
+    """
+
+    def __init__(self, folder: Path, settings: Settings) -> None:
+        self._folder = folder
+        self._root = str(settings.root).rstrip(os.sep) + os.sep
+        choice = repr((str(settings.root), *_parts(settings), _engine()))
+        self._file = folder / f"{digest(choice.encode())}.json"
+        self._entries: dict[str, list[Any]] = self._load()
+        self._used: set[str] = set()
+        self._changed = False
+
+    def _load(self) -> dict[str, list[Any]]:
+        try:
+            entries = json.loads(self._file.read_bytes())
+        except (OSError, ValueError, RecursionError):
+            return {}
+        sound = isinstance(entries, dict) and all(type(entry) is list and len(entry) == 3 for entry in entries.values())
+        return entries if sound else {}
+
+    def by_stamp(self, key: str, display: str, stat: os.stat_result) -> FileReport | None:
+        """The report on a file that was not touched since."""
+        entry = self._entries.get(key)
+        if entry is None or entry[0] != [stat.st_size, stat.st_mtime_ns, stat.st_ctime_ns]:
+            return None
+        return self._report(key, display, entry)
+
+    def by_content(self, key: str, display: str, stat: os.stat_result, content: str) -> FileReport | None:
+        """The report on a file that holds the same bytes as then."""
+        entry = self._entries.get(key)
+        if entry is None or not content or entry[1] != content:
+            return None
+        report = self._report(key, display, entry)
+        if report is not None:
+            self._set(key, [_stamp(stat), content, entry[2]])
+        return report
+
+    def _report(self, key: str, display: str, entry: list[Any]) -> FileReport | None:
+        self._used.add(key)
+        if entry[2] is None:
+            return FileReport(display)
+        try:
+            return wire.decode_report(display, entry[2])
+        except wire.Damaged:
+            return None
+
+    def keep(self, key: str, stat: os.stat_result, content: str, report: FileReport) -> None:
+        """Remember a report; one with an error is not kept. `content` is empty where looking again costs no more than
+        hashing."""
+        if report.error:
+            return
+        plain = not report.diagnostics and not report.facts
+        self._set(key, [_stamp(stat), content, None if plain else wire.encode_report(report)])
+
+    def _set(self, key: str, entry: list[Any]) -> None:
+        self._used.add(key)
+        if self._entries.get(key) != entry:
+            self._entries[key] = entry
+            self._changed = True
+
+    def key(self, path: str, explicit: bool) -> str:
+        """What an entry is found by: the path below the root, and whether the file was named by the user."""
+        return path.removeprefix(self._root) + ("*" if explicit else "")
+
+    def save(self) -> None:
+        """Write what is new, in one step, so that other runs see the old cache or the new one.
+
+        Raises:
+            OSError: the folder cannot be written.
+        """
+        if not self._changed:
+            return
+        entries = {
+            key: entry
+            for key, entry in self._entries.items()
+            if key in self._used or os.path.exists(os.path.join(self._root, key.removesuffix("*")))
+        }
+        self._prepare()
+        data = json.dumps(entries, ensure_ascii=True, separators=(",", ":")).encode()
+        beside = self._file.with_name(f"{self._file.name}.{os.getpid()}")
+        try:
+            beside.write_bytes(data)
+            os.replace(beside, self._file)
+        finally:
+            beside.unlink(missing_ok=True)
+        self._changed = False
+        self._prune()
+
+    def _prepare(self) -> None:
+        self._folder.mkdir(parents=True, exist_ok=True)
+        for name, text in ((".gitignore", "*\n"), ("CACHEDIR.TAG", _TAG)):
+            if not (self._folder / name).exists():
+                (self._folder / name).write_text(text, encoding="utf-8")
+
+    def _prune(self) -> None:
+        files = sorted(self._folder.glob("*.json"), key=_age)
+        for file in files[_KEEP:]:
+            file.unlink(missing_ok=True)
+
+
+def _age(file: Path) -> float:
+    try:
+        return -file.stat().st_mtime
+    except OSError:
+        return 0.0  # another run removed it meanwhile
+
+
+def _stamp(stat: os.stat_result) -> list[int]:
+    last = max(stat.st_mtime_ns, stat.st_ctime_ns)
+    if time.time_ns() - last < _CLOCK_NS:
+        return list(_UNTRUSTED)
+    return [stat.st_size, stat.st_mtime_ns, stat.st_ctime_ns]
+
+
+def _parts(settings: Settings) -> tuple[object, ...]:
+    # Which files are excluded decides on what is checked, not on what is found in it.
+    plain = replace(settings, exclude=())
+    return (repr(plain),)

@@ -1,0 +1,152 @@
+"""Work spread over processes, one task at a time to each, so that a process that dies takes exactly one task with it."""
+
+from __future__ import annotations
+
+import multiprocessing
+import os
+import signal
+from collections import deque
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from multiprocessing.connection import Connection, wait
+from multiprocessing.context import BaseContext
+from multiprocessing.process import BaseProcess
+from typing import Generic, TypeVar
+
+TaskT = TypeVar("TaskT")
+ResultT = TypeVar("ResultT")
+
+_PRELOAD = ["amplint.linter", "amplint.lowering.tree", "amplint.rule"]
+
+
+@dataclass(frozen=True)
+class Died:
+    """The answer of a process that did not live to give one: how it ended, in words."""
+
+    how: str
+
+
+def worker_count(jobs: int) -> int:
+    """How many processes `jobs` means; 0 means as many as this process may use."""
+    if jobs > 0:
+        return jobs
+    usable = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    return min(usable, 32)
+
+
+def run_all(
+    function: Callable[[TaskT], ResultT], tasks: Sequence[TaskT], workers: int
+) -> Iterator[tuple[int, ResultT | Died]]:
+    """Call a module-level function on every task; yields the task's index and the answer, as answers come.
+
+    Closing the iterator, or an exception such as Ctrl-C in the caller, ends the processes at once.
+    """
+    pool: _Pool[TaskT, ResultT] = _Pool(function, tasks)
+    try:
+        for _ in range(min(workers, len(tasks))):
+            pool.start()
+        while pool.busy:
+            for connection in wait([*pool.busy]):
+                assert isinstance(connection, Connection)
+                yield pool.receive(connection)
+    finally:
+        pool.stop()
+
+
+class _Pool(Generic[TaskT, ResultT]):
+    def __init__(self, function: Callable[[TaskT], ResultT], tasks: Sequence[TaskT]) -> None:
+        self._function = function
+        self._waiting = deque(enumerate(tasks))
+        self._context = _context()
+        self._processes: dict[Connection, BaseProcess] = {}
+        self.busy: dict[Connection, int] = {}
+
+    def start(self) -> None:
+        """Start one more process and give it a task."""
+        ours, theirs = self._context.Pipe()
+        with _interrupts_blocked():
+            process = self._context.Process(target=_work, args=(self._function, theirs), daemon=True)  # type: ignore[attr-defined]
+            process.start()
+        theirs.close()
+        self._processes[ours] = process
+        self._give(ours)
+
+    def _give(self, connection: Connection) -> None:
+        index, task = self._waiting.popleft()
+        self.busy[connection] = index
+        try:
+            connection.send(task)
+        except OSError:
+            pass  # the process died; `receive` finds out and says so
+
+    def receive(self, connection: Connection) -> tuple[int, ResultT | Died]:
+        """The answer that a process has ready; then give that process, or its successor, the next task."""
+        index = self.busy.pop(connection)
+        try:
+            answer: ResultT | Died = connection.recv()
+        except (EOFError, OSError):
+            answer = Died(self._bury(connection))
+            if self._waiting:
+                self.start()
+        else:
+            if self._waiting:
+                self._give(connection)
+        return index, answer
+
+    def _bury(self, connection: Connection) -> str:
+        process = self._processes.pop(connection)
+        connection.close()
+        process.join()
+        return _ending(process.exitcode or 0)
+
+    def stop(self) -> None:
+        """End all processes, whatever they do."""
+        for process in self._processes.values():
+            process.terminate()
+        for connection, process in self._processes.items():
+            process.join()
+            connection.close()
+        self._processes.clear()
+        self.busy.clear()
+
+
+def _work(function: Callable[[TaskT], ResultT], connection: Connection) -> None:
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent hears Ctrl-C too, and ends its workers
+    while True:
+        try:
+            connection.send(function(connection.recv()))
+        except (EOFError, OSError):
+            return  # the parent is gone
+
+
+def _context() -> BaseContext:
+    # A plain fork is cheapest, but not safe on macOS nor beside threads. The fork server is safe wherever it exists, and
+    # imports LibCST once for all workers.
+    if "forkserver" not in multiprocessing.get_all_start_methods():
+        return multiprocessing.get_context("spawn")
+    context = multiprocessing.get_context("forkserver")
+    context.set_forkserver_preload(_PRELOAD)
+    return context
+
+
+@contextmanager
+def _interrupts_blocked() -> Iterator[None]:
+    # Workers inherit the mask: a Ctrl-C before they could ignore it would make them print a traceback.
+    if not hasattr(signal, "pthread_sigmask"):
+        yield
+        return
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+
+
+def _ending(exit_code: int) -> str:
+    if exit_code >= 0:
+        return f"exit code {exit_code}"
+    try:
+        return signal.Signals(-exit_code).name
+    except ValueError:
+        return f"signal {-exit_code}"

@@ -1,0 +1,271 @@
+"""Many files: most are settled by a look at their bytes or by the cache, the rest is linted, here or in several processes."""
+
+from __future__ import annotations
+
+import os
+import re
+import stat
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from functools import lru_cache
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from amplint import gate
+from amplint.config import Settings
+from amplint.diagnostics import FileReport
+from amplint.linter import lint_source
+from amplint.registry import RuleInfo, rule_index
+from amplint.selection import active_codes, names
+from amplint.source import Source, SourceError
+
+if TYPE_CHECKING:
+    from amplint.cache import Cache
+    from amplint.discovery import Found
+
+_FEW = 16
+"""Up to so many files, reading them all costs less than opening the cache."""
+_POOL_WORK = 400_000
+"""From so many bytes of source on that must be parsed, several processes repay the time they take to start."""
+
+
+@dataclass(frozen=True)
+class RunOptions:
+    """How a run goes about it.
+
+    `jobs` is the number of processes (0: as many as there are processors to use, if there is work for them). The cache
+    lies in `.amplint_cache` below the root of the settings, or in `cache_dir`.
+    """
+
+    jobs: int = 0
+    cache_dir: Path | None = None
+    no_cache: bool = False
+
+
+@dataclass(frozen=True)
+class _Task:
+    """A file that must be parsed."""
+
+    display: str
+    data: bytes
+    settings: Settings
+    path: Path
+    explicit: bool
+
+
+# -- one file ---------------------------------------------------------------------------------------------------------
+
+
+def check_bytes(display: str, data: bytes, settings: Settings, path: Path, explicit: bool = False) -> FileReport:
+    """Everything there is to say about a file of these bytes, selected and suppressed as its settings and comments want.
+
+    Args:
+        display: the path as the user shall see it.
+        data: the content.
+        settings: those that hold for the file.
+        path: where it lies, for settings that depend on that.
+        explicit: the user named it, so that its syntax is checked even when no word of AMP occurs.
+    """
+    matters = _matters(data, settings)
+    if not matters and not explicit:
+        return FileReport(display)
+    try:
+        source = Source.from_bytes(display, data)
+    except SourceError as error:
+        return FileReport(display, error=str(error))
+    return check_source(source, settings, path, rule_index() if matters else ())
+
+
+def check_source(source: Source, settings: Settings, path: Path, rules: Sequence[RuleInfo] | None = None) -> FileReport:
+    """As `check_bytes`, for text; `rules` is all of them when it is not given."""
+    from amplint.suppression import suppress  # most files have nothing to suppress
+
+    index = rule_index()
+    active = active_codes(settings, path, index)
+    wanted = [rule for rule in (index if rules is None else rules) if rule.code in active]
+    report = lint_source(source, wanted, settings.torch)
+    if report.error:
+        return report
+    selected = [diagnostic for diagnostic in report.diagnostics if diagnostic.code in active]
+    return replace(report, diagnostics=suppress(source, selected, active, names(index)))
+
+
+def _matters(data: bytes, settings: Settings) -> bool:
+    if gate.may_matter(data, _triggers(settings)):
+        return True
+    # A suppression comment may turn out to be unused in a file that holds nothing else of interest.
+    return (b"amplint" in data or b"noqa" in data.lower()) and _suppression().search(data) is not None
+
+
+@lru_cache(maxsize=1)
+def _suppression() -> re.Pattern[bytes]:
+    prefixes = sorted({code.rstrip("0123456789") for code in names(rule_index())})
+    return re.compile(rf"amplint\s*:|\bnoqa\b[^\n]*\b(?:{'|'.join(prefixes)})\d".encode(), re.IGNORECASE)
+
+
+@lru_cache(maxsize=64)
+def _triggers(settings: Settings) -> frozenset[str]:
+    index = rule_index()
+    active = active_codes(replace(settings, per_file_ignores=()), settings.root, index)
+    return frozenset(trigger for rule in index if rule.code in active for trigger in rule.triggers)
+
+
+def withdraw(report: FileReport, facts: frozenset[str]) -> FileReport:
+    """The report without the findings that need facts which no file of the run established."""
+    kept = tuple(diagnostic for diagnostic in report.diagnostics if diagnostic.needs <= facts)
+    return report if len(kept) == len(report.diagnostics) else replace(report, diagnostics=kept)
+
+
+# -- many files -------------------------------------------------------------------------------------------------------
+
+
+def run(
+    found: Sequence[Found], options: RunOptions, on_progress: Callable[[int, int], None] | None = None
+) -> Iterator[FileReport]:
+    """Check files; yields one report for each, in their order.
+
+    A file that cannot be read, and one on which a rule or a whole process dies, has a report with an error; the others are
+    checked all the same. Findings that need a fact of the whole run are withdrawn when no file establishes it.
+    `on_progress` is called with the number of files done and of all files, whenever one is done.
+    """
+    facts: set[str] = set()
+    held: list[FileReport] = []
+    for report in _in_order(_reports(found, options), len(found), on_progress):
+        facts |= report.facts
+        if held or any(diagnostic.needs - facts for diagnostic in report.diagnostics):
+            held.append(report)
+        else:
+            yield report
+    for report in held:
+        yield withdraw(report, frozenset(facts))
+
+
+def _in_order(
+    reports: Iterable[tuple[int, FileReport]], total: int, on_progress: Callable[[int, int], None] | None
+) -> Iterator[FileReport]:
+    early: dict[int, FileReport] = {}
+    following = 0
+    for done, (index, report) in enumerate(reports, 1):
+        early[index] = report
+        if on_progress is not None:
+            on_progress(done, total)
+        while following in early:
+            yield early.pop(following)
+            following += 1
+
+
+def _reports(found: Sequence[Found], options: RunOptions) -> Iterator[tuple[int, FileReport]]:
+    caches = _Caches(options)
+    tasks: list[_Pending] = []
+    try:
+        for index, item in enumerate(found):
+            seen = _look(item, caches, few=len(found) <= _FEW)
+            if isinstance(seen, FileReport):
+                yield index, seen
+            else:
+                tasks.append(replace(seen, index=index))
+        for pending, report in _lint(tasks, options.jobs):
+            if pending.cache is not None:
+                pending.cache.keep(pending.key, pending.stat, pending.content, report)
+            yield pending.index, report
+    finally:
+        caches.save()
+
+
+@dataclass(frozen=True)
+class _Pending:
+    """A file that must be parsed, and where its report is to be kept."""
+
+    task: _Task
+    stat: os.stat_result
+    cache: Cache | None = None
+    key: str = ""
+    content: str = ""
+    index: int = 0
+
+
+def _look(item: Found, caches: _Caches, few: bool) -> FileReport | _Pending:
+    """What the cache or the bytes of a file say without parsing it."""
+    path = os.fspath(item.path)
+    try:
+        status = os.stat(path)
+        cache = None if few else caches.of(item.settings)
+        key = cache.key(path, item.explicit) if cache else ""
+        report = cache.by_stamp(key, item.display, status) if cache else None
+        if report is not None:
+            return report
+        if not stat.S_ISREG(status.st_mode):
+            return FileReport(item.display, error="cannot be read: not a regular file")
+        with open(path, "rb") as file:
+            data = file.read()
+    except OSError as error:
+        return FileReport(item.display, error=f"cannot be read: {error.strerror or error}")
+    matters = _matters(data, item.settings)
+    if not matters and not item.explicit:
+        report = FileReport(item.display)
+        if cache:
+            cache.keep(key, status, "", report)
+        return report
+    task = _Task(item.display, data, item.settings, item.path, item.explicit)
+    if few and matters:
+        cache = caches.of(item.settings)
+        key = cache.key(path, item.explicit) if cache else ""
+    if cache is None:
+        return _Pending(task, status)
+    from amplint.cache import digest
+
+    content = digest(data)
+    return cache.by_content(key, item.display, status, content) or _Pending(task, status, cache, key, content)
+
+
+class _Caches:
+    """The caches of a run, one for each settings, opened when first asked for."""
+
+    def __init__(self, options: RunOptions) -> None:
+        self._options = options
+        self._open: dict[Settings, Cache] = {}
+
+    def of(self, settings: Settings) -> Cache | None:
+        if self._options.no_cache:
+            return None
+        if settings not in self._open:
+            from amplint.cache import FOLDER, Cache
+
+            self._open[settings] = Cache(self._options.cache_dir or settings.root / FOLDER, settings)
+        return self._open[settings]
+
+    def save(self) -> None:
+        for cache in self._open.values():
+            try:
+                cache.save()
+            except OSError as error:
+                import logging
+
+                logging.getLogger("amplint").info("nothing was cached: %s", error)
+
+
+def _lint(pending: list[_Pending], jobs: int) -> Iterator[tuple[_Pending, FileReport]]:
+    work = sum(len(one.task.data) for one in pending)
+    if jobs != 1 and len(pending) > 1 and work >= _POOL_WORK:
+        from amplint.pool import Died, run_all, worker_count
+
+        workers = worker_count(jobs)
+        if workers > 1:
+            # The largest first: else one of them may run on alone at the end.
+            pending = sorted(pending, key=lambda one: -len(one.task.data))
+            for index, answer in run_all(_check, [one.task for one in pending], workers):
+                one = pending[index]
+                if isinstance(answer, Died):
+                    answer = FileReport(one.task.display, error=f"the process that checked it died ({answer.how})")
+                yield one, answer
+            return
+    for one in pending:
+        yield one, _check(one.task)
+
+
+def _check(task: _Task) -> FileReport:
+    try:
+        return check_bytes(task.display, task.data, task.settings, task.path, task.explicit)
+    except Exception as error:  # a bug of amplint: it costs this file, never the others
+        text = " ".join(str(error).split())
+        return FileReport(task.display, error=f"internal error: {type(error).__name__}: {text}")

@@ -1,0 +1,66 @@
+"""Reports as JSON values and back: short lists, no names, nothing that could run code when it is read."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from amplint.diagnostics import Applicability, Diagnostic, Edit, FileReport, Fix, Position, Range, Related
+
+
+class Damaged(Exception):
+    """The value is no encoded report."""
+
+
+def encode_report(report: FileReport) -> list[Any]:
+    """A report without its path and error, as lists, strings and numbers."""
+    return [sorted(report.facts), [_diagnostic(diagnostic) for diagnostic in report.diagnostics]]
+
+
+def decode_report(path: str, value: Any) -> FileReport:
+    """The report that was encoded, as one on `path`.
+
+    Raises:
+        Damaged: the value was not made by `encode_report`.
+    """
+    try:
+        facts, diagnostics = value
+        return FileReport(path, tuple(_read_diagnostic(path, one) for one in diagnostics), frozenset(facts))
+    except (TypeError, ValueError, AttributeError) as error:
+        raise Damaged from error
+
+
+def _diagnostic(diagnostic: Diagnostic) -> list[Any]:
+    related = [[one.message, one.path, _range(one.range)] for one in diagnostic.related]
+    return [
+        diagnostic.code, diagnostic.name, diagnostic.message, _range(diagnostic.range), diagnostic.note, related,
+        _fix(diagnostic.fix), sorted(diagnostic.needs),
+    ]  # fmt: skip
+
+
+def _read_diagnostic(path: str, value: Any) -> Diagnostic:
+    code, name, message, place, note, related, fix, needs = value
+    others = tuple(Related(text, _read_range(where), file) for text, file, where in related)
+    return Diagnostic(code, name, message, _read_range(place), note, others, _read_fix(fix), frozenset(needs), path)
+
+
+def _range(place: Range) -> list[int]:
+    start, end = place.start, place.end
+    return [start.row, start.column, start.offset, end.row, end.column, end.offset]
+
+
+def _read_range(value: Any) -> Range:
+    row, column, offset, end_row, end_column, end_offset = map(int, value)
+    return Range(Position(row, column, offset), Position(end_row, end_column, end_offset))
+
+
+def _fix(fix: Fix | None) -> list[Any] | None:
+    if fix is None:
+        return None
+    return [fix.title, fix.applicability.value, [[edit.start, edit.end, edit.replacement] for edit in fix.edits]]
+
+
+def _read_fix(value: Any) -> Fix | None:
+    if value is None:
+        return None
+    title, applicability, edits = value
+    return Fix(title, tuple(Edit(int(start), int(end), str(text)) for start, end, text in edits), Applicability(applicability))
