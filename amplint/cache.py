@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import sys
 import time
 from collections.abc import Sequence
@@ -29,6 +30,7 @@ _KEEP = 8
 """How many cache files stay in a folder: one for each root and settings, the latest ones."""
 _CLOCK_NS = 2_000_000_000
 """The coarsest resolution of file times there is (FAT), in nanoseconds."""
+_NAME = re.compile(r"amplint-[0-9a-f]{32}\.json")
 _TAG = "Signature: 8a477f597d28d172789f06886806bc55\n# This folder holds the cache of amplint: https://bford.info/cachedir/\n"
 
 Stamp = Sequence[int]
@@ -69,7 +71,7 @@ class Cache:
         self._folder = folder
         self._root = str(settings.root).rstrip(os.sep) + os.sep
         choice = repr((str(settings.root), *_parts(settings), _engine()))
-        self._file = folder / f"{digest(choice.encode())}.json"
+        self._file = folder / f"amplint-{digest(choice.encode())}.json"
         self._entries: dict[str, list[Any]] = self._load()
         self._used: set[str] = set()
         self._changed = False
@@ -151,13 +153,14 @@ class Cache:
         self._prune()
 
     def _prepare(self) -> None:
+        if self._folder.is_dir():
+            return  # perhaps the user's own: nothing in it may be hidden from git or from backups
         self._folder.mkdir(parents=True, exist_ok=True)
         for name, text in ((".gitignore", "*\n"), ("CACHEDIR.TAG", _TAG)):
-            if not (self._folder / name).exists():
-                (self._folder / name).write_text(text, encoding="utf-8")
+            (self._folder / name).write_text(text, encoding="utf-8")
 
     def _prune(self) -> None:
-        files = sorted(self._folder.glob("*.json"), key=_age)
+        files = sorted((file for file in self._folder.iterdir() if _NAME.fullmatch(file.name)), key=_age)
         for file in files[_KEEP:]:
             file.unlink(missing_ok=True)
 
