@@ -6,7 +6,7 @@ import pytest
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    parser.addoption("--write-fixed", action="store_true", help="write the .fixed.py of every selected fixture; review the difference")
+    parser.addoption("--write-fixed", action="store_true", help="write the .fixed.py of the selected fixtures")
 
 
 @pytest.fixture

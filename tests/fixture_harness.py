@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import io
 import re
-import sys
 import tokenize
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property, lru_cache
+from functools import cache, cached_property
 from pathlib import Path
 from typing import NamedTuple
 
@@ -125,7 +124,7 @@ class Fixture:
         return rules_for(self.code)
 
 
-@lru_cache(maxsize=None)
+@cache
 def rules_for(code: str) -> tuple[Rule, ...]:
     """The default rules, and the rule `code` even when it is opt-in."""
     return tuple(rule for rule in load_rules() if rule.default or rule.code == code)
@@ -211,4 +210,4 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    main()

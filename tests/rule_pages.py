@@ -6,8 +6,14 @@ import re
 from dataclasses import dataclass
 
 HEADINGS = (
-    "What it does", "Why it matters", "Example", "Use instead", "Fix safety", "Limitations", "References",
-)  # fmt: skip
+    "What it does",
+    "Why it matters",
+    "Example",
+    "Use instead",
+    "Fix safety",
+    "Limitations",
+    "References",
+)
 
 _HEADING = re.compile(r"^## (.+)$", re.MULTILINE)
 _FENCE = re.compile(r"^```python\n(.*?)^```$", re.MULTILINE | re.DOTALL)
@@ -22,7 +28,7 @@ class Page:
 
     def code(self, heading: str) -> list[str]:
         """The Python blocks of a section."""
-        return _FENCE.findall(self.sections[heading])
+        return [match[1] for match in _FENCE.finditer(self.sections[heading])]
 
 
 def read_page(text: str) -> Page:

@@ -31,9 +31,7 @@ def test_its_first_fixture_fails_and_nothing_else_does(checkout: Path) -> None:
 
 def test_its_module_and_page_pass(checkout: Path) -> None:
     tests = ("tests/test_meta.py", "tests/test_rule_pages.py")
-    run = run_python(
-        checkout, "-m", "pytest", "-q", "-k", "amp999 and not enough", "-p", "no:cacheprovider", *tests
-    )
+    run = run_python(checkout, "-m", "pytest", "-q", "-k", "amp999 and not enough", "-p", "no:cacheprovider", *tests)
     assert run.returncode == 0, run.stdout
     assert "6 passed" in run.stdout
 

@@ -1,0 +1,32 @@
+"""The floors of the house: what may import what."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+from checkout import ROOT
+
+if sys.version_info >= (3, 11):
+    import tomllib
+else:
+    import tomli as tomllib
+
+CONTRACTS = "from importlinter.cli import lint_imports_command; lint_imports_command()"
+
+
+def test_import_contracts_hold() -> None:
+    run = subprocess.run([sys.executable, "-c", CONTRACTS], cwd=ROOT, capture_output=True, text=True)
+    assert run.returncode == 0, run.stdout + run.stderr
+
+
+def test_every_package_is_installed() -> None:
+    settings = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["tool"]["setuptools"]
+    folders: dict[str, Path] = {name: ROOT / folder for name, folder in settings["package-dir"].items()}
+    there = {
+        ".".join((package, *path.parent.relative_to(folder).parts))
+        for package, folder in folders.items()
+        for path in folder.rglob("*.py")
+    }
+    assert set(settings["packages"]) == there
