@@ -1,0 +1,247 @@
+"""`[tool.amplint]` of pyproject.toml, or amplint.toml: found, read, checked."""
+
+from __future__ import annotations
+
+import os
+import re
+import sys
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from amplint import patterns
+
+FILE_NAMES = ("amplint.toml", "pyproject.toml")
+"""Configuration files, in order of precedence within one folder."""
+
+_VERSION = re.compile(r"(\d{1,3})\.(\d{1,3})(?:\.\d+)?")
+
+
+class ConfigError(Exception):
+    """Settings that cannot be used; the message is one line that names the place, and the nearest valid name."""
+
+
+@dataclass(frozen=True)
+class Settings:
+    """How the files below one configuration file are checked.
+
+    `root` is the folder that patterns are relative to; `origin` names the configuration file in messages.
+    """
+
+    root: Path
+    select: tuple[str, ...] = ()
+    """Selectors of the rules to run; empty: the default set."""
+    extend_select: tuple[str, ...] = ()
+    ignore: tuple[str, ...] = ()
+    per_file_ignores: tuple[tuple[str, tuple[str, ...]], ...] = ()
+    exclude: tuple[str, ...] = ()
+    """Patterns in the manner of gitignore, on top of `amplint.discovery.DEFAULT_EXCLUDES`."""
+    torch: tuple[int, int] = (2, 3)
+    """The oldest PyTorch (major, minor) that the project supports."""
+    origin: str = ""
+
+    def excludes(self, path: str, folder: bool = False) -> bool:
+        """Whether `exclude` names this absolute path, or a folder above it."""
+        return self._matches("exclude", self.exclude, path, folder)
+
+    def ignored_in(self, path: str) -> tuple[str, ...]:
+        """The selectors that `per_file_ignores` has for this absolute path."""
+        found: list[str] = []
+        for pattern, selectors in self.per_file_ignores:
+            # A leading "!" speaks of every file but these, which gitignore, where it takes back, has no word for.
+            positive = pattern.removeprefix("!")
+            if self._matches("per-file-ignores", (positive,), path) == (positive == pattern):
+                found.extend(selectors)
+        return tuple(found)
+
+    def _matches(self, key: str, written: tuple[str, ...], path: str, folder: bool = False) -> bool:
+        try:
+            return bool(patterns.verdict(written, str(self.root), path, folder))
+        except ValueError as error:
+            raise ConfigError(f"{self.place(key)}: bad pattern: {error}") from error
+
+    def place(self, key: str) -> str:
+        """Where a value of `key` was written, for messages."""
+        return f"{self.origin}: `{key}`" if self.origin else f"`--{key}`"
+
+
+@dataclass(frozen=True)
+class Overrides:
+    """What the command line says; None and empty leave the configuration file's word. Patterns are relative to `cwd`."""
+
+    select: tuple[str, ...] | None = None
+    extend_select: tuple[str, ...] = ()
+    ignore: tuple[str, ...] = ()
+    per_file_ignores: tuple[tuple[str, tuple[str, ...]], ...] | None = None
+    exclude: tuple[str, ...] = ()
+    torch: tuple[int, int] | None = None
+
+    def over(self, settings: Settings, cwd: str) -> Settings:
+        """The settings with this put over them; `--select` starts afresh, the others add."""
+        root = str(settings.root)
+        if self.select is not None:
+            settings = replace(settings, select=self.select, extend_select=(), ignore=())
+        ignores = self.per_file_ignores
+        if ignores is not None:
+            moved = ((patterns.rebase((pattern,), cwd, root), selectors) for pattern, selectors in ignores)
+            settings = replace(settings, per_file_ignores=tuple((p, s) for found, s in moved for p in found))
+        return replace(
+            settings,
+            extend_select=settings.extend_select + self.extend_select,
+            ignore=tuple(word for word in settings.ignore if word not in self.extend_select) + self.ignore,
+            exclude=settings.exclude + patterns.rebase(self.exclude, cwd, root),
+            torch=self.torch or settings.torch,
+        )
+
+
+def nearest(word: str, valid: list[str]) -> str:
+    """"; did you mean `x`?", or nothing when no valid word is near."""
+    import difflib
+
+    near = difflib.get_close_matches(word.lower(), [name.lower() for name in valid], 1, 0.5)
+    return next((f"; did you mean `{name}`?" for name in valid if near and name.lower() == near[0]), "")
+
+
+def torch_version(text: str) -> tuple[int, int]:
+    """Major and minor of a version such as "2.4" or "2.4.1".
+
+    Raises:
+        ValueError: the text is no such version.
+    """
+    match = _VERSION.fullmatch(text)
+    if match is None:
+        raise ValueError(f'"{text}" is not a version such as "2.4"')
+    return int(match[1]), int(match[2])
+
+
+def _strings(value: Any) -> tuple[str, ...]:
+    if not isinstance(value, list) or not all(isinstance(item, str) for item in value):
+        raise ValueError("must be a list of strings")
+    return tuple(value)
+
+
+def _per_file(value: Any) -> tuple[tuple[str, tuple[str, ...]], ...]:
+    if not isinstance(value, dict):
+        raise ValueError("must be a table of patterns, each with a list of rules")
+    return tuple((pattern, _strings(selectors)) for pattern, selectors in value.items())
+
+
+def _torch(value: Any) -> tuple[int, int]:
+    if not isinstance(value, str):  # as a number, 2.10 would be 2.1
+        raise ValueError('must be a string such as "2.4"')
+    return torch_version(value)
+
+
+_KEYS = {
+    "select": ("select", _strings),
+    "extend-select": ("extend_select", _strings),
+    "ignore": ("ignore", _strings),
+    "per-file-ignores": ("per_file_ignores", _per_file),
+    "exclude": ("exclude", _strings),
+    "torch-version": ("torch", _torch),
+}
+
+
+def _display(path: Path) -> str:
+    shown = os.path.relpath(path)
+    return str(path) if shown.startswith(os.pardir) else shown
+
+
+def _table(path: Path) -> dict[str, Any] | None:
+    """The table of amplint in a file; None when it has none."""
+    try:
+        data = path.read_bytes()
+    except OSError as error:
+        raise ConfigError(f"{_display(path)}: cannot be read: {error.strerror}") from error
+    own = path.name != "pyproject.toml"
+    if not own and b"amplint" not in data:
+        return None  # says nothing to us: not worth importing a parser for
+    if sys.version_info >= (3, 11):
+        import tomllib
+    else:
+        import tomli as tomllib  # type: ignore[import-not-found, unused-ignore]
+    try:
+        document = tomllib.loads(data.decode())
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise ConfigError(f"{_display(path)}: is not valid TOML: {error}") from error
+    table = document if own else document.get("tool", {}).get("amplint")
+    if table is not None and not isinstance(table, dict):
+        raise ConfigError(f"{_display(path)}: `tool.amplint` must be a table")
+    return table
+
+
+def load(path: Path) -> Settings:
+    """The settings of a configuration file; those of a pyproject.toml without `[tool.amplint]` are the defaults.
+
+    Raises:
+        ConfigError: the file cannot be read or parsed, or holds an unknown key or a bad value.
+    """
+    table = _table(path) or {}
+    values: dict[str, Any] = {}
+    for key, value in table.items():
+        if key not in _KEYS:
+            raise ConfigError(f"{_display(path)}: unknown key `{key}`{nearest(key, list(_KEYS))}")
+        name, read = _KEYS[key]
+        try:
+            values[name] = read(value)
+        except ValueError as error:
+            raise ConfigError(f"{_display(path)}: `{key}` {error}") from error
+    return Settings(Path(os.path.abspath(path.parent)), origin=_display(path), **values)
+
+
+def _in_folder(folder: Path) -> Path | None:
+    for name in FILE_NAMES:
+        path = folder / name
+        if path.is_file() and _table(path) is not None:
+            return path
+    return None
+
+
+def find(start: Path) -> Path | None:
+    """The configuration file nearest to the folder `start`, in it or above it.
+
+    Raises:
+        ConfigError: a file on the way cannot be read or parsed.
+    """
+    folder = Path(os.path.abspath(start))
+    return next((path for path in map(_in_folder, (folder, *folder.parents)) if path is not None), None)
+
+
+class SettingsResolver:
+    """The settings of each file: those of the configuration file nearest above it, under what the command line says.
+
+    `config` names one file for all; `isolated` looks at none.
+    """
+
+    def __init__(self, overrides: Overrides, config: Path | None = None, isolated: bool = False) -> None:
+        self._cwd = os.getcwd()
+        self._overrides = overrides
+        self._defaults = overrides.over(Settings(Path(self._cwd)), self._cwd)
+        self._fixed = overrides.over(load(config), self._cwd) if config else self._defaults if isolated else None
+        self._by_folder: dict[Path, Settings] = {}
+
+    def for_file(self, path: Path) -> Settings:
+        """The settings of a file.
+
+        Raises:
+            ConfigError: its configuration file is of no use.
+        """
+        return self.for_folder(Path(os.path.abspath(path)).parent)
+
+    def for_folder(self, folder: Path) -> Settings:
+        """The settings of the files in a folder (an absolute path).
+
+        Raises:
+            ConfigError: its configuration file is of no use.
+        """
+        if self._fixed is not None:
+            return self._fixed
+        known = self._by_folder.get(folder)
+        if known is None:
+            path = _in_folder(folder)
+            if path is not None:
+                known = self._overrides.over(load(path), self._cwd)
+            else:
+                known = self._defaults if folder.parent == folder else self.for_folder(folder.parent)
+            self._by_folder[folder] = known
+        return known

@@ -1,0 +1,40 @@
+"""What changes in a text, as a unified diff."""
+
+from __future__ import annotations
+
+import difflib
+import re
+from collections.abc import Iterator, Sequence
+
+from amplint.diagnostics import Edit
+
+_LINE = re.compile(r"[^\r\n]*(?:\r\n|\r|\n)|[^\r\n]+")
+_STYLES = {"+": "added", "-": "removed", "@": "place"}
+
+
+def lines(text: str) -> list[str]:
+    """The lines of a text with their ends, as Python counts lines."""
+    return _LINE.findall(text)
+
+
+def unified(before: str, after: str, path: str, context: int = 3) -> Iterator[str]:
+    """The lines of a diff between two texts of one file; nothing when they are equal."""
+    for line in difflib.unified_diff(lines(before), lines(after), path, path, n=context):
+        yield line if line.endswith(("\n", "\r")) else f"{line}\n\\ No newline at end of file\n"
+
+
+def style(line: str) -> str:
+    """The style in which a line of a diff is shown; empty when it is plain."""
+    if line.startswith(("+++", "---")):
+        return "bold"
+    return _STYLES.get(line[:1], "")
+
+
+def applied(text: str, edits: Sequence[Edit]) -> str:
+    """The text with the edits of one fix made."""
+    pieces: list[str] = []
+    position = 0
+    for edit in edits:
+        pieces += (text[position : edit.start], edit.replacement)
+        position = edit.end
+    return "".join([*pieces, text[position:]])

@@ -1,0 +1,125 @@
+"""The whole story of each finding: the code with its places marked, the reason, the fix as a diff."""
+
+from __future__ import annotations
+
+import unicodedata
+from collections.abc import Iterator, Sequence
+
+from amplint.diagnostics import Diagnostic, Edit, Fix, Range
+from amplint.report import View, diff
+from amplint.source import Source
+
+_TAB = 4
+_CONTEXT = 1  # rows of code shown around each place
+_Label = tuple[Range, str, str]  # a place, the sign that marks it, the words beside the mark
+
+
+def render(diagnostics: Sequence[Diagnostic], view: View) -> Iterator[str]:
+    """A block for each finding, a blank line after each."""
+    for diagnostic in diagnostics:
+        mark = view.paint(view.mark(diagnostic.fix), "mark")
+        name = view.paint(f"({diagnostic.name})", "quiet")
+        yield f"{view.paint(diagnostic.code, 'code')} {view.paint(diagnostic.message, 'bold')} {name}{mark}\n"
+        yield from _places(diagnostic, view)
+        if diagnostic.note:
+            yield f"  {view.paint('note:', 'bold')} {diagnostic.note}\n"
+        if diagnostic.fix is not None:
+            yield from _fix(diagnostic.fix, diagnostic.path, view)
+        yield "\n"
+
+
+def _places(diagnostic: Diagnostic, view: View) -> Iterator[str]:
+    main: list[_Label] = [(diagnostic.range, "^", "")]
+    elsewhere: dict[str, list[_Label]] = {}
+    for other in diagnostic.related:
+        labels = elsewhere.setdefault(other.path, []) if other.path not in ("", diagnostic.path) else main
+        labels.append((other.range, "-", other.message))
+    for path, labels in ((diagnostic.path, main), *elsewhere.items()):
+        start = labels[0][0].start
+        yield f"  {view.paint('-->', 'place')} {path}:{start.row}:{start.column}\n"
+        source = view.source(path)
+        if source is not None:
+            yield from _snippet(source, labels, view)
+
+
+def _snippet(source: Source, labels: list[_Label], view: View) -> Iterator[str]:
+    count = len(source.line_starts)
+    shown = sorted({
+        row
+        for place, _, _ in labels
+        for row in range(place.start.row - _CONTEXT, place.start.row + _CONTEXT + 1)
+        if 1 <= row <= count and (row == place.start.row or source.line(row).strip())
+    })  # fmt: skip
+    width = len(str(shown[-1])) if shown else 1
+    bar = view.paint("|", "place")
+    previous = shown[0] if shown else 0
+    for row in shown:
+        if row > previous + 1:
+            yield view.paint("  " + "." * max(width, 3), "place") + "\n"
+        previous = row
+        text = _expand(source.line(row))
+        yield f"  {view.paint(f'{row:{width}}', 'place')} {bar} {text}".rstrip() + "\n"
+        for place, sign, words in sorted(labels, key=lambda label: label[0].start):
+            if place.start.row == row:
+                yield f"  {' ' * width} {bar} {_marks(source, place, sign, words, view)}\n"
+
+
+def _marks(source: Source, place: Range, sign: str, words: str, view: View) -> str:
+    line = source.line(place.start.row)
+    first = place.start.column - 1
+    last = place.end.column - 1 if place.end.row == place.start.row else len(line.rstrip())
+    before = _columns(line[:first])
+    length = max(_columns(line[:last]) - before, 1)
+    style = "code" if sign == "^" else "mark"
+    return " " * before + view.paint(f"{sign * length} {words}".rstrip(), style)
+
+
+def _expand(line: str) -> str:
+    text = ""
+    for character in line:
+        text += " " * (_TAB - _columns(text) % _TAB) if character == "\t" else character
+    return text
+
+
+def _columns(text: str) -> int:
+    """How many columns of a terminal a text takes, tabs expanded."""
+    width = 0
+    for character in text:
+        if character == "\t":
+            width += _TAB - width % _TAB
+        elif not unicodedata.combining(character):
+            width += 2 if unicodedata.east_asian_width(character) in "WF" else 1
+    return width
+
+
+def _fix(fix: Fix, path: str, view: View) -> Iterator[str]:
+    trust = "" if fix.applicability.value == "safe" else f" ({fix.applicability.value})"
+    yield f"  {view.paint('fix:', 'bold')} {fix.title}{trust}\n"
+    source = view.source(path)
+    if source is None:
+        return
+    before, after, skipped = _window(source, fix.edits)
+    hunks = list(diff.unified(before, after, path, context=_CONTEXT))[2:]
+    for line in hunks:
+        text = line.rstrip("\r\n")
+        if text.startswith("@@"):
+            text = _renumbered(text, skipped)
+        if text:
+            yield "    " + view.paint(_expand(text), diff.style(line) or "quiet").rstrip() + "\n"
+
+
+def _window(source: Source, edits: Sequence[Edit]) -> tuple[str, str, int]:
+    """The rows around the edits, before and after; and how many rows lie above them. A whole file may be long to compare."""
+    first = max(source.position(edits[0].start).row - _CONTEXT - 2, 1)
+    last = source.position(edits[-1].end).row + _CONTEXT + 2
+    start = source.line_starts[first - 1]
+    end = source.line_starts[last] if last < len(source.line_starts) else len(source.text)
+    moved = [Edit(edit.start - start, edit.end - start, edit.replacement) for edit in edits]
+    text = source.text[start:end]
+    return text, diff.applied(text, moved), first - 1
+
+
+def _renumbered(header: str, skipped: int) -> str:
+    """A hunk's header with the row of the file; the rows after the fix are of no use to who reads the file as it is."""
+    row = int(header.split()[1].lstrip("-").partition(",")[0])
+    return f"@@ row {row + skipped} @@"

@@ -1,0 +1,15 @@
+"""All findings as one JSON array."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Sequence
+
+from amplint.diagnostics import Diagnostic
+from amplint.report import View
+from amplint.report.record import record
+
+
+def render(diagnostics: Sequence[Diagnostic], view: View) -> Iterator[str]:
+    """The array, indented, one object for each finding."""
+    yield json.dumps([record(diagnostic, view) for diagnostic in diagnostics], indent=2) + "\n"

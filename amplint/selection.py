@@ -1,0 +1,115 @@
+"""Which rules run on a file: selectors are codes (`AMP101`), prefixes (`AMP1`), names (`clip-before-unscale`) and `ALL`."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from functools import lru_cache
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from amplint.config import ConfigError, Settings, nearest
+from amplint.registry import RuleInfo
+
+if TYPE_CHECKING:
+    from typing import Protocol
+
+    class Selectable(Protocol):
+        """What a selector looks at: `amplint.rule.Rule` and `amplint.registry.RuleInfo` both will do."""
+
+        @property
+        def code(self) -> str: ...
+        @property
+        def name(self) -> str: ...
+        @property
+        def default(self) -> bool: ...
+
+
+ALL = "ALL"
+SYNTAX_ERROR, UNUSED_SUPPRESSION, UNKNOWN_SUPPRESSION = "AMP900", "AMP901", "AMP902"
+
+ENGINE_RULES = (
+    RuleInfo(SYNTAX_ERROR, "syntax-error", "The file is no valid Python", None, True, (), ""),
+    RuleInfo(UNUSED_SUPPRESSION, "unused-suppression", "A suppression comment suppresses nothing", "safe", True, (), ""),
+    RuleInfo(UNKNOWN_SUPPRESSION, "unknown-suppression", "A suppression comment names no rule", None, True, (), ""),
+)
+"""What the engine itself reports; selected, ignored and suppressed like any rule."""
+
+_PREFIX = re.compile(r"[A-Z]+\d*")
+_FULL = 100  # more specific than any prefix
+
+
+def names(rules: Iterable[Selectable]) -> dict[str, str]:
+    """The name of each code, those of the engine included."""
+    return {rule.code: rule.name for rule in (*rules, *ENGINE_RULES)}
+
+
+def select(selector: str, known: Mapping[str, str]) -> frozenset[str]:
+    """The codes that a selector stands for; none when it is unknown. `known` gives the name of each code."""
+    if selector == ALL:
+        return frozenset(known)
+    if selector in known:
+        return frozenset((selector,))
+    if _PREFIX.fullmatch(selector):
+        letters = selector.rstrip("0123456789")
+        return frozenset(code for code in known if code.startswith(selector) and code.rstrip("0123456789") == letters)
+    return frozenset(code for code, name in known.items() if name == selector)
+
+
+def check_selectors(selectors: Iterable[str], known: Mapping[str, str], place: str) -> None:
+    """See to it that every selector stands for a rule.
+
+    Raises:
+        ConfigError: one does not; the message begins with `place`.
+    """
+    for selector in selectors:
+        if not select(selector, known):
+            near = nearest(selector, [*known, *known.values(), ALL])
+            raise ConfigError(f"{place}: unknown rule `{selector}`{near}")
+
+
+def _specificity(selector: str, known: Mapping[str, str]) -> int:
+    if selector == ALL:
+        return 0
+    return len(selector) if selector not in known and _PREFIX.fullmatch(selector) else _FULL
+
+
+@lru_cache(maxsize=64)
+def _selected(settings: Settings, rules: tuple[Selectable, ...]) -> frozenset[str]:
+    known = names(rules)
+    for key, selectors in (
+        ("select", settings.select),
+        ("extend-select", settings.extend_select),
+        ("ignore", settings.ignore),
+        ("per-file-ignores", [word for _, words in settings.per_file_ignores for word in words]),
+    ):
+        check_selectors(selectors, known, settings.place(key))
+    if settings.select:
+        active = {SYNTAX_ERROR}  # a file that cannot be read is never clean; only naming it in `ignore` silences it
+    else:
+        active = {rule.code for rule in (*rules, *ENGINE_RULES) if rule.default}
+    enabling, disabling = (*settings.select, *settings.extend_select), settings.ignore
+    for level in sorted({_specificity(selector, known) for selector in (*enabling, *disabling)}):
+        for selector in enabling:
+            if _specificity(selector, known) == level:
+                active |= select(selector, known)
+        for selector in disabling:
+            if _specificity(selector, known) == level:
+                active -= select(selector, known)
+    return frozenset(active)
+
+
+def active_codes(settings: Settings, path: Path, rules: Sequence[Selectable]) -> frozenset[str]:
+    """The codes that are reported for a file (an absolute path), those of the engine among them.
+
+    Selectors are applied from the least specific to the most specific, `ignore` after `select` where they are equal;
+    what `per_file_ignores` has for the file is taken away last.
+
+    Raises:
+        ConfigError: a selector stands for no rule, or a pattern is none.
+    """
+    active = _selected(settings, tuple(rules))
+    if not settings.per_file_ignores:
+        return active
+    known = names(rules)
+    return active.difference(*(select(selector, known) for selector in settings.ignored_in(str(path))))

@@ -1,0 +1,230 @@
+"""Suppression comments: what they silence, and which of them silence nothing.
+
+`# noqa` and `# noqa: AMP101` are read as flake8 reads them; codes of other tools are left alone, and a bare `# noqa` is
+never called unused. `# amplint: ignore`, `# amplint: ignore[AMP101, clip-before-unscale]` do the same for amplint alone, and
+on a line of their own they speak of the next statement. `# amplint: file-ignore[...]` speaks of the whole file.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+
+from amplint.comments import Comment, comments
+from amplint.config import nearest
+from amplint.diagnostics import Diagnostic, Edit, Fix
+from amplint.selection import SYNTAX_ERROR, UNKNOWN_SUPPRESSION, UNUSED_SUPPRESSION, names, select
+from amplint.source import Source
+
+_NOQA = re.compile(
+    r"#\s*(?P<word>noqa)(?!\w)(?:\s*:\s*(?P<words>[A-Z]+\d+(?![\w-])(?:[,\s]+[A-Z]+\d+(?![\w-]))*))?", re.IGNORECASE
+)
+_OWN = re.compile(r"#\s*amplint\s*:\s*(?P<word>[\w-]+)(?P<list>\s*\[(?P<words>[^\]#]*)\])?")
+_WORD = re.compile(r"[^\s,]+")
+_HINT = re.compile(r"noqa|amplint\s*:", re.IGNORECASE)
+_ACTIONS = ["ignore", "file-ignore"]
+_ENGINE_CODES = frozenset(names(()))
+
+
+@dataclass(frozen=True)
+class _Word:
+    """A rule named in a comment: the text from `start` up to `end`, and the codes it stands for."""
+
+    text: str
+    start: int
+    end: int
+    codes: frozenset[str]
+
+
+@dataclass(frozen=True)
+class _Directive:
+    """One suppression: from its `#` at `start` up to `end`; it names `words`, or everything when it is `bare`."""
+
+    comment: Comment
+    start: int
+    end: int
+    action: str
+    bare: bool
+    words: tuple[_Word, ...]
+
+    @property
+    def own(self) -> bool:
+        """Whether it is addressed to amplint alone."""
+        return self.action != "noqa"
+
+    def covers(self, row: int) -> bool:
+        """Whether it speaks of a finding on this row."""
+        if self.action == "file-ignore":
+            return True
+        if row == self.comment.row:
+            return True
+        if self.comment.alone and not self.own:  # flake8 knows `noqa` only behind code
+            return False
+        return self.comment.target is not None and row in self.comment.target
+
+    def silences(self, diagnostic: Diagnostic) -> bool:
+        """Whether it suppresses a finding."""
+        named = self.bare or any(diagnostic.code in word.codes for word in self.words)
+        return named and self.covers(diagnostic.range.start.row)
+
+
+def may_say_something(data: bytes, known: Mapping[str, str]) -> bool:
+    """Whether there may be something to say about the suppression comments of a file that has no findings."""
+    return _own_hint(_prefixes(known)).search(data) is not None
+
+
+@lru_cache(maxsize=8)
+def _own_hint(prefixes: frozenset[str]) -> re.Pattern[bytes]:
+    words = "|".join(sorted(prefixes))
+    return re.compile(rf"amplint\s*:|noqa\s*:[^\r\n]*\b(?:{words})\d".encode(), re.IGNORECASE)
+
+
+def _prefixes(known: Mapping[str, str]) -> frozenset[str]:
+    return frozenset(code.rstrip("0123456789") for code in known)
+
+
+def suppress(
+    source: Source, diagnostics: Sequence[Diagnostic], active: frozenset[str], known: Mapping[str, str]
+) -> tuple[Diagnostic, ...]:
+    """What remains of a file's findings, and what there is to say about its suppression comments, in order of place.
+
+    `active` are the codes that were looked for, `known` the names of all codes. A code that was not looked for is never
+    called unused; nor is anything in a file that does not parse.
+    """
+    if not _HINT.search(source.text):
+        return tuple(diagnostics)
+    known = {**names(()), **known}
+    directives = [directive for comment in comments(source) for directive in _directives(comment, known)]
+    used: set[tuple[int, str]] = set()
+    kept: list[Diagnostic] = []
+    for diagnostic in diagnostics:
+        silencing = [directive for directive in directives if directive.silences(diagnostic)]
+        used.update((directive.start, diagnostic.code) for directive in silencing)
+        if not silencing:
+            kept.append(diagnostic)
+    if not any(diagnostic.code == SYNTAX_ERROR for diagnostic in diagnostics):
+        kept.extend(_about(source, directives, used, active, known))
+    return tuple(sorted(kept, key=lambda diagnostic: diagnostic.sort_key))
+
+
+def _directives(comment: Comment, known: Mapping[str, str]) -> Iterator[_Directive]:
+    for match in (*_NOQA.finditer(comment.text), *_OWN.finditer(comment.text)):
+        action = match["word"].lower()
+        listed = match["words"] is not None
+        words = []
+        for word in _WORD.finditer(match["words"] or ""):
+            text = word.group().upper() if action == "noqa" else word.group()
+            start = comment.start + match.start("words") + word.start()
+            words.append(_Word(text, start, start + len(text), select(text, known)))
+        if action in ("noqa", *_ACTIONS) or listed or nearest(action, _ACTIONS):
+            start, end = comment.start + match.start(), comment.start + match.end()
+            yield _Directive(comment, start, end, action, not listed and action in ("noqa", *_ACTIONS), tuple(words))
+
+
+def _about(
+    source: Source,
+    directives: list[_Directive],
+    used: set[tuple[int, str]],
+    active: frozenset[str],
+    known: Mapping[str, str],
+) -> Iterator[Diagnostic]:
+    prefixes = _prefixes(known)
+    for directive in directives:
+        found = [*_unknown(source, directive, known, prefixes), *_unused(source, directive, used, active, known)]
+        for diagnostic in found:
+            # Its own comment says nothing about this finding, unless it names its code.
+            silent = any(
+                other.silences(diagnostic) and (other is not directive or not other.bare) for other in directives
+            )
+            if diagnostic.code in active and not silent:
+                yield diagnostic
+
+
+def _unknown(
+    source: Source, directive: _Directive, known: Mapping[str, str], prefixes: frozenset[str]
+) -> Iterator[Diagnostic]:
+    def diagnostic(start: int, end: int, message: str, note: str = "") -> Diagnostic:
+        code = UNKNOWN_SUPPRESSION
+        return Diagnostic(code, known[code], message, source.range(start, end), note, path=source.path)
+
+    if directive.own and directive.action not in _ACTIONS:
+        near = nearest(directive.action, _ACTIONS)
+        yield diagnostic(directive.start, directive.end, f"Suppression with unknown action `{directive.action}`{near}")
+        return
+    if not directive.bare and not directive.words:
+        yield diagnostic(directive.start, directive.end, "Suppression names no rule")
+    for word in directive.words:
+        if word.codes or (not directive.own and word.text.rstrip("0123456789") not in prefixes):
+            continue
+        near = nearest(word.text, [*known, *known.values()])
+        yield diagnostic(word.start, word.end, f"Suppression of unknown rule `{word.text}`{near}")
+
+
+def _unused(
+    source: Source,
+    directive: _Directive,
+    used: set[tuple[int, str]],
+    active: frozenset[str],
+    known: Mapping[str, str],
+) -> Iterator[Diagnostic]:
+    if directive.action not in ("noqa", *_ACTIONS):
+        return
+    code = UNUSED_SUPPRESSION
+    if directive.bare:
+        if directive.action == "ignore" and not any(start == directive.start for start, _ in used):
+            message, fix = "Suppression is not used", _removal(source, directive, ())
+            where = source.range(directive.start, directive.end)
+            yield Diagnostic(code, known[code], message, where, fix=fix, path=source.path)
+        return
+    unused = tuple(word for word in directive.words if _is_unused(word, directive, used, active))
+    if unused:
+        listed = ", ".join(f"`{word.text}`" for word in unused)
+        where = source.range(unused[0].start, unused[-1].end)
+        fix = _removal(source, directive, unused)
+        yield Diagnostic(code, known[code], f"Suppression of {listed} is not used", where, fix=fix, path=source.path)
+
+
+def _is_unused(word: _Word, directive: _Directive, used: set[tuple[int, str]], active: frozenset[str]) -> bool:
+    judged = bool(word.codes) and word.codes <= active and not word.codes & _ENGINE_CODES
+    return judged and not any((directive.start, code) in used for code in word.codes)
+
+
+def _removal(source: Source, directive: _Directive, unused: tuple[_Word, ...]) -> Fix:
+    """Remove the unused words; the whole directive when nothing else is in it, the line when nothing else is on it."""
+    if len(unused) < len(directive.words):
+        return Fix("Remove the unused code" + "s" * (len(unused) > 1), _word_removals(directive, unused))
+    comment = directive.comment
+    before, after = source.text[comment.start : directive.start], source.text[directive.end : comment.end]
+    start, end = directive.start, directive.end
+    if not after.strip():  # nothing follows
+        end = comment.end
+        line = source.line_starts[comment.row - 1]
+        start -= len(source.text[line:start]) - len(source.text[line:start].rstrip())
+        if not before.strip() and comment.alone:
+            start, following = line, comment.row < len(source.line_starts)
+            end = source.line_starts[comment.row] if following else comment.end
+    elif after.lstrip().startswith("#"):  # another comment follows
+        end += len(after) - len(after.lstrip())
+    else:  # the author's own words follow: they stay, behind the "#"
+        start += 1
+        end += len(after) - len(after.lstrip(" \t-:,.;")) - 1
+        return Fix("Remove the unused suppression", (Edit(start, end + 1, " "),))
+    return Fix("Remove the unused suppression", (Edit(start, end, ""),))
+
+
+def _word_removals(directive: _Directive, unused: tuple[_Word, ...]) -> tuple[Edit, ...]:
+    words = directive.words
+    edits: list[Edit] = []
+    for index, word in enumerate(words):
+        if word not in unused:
+            continue
+        if any(kept not in unused for kept in words[:index]):
+            start, end = words[index - 1].end, word.end  # with the separator before it
+        else:
+            start, end = word.start, words[index + 1].start  # with the separator after it
+        if edits and edits[-1].end == start:
+            start = edits.pop().start
+        edits.append(Edit(start, end, ""))
+    return tuple(edits)
