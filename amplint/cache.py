@@ -70,7 +70,7 @@ class Cache:
     def __init__(self, folder: Path, settings: Settings) -> None:
         self._folder = folder
         self._root = str(settings.root).rstrip(os.sep) + os.sep
-        choice = repr((str(settings.root), *_parts(settings), _engine()))
+    XX
         self._file = folder / f"amplint-{digest(choice.encode())}.json"
         self._entries: dict[str, list[Any]] = self._load()
         self._used: set[str] = set()
@@ -178,8 +178,3 @@ def _stamp(stat: os.stat_result) -> list[int]:
         return list(_UNTRUSTED)
     return [stat.st_size, stat.st_mtime_ns, stat.st_ctime_ns]
 
-
-def _parts(settings: Settings) -> tuple[object, ...]:
-    # Which files are excluded decides on what is checked, not on what is found in it.
-    plain = replace(settings, exclude=())
-    return (repr(plain),)

@@ -5,14 +5,15 @@ from __future__ import annotations
 import os
 import re
 import stat
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
+from contextlib import closing
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from amplint import gate
-from amplint.config import Settings
+from amplint.config import ConfigError, Settings
 from amplint.diagnostics import FileReport
 from amplint.linter import lint_source
 from amplint.registry import RuleInfo, rule_index
@@ -110,6 +111,17 @@ def _triggers(settings: Settings) -> frozenset[str]:
     return frozenset(trigger for rule in index if rule.code in active for trigger in rule.triggers)
 
 
+def establish(found: Sequence[Found], options: RunOptions, wanted: frozenset[str]) -> frozenset[str]:
+    """The facts that the files of a run establish; stops looking when all that are wanted are."""
+    facts: frozenset[str] = frozenset()
+    with closing(_reports(found, options)) as reports:
+        for _, report in reports:
+            facts |= report.facts
+            if wanted <= facts:
+                break
+    return facts
+
+
 def withdraw(report: FileReport, facts: frozenset[str]) -> FileReport:
     """The report without the findings that need facts which no file of the run established."""
     kept = tuple(diagnostic for diagnostic in report.diagnostics if diagnostic.needs <= facts)
@@ -154,7 +166,7 @@ def _in_order(
             following += 1
 
 
-def _reports(found: Sequence[Found], options: RunOptions) -> Iterator[tuple[int, FileReport]]:
+def _reports(found: Sequence[Found], options: RunOptions) -> Generator[tuple[int, FileReport], None, None]:
     caches = _Caches(options)
     tasks: list[_Pending] = []
     try:
@@ -266,6 +278,8 @@ def _lint(pending: list[_Pending], jobs: int) -> Iterator[tuple[_Pending, FileRe
 def _check(task: _Task) -> FileReport:
     try:
         return check_bytes(task.display, task.data, task.settings, task.path, task.explicit)
+    except ConfigError as error:
+        return FileReport(task.display, error=str(error))
     except Exception as error:  # a bug of amplint: it costs this file, never the others
         text = " ".join(str(error).split())
         return FileReport(task.display, error=f"internal error: {type(error).__name__}: {text}")

@@ -1,0 +1,75 @@
+"""amplint inside flake8: the same findings, in the same places, under amplint's own configuration."""
+
+from __future__ import annotations
+
+import argparse
+import ast
+import os
+from collections.abc import Iterator
+from functools import lru_cache
+from pathlib import Path
+from typing import ClassVar
+
+from amplint import __version__
+from amplint.config import Overrides, SettingsResolver
+from amplint.diagnostics import FileReport
+from amplint.discovery import Found, discover
+from amplint.runner import RunOptions, check_bytes, establish, withdraw
+
+NOT_CHECKED = "AMP900"
+"""The code for a file that amplint could not check; flake8 itself reports syntax errors, as E999."""
+
+Violation = tuple[int, int, str, type["Plugin"]]
+
+
+class Plugin:
+    """What flake8 makes for every file; the arguments are named as flake8 wants them."""
+
+    name = "amplint"
+    version = __version__
+    _paths: ClassVar[tuple[str, ...]] = ()
+
+    def __init__(self, tree: ast.AST, filename: str, lines: list[str]) -> None:
+        self._filename = filename
+        self._lines = lines
+
+    @classmethod
+    def parse_options(cls, options: argparse.Namespace) -> None:
+        """Learn which files the run is about; flake8 calls this once in every process."""
+        cls._paths = tuple(options.filenames)
+
+    def run(self) -> Iterator[Violation]:
+        """Row (from 1), column (from 0) and text of each finding."""
+        report = self._report()
+        if report.error:
+            yield 1, 0, f"{NOT_CHECKED} Not checked: {report.error}", type(self)
+        for found in report.diagnostics:
+            start = found.range.start
+            yield start.row, start.column - 1, f"{found.code} {found.message}", type(self)
+
+    def _report(self) -> FileReport:
+        path = Path(os.path.abspath(self._filename))
+        settings = _resolver().for_file(path)
+        if settings.excludes(str(path)):
+            return FileReport(self._filename)
+        report = check_bytes(self._filename, self._data(), settings, path)
+        needed = frozenset(fact for diagnostic in report.diagnostics for fact in diagnostic.needs) - report.facts
+        return withdraw(report, report.facts | _facts(self._paths, needed)) if needed else report
+
+    def _data(self) -> bytes:
+        if "-" in self._paths:
+            return "".join(self._lines).encode("utf-8")
+        with open(self._filename, "rb") as file:  # the lines have lost their ends and their encoding
+            return file.read()
+
+
+@lru_cache(maxsize=1)
+def _resolver() -> SettingsResolver:
+    return SettingsResolver(Overrides())
+
+
+@lru_cache(maxsize=8)
+def _facts(paths: tuple[str, ...], wanted: frozenset[str]) -> frozenset[str]:
+    found = [one for one in discover(paths or (".",), _resolver()) if isinstance(one, Found)]
+    # flake8 has processes of its own.
+    return establish(found, RunOptions(jobs=1), wanted)
