@@ -70,7 +70,8 @@ class Cache:
     def __init__(self, folder: Path, settings: Settings) -> None:
         self._folder = folder
         self._root = str(settings.root).rstrip(os.sep) + os.sep
-    XX
+        # Which files are excluded decides on what is checked, not on what is found; where the settings come from, on neither.
+        choice = repr((replace(settings, exclude=(), origin=""), _engine()))
         self._file = folder / f"amplint-{digest(choice.encode())}.json"
         self._entries: dict[str, list[Any]] = self._load()
         self._used: set[str] = set()
