@@ -40,6 +40,10 @@ class Names:
             return _extended(self.resolve(node.value), f".{node.attr.value}")
         return frozenset({UNKNOWN})
 
+    def meaning(self, name: str, at: cst.CSTNode) -> frozenset[str]:
+        """All qualified names that `name` would have if it stood at `at`."""
+        return self._resolve_name(name, self.scope(at), frozenset())
+
     def all_in(self, node: cst.CSTNode, wanted: Iterable[str]) -> bool:
         """Whether every meaning of the expression is among the wanted qualified names."""
         return self.resolve(node) <= frozenset(wanted)
@@ -71,6 +75,10 @@ class Names:
     def bindings_in(self, scope: cst.CSTNode) -> dict[str, list[Binding]]:
         """All names that a scope binds itself."""
         return self._bindings.get(scope, {})
+
+    def everywhere(self, name: str) -> list[Binding]:
+        """All bindings of `name` in the whole file, whatever their scope."""
+        return [each for names in self._bindings.values() for each in names.get(name, ())]
 
     def visible(self, node: cst.CSTNode) -> Iterator[tuple[str, list[Binding]]]:
         """All names that the file binds and that a use at `node` would see, from the innermost scope outwards."""

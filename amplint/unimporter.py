@@ -1,0 +1,188 @@
+"""Takes away imports that nothing needs any more, and leaves alone those that may be there for others."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections import Counter
+from collections.abc import Iterator
+from functools import cached_property
+from pathlib import PurePath
+
+import libcst as cst
+
+from amplint.diagnostics import Edit
+from amplint.gate import parse
+from amplint.lowering.bindings import SCOPES, dotted
+from amplint.lowering.tree import Tree
+from amplint.source import Source
+
+_KEPT_BY_COMMENT = re.compile(r"#\s*noqa(?!\s*:)|#\s*noqa\s*:[^#]*\bF401\b", re.IGNORECASE)
+_WORD = re.compile(r"\w+")
+_PATH_TO_NAME = re.compile(r"(?!torch\.)(?:\w+\.)+(\w+)")
+
+
+class Unimporter:
+    """Knows which imports of a file nothing needs, and how to remove them.
+
+    Whether a name is used is asked of the whole text: the tree holds the relevant statements only.
+    """
+
+    def __init__(self, tree: Tree) -> None:
+        self._tree = tree
+
+    @property
+    def source(self) -> Source:
+        """The whole text."""
+        return self._tree.source
+
+    @cached_property
+    def module(self) -> ast.Module:
+        """The whole file as Python's own tree."""
+        return parse(self.source.text)
+
+    @cached_property
+    def mentions(self) -> Counter[str]:
+        """How often the whole file says each name: as a name, in `__all__`, in a string annotation, in a path to patch."""
+        return Counter(_mentions(self.module))
+
+    def is_unused(self, alias: cst.ImportAlias) -> bool:
+        """Whether nothing in the file names what an import brings."""
+        return not self.mentions[local_name(alias)]
+
+    def is_last_use(self, alias: cst.ImportAlias) -> bool:
+        """Whether one expression in the whole file names what an import brings, so that the import can go with it."""
+        return self.mentions[local_name(alias)] == 1
+
+    def may_remove(self, alias: cst.ImportAlias) -> bool:
+        """Whether an unused import is there for nobody else: no re-export, no `noqa`, no attempt to import."""
+        if PurePath(self.source.path).name in ("__init__.py", "__init__.pyi"):
+            return False
+        if alias.asname is not None and dotted(alias.asname.name) == dotted(alias.name):
+            return False
+        for above in self._tree.ancestors(alias):
+            if isinstance(above, SCOPES):
+                break
+            if isinstance(above, (cst.Try, cst.TryStar)):
+                return False
+        start, end = self._tree.span(self._statement(alias))
+        rows = range(self.source.position(start).row, self.source.position(end).row + 1)
+        return not any(_KEPT_BY_COMMENT.search(self.source.line(row)) for row in rows)
+
+    def remove(self, alias: cst.ImportAlias) -> tuple[Edit, ...]:
+        """The edit that removes an import and keeps every comment; none when it may be there for others."""
+        if not self.may_remove(alias):
+            return ()
+        statement = self._tree.parent(alias)
+        assert isinstance(statement, (cst.Import, cst.ImportFrom)) and not isinstance(statement.names, cst.ImportStar)
+        if len(statement.names) > 1:
+            in_rows = isinstance(statement, cst.ImportFrom) and statement.lpar is not None
+            return (self._without_name(list(statement.names), list(statement.names).index(alias), in_rows),)
+        return (self._without_statement(statement),)
+
+    # -- one name of several -----------------------------------------------------------------------------------------
+
+    def _without_name(self, aliases: list[cst.ImportAlias], index: int, in_rows: bool) -> Edit:
+        text = self.source.text
+        start, end = self._tree.span(aliases[index])
+        row = self.source.position(start).row
+        line_start = self.source.line_starts[row - 1]
+        line_end = line_start + len(self.source.line(row))
+        rest = re.match(r"[ \t]*,?[ \t]*", text[end:line_end])
+        after = end + (rest.end() if rest else 0)
+        first = in_rows and text[line_start:start].isspace()
+        if first and after == line_end:
+            return Edit(line_start, self.source.line_starts[row], "")
+        if first and text[after] == "#":
+            return Edit(start, after, "")
+        if index + 1 < len(aliases):
+            following = self._tree.span(aliases[index + 1])[0]
+            return Edit(start, after if "#" in text[end:following] else following, "")
+        before = self._tree.span(aliases[index - 1])[1]
+        return Edit(line_start if first else start, end, "") if "#" in text[before:start] else Edit(before, end, "")
+
+    # -- a statement of its own --------------------------------------------------------------------------------------
+
+    def _without_statement(self, small: cst.Import | cst.ImportFrom) -> Edit:
+        text = self.source.text
+        start, end = self._tree.span(small)
+        line = self._tree.parent(small)
+        assert isinstance(line, (cst.SimpleStatementLine, cst.SimpleStatementSuite))
+        if len(line.body) > 1:
+            index = list(line.body).index(small)
+            if index + 1 < len(line.body):
+                return Edit(start, self._tree.span(line.body[index + 1])[0], "")
+            return Edit(self._tree.span(line.body[index - 1])[1], end, "")
+        block = self._tree.parent(line)
+        alone = isinstance(block, cst.IndentedBlock) and len(block.body) == 1
+        if alone or isinstance(line, cst.SimpleStatementSuite):
+            return Edit(start, end, "pass")
+        comment = line.trailing_whitespace.comment
+        if comment is not None:
+            return Edit(start, text.index(comment.value, end), "")
+        return self._without_rows(self.source.position(start).row, self.source.position(end).row)
+
+    def _without_rows(self, first: int, last: int) -> Edit:
+        """Delete whole rows, with the blank rows that would be left doubled, or at the head of a block."""
+        source, count = self.source, len(self.source.line_starts)
+
+        def blank(row: int) -> bool:
+            return 1 <= row <= count and not source.line(row).strip()
+
+        if blank(last + 1):
+            if first == 1 or source.line(first - 1).rstrip().endswith(":"):
+                while blank(last + 1) and last + 1 < count:
+                    last += 1
+            else:
+                while blank(first - 1):
+                    first -= 1
+        end = source.line_starts[last] if last < count else len(source.text)
+        return Edit(source.line_starts[first - 1], end, "")
+
+    # -- places ------------------------------------------------------------------------------------------------------
+
+    def _statement(self, node: cst.CSTNode) -> cst.CSTNode:
+        """The line, or the one-line suite, that holds an import."""
+        found = self._tree.enclosing(node, cst.SimpleStatementLine, cst.SimpleStatementSuite)
+        assert found is not None
+        return found
+
+    def _block(self, node: cst.CSTNode) -> cst.CSTNode:
+        """The list of statements in which an import stands."""
+        statement = self._statement(node)
+        return statement if isinstance(statement, cst.SimpleStatementSuite) else self._tree.parent(statement) or self._tree.module
+
+
+def local_name(alias: cst.ImportAlias) -> str:
+    """The name that an import binds."""
+    return dotted(alias.asname.name) if alias.asname else dotted(alias.name).partition(".")[0]
+
+
+def _mentions(module: ast.Module) -> Iterator[str]:
+    for node in ast.walk(module):
+        if isinstance(node, ast.Name):
+            yield node.id
+        elif isinstance(node, (ast.Global, ast.Nonlocal)):
+            yield from node.names
+        elif isinstance(node, ast.Constant) and isinstance(node.value, str):
+            path = _PATH_TO_NAME.fullmatch(node.value)
+            if path:
+                yield path[1]
+        elif isinstance(node, ast.arg) and node.annotation:
+            yield from _words(node.annotation)
+        elif isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)) and node.returns:
+            yield from _words(node.returns)
+        if isinstance(node, ast.AnnAssign):
+            yield from _words(node.annotation)
+        if isinstance(node, (ast.Assign, ast.AugAssign, ast.AnnAssign, ast.Expr)) and _is_about_all(node):
+            yield from _words(node)
+
+
+def _words(node: ast.AST) -> Iterator[str]:
+    for below in ast.walk(node):
+        if isinstance(below, ast.Constant) and isinstance(below.value, str):
+            yield from _WORD.findall(below.value)
+
+
+def _is_about_all(node: ast.AST) -> bool:
+    return any(isinstance(below, ast.Name) and below.id == "__all__" for below in ast.walk(node))
