@@ -6,7 +6,7 @@ import io
 import re
 import tokenize
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from functools import cache, cached_property
 from pathlib import Path
@@ -142,8 +142,9 @@ def all_fixtures() -> list[Fixture]:
     return [Fixture(path) for path in fixture_files() if path.name.startswith(("flagged_", "clean_"))]
 
 
-def lint(source: Source, rules: Sequence[Rule]) -> FileReport:
-    """The findings of a run over this one file, suppression comments aside."""
+@cache
+def lint(source: Source, rules: tuple[Rule, ...]) -> FileReport:
+    """The findings of a run over this one file, suppression comments aside; each text is linted once."""
     report = lint_source(source, rules)
     held = tuple(diagnostic for diagnostic in report.diagnostics if diagnostic.needs <= report.facts)
     return replace(report, diagnostics=held)
@@ -171,9 +172,9 @@ class Variant:
     def __str__(self) -> str:
         return self.name
 
-    def source(self, fixture: Fixture, text: str) -> Source:
-        """A text of the fixture, changed."""
-        return Source.from_bytes(fixture.source.path, self.change(text.replace("\r\n", "\n")))
+    def of(self, source: Source) -> Source:
+        """A file, changed."""
+        return Source.from_bytes(source.path, self.change(source.text.replace("\r\n", "\n")))
 
 
 _INDENT = re.compile(r"^(?: {4})+", re.MULTILINE)

@@ -10,8 +10,8 @@ import re
 import subprocess
 import sys
 from collections import Counter
-from collections.abc import Callable
-from typing import TYPE_CHECKING
+from dataclasses import replace
+from functools import cache
 
 import pytest
 from fixture_harness import (
@@ -32,14 +32,12 @@ from fixture_harness import (
 )
 from pyflakes import checker, messages
 
-from amplint.diagnostics import Applicability, Diagnostic, FileReport
+from amplint.diagnostics import Applicability, Diagnostic
+from amplint.fixer import FixOutcome, apply, fix_source
 from amplint.gate import parse
 from amplint.registry import load_rules
 from amplint.rule import Rule
 from amplint.source import Source
-
-if TYPE_CHECKING:
-    from amplint.fixer import FixOutcome
 
 FIXTURES = all_fixtures()
 FLAGGED = [fixture for fixture in FIXTURES if fixture.flagged]
@@ -48,21 +46,10 @@ each_flagged = pytest.mark.parametrize("fixture", FLAGGED, ids=str)
 each_variant = pytest.mark.parametrize("variant", [WINDOWS, TABS], ids=str)
 
 
-def fix_source(source: Source, lint: Callable[[Source], FileReport], *, unsafe: bool) -> FixOutcome:
-    """The fixer; imported here so that findings can be tested where fixes cannot."""
-    from amplint import fixer
-
-    return fixer.fix_source(source, lint, unsafe)
-
-
-_fixed: dict[Fixture, FixOutcome] = {}
-
-
+@cache
 def fixed(fixture: Fixture) -> FixOutcome:
     """What all fixes make of a fixture, computed once."""
-    if fixture not in _fixed:
-        _fixed[fixture] = fix_source(fixture.source, linter_for(fixture), unsafe=True)
-    return _fixed[fixture]
+    return fix_source(fixture.source, linter_for(fixture), unsafe=True)
 
 
 # What is found.
@@ -90,21 +77,25 @@ def test_a_fixture_is_what_its_name_says(fixture: Fixture) -> None:
     compile(fixture.source.text, fixture.path.name, "exec", dont_inherit=True)
 
 
-@each
-@pytest.mark.parametrize("variant", [WINDOWS, TABS, WRAPPED], ids=str)
-def test_findings_do_not_depend_on_dress(fixture: Fixture, variant: Variant) -> None:
+def assert_same_findings(fixture: Fixture, variant: Variant, rules: tuple[Rule, ...]) -> None:
+    """A variant of a fixture gives the findings of the fixture, in their rows."""
     if not variant.applies(fixture.source.text):
         pytest.skip("the fixture cannot be dressed so")
-    report = lint(variant.source(fixture, fixture.source.text), fixture.rules)
+    report = lint(variant.of(fixture.source), rules)
     moved = Counter({each._replace(row=each.row + variant.rows): n for each, n in found(fixture.report).items()})
     assert not report.error
     assert sorted(found(report).elements()) == sorted(moved.elements())
 
 
 @each
-def test_findings_do_not_depend_on_the_order_of_rules(fixture: Fixture) -> None:
-    backwards = lint(fixture.source, fixture.rules[::-1])
-    assert backwards == fixture.report
+@each_variant
+def test_findings_do_not_depend_on_dress(fixture: Fixture, variant: Variant) -> None:
+    assert_same_findings(fixture, variant, fixture.rules)
+
+
+@each
+def test_findings_depend_neither_on_depth_nor_on_the_order_of_rules(fixture: Fixture) -> None:
+    assert_same_findings(fixture, WRAPPED, fixture.rules[::-1])
 
 
 def test_findings_do_not_depend_on_the_hash_seed() -> None:
@@ -183,15 +174,6 @@ def test_declared_fix_is_met_and_never_exceeded(rule: Rule) -> None:
 # What the fixes make of it.
 
 
-def apply_alone(source: Source, diagnostic: Diagnostic) -> str:
-    """What one fix makes of the text, as an editor would apply it."""
-    assert diagnostic.fix is not None
-    text = source.text
-    for edit in reversed(diagnostic.fix.edits):
-        text = text[: edit.start] + edit.replacement + text[edit.end :]
-    return text
-
-
 def lost_comments(before: str, after: str) -> list[str]:
     """The comments that a fix has swallowed."""
     kept = Counter(comment for _, comment in comments(after))
@@ -209,7 +191,8 @@ def complaints(source: Source, text: str) -> Counter[tuple[str, ...]]:
 def test_each_fix_alone_compiles_and_keeps_comments(fixture: Fixture) -> None:
     for diagnostic in fixture.report.diagnostics:
         if diagnostic.fix:
-            text = apply_alone(fixture.source, diagnostic)
+            text, used = apply(fixture.source, [diagnostic])
+            assert used
             compile(text, fixture.path.name, "exec", dont_inherit=True)
             assert not lost_comments(fixture.source.text, text)
 
@@ -228,7 +211,7 @@ def test_fixes_leave_nothing_and_bring_nothing(fixture: Fixture, unsafe: bool) -
     assert not outcome.error
     assert sum(outcome.applied.values()) >= 1
     compile(outcome.text, fixture.path.name, "exec", dont_inherit=True)
-    after = lint(Source(fixture.source.path, outcome.text), fixture.rules).diagnostics
+    after = lint(replace(fixture.source, text=outcome.text), fixture.rules).diagnostics
     before = Counter(diagnostic.code for diagnostic in fixture.report.diagnostics if not repaired(diagnostic))
     assert not [each for each in after if repaired(each)], "what can be fixed is not fixed"
     assert Counter(each.code for each in after) <= before, "a fix brings a finding that was not there"
@@ -236,7 +219,7 @@ def test_fixes_leave_nothing_and_bring_nothing(fixture: Fixture, unsafe: bool) -
     assert not complaints(fixture.source, outcome.text) - complaints(fixture.source, fixture.source.text)
     if fixture.source.text.endswith("\n"):
         assert outcome.text.endswith("\n")
-    again = fix_source(Source(fixture.source.path, outcome.text), linter_for(fixture), unsafe=unsafe)
+    again = fix_source(replace(fixture.source, text=outcome.text), linter_for(fixture), unsafe=unsafe)
     assert again.text == outcome.text and not again.applied, "a second run changes the file again"
 
 
@@ -261,9 +244,9 @@ def test_fixes_do_not_depend_on_dress(fixture: Fixture, variant: Variant) -> Non
     plain = fixture.source.text
     if not any(map(fixable, fixture.report.diagnostics)) or not variant.applies(plain):
         pytest.skip("nothing to fix, or the fixture cannot be dressed so")
-    dressed = variant.source(fixture, plain)
+    dressed = variant.of(fixture.source)
     outcome = fix_source(dressed, linter_for(fixture), unsafe=True)
-    wanted = variant.source(fixture, fixed(fixture).text)
+    wanted = variant.of(replace(fixture.source, text=fixed(fixture).text))
     assert not outcome.error
     assert outcome.text.rstrip("\r\n") == wanted.text.rstrip("\r\n")
     assert dressed.encode(outcome.text).startswith(variant.change("")[:3])
