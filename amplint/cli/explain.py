@@ -1,0 +1,87 @@
+"""`amplint explain`: the page of a rule."""
+
+from __future__ import annotations
+
+import re
+import sys
+
+import click
+
+from amplint.cli.console import CLEAN, FAILED, Console, say, wants_color
+from amplint.config import nearest
+from amplint.registry import RegistryError, RuleInfo, load_rules, rule_index
+from amplint.selection import ENGINE_RULES, SYNTAX_ERROR, UNKNOWN_SUPPRESSION, UNUSED_SUPPRESSION
+
+_ENGINE_PAGES = {
+    SYNTAX_ERROR: """\
+The file is no valid Python
+
+## What it does
+Reports that Python cannot parse the file. No rule can look at such a file.
+
+It is reported with every selection of rules, unless `ignore` or `per-file-ignores` names it.
+""",
+    UNUSED_SUPPRESSION: """\
+A suppression comment suppresses nothing
+
+## What it does
+Reports codes in `# noqa: ...`, and codes and names in `# amplint: ignore[...]` and `# amplint: file-ignore[...]`, for which
+there is no finding at that place. A bare `# amplint: ignore` is reported, too; a bare `# noqa` and codes of other tools are not.
+
+## Why it matters
+A comment that is left behind will hide the next defect on its line.
+
+## Fix safety
+Safe: the code is removed from the comment, or the comment when nothing else is in it.
+
+## Limitations
+Codes of rules that were not selected are not judged.
+""",
+    UNKNOWN_SUPPRESSION: """\
+A suppression comment names no rule
+
+## What it does
+Reports `# amplint: ignore[...]` with a word that is neither the code, nor the prefix of a code, nor the name of a rule, and
+codes in `# noqa: ...` that begin as amplint's own do but do not exist.
+
+## Why it matters
+The comment does not do what its author thinks it does.
+""",
+}
+
+
+def _find(word: str, infos: tuple[RuleInfo, ...]) -> RuleInfo | None:
+    return next((info for info in infos if word.upper() == info.code or word.lower() == info.name), None)
+
+
+def _page(info: RuleInfo) -> str:
+    if info.code in _ENGINE_PAGES:
+        return _ENGINE_PAGES[info.code]
+    return next(rule.page for rule in load_rules() if rule.code == info.code)
+
+
+def _bold_headings(page: str) -> str:
+    return re.sub(r"^#+ (.*)$", "\x1b[1m\\1\x1b[0m", page, flags=re.MULTILINE)
+
+
+@click.command("explain", context_settings={"help_option_names": ["-h", "--help"]})
+@click.argument("rule")
+@click.option("--color", type=click.Choice(["auto", "always", "never"]), default="auto", help="When to use colours.")
+def explain(rule: str, color: str) -> int:
+    """Show the page of a RULE, by its code or its name."""
+    try:
+        infos = (*rule_index(), *ENGINE_RULES)
+        info = _find(rule, infos)
+        if info is None:
+            near = nearest(rule, [word for one in infos for word in (one.code, one.name)])
+            Console().problem("", f"unknown rule `{rule}`{near}")
+            return FAILED
+        page = _page(info)
+    except RegistryError as error:
+        Console().problem("", str(error))
+        return FAILED
+    fix = f"{info.fix} fix" if info.fix else "no fix"
+    on = "on by default" if info.default else "runs when selected"
+    text = f"# {info.code} {info.name}\n\n{fix}, {on}\n\n{page.rstrip()}\n"
+    say(sys.stdout, _bold_headings(text) if wants_color(color, sys.stdout) else text)
+    return CLEAN

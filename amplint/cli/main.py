@@ -1,0 +1,72 @@
+"""The program `amplint`: `check` is what it does when no command is named."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+from importlib import import_module
+from typing import Any
+
+import click
+
+from amplint import __version__
+from amplint.cli.console import FAILED, INTERRUPTED, say
+
+COMMANDS = ("check", "explain", "rules")
+"""Each is a module of this package that holds a click command of the same name."""
+
+_OWN_OPTIONS = ("-h", "--help", "-V", "--version")
+
+
+class Program(click.Group):
+    """A group that imports the command which is called, and no other."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        """The names of the commands."""
+        return list(COMMANDS)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        """The command of that name."""
+        if cmd_name not in COMMANDS:
+            return None
+        command: click.Command = getattr(import_module(f"amplint.cli.{cmd_name}"), cmd_name)
+        return command
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        """Read the arguments; what does not begin with a command is meant for `check`."""
+        if not args or args[0] not in (*COMMANDS, *_OWN_OPTIONS):
+            args = ["check", *args]
+        return super().parse_args(ctx, args)
+
+    def main(
+        self,
+        args: Sequence[str] | None = None,
+        prog_name: str | None = None,
+        complete_var: str | None = None,
+        standalone_mode: bool = True,
+        **extra: Any,
+    ) -> Any:
+        """Run the program and exit: 0 clean, 1 findings, 2 something was not checked, 130 interrupted."""
+        if not standalone_mode:
+            return super().main(args, prog_name, complete_var, standalone_mode=False, **extra)
+        for stream in (sys.stdout, sys.stderr):
+            if hasattr(stream, "reconfigure"):
+                stream.reconfigure(errors="backslashreplace")  # a name that the terminal cannot show is no reason to die
+        try:
+            code = super().main(args, prog_name or "amplint", complete_var, standalone_mode=False, **extra)
+        except click.UsageError as error:
+            say(sys.stderr, f"error: {error.format_message()}; see `amplint check -h`\n")
+            sys.exit(FAILED)
+        except click.Abort:
+            say(sys.stderr, "interrupted\n")
+            sys.exit(INTERRUPTED)
+        sys.exit(code if isinstance(code, int) else 0)
+
+
+@click.group(cls=Program, context_settings={"help_option_names": ["-h", "--help"]})
+@click.version_option(__version__, "-V", "--version", message="%(prog)s %(version)s")
+def main() -> None:
+    """Find, repair and explain misuse of PyTorch automatic mixed precision.
+
+    `amplint PATHS` is short for `amplint check PATHS`; `amplint check -h` lists the options.
+    """

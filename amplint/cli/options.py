@@ -1,0 +1,141 @@
+"""The options of `amplint check`, and what their values mean."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, TypeVar
+
+import click
+
+from amplint.config import Overrides, torch_version
+from amplint.report import FORMATS
+
+Command = TypeVar("Command", bound=Callable[..., Any])
+
+
+@dataclass(frozen=True)
+class Options:
+    """What `amplint check` was asked to do; a field for each option."""
+
+    paths: tuple[str, ...] = ()
+    fix: bool = False
+    unsafe_fixes: bool = False
+    diff: bool = False
+    show_fixes: bool = False
+    select: tuple[str, ...] = ()
+    ignore: tuple[str, ...] = ()
+    extend_select: tuple[str, ...] = ()
+    per_file_ignores: tuple[tuple[str, tuple[str, ...]], ...] = ()
+    exclude: tuple[str, ...] = ()
+    torch_version: tuple[int, int] | None = None
+    config: Path | None = None
+    isolated: bool = False
+    output_format: str = "concise"
+    output_file: Path | None = None
+    statistics: bool = False
+    exit_zero: bool = False
+    exit_non_zero_on_fix: bool = False
+    jobs: int = 0
+    no_cache: bool = False
+    cache_dir: Path | None = None
+    stdin_filename: str | None = None
+    quiet: bool = False
+    verbose: bool = False
+    color: str = "auto"
+
+    @property
+    def overrides(self) -> Overrides:
+        """What is said here about settings."""
+        return Overrides(
+            self.select or None, self.extend_select, self.ignore, self.per_file_ignores or None, self.exclude,
+            self.torch_version,
+        )  # fmt: skip
+
+
+def _words(ctx: click.Context, param: click.Parameter, values: tuple[str, ...]) -> tuple[str, ...]:
+    """The items of comma-separated lists."""
+    return tuple(word.strip() for value in values for word in value.split(",") if word.strip())
+
+
+def _per_file(
+    ctx: click.Context, param: click.Parameter, values: tuple[str, ...]
+) -> tuple[tuple[str, tuple[str, ...]], ...]:
+    """`PATTERN:RULE,RULE,PATTERN:RULE`: an item without a colon adds a rule to the pattern before it."""
+    found: list[tuple[str, list[str]]] = []
+    for value in values:
+        before = len(found)
+        for word in _words(ctx, param, (value,)):
+            pattern, colon, rule = word.rpartition(":")
+            if colon and pattern and rule:
+                found.append((pattern, [rule]))
+            elif not colon and len(found) > before:
+                found[-1][1].append(word)
+            else:
+                raise click.BadParameter(f"`{value}` is not of the form PATTERN:RULE,...", ctx, param)
+    return tuple((pattern, tuple(rules)) for pattern, rules in found)
+
+
+def _torch(ctx: click.Context, param: click.Parameter, value: str | None) -> tuple[int, int] | None:
+    try:
+        return None if value is None else torch_version(value)
+    except ValueError as error:
+        raise click.BadParameter(str(error), ctx, param) from error
+
+
+def _path(ctx: click.Context, param: click.Parameter, value: str | None) -> Path | None:
+    return None if value is None else Path(value)
+
+
+_SELECTORS = {"multiple": True, "metavar": "RULES", "callback": _words}
+_FLAG = {"is_flag": True}
+
+_OPTIONS: tuple[tuple[tuple[str, ...], dict[str, Any]], ...] = (
+    (("--fix",), {**_FLAG, "help": "Apply the safe fixes, and report what remains."}),
+    (("--unsafe-fixes",), {**_FLAG, "help": "Count unsafe fixes in: apply them with --fix, show them as applicable without."}),
+    (("--diff",), {**_FLAG, "help": "Write nothing; show what --fix would change."}),
+    (("--show-fixes",), {**_FLAG, "help": "With --fix or --diff: list the fixes by file."}),
+    (("--select",), {**_SELECTORS, "help": "Run these rules only: codes, prefixes, names, ALL; comma-separated."}),
+    (("--ignore",), {**_SELECTORS, "help": "Leave these rules out."}),
+    (("--extend-select",), {**_SELECTORS, "help": "Run these rules, too."}),
+    (
+        ("--per-file-ignores",),
+        {"multiple": True, "metavar": "PATTERN:RULES", "callback": _per_file, "help": "Leave rules out of files that match."},
+    ),
+    (
+        ("--exclude",),
+        {"multiple": True, "metavar": "PATTERNS", "callback": _words, "help": "Leave out these files and folders (as in .gitignore)."},
+    ),
+    (
+        ("--torch-version",),
+        {"metavar": "X.Y", "callback": _torch, "help": "The oldest PyTorch that the project supports."},
+    ),
+    (("--config",), {"metavar": "FILE", "callback": _path, "help": "Use this pyproject.toml or amplint.toml for all files."}),
+    (("--isolated",), {**_FLAG, "help": "Look at no configuration file."}),
+    (
+        ("--output-format",),
+        {"type": click.Choice(list(FORMATS)), "default": "concise", "show_default": True, "help": "The form of the report."},
+    ),
+    (("-o", "--output-file"), {"metavar": "FILE", "callback": _path, "help": "Write the report to a file."}),
+    (("--statistics",), {**_FLAG, "help": "Report how often each rule found something, instead of what."}),
+    (("-e", "--exit-zero"), {**_FLAG, "help": "Exit with 0 even if there are findings."}),
+    (("--exit-non-zero-on-fix",), {**_FLAG, "help": "Exit with 1 even if all findings were fixed."}),
+    (("-j", "--jobs"), {"type": click.IntRange(0), "default": 0, "help": "Processes to use; 0: as many as there are processors."}),
+    (("-n", "--no-cache"), {**_FLAG, "help": "Neither read nor write the cache."}),
+    (("--cache-dir",), {"metavar": "FOLDER", "callback": _path, "help": "Where the cache lies."}),
+    (("--stdin-filename",), {"metavar": "PATH", "help": "What to call the text that is read from `-`."}),
+    (("-q", "--quiet"), {**_FLAG, "help": "No summary, no progress."}),
+    (("-v", "--verbose"), {**_FLAG, "help": "Say more about the run."}),
+    (
+        ("--color",),
+        {"type": click.Choice(["auto", "always", "never"]), "default": "auto", "help": "When to use colours."},
+    ),
+)
+
+
+def check_options(command: Command) -> Command:
+    """Give a click command the options of `amplint check`."""
+    for names, attributes in reversed(_OPTIONS):
+        command = click.option(*names, **attributes)(command)
+    return command

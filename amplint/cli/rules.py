@@ -1,0 +1,33 @@
+"""`amplint rules`: what there is to run."""
+
+from __future__ import annotations
+
+import sys
+
+import click
+
+from amplint.cli.console import CLEAN, FAILED, Console, say
+from amplint.registry import RegistryError, rule_index
+from amplint.selection import ENGINE_RULES
+
+
+@click.command("rules", context_settings={"help_option_names": ["-h", "--help"]})
+@click.option("--output-format", type=click.Choice(["table", "json"]), default="table", show_default=True)
+def rules(output_format: str) -> int:
+    """List all rules: code, name, fix, and whether a rule runs by default (+) or when it is selected (o)."""
+    try:
+        infos = (*rule_index(), *ENGINE_RULES)
+    except RegistryError as error:
+        Console().problem("", str(error))
+        return FAILED
+    if output_format == "json":
+        import json
+
+        keys = ("code", "name", "summary", "fix", "default")
+        say(sys.stdout, json.dumps([{key: getattr(info, key) for key in keys} for info in infos], indent=2) + "\n")
+        return CLEAN
+    width = max(len(info.name) for info in infos)
+    for info in infos:
+        on = "+" if info.default else "o"
+        say(sys.stdout, f"{info.code}  {on}  {info.fix or '-':7}  {info.name:{width}}  {info.summary}\n")
+    return CLEAN
