@@ -21,6 +21,9 @@ import libcst as cst
 
 from amplint.diagnostics import Diagnostic, Fix, Applicability, Range, Related
 from amplint.importer import Importer
+from amplint.lowering.classes import Classes
+from amplint.lowering.contexts import Contexts
+from amplint.lowering.dtypes import Dtypes
 from amplint.lowering.names import Names
 from amplint.lowering.tree import Tree
 from amplint.source import Source
@@ -63,6 +66,21 @@ class File:
     def importer(self) -> Importer:
         """How a fix gets at a name that the file may not import yet."""
         return Importer(self.tree, self.names)
+
+    @cached_property
+    def classes(self) -> Classes:
+        """The classes it defines."""
+        return Classes(self.tree, self.names)
+
+    @cached_property
+    def contexts(self) -> Contexts:
+        """What its context managers enter."""
+        return Contexts(self.tree, self.names, self.classes)
+
+    @cached_property
+    def dtypes(self) -> Dtypes:
+        """Which of its values are computed in half."""
+        return Dtypes(self.tree, self.names, self.contexts, self.classes)
 
     @cached_property
     def facts(self) -> frozenset[str]:
