@@ -24,8 +24,11 @@ from amplint.importer import Importer
 from amplint.lowering.classes import Classes
 from amplint.lowering.contexts import Contexts
 from amplint.lowering.dtypes import Dtypes
+from amplint.lowering.analysis import Analysis
 from amplint.lowering.names import Names
+from amplint.lowering.summaries import Program
 from amplint.lowering.tree import Tree
+from amplint.model import torch_api
 from amplint.source import Source
 
 MIXED_PRECISION = "mixed-precision"
@@ -83,9 +86,16 @@ class File:
         return Dtypes(self.tree, self.names, self.contexts, self.classes)
 
     @cached_property
+    def analysis(self) -> Analysis:
+        """Its hazards: where the protocol of AMP is broken on some feasible path."""
+        return Analysis(Program(self.tree, self.names, self.classes, self.contexts))
+
+    @cached_property
     def facts(self) -> frozenset[str]:
         """What this file establishes for the whole run."""
-        return frozenset()
+        makers = torch_api.AUTOCAST | torch_api.GRAD_SCALER
+        uses = any(self.names.any_in(call.func, makers) for call in self.tree.find(cst.Call))
+        return frozenset({MIXED_PRECISION}) if uses else frozenset()
 
     def range(self, node: cst.CSTNode) -> Range:
         """Where a node stands."""

@@ -13,8 +13,8 @@ from dataclasses import dataclass, field, replace
 from functools import lru_cache
 
 from amplint.model.events import (
-    Assign, Both, Branch, Call, Condition, Event, Function, Jump, Loop, Node, Not, ObjectFacts, Scale, Scoped, ScalerStep,
-    Seq, Test, Try,
+    Assign, Both, Branch, Call, Condition, Event, Function, Jump, Loop, Node, Not, ObjectFacts, Scale, Scoped, Seq,
+    Test, Try,
 )  # fmt: skip
 from amplint.model.protocol import Entered, Hazard, Protocol, State
 
@@ -91,7 +91,6 @@ def _reference_fields(kind: type[Event]) -> tuple[str, ...]:
     return tuple(name for name in kind.__dataclass_fields__ if name not in _NOT_REFERENCES)
 
 
-@lru_cache(maxsize=4096)
 def keys_in(node: Node | Condition | None) -> frozenset[str]:
     """The keys of all conditions in a node."""
     match node:
@@ -124,6 +123,7 @@ class Explorer:
         self._functions = functions
         self._protocol = Protocol(objects)
         self._work = 0
+        self._keys_of: dict[int, frozenset[str]] = {}
         self.hazards: dict[Hazard, None] = {}
         self.events: set[Event] = set()
         self.gave_up = False
@@ -135,6 +135,14 @@ class Explorer:
         except GiveUp:
             self.gave_up = True
             self.hazards.clear()
+
+    def _keys(self, node: Node, frame: Frame) -> frozenset[str]:
+        """The keys of all conditions in a node, as the root function would write them."""
+        # By identity: hashing a node by value would walk it again each time. The graphs outlive the explorer.
+        found = self._keys_of.get(id(node))
+        if found is None:
+            found = self._keys_of[id(node)] = keys_in(node)
+        return frozenset(map(frame.key, found)) if found else found
 
     # -- nodes -----------------------------------------------------------------------------------------------------
 
@@ -185,8 +193,10 @@ class Explorer:
 
     def _seq(self, node: Seq, states: States, frame: Frame, live: frozenset[str]) -> Ends:
         ends = Ends()
-        for index, part in enumerate(node.parts):
-            later = live.union(*(map(frame.key, keys_in(rest)) for rest in node.parts[index + 1 :]))
+        after = [live]
+        for part in reversed(node.parts[1:]):
+            after.append(after[-1] | self._keys(part, frame))
+        for part, later in zip(node.parts, reversed(after)):
             inner = self._node(part, states, frame, later)
             ends.add(inner)
             states = self._only_live(inner.normal, later)
@@ -202,7 +212,7 @@ class Explorer:
         return after
 
     def _branch(self, node: Branch, states: States, frame: Frame, live: frozenset[str]) -> Ends:
-        inside = live | {frame.key(key) for key in keys_in(node)}
+        inside = live | self._keys(node, frame)
         taken: dict[bool, States] = {True: {}, False: {}}
         for state in states:
             for after, truth in self._decide(node.condition, state, frame, inside):
@@ -221,7 +231,7 @@ class Explorer:
             ends = Ends(left)
             ends.add(inner, but=("continue", "break"))
             return ends
-        inside = live | {frame.key(key) for key in keys_in(node)}
+        inside = live | self._keys(node, frame)
         below = replace(frame, loops=(*frame.loops, node.site))
         ends, seen, fresh = Ends(), dict(states), dict(states)
         exhausted: States = {} if _is_true(node.condition) else dict(states)
@@ -305,7 +315,7 @@ class Explorer:
         prefix = f"{frame.prefix}{node.site}/"
         binding = tuple((name, frame.ref(value) if value else "") for name, value in node.binding)
         below = Frame(function, binding, prefix, frame.depth + 1, frame.loops)
-        inner = self._node(function.body, states, below, live | {below.key(key) for key in keys_in(function.body)})
+        inner = self._node(function.body, states, below, live | self._keys(function.body, below))
         target, result = frame.ref(node.target), f"{prefix}return"
         after: States = {}
         for state in {**inner.normal, **inner.jumps.get("return", {})}:
@@ -360,4 +370,3 @@ def _is_true(condition: Condition | None) -> bool:
     return isinstance(condition, Test) and condition.kind == "true"
 
 
-__all__ = ["Explorer", "Frame", "GiveUp", "ScalerStep", "keys_in"]

@@ -1,0 +1,80 @@
+"""The static witness at work: explores every function of a file, and files the hazards with their places."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+import libcst as cst
+
+from amplint.lowering.structure import events_in
+from amplint.lowering.summaries import Program
+from amplint.model.events import GLOBAL, Call, Event, Function, ObjectFacts
+from amplint.model.paths import MAX_DEPTH, Explorer
+from amplint.model.protocol import Hazard
+
+
+@dataclass(frozen=True)
+class Found:
+    """A hazard in a file: with the node it stands at, and the nodes of the other half by label."""
+
+    hazard: Hazard
+    node: cst.CSTNode
+    related: Mapping[str, cst.CSTNode]
+    root: Explorer
+    scaler: ObjectFacts
+
+
+class Analysis:
+    """The hazards of one file."""
+
+    def __init__(self, program: Program) -> None:
+        self.program = program
+
+    @cached_property
+    def functions(self) -> dict[str, Function]:
+        """The graphs of all functions."""
+        return {key: self.program.graph(key) for key in self.program.definitions}
+
+    @cached_property
+    def hazards(self) -> tuple[Found, ...]:
+        """All hazards, one for each kind and place; what a function shows by itself goes before what a caller shows."""
+        found: dict[tuple[str, int], tuple[Hazard, Explorer, Mapping[str, ObjectFacts]]] = {}
+        for key, function in self.functions.items():
+            if not any(isinstance(event, (Event, Call)) for event in events_in(function.body)):
+                continue
+            objects = self._objects(function)
+            explorer = Explorer(self.functions, objects)
+            explorer.run(function)
+            for hazard in explorer.hazards:
+                place = (hazard.kind, hazard.site)
+                hazard = replace(hazard, root=key)
+                if place not in found or (found[place][0].inlined and not hazard.inlined):
+                    found[place] = (hazard, explorer, objects)
+        return tuple(self._place(*entry) for _, entry in sorted(found.items()))
+
+    def _place(self, hazard: Hazard, explorer: Explorer, objects: Mapping[str, ObjectFacts]) -> Found:
+        places = self.program.places
+        related = {label: places[site] for label, site in hazard.related if site >= 0}
+        return Found(hazard, places[hazard.site], related, explorer, objects.get(hazard.scaler, ObjectFacts()))
+
+    def of(self, kind: str) -> list[Found]:
+        """The hazards of one kind, in source order."""
+        return [found for found in self.hazards if found.hazard.kind == kind]
+
+    def _objects(self, function: Function) -> dict[str, ObjectFacts]:
+        """What is known of the references in a function and in all that it may call."""
+        objects: dict[str, ObjectFacts] = {}
+        waiting, seen = [(function, 0)], {function.key}
+        while waiting:
+            current, depth = waiting.pop()
+            for name, facts in current.objects.items():
+                shared = name.startswith((GLOBAL, "self."))
+                if current is function or shared:
+                    objects.setdefault(name, facts)
+            for event in events_in(current.body):
+                if isinstance(event, Call) and event.function not in seen and depth < MAX_DEPTH:
+                    seen.add(event.function)
+                    waiting.append((self.functions[event.function], depth + 1))
+        return objects

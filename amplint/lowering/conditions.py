@@ -1,0 +1,163 @@
+"""Conditions: what decides a branch, in a form in which equal conditions have equal keys."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator
+
+import libcst as cst
+
+from amplint.lowering.tree import children
+from amplint.model.events import Both, Condition, Not, Test
+
+_AMP_NAME = re.compile(
+    r"(^|_)(amp|fp16|half|autocast|scaler|mixed|mixed_precision|float16)(_|$)|use_?amp|grad_?scaler|mixed_?prec", re.IGNORECASE
+)
+_AMP_VALUE = re.compile(r"fp16|float16|half|16-mixed|(^|\W)amp|mixed|^16$", re.IGNORECASE)
+_FULL_VALUE = re.compile(r"fp32|float32|^32|full|single|^no(ne)?$|32-true", re.IGNORECASE)
+_GATE_WORD = re.compile(
+    r"get_scale|found_inf|skip|overflow|is_?finite|is_?inf|is_?nan|_opt_called|_step_count|was_step|stepped|did_step|step_taken",
+    re.IGNORECASE,
+)
+MAX_EXPANSION = 4
+
+RefOf = Callable[[cst.BaseExpression], str]
+IsScaler = Callable[[cst.BaseExpression], bool]
+ValueOf = Callable[[cst.Name], "cst.BaseExpression | None"]
+
+
+class Conditions:
+    """Reads the conditions of one function.
+
+    Args:
+        ref: the reference that an expression names; empty for none.
+        definition: the only value that a name is ever assigned in the function; None when there is no such value.
+        changing: names that are assigned inside the function.
+        is_scaler: whether an expression is a scaler, whose presence says that AMP is on.
+    """
+
+    def __init__(self, ref: RefOf, definition: ValueOf, changing: frozenset[str], is_scaler: IsScaler) -> None:
+        self._ref = ref
+        self._is_scaler = is_scaler
+        self._definition = definition
+        self._changing = changing
+
+    def read(self, node: cst.BaseExpression, depth: int = 0) -> Condition:
+        """The condition that an expression is, in a truth context."""
+        if isinstance(node, cst.UnaryOperation) and isinstance(node.operator, cst.Not):
+            return Not(self.read(node.expression, depth))
+        if isinstance(node, cst.BooleanOperation):
+            parts = (self.read(node.left, depth), self.read(node.right, depth))
+            return Both(parts, any_of=isinstance(node.operator, cst.Or))
+        if isinstance(node, cst.NamedExpr):
+            return self.read(node.value, depth)
+        if isinstance(node, cst.Call) and isinstance(node.func, cst.Name) and node.func.value == "bool" and len(node.args) == 1:
+            return self.read(node.args[0].value, depth)
+        if isinstance(node, cst.Comparison) and len(node.comparisons) == 1:
+            return self._comparison(node, node.comparisons[0], depth)
+        if isinstance(node, (cst.Name, cst.Attribute)):
+            return self._truth(node, depth)
+        if isinstance(node, cst.Integer):
+            return Test("constant", kind="true" if node.value != "0" else "false")
+        return self._test(node, self._kind(node))
+
+    def _truth(self, node: cst.Name | cst.Attribute, depth: int) -> Condition:
+        if isinstance(node, cst.Name):
+            if node.value in ("True", "False"):
+                return Test("constant", kind=node.value.lower())
+            value = self._definition(node) if depth < MAX_EXPANSION else None
+            if isinstance(value, (cst.Comparison, cst.BooleanOperation, cst.UnaryOperation, cst.Name, cst.Attribute)):
+                return self.read(value, depth + 1)
+            if value is not None and _GATE_WORD.search(" ".join(words(value))):
+                return self._test(node, "gate")
+        last = node.value if isinstance(node, cst.Name) else node.attr.value
+        if _AMP_NAME.search(last) or self._is_scaler(node):
+            return self._test(node, "mode")
+        if _GATE_WORD.search(last):
+            return self._test(node, "gate")
+        changes = isinstance(node, cst.Name) and node.value in self._changing
+        return self._test(node, "varying" if changes else "config")
+
+    def _comparison(self, node: cst.Comparison, target: cst.ComparisonTarget, depth: int) -> Condition:
+        left, right, operator = node.left, target.comparator, target.operator
+        if isinstance(right, cst.Name) and right.value == "None" and isinstance(operator, (cst.Is, cst.IsNot, cst.Equal, cst.NotEqual)):
+            present = self._truth(left, depth) if isinstance(left, (cst.Name, cst.Attribute)) else self._test(left, "config")
+            return Not(present) if isinstance(operator, (cst.Is, cst.Equal)) else present
+        if isinstance(operator, (cst.Is, cst.Equal, cst.NotEqual, cst.IsNot)):
+            equal = self._equality(left, right)
+            return Not(equal) if isinstance(operator, (cst.NotEqual, cst.IsNot)) else equal
+        return self._test(node, self._kind(node))
+
+    def _equality(self, left: cst.BaseExpression, right: cst.BaseExpression) -> Condition:
+        if isinstance(left, (cst.SimpleString, cst.Integer)) or (isinstance(right, cst.Name) and right.value in ("True", "False")):
+            left, right = (right, left) if not isinstance(right, cst.Name) else (left, right)
+        if isinstance(right, cst.Name) and right.value in ("True", "False"):
+            truth = self.read(left)
+            return truth if right.value == "True" else Not(truth)
+        value = " ".join(words(right))
+        key = f"({self.normal(left)} == {self.normal(right)})"
+        refs = frozenset((*self._refs(left), *self._refs(right)))
+        named = _AMP_NAME.search(" ".join(words(left))) or re.search("prec|dtype", " ".join(words(left)))
+        if named and _AMP_VALUE.search(value) and "bfloat" not in value:
+            return Test(key, refs, "mode")
+        if named and _FULL_VALUE.search(value):
+            return Not(Test(key, refs, "mode"))
+        if _GATE_WORD.search(" ".join((*words(left), *words(right)))):
+            return Test(key, refs, "gate")
+        return Test(key, refs, "config" if isinstance(right, cst.SimpleString) else self._kind(left))
+
+    def _test(self, node: cst.BaseExpression, kind: str) -> Test:
+        return Test(self.normal(node), frozenset(self._refs(node)), kind)
+
+    def _kind(self, node: cst.BaseExpression) -> str:
+        found = " ".join(words(node))
+        if _GATE_WORD.search(found):
+            return "gate"
+        if isinstance(node, cst.Call):
+            func = node.func
+            name = func.attr.value if isinstance(func, cst.Attribute) else getattr(func, "value", "")
+            if name in ("is_enabled",) or _AMP_NAME.search(str(name)):
+                return "mode"
+            if name in ("isinstance", "hasattr", "is_main_process", "is_available", "is_initialized"):
+                return "config"
+        for name in _names(node):
+            value = self._definition(name)
+            if value is not None and _GATE_WORD.search(" ".join(words(value))):
+                return "gate"
+        return "varying"
+
+    def normal(self, node: cst.CSTNode) -> str:
+        """A text that is equal for equal expressions, with references in angle quotes."""
+        if isinstance(node, (cst.Name, cst.Attribute, cst.Subscript)):
+            reference = self._ref(node)
+            if reference:
+                return f"‹{reference}›"
+        if isinstance(node, cst.Name):
+            return node.value
+        if isinstance(node, (cst.Integer, cst.Float, cst.SimpleString)):
+            return node.value
+        return f"{type(node).__name__}({','.join(self.normal(child) for child in children(node))})"
+
+    def _refs(self, node: cst.CSTNode) -> Iterator[str]:
+        if isinstance(node, (cst.Name, cst.Attribute, cst.Subscript)) and (reference := self._ref(node)):
+            yield reference
+            return
+        for child in children(node):
+            yield from self._refs(child)
+
+
+def words(node: cst.CSTNode) -> Iterator[str]:
+    """All identifiers and literals in an expression."""
+    if isinstance(node, cst.SimpleString):
+        yield node.value.strip("'\"")
+    elif isinstance(node, (cst.Name, cst.Integer, cst.Float)):
+        yield node.value
+    for child in children(node):
+        yield from words(child)
+
+
+def _names(node: cst.CSTNode) -> Iterator[cst.Name]:
+    if isinstance(node, cst.Name):
+        yield node
+    for child in children(node):
+        yield from _names(child)

@@ -1,0 +1,243 @@
+"""Which expression is a scaler, an optimizer, a scheduler: by constructor first, then by use, and only then by name."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import replace
+
+import libcst as cst
+
+from amplint.lowering.classes import Classes
+from amplint.lowering.contexts import Contexts
+from amplint.lowering.names import LOCAL, UNKNOWN, Names, dotted
+from amplint.lowering.tree import Tree, children
+from amplint.model import torch_api
+from amplint.model.events import ObjectFacts
+
+_SCALER_CLASSES = torch_api.GRAD_SCALER | {
+    "torch.distributed.fsdp.sharded_grad_scaler.ShardedGradScaler",
+    "torch.distributed.fsdp.ShardedGradScaler",
+}
+_SCALER_NAME = re.compile(r"(^|_)(grad_?|loss_|amp_|fp16_)?scaler(s|_\w+)?$", re.IGNORECASE)
+_OPTIMIZER_NAME = re.compile(r"(^|_)(optim(izer)?s?|opt)(\d|_|$)|optimizer", re.IGNORECASE)
+_OPTIMIZER_CLASS = re.compile(r"optim|Adam|SGD|Lion|Lamb|RMSprop|Adagrad|Adafactor|Muon|LBFGS")
+_SCHEDULER_NAME = re.compile(r"(^|_)((lr_?)?sched(uler)?s?|lrs)(\d|_|$)", re.IGNORECASE)
+_NOT_RATE = re.compile(
+    r"noise|ddpm|ddim|diffusion|beta|momentum|weight_decay|(^|_)wd|temp|ema|(^|_)kl|tau|mask|alpha|margin|sigma|task|plateau|prof",
+    re.IGNORECASE,
+)
+_SCHEDULER_MAKERS = ("torch.optim.lr_scheduler.", "transformers.get_", "transformers.optimization.get_", "diffusers.optimization.get_")
+_NOT_PER_STEP = frozenset({"torch.optim.lr_scheduler.ReduceLROnPlateau"})
+_FRAMEWORKS = re.compile(
+    r"^(accelerate|deepspeed|lightning|pytorch_lightning|lightning_fabric|apex|composer|colossalai|mmengine|mmcv|"
+    r"megatron|fairscale|timm\.utils|ignite|transformers\.Trainer)\b"
+)
+_FRAMEWORK_NAME = re.compile(r"^(accelerator|fabric|engine|model_engine|trainer|booster|strategy|amp|xm|ds_engine|loss_scaler)$")
+
+OPTIMIZER_USES = frozenset({"step", "unscale_"})
+
+
+class Roles:
+    """What the objects of one file are."""
+
+    def __init__(self, tree: Tree, names: Names, classes: Classes, contexts: Contexts) -> None:
+        self._tree = tree
+        self._names = names
+        self._classes = classes
+        self._contexts = contexts
+        self._cache: dict[tuple[cst.CSTNode, str], ObjectFacts] = {}
+        self._used_as: dict[str, str] = {}
+        self._collect_uses()
+
+    def of(self, node: cst.BaseExpression) -> ObjectFacts:
+        """What is known of the object that an expression names or makes."""
+        path = path_of(node)
+        if not path:
+            return self.made_by(node) or ObjectFacts()
+        key = (self._names.scope(node), path)
+        if key not in self._cache:
+            self._cache[key] = ObjectFacts()  # stands while it is worked out: an alias may lead back here
+            self._cache[key] = self._work_out(node, path)
+        return self._cache[key]
+
+    def _work_out(self, node: cst.BaseExpression, path: str) -> ObjectFacts:
+        values = list(self.values(node))
+        made = [facts for value in values if (facts := self.made_by(value)) is not None]
+        known = [facts for facts in made if facts.role]
+        if known and len({facts.role for facts in known}) == 1:
+            first = known[0]
+            return first if len(known) == 1 else replace(first, enabled=_join(known), owners=_all_owners(known))
+        if known or (made and any(facts.role == "" for facts in made)):
+            return ObjectFacts()
+        return ObjectFacts(self._by_use_or_name(node, path))
+
+    def values(self, node: cst.BaseExpression) -> Iterator[cst.BaseExpression]:
+        """What may be assigned to a name, an attribute of `self`, or an element of either."""
+        while isinstance(node, cst.Subscript):
+            node = node.value
+        if isinstance(node, cst.Name):
+            for binding in self._names.bindings(node.value, node):
+                if binding.value is not None:
+                    yield binding.value
+                elif isinstance(binding.node, cst.Name) and (value := self._unpacked(binding.node)) is not None:
+                    yield value
+        elif isinstance(node, cst.Attribute) and dotted(node.value) == "self":
+            owner = self._classes.owner(node)
+            if owner is not None:
+                yield from owner.values(node.attr.value)
+
+    def _unpacked(self, target: cst.Name) -> cst.BaseExpression | None:
+        """The call that a tuple of targets is unpacked from (`model, optimizer = accelerator.prepare(...)`)."""
+        assign = self._tree.enclosing(target, cst.Assign, cst.For, cst.With, cst.FunctionDef)
+        return assign.value if isinstance(assign, cst.Assign) and isinstance(assign.value, cst.Call) else None
+
+    # -- by constructor --------------------------------------------------------------------------------------------
+
+    def made_by(self, value: cst.BaseExpression) -> ObjectFacts | None:
+        """What an expression makes; None when that cannot be told, no role when it is something else."""
+        if isinstance(value, cst.IfExp):
+            sides = [facts for side in (value.body, value.orelse) if (facts := self.made_by(side)) is not None]
+            return replace(sides[0], enabled="maybe") if sides else None
+        if isinstance(value, cst.BooleanOperation):
+            return self.made_by(value.left) or self.made_by(value.right)
+        if isinstance(value, (cst.List, cst.Tuple)):
+            return next((facts for item in value.elements if (facts := self.made_by(item.value))), None)
+        if isinstance(value, cst.ListComp):
+            return self.made_by(value.elt)
+        if isinstance(value, cst.Dict):
+            elements = (item.value for item in value.elements)
+            return next((facts for item in elements if (facts := self.made_by(item))), None)
+        if isinstance(value, cst.Call):
+            return self._called(value)
+        if isinstance(value, (cst.Name, cst.Attribute)) and path_of(value) not in ("", "None"):
+            facts = self.of(value)
+            return facts if facts.role else None
+        return None
+
+    def _called(self, call: cst.Call) -> ObjectFacts | None:
+        meanings = self._names.resolve(call.func)
+        if meanings <= _SCALER_CLASSES or self._is_scaler_class(call):
+            return self._scaler(call)
+        if all(name.startswith(_SCHEDULER_MAKERS) for name in meanings):
+            return ObjectFacts("" if meanings & _NOT_PER_STEP else "scheduler")
+        last = dotted(call.func).rpartition(".")[2]
+        if all(name.startswith("torch.optim.") and ".swa_utils" not in name for name in meanings):
+            return ObjectFacts("optimizer", self.owners(call))
+        if all(_FRAMEWORKS.search(name) for name in meanings) or last in ("prepare", "setup", "setup_optimizers", "initialize"):
+            return ObjectFacts("framework")
+        if "sklearn" in "".join(sorted(meanings)):
+            return ObjectFacts()
+        if last and _OPTIMIZER_CLASS.search(last) and not _SCHEDULER_NAME.search(last):
+            return ObjectFacts("optimizer", self.owners(call))
+        return None
+
+    def _is_scaler_class(self, call: cst.Call) -> bool:
+        info = self._classes.instance_of(call)
+        return info is not None and any(base.base_names & _SCALER_CLASSES for base in info.lineage)
+
+    def _scaler(self, call: cst.Call) -> ObjectFacts:
+        given = {arg.keyword.value: arg.value for arg in call.args if arg.keyword is not None}
+        positional = [arg.value for arg in call.args if arg.keyword is None and not arg.star]
+        old = self._names.any_in(call.func, torch_api.GRAD_SCALER_DEVICE)
+        if "init_scale" not in given and len(positional) > (0 if old else 1):
+            given["init_scale"] = positional[0 if old else 1]
+        scale = given.get("init_scale")
+        text = self._tree.module.code_for_node(scale) if scale is not None else "65536.0"
+        return ObjectFacts("scaler", enabled=self._contexts.flag(given.get("enabled")), init_scale=text)
+
+    def owners(self, call: cst.Call | cst.BaseExpression) -> tuple[str, ...]:
+        """The paths from which the parameters in an expression come: `model` of `model.parameters()`."""
+        args: list[cst.CSTNode] = [arg.value for arg in call.args] if isinstance(call, cst.Call) else [call]
+        found: dict[str, None] = {}
+        for arg in args:
+            self._owners_in(arg, found, 0)
+        return tuple(found)
+
+    def _owners_in(self, node: cst.CSTNode, found: dict[str, None], depth: int) -> None:
+        if isinstance(node, cst.Call) and isinstance(node.func, cst.Attribute) and "param" in node.func.attr.value:
+            found[path_of(node.func.value)] = None
+            for arg in node.args:
+                self._owners_in(arg.value, found, depth)
+            return
+        path = path_of(node) if isinstance(node, (cst.Name, cst.Attribute, cst.Subscript)) else ""
+        if path:
+            found[path] = None
+            if depth < 3 and isinstance(node, (cst.Name, cst.Attribute)):
+                for value in self.values(node):
+                    self._owners_in(value, found, depth + 1)
+            return
+        for child in children(node):
+            if not isinstance(child, cst.Arg) or child.keyword is None or child.keyword.value == "params":
+                self._owners_in(child, found, depth)
+
+    # -- by use and by name ----------------------------------------------------------------------------------------
+
+    def _collect_uses(self) -> None:
+        calls = [call for call in self._tree.find(cst.Call) if isinstance(call.func, cst.Attribute)]
+        for call in calls:
+            func = call.func
+            assert isinstance(func, cst.Attribute)
+            if func.attr.value == "unscale_":
+                self._used_as[path_of(func.value)] = "scaler"
+            elif func.attr.value == "backward" and isinstance(func.value, cst.Call):
+                inner = func.value.func
+                if isinstance(inner, cst.Attribute) and inner.attr.value == "scale":
+                    self._used_as[path_of(inner.value)] = "scaler"
+        for call in calls:
+            func = call.func
+            assert isinstance(func, cst.Attribute)
+            if func.attr.value in OPTIMIZER_USES and call.args and self._names_scaler(func.value):
+                argument = path_of(call.args[0].value)
+                self._used_as.setdefault(argument, "optimizer")
+        self._used_as.pop("", None)
+
+    def _names_scaler(self, node: cst.BaseExpression) -> bool:
+        path = path_of(node)
+        return self._used_as.get(path) == "scaler" or _SCALER_NAME.search(_last(path)) is not None
+
+    def _by_use_or_name(self, node: cst.BaseExpression, path: str) -> str:
+        meanings = self._names.resolve(node)
+        if any(name not in (UNKNOWN,) and not name.startswith((LOCAL, "builtins.")) for name in meanings):
+            return "framework" if _FRAMEWORK_NAME.match(path) else ""
+        if path in self._used_as:
+            return self._used_as[path]
+        last = _last(path)
+        if _FRAMEWORK_NAME.match(last):
+            return "framework"
+        if _SCALER_NAME.search(last):
+            opaque = any(not (isinstance(value, cst.Name) and value.value == "None") for value in self.values(node))
+            return "framework" if opaque else "scaler"
+        if _SCHEDULER_NAME.search(last):
+            return "" if _NOT_RATE.search(path) else "scheduler"
+        if _OPTIMIZER_NAME.search(last):
+            return "optimizer"
+        return ""
+
+
+def path_of(node: cst.CSTNode) -> str:
+    """The access path of an expression: names, attributes, and elements (`opts[g]`, `opts[*]`); empty for anything else."""
+    if isinstance(node, cst.Name):
+        return node.value
+    if isinstance(node, cst.Attribute):
+        base = path_of(node.value)
+        return f"{base}.{node.attr.value}" if base else ""
+    if isinstance(node, cst.Subscript) and len(node.slice) == 1:
+        base = path_of(node.value)
+        index = node.slice[0].slice
+        literal = isinstance(index, cst.Index) and isinstance(index.value, (cst.SimpleString, cst.Integer))
+        inside = index.value.value.strip("'\"") if literal else "*"  # type: ignore[union-attr]
+        return f"{base}[{inside}]" if base else ""
+    return ""
+
+
+def _last(path: str) -> str:
+    return re.sub(r"\[[^]]*\]", "", path).rpartition(".")[2]
+
+
+def _join(facts: list[ObjectFacts]) -> str:
+    return facts[0].enabled if len({each.enabled for each in facts}) == 1 else "maybe"
+
+
+def _all_owners(facts: list[ObjectFacts]) -> tuple[str, ...]:
+    return tuple(dict.fromkeys(owner for each in facts for owner in each.owners))

@@ -1,0 +1,142 @@
+"""Shapes of graphs: branches that decide whether AMP is on, and pieces in which nothing happens."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from amplint.model.events import (
+    Assign, Backward, Both, Branch, Call, Condition, Event, Jump, Loop, Node, Not, OptimizerStep, Scale, ScalerStep,
+    ScalerUpdate, Scoped, Seq, Test, Try, Unscale,
+)  # fmt: skip
+
+_SCALING = (Scale, ScalerStep, ScalerUpdate, Unscale)
+
+
+def parts_of(node: Node) -> tuple[Node, ...]:
+    """The nodes directly inside a node."""
+    match node:
+        case Seq():
+            return node.parts
+        case Branch():
+            return (node.then, node.orelse)
+        case Loop():
+            return (node.body, node.orelse)
+        case Scoped():
+            return (node.body,)
+        case Try():
+            return (node.body, *node.handlers, node.orelse, node.final)
+    return ()
+
+
+def events_in(node: Node) -> Iterator[Event | Call | Jump]:
+    """All events, calls and jumps inside a node."""
+    if isinstance(node, (Event, Call, Jump)):
+        yield node
+    for part in parts_of(node):
+        yield from events_in(part)
+
+
+def as_mode_branch(condition: Condition, then: Node, orelse: Node) -> Branch:
+    """A branch; where one side scales and the other does the same without, its condition decides whether AMP is on."""
+    scaling = [any(isinstance(event, _SCALING) for event in events_in(side)) for side in (then, orelse)]
+    plain = [any(isinstance(event, (Backward, OptimizerStep)) for event in events_in(side)) for side in (then, orelse)]
+    if scaling == [True, False] and plain[1]:
+        condition = _mode(condition)
+    elif scaling == [False, True] and plain[0]:
+        condition = Not(_mode(_negated(condition)))
+    return Branch(condition, then, orelse)
+
+
+def _negated(condition: Condition) -> Condition:
+    return condition.part if isinstance(condition, Not) else Not(condition)
+
+
+def _mode(condition: Condition) -> Test:
+    return Test(_text(condition), _refs(condition), "mode")
+
+
+def _text(condition: Condition) -> str:
+    match condition:
+        case Test():
+            return condition.key
+        case Not():
+            return f"not {_text(condition.part)}"
+    return "(" + (" or " if condition.any_of else " and ").join(map(_text, condition.parts)) + ")"
+
+
+def _refs(condition: Condition) -> frozenset[str]:
+    match condition:
+        case Test():
+            return condition.refs
+        case Not():
+            return _refs(condition.part)
+    return frozenset().union(*map(_refs, condition.parts))
+
+
+def _conditions(node: Node) -> Iterator[Condition]:
+    if isinstance(node, (Branch, Loop)) and node.condition is not None:
+        yield node.condition
+    for part in parts_of(node):
+        yield from _conditions(part)
+
+
+def prune(body: Node) -> Node:
+    """The graph without assignments that no loss and no condition depends on, and without pieces in which nothing happens."""
+    wanted = {name for condition in _conditions(body) for name in _refs(condition)}
+    for event in events_in(body):
+        match event:
+            case Backward():
+                wanted.add(event.loss)
+            case Scale():
+                wanted.add(event.source)
+            case Jump():
+                wanted.update(event.carried, event.args)
+            case Call():
+                wanted.update(value for _, value in event.binding)
+    assigns = [event for event in events_in(body) if isinstance(event, Assign)]
+    changed = True
+    while changed:
+        before = len(wanted)
+        for assign in assigns:
+            if _concerns(assign.target, wanted):
+                wanted.update(assign.carried, assign.args)
+        changed = len(wanted) != before
+    return _pruned(body, wanted)
+
+
+def _concerns(target: str, wanted: set[str]) -> bool:
+    return target in wanted or any(name.startswith(f"{target}.") for name in wanted)
+
+
+def _pruned(node: Node, wanted: set[str]) -> Node:
+    match node:
+        case Assign():
+            return node if _concerns(node.target, wanted) else Seq()
+        case Seq():
+            kept: list[Node] = []
+            for part in (_pruned(part, wanted) for part in node.parts):
+                kept.extend(part.parts if isinstance(part, Seq) else [part])
+            return Seq(tuple(kept))
+        case Branch():
+            then, orelse = _pruned(node.then, wanted), _pruned(node.orelse, wanted)
+            return Seq() if then == orelse == Seq() else Branch(node.condition, then, orelse)
+        case Loop():
+            body, orelse = _pruned(node.body, wanted), _pruned(node.orelse, wanted)
+            return orelse if body == Seq() else Loop(node.site, body, orelse, node.targets, node.condition, node.over_objects)
+        case Scoped():
+            inner = _pruned(node.body, wanted)
+            return Seq() if inner == Seq() else Scoped(node.site, node.region, inner)
+        case Try():
+            return _pruned_try(node, wanted)
+    return node
+
+
+def _pruned_try(node: Try, wanted: set[str]) -> Node:
+    handlers = tuple(_pruned(handler, wanted) for handler in node.handlers)
+    parts = [_pruned(part, wanted) for part in (node.body, node.orelse, node.final)]
+    if all(part == Seq() for part in (*parts, *handlers)):
+        return Seq()
+    return Try(parts[0], handlers, parts[1], parts[2])
+
+
+__all__ = ["Both", "as_mode_branch", "events_in", "parts_of", "prune"]

@@ -1,0 +1,155 @@
+"""Functions of a file and what they do: which function a call runs, and its graph (its summary), made once when asked for."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import libcst as cst
+
+from amplint.lowering.classes import Classes, ClassInfo
+from amplint.lowering.contexts import Contexts
+from amplint.lowering.flow import FunctionReader
+from amplint.lowering.names import Names
+from amplint.lowering.roles import Roles, path_of
+from amplint.lowering.tree import Tree
+from amplint.model.events import Function
+
+MODULE = "<module>"
+
+
+@dataclass(frozen=True)
+class Callee:
+    """A function that a call runs: its key, its definition, and the path of the object it is called on."""
+
+    key: str
+    node: cst.FunctionDef
+    receiver: str | None = None
+
+
+class Program:
+    """All functions of one file, and the numbers (sites) of the places that their graphs speak of."""
+
+    def __init__(self, tree: Tree, names: Names, classes: Classes, contexts: Contexts) -> None:
+        self.tree = tree
+        self.names = names
+        self.classes = classes
+        self.contexts = contexts
+        self.roles = Roles(tree, names, classes, contexts)
+        self.places: list[cst.CSTNode] = []
+        self._sites: dict[cst.CSTNode, int] = {}
+        self._graphs: dict[str, Function] = {}
+
+    # -- places ----------------------------------------------------------------------------------------------------
+
+    def site(self, node: cst.CSTNode) -> int:
+        """The number of a place."""
+        if node not in self._sites:
+            self._sites[node] = len(self.places)
+            self.places.append(node)
+        return self._sites[node]
+
+    # -- functions -------------------------------------------------------------------------------------------------
+
+    @cached_property
+    def definitions(self) -> dict[str, cst.FunctionDef | cst.Module]:
+        """All functions by key, and the module itself."""
+        found: dict[str, cst.FunctionDef | cst.Module] = {MODULE: self.tree.module}
+        for node in self.tree.find(cst.FunctionDef):
+            found[self.key(node)] = node
+        return found
+
+    def key(self, node: cst.FunctionDef) -> str:
+        """The name of a function in this file, outer functions and classes first; its site tells namesakes apart."""
+        outer = [above.name.value for above in self.tree.ancestors(node) if isinstance(above, (cst.FunctionDef, cst.ClassDef))]
+        return f"{'.'.join(reversed([node.name.value, *outer]))}@{self.site(node)}"
+
+    def graph(self, key: str) -> Function:
+        """The graph of a function."""
+        if key not in self._graphs:
+            self._graphs[key] = FunctionReader(self, self.definitions[key], key).function()
+        return self._graphs[key]
+
+    def is_closure(self, name: str, node: cst.CSTNode) -> bool:
+        """Whether a function around `node` binds the name, so that it is no module-level variable there."""
+        return any(
+            isinstance(above, cst.FunctionDef) and name in self.names.bindings_in(above)
+            for above in (node, *self.tree.ancestors(node))
+        )
+
+    # -- calls -----------------------------------------------------------------------------------------------------
+
+    def callee(self, call: cst.Call, inside: cst.CSTNode) -> Callee | None:
+        """The function of this file that a call is known to run."""
+        func = call.func
+        if isinstance(func, cst.Name):
+            found = self._named(func, inside)
+            if found is not None:
+                return found
+            return self._instance_method(func, ("__call__", "forward"), func.value)
+        if isinstance(func, cst.Attribute):
+            return self._attribute(func, inside)
+        return None
+
+    def _named(self, func: cst.Name, inside: cst.CSTNode) -> Callee | None:
+        bindings = self._lookup(func.value, inside)
+        if len(bindings) == 1 and isinstance(bindings[0], cst.FunctionDef):
+            return Callee(self.key(bindings[0]), bindings[0])
+        return None
+
+    def _lookup(self, name: str, inside: cst.CSTNode) -> list[cst.CSTNode | None]:
+        """What binds a name for code in the function `inside`."""
+        for scope in (inside, *self.tree.ancestors(inside)):
+            if isinstance(scope, (cst.FunctionDef, cst.Module)):
+                bindings = self.names.bindings_in(scope).get(name)
+                if bindings:
+                    return [binding.node for binding in bindings]
+        return []
+
+    def _attribute(self, func: cst.Attribute, inside: cst.CSTNode) -> Callee | None:
+        method, base = func.attr.value, func.value
+        owner = self.classes.owner(inside)
+        if owner is not None and path_of(base) == "self":
+            found = owner.method(method)
+            if found is not None:
+                return Callee(self.key(found), found, "self")
+            return self._instance_method(func, ("__call__", "forward"), f"self.{method}")
+        if owner is not None and isinstance(base, cst.Call) and path_of(base.func) == "super":
+            parents = [info.method(method) for info in owner.bases]
+            found = next((parent for parent in parents if parent is not None), None)
+            return Callee(self.key(found), found, "self") if found is not None else None
+        return self._instance_method(base, (method,), path_of(base))
+
+    def _instance_method(self, instance: cst.BaseExpression, methods: tuple[str, ...], path: str) -> Callee | None:
+        """The method that a call on an instance of a class of this file runs."""
+        info = self._class_of(instance)
+        if info is None or not path:
+            return None
+        found = next((method for name in methods if (method := info.method(name)) is not None), None)
+        return Callee(self.key(found), found, path) if found is not None else None
+
+    def _class_of(self, instance: cst.BaseExpression) -> ClassInfo | None:
+        if path_of(instance) in ("", "self"):
+            return None
+        infos = {self.classes.instance_of(value) for value in self.roles.values(instance)}
+        return infos.pop() if len(infos) == 1 else None
+
+    def binding(self, callee: Callee, call: cst.Call, caller: FunctionReader) -> tuple[tuple[str, str], ...]:
+        """What the parameters of a called function mean to the caller; an empty reference is some other value."""
+        params = callee.node.params
+        positional = [param.name.value for param in (*params.posonly_params, *params.params)]
+        bound: dict[str, str] = {name: "" for name in (*positional, *(param.name.value for param in params.kwonly_params))}
+        if callee.receiver is not None and positional and not self._is_static(callee.node):
+            receiver = positional.pop(0)
+            bound[receiver] = caller.qualify(callee.receiver)
+        free = iter(positional)
+        for arg in call.args:
+            if arg.star:
+                break
+            name = arg.keyword.value if arg.keyword is not None else next(free, "")
+            if name in bound:
+                bound[name] = caller.ref(arg.value)
+        return tuple(bound.items())
+
+    def _is_static(self, node: cst.FunctionDef) -> bool:
+        return any(self.names.all_in(decorator.decorator, {"builtins.staticmethod"}) for decorator in node.decorators)
