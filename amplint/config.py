@@ -7,7 +7,7 @@ import re
 import sys
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from amplint import patterns
 
@@ -65,8 +65,7 @@ class Settings:
         return f"{self.origin}: `{key}`" if self.origin else f"`--{key}`"
 
 
-@dataclass(frozen=True)
-class Overrides:
+class Overrides(NamedTuple):
     """What the command line says; None and empty leave the configuration file's word. Patterns are relative to `cwd`."""
 
     select: tuple[str, ...] | None = None
@@ -95,7 +94,7 @@ class Overrides:
 
 
 def nearest(word: str, valid: list[str]) -> str:
-    """"; did you mean `x`?", or nothing when no valid word is near."""
+    """What to add to a complaint about a word: "; did you mean `x`?", or nothing when no valid word is near."""
     import difflib
 
     near = difflib.get_close_matches(word.lower(), [name.lower() for name in valid], 1, 0.5)

@@ -11,8 +11,8 @@ import errno
 import os
 import stat
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
 from pathlib import Path
+from typing import NamedTuple
 
 from amplint import patterns
 from amplint.config import ConfigError, Settings, SettingsResolver
@@ -25,8 +25,7 @@ DEFAULT_EXCLUDES = frozenset((
 """Names of folders that a walk does not enter; a folder that is named itself is walked all the same."""
 
 
-@dataclass(frozen=True)
-class Found:
+class Found(NamedTuple):
     """A file to check: where it lies (absolute), what to call it, and whether the user named it."""
 
     path: Path
@@ -35,16 +34,14 @@ class Found:
     explicit: bool = False
 
 
-@dataclass(frozen=True)
-class Problem:
+class Problem(NamedTuple):
     """A place that cannot be looked at, and why, in one line."""
 
     display: str
     message: str
 
 
-@dataclass(frozen=True)
-class Excluded:
+class Excluded(NamedTuple):
     """A path that the user named and the settings exclude."""
 
     display: str

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 import click
 
@@ -15,8 +14,7 @@ from amplint.report import FORMATS
 Command = TypeVar("Command", bound=Callable[..., Any])
 
 
-@dataclass(frozen=True)
-class Options:
+class Options(NamedTuple):
     """What `amplint check` was asked to do; a field for each option."""
 
     paths: tuple[str, ...] = ()
