@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -13,6 +14,7 @@ if sys.version_info >= (3, 11):
 else:
     import tomli as tomllib
 
+TOOLS = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["tool"]
 CONTRACTS = "from importlinter.cli import lint_imports_command; lint_imports_command()"
 
 
@@ -21,8 +23,20 @@ def test_import_contracts_hold() -> None:
     assert run.returncode == 0, run.stdout + run.stderr
 
 
+def test_every_module_has_its_floor() -> None:
+    floors = TOOLS["importlinter"]["contracts"][0]["layers"]
+    modules = {
+        f"amplint.{path.stem}"
+        for path in (ROOT / "amplint").glob("*")
+        if (path / "__init__.py").exists() or path.suffix == ".py"
+    }
+    assert set(re.findall(r"[\w.]+", " ".join(floors))) == modules - {"amplint.__init__", "amplint.__main__"} | {
+        "amplint_rules"
+    }
+
+
 def test_every_package_is_installed() -> None:
-    settings = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["tool"]["setuptools"]
+    settings = TOOLS["setuptools"]
     folders: dict[str, Path] = {name: ROOT / folder for name, folder in settings["package-dir"].items()}
     there = {
         ".".join((package, *path.parent.relative_to(folder).parts))
