@@ -1,74 +1,96 @@
-"""The step of `amplint check` that fixes: from a file's report to its new text."""
+"""The step of `amplint check` that fixes, or shows what fixing would do."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+import os
+import sys
+from dataclasses import replace
+from typing import NamedTuple
 
+from amplint.cli.console import Console, say, wants_color
+from amplint.cli.options import Options
+from amplint.cli.summary import Result
+from amplint.cli.targets import Targets
 from amplint.diagnostics import Applicability, FileReport
+from amplint.discovery import Found
 from amplint.fixer import FixError, FixOutcome, fix_source, write
 from amplint.report import diff
+from amplint.report.view import View
+from amplint.runner import check_source, withdraw
 from amplint.source import Source, SourceError
 
-if TYPE_CHECKING:
-    from amplint.discovery import Found
 
-
-@dataclass(frozen=True)
-class Repaired:
-    """A file after fixing: its text before, and what fixing made of it."""
+class _Repaired(NamedTuple):
+    """A file's text and bytes, and what fixing made of them."""
 
     source: Source
     data: bytes
     outcome: FixOutcome
 
-    @property
-    def changed(self) -> bool:
-        """Whether the text is another one now."""
-        return self.outcome.text != self.source.text
 
-    def diff(self) -> Iterator[str]:
-        """What changed, as lines of a unified diff."""
-        return diff.unified(self.source.text, self.outcome.text, self.source.path)
+def fix_all(wanted: Targets, result: Result, options: Options, console: Console) -> None:
+    """Fix every file that can be fixed, and bring `result` up to date; with `--diff`, print what would change instead.
+
+    The text of stdin goes to stdout, fixed or not.
+    """
+    facts = frozenset(fact for report in result.reports for fact in report.facts)
+    printed = wanted.stdin
+    for index, item in enumerate(wanted.files):
+        if result.reports[index].error or not _fixable(result.reports[index], options.unsafe_fixes):
+            continue
+        try:
+            repaired = _repair(item, wanted, facts, options.unsafe_fixes)
+            if repaired.outcome.error:
+                console.warning(item.display, repaired.outcome.error)
+            if not repaired.outcome.applied:
+                continue
+            new = repaired.source.encode(repaired.outcome.text)
+            if options.diff:
+                _print_diff(repaired, wants_color(options.color, sys.stdout))
+            elif wanted.stdin is not None:
+                printed = new
+            else:
+                write(item.path, repaired.data, new)
+        except FixError as error:
+            console.problem(item.display, str(error))
+            continue
+        result.fixed[item.display] = repaired.outcome.applied
+        result.reports[index] = repaired.outcome.report
+        result.texts[item.display] = replace(repaired.source, text=repaired.outcome.text)
+    if printed is not None and not options.diff:
+        _print_bytes(printed)
 
 
-def fixable(report: FileReport, unsafe: bool) -> bool:
-    """Whether a report holds a fix to apply."""
+def _fixable(report: FileReport, unsafe: bool) -> bool:
     trusted = {Applicability.SAFE, Applicability.UNSAFE} if unsafe else {Applicability.SAFE}
     return any(one.fix is not None and one.fix.applicability in trusted for one in report.diagnostics)
 
 
-def repair(item: Found, read: Callable[[Found], bytes], facts: frozenset[str], unsafe: bool) -> Repaired:
-    """Fix a file's text; writes nothing.
-
-    Raises:
-        FixError: the file cannot be read any more.
-    """
-    from amplint.runner import check_source, withdraw
-
+def _repair(item: Found, wanted: Targets, facts: frozenset[str], unsafe: bool) -> _Repaired:
     def lint(source: Source) -> FileReport:
         return withdraw(check_source(source, item.settings, item.path), facts)
 
     try:
-        data = read(item)
+        data = wanted.read(item.path)
         source = Source.from_bytes(item.display, data)
     except OSError as error:
         raise FixError(f"cannot be read: {error.strerror or error}") from error
     except SourceError as error:
         raise FixError(str(error)) from error
-    return Repaired(source, data, fix_source(source, lint, unsafe))
+    return _Repaired(source, data, fix_source(source, lint, unsafe))
 
 
-def save(item: Found, repaired: Repaired) -> None:
-    """Write the new text where the old one was.
+def _print_diff(repaired: _Repaired, color: bool) -> None:
+    view = View(lambda path: None, color=color)
+    for line in diff.unified(repaired.source.text, repaired.outcome.text, repaired.source.path):
+        style = diff.style(line)
+        text = line.rstrip("\r\n")
+        say(sys.stdout, view.paint(text, style) + line[len(text) :] if style else line)
 
-    Raises:
-        FixError: the file changed meanwhile, or cannot be written.
-    """
-    write(item.path, repaired.data, repaired.source.encode(repaired.outcome.text))
 
-
-def after(repaired: Repaired) -> Source:
-    """The fixed file as a source."""
-    return replace(repaired.source, text=repaired.outcome.text)
+def _print_bytes(data: bytes) -> None:
+    try:
+        sys.stdout.buffer.write(data)
+        sys.stdout.buffer.flush()
+    except BrokenPipeError:  # see `say`
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

@@ -1,50 +1,77 @@
-"""The last lines of a run: what was found, what was fixed, what could be."""
+"""What a run came to, and the lines in which that is said at its end."""
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator
 
+from amplint.cli.console import Console
 from amplint.cli.options import Options
-from amplint.diagnostics import Applicability, Diagnostic
+from amplint.diagnostics import Applicability, Diagnostic, FileReport
+from amplint.source import Source
 
 
-def count(number: int, noun: str) -> str:
-    """A number and its noun, `noun` being the singular."""
+class Result:
+    """A report for each file; how many fixes of each code were applied, by file; the texts that findings refer to."""
+
+    def __init__(self, reports: list[FileReport]) -> None:
+        self.reports = reports
+        self.fixed: dict[str, Counter[str]] = {}
+        self.texts: dict[str, Source] = {}
+
+    @property
+    def diagnostics(self) -> list[Diagnostic]:
+        """All findings, in order."""
+        return [diagnostic for report in self.reports for diagnostic in report.diagnostics]
+
+
+def summarize(result: Result, options: Options, console: Console) -> None:
+    """Tell the console what a run came to."""
+    checked = sum(not report.error for report in result.reports)
+    if options.show_fixes:
+        for line in _fixes(result):
+            console.note(line)
+    if checked:
+        for line in _lines(result, checked, options):
+            console.note(line)
+    console.detail(f"{checked} of {_count(len(result.reports), 'file')} checked in {console.elapsed:.2f} s")
+
+
+def _count(number: int, noun: str) -> str:
     return f"{number} {noun}" + ("" if number == 1 else "s")
 
 
-def fixes(fixed: Mapping[str, Counter[str]], known: Mapping[str, str]) -> Iterator[str]:
-    """What was applied, by file; `known` gives the name of each code."""
-    for path, applied in fixed.items():
+def _fixes(result: Result) -> Iterator[str]:
+    from amplint.registry import rule_index
+    from amplint.selection import names
+
+    known = names(rule_index())
+    for path, applied in result.fixed.items():
         yield f"{path}:"
         for code, number in sorted(applied.items()):
             yield f"    {number} x {code} ({known[code]})"
 
 
-def lines(
-    diagnostics: Sequence[Diagnostic], fixed: Mapping[str, Counter[str]], checked: int, options: Options
-) -> Iterator[str]:
-    """The summary of a run over `checked` files, `diagnostics` being what remains."""
-    done = sum(sum(applied.values()) for applied in fixed.values())
+def _lines(result: Result, checked: int, options: Options) -> Iterator[str]:
+    diagnostics = result.diagnostics
+    done = sum(sum(applied.values()) for applied in result.fixed.values())
+    where = f" in {_count(len(result.fixed), 'file')}"
     if options.diff:
-        would = f"Would fix {count(done, 'finding')} in {count(len(fixed), 'file')}" if done else "Nothing to fix"
-        yield would + _more(diagnostics, options)
+        yield (f"Would fix {_count(done, 'finding')}{where}" if done else "Nothing to fix") + _more(diagnostics, options)
         return
     if done:
-        yield f"Fixed {count(done, 'finding')} in {count(len(fixed), 'file')}"
+        yield f"Fixed {_count(done, 'finding')}{where}"
     if not diagnostics:
-        yield f"{'No findings remain' if done else 'No findings'} in {count(checked, 'file')}"
+        yield f"No findings{' remain' if done else ''} in {_count(checked, 'file')}"
         return
+    total = _count(len(diagnostics), "finding")
+    found = f"{total} {'remains' if len(diagnostics) == 1 else 'remain'}" if done else f"Found {total}"
     paths = len({diagnostic.path for diagnostic in diagnostics})
-    verb = f"{count(len(diagnostics), 'finding')} {'remains' if len(diagnostics) == 1 else 'remain'}" if done else (
-        f"Found {count(len(diagnostics), 'finding')}"
-    )  # fmt: skip
-    yield f"{verb} in {paths} of {count(checked, 'file')}{_more(diagnostics, options)}"
+    yield f"{found} in {paths} of {_count(checked, 'file')}{_more(diagnostics, options)}"
 
 
-def _more(diagnostics: Sequence[Diagnostic], options: Options) -> str:
-    """What options would do to the findings."""
+def _more(diagnostics: list[Diagnostic], options: Options) -> str:
+    """What further options would do to the findings."""
     trust = Counter(diagnostic.fix.applicability for diagnostic in diagnostics if diagnostic.fix)
     safe, unsafe = trust[Applicability.SAFE], trust[Applicability.UNSAFE]
     if options.unsafe_fixes:
@@ -53,5 +80,5 @@ def _more(diagnostics: Sequence[Diagnostic], options: Options) -> str:
     if safe and not (options.fix or options.diff):
         parts.append(f"{safe} fixable with `--fix`")
     if unsafe:
-        parts.append(f"{unsafe}{' more' if parts else ''} with `--unsafe-fixes`")
+        parts.append(f"{unsafe}{' more' if parts else ' fixable'} with `--unsafe-fixes`")
     return "; " + ", ".join(parts) if parts else ""

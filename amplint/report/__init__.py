@@ -3,55 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
 from importlib import import_module
 from typing import TYPE_CHECKING
 
-from amplint.diagnostics import Applicability, Diagnostic, Fix
-
 if TYPE_CHECKING:
-    from amplint.source import Source
+    from amplint.diagnostics import Diagnostic
+    from amplint.report.view import View
+
+    Render = Callable[[Sequence[Diagnostic], View], Iterator[str]]
 
 FORMATS = {"concise": "concise", "full": "full", "json": "json_array", "jsonl": "json_lines", "github": "github"}
 """The module of each output format."""
 
 
-@dataclass(frozen=True)
-class View:
-    """How findings are to be shown.
-
-    `source` gives the text that a path's findings refer to, None when it cannot be read any more. `unsafe`: unsafe fixes
-    count as applicable.
-    """
-
-    source: Callable[[str], Source | None]
-    unsafe: bool = False
-    color: bool = False
-
-    def applies(self, fix: Fix | None) -> bool:
-        """Whether `--fix` would apply the fix."""
-        if fix is None:
-            return False
-        return fix.applicability is Applicability.SAFE or self.unsafe and fix.applicability is Applicability.UNSAFE
-
-    def mark(self, fix: Fix | None) -> str:
-        """What a line on a finding ends in, to say what may become of it; begins with a space unless empty."""
-        if self.applies(fix):
-            return " [*]"
-        return " [unsafe]" if fix is not None and fix.applicability is Applicability.UNSAFE else ""
-
-    def paint(self, text: str, style: str) -> str:
-        """The text in a style of `STYLES`, where colours are wanted."""
-        return f"\x1b[{STYLES[style]}m{text}\x1b[0m" if self.color and text else text
-
-
-STYLES = {"bold": "1", "code": "1;31", "quiet": "2", "mark": "36", "place": "34", "added": "32", "removed": "31"}
-
-Render = Callable[[Sequence[Diagnostic], View], Iterator[str]]
-"""From findings, in order, to the text of the report, in pieces."""
-
-
 def renderer(name: str) -> Render:
-    """The `render` of an output format of `FORMATS`."""
+    """The `render` of an output format of `FORMATS`: from findings, in order, to the text of the report, in pieces."""
     render: Render = import_module(f"amplint.report.{FORMATS[name]}").render
     return render

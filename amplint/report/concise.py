@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from amplint.diagnostics import Diagnostic
-from amplint.report import View
+from amplint.report.view import View
 
 
 def render(diagnostics: Sequence[Diagnostic], view: View) -> Iterator[str]:

@@ -6,7 +6,8 @@ import unicodedata
 from collections.abc import Iterator, Sequence
 
 from amplint.diagnostics import Diagnostic, Edit, Fix, Range
-from amplint.report import View, diff
+from amplint.report import diff
+from amplint.report.view import View
 from amplint.source import Source
 
 _TAB = 4

@@ -6,7 +6,7 @@ import os
 from collections.abc import Iterator, Sequence
 
 from amplint.diagnostics import Diagnostic
-from amplint.report import View
+from amplint.report.view import View
 
 
 def _data(text: str) -> str:

@@ -6,8 +6,8 @@ import json
 from collections.abc import Iterator, Sequence
 
 from amplint.diagnostics import Diagnostic
-from amplint.report import View
 from amplint.report.record import record
+from amplint.report.view import View
 
 
 def render(diagnostics: Sequence[Diagnostic], view: View) -> Iterator[str]:

@@ -6,7 +6,7 @@ import os
 from typing import Any
 
 from amplint.diagnostics import Diagnostic, Fix, Position
-from amplint.report import View
+from amplint.report.view import View
 from amplint.source import Source
 
 

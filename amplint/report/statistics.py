@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 
 from amplint.diagnostics import Diagnostic
-from amplint.report import View
+from amplint.report.view import View
 
 
 def _rows(diagnostics: Sequence[Diagnostic], view: View) -> list[tuple[int, str, str, int]]:

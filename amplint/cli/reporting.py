@@ -1,0 +1,50 @@
+"""The step of `amplint check` that writes the report."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+from amplint.cli.console import Console, say, wants_color
+from amplint.cli.options import Options
+from amplint.cli.summary import Result
+from amplint.cli.targets import Targets
+from amplint.report import renderer
+from amplint.report.view import View
+from amplint.source import Source, SourceError
+
+
+def write_report(wanted: Targets, result: Result, options: Options, console: Console) -> None:
+    """Write all findings to where they are wanted, in the form in which they are wanted."""
+
+    def source(path: str) -> Source | None:
+        if path not in result.texts:
+            try:
+                result.texts[path] = Source.from_bytes(path, wanted.read(Path(path)))
+            except (OSError, SourceError):
+                return None
+        return result.texts[path]
+
+    # Where stdin is fixed, its text has stdout for itself.
+    stream = sys.stderr if wanted.stdin is not None and options.fix else sys.stdout
+    if options.output_file is None:
+        view = View(source, options.unsafe_fixes, wants_color(options.color, stream))
+        for piece in _pieces(result, view, options):
+            say(stream, piece)
+        return
+    view = View(source, options.unsafe_fixes, options.color == "always")
+    try:
+        text = "".join(_pieces(result, view, options))
+        options.output_file.write_text(text, encoding="utf-8", errors="backslashreplace")
+    except OSError as error:
+        console.problem(str(options.output_file), f"cannot be written: {error.strerror or error}")
+
+
+def _pieces(result: Result, view: View, options: Options) -> Iterator[str]:
+    if not options.statistics:
+        return renderer(options.output_format)(result.diagnostics, view)
+    from amplint.report import statistics
+
+    render = statistics.render_json if options.output_format in ("json", "jsonl") else statistics.render
+    return render(result.diagnostics, view)

@@ -1,0 +1,90 @@
+"""What a run of `amplint check` looks at."""
+
+from __future__ import annotations
+
+import os
+import sys
+from pathlib import Path
+from typing import NamedTuple
+
+import click
+
+from amplint.cli.console import Console
+from amplint.cli.options import Options
+from amplint.config import ConfigError, Settings, SettingsResolver
+from amplint.discovery import Excluded, Found, Problem, discover
+from amplint.registry import rule_index
+from amplint.selection import active_codes
+
+STDIN = "-"
+
+
+class Targets(NamedTuple):
+    """The files to check; `stdin` is the content of the only one when that was read from there."""
+
+    files: list[Found]
+    stdin: bytes | None = None
+
+    def read(self, path: Path) -> bytes:
+        """The content of a file.
+
+        Raises:
+            OSError: it cannot be read.
+        """
+        return path.read_bytes() if self.stdin is None else self.stdin
+
+
+def targets(options: Options, resolver: SettingsResolver, console: Console) -> Targets:
+    """What the paths of the command line stand for; tells the console about those that stand for nothing.
+
+    Raises:
+        ConfigError: the settings for stdin are of no use.
+        click.UsageError: stdin and other paths are wanted at once.
+    """
+    paths = options.paths or (".",)
+    if STDIN in paths:
+        if len(paths) > 1:
+            raise click.UsageError(f"`{STDIN}` cannot be combined with other paths")
+        return _stdin(options.stdin_filename, resolver, console)
+    sound: dict[Settings, bool] = {}
+    files: list[Found] = []
+    excluded: list[str] = []
+    for item in discover(paths, resolver):
+        if isinstance(item, Problem):
+            console.problem(item.display, item.message)
+        elif isinstance(item, Excluded):
+            excluded.append(item.display)
+        elif _is_sound(item, sound, console):
+            files.append(item)
+    if excluded:
+        _tell_excluded(excluded, console)
+    elif not files and not console.failed:
+        console.warning("", "no Python files found under the given paths")
+    return Targets(files)
+
+
+def _stdin(name: str | None, resolver: SettingsResolver, console: Console) -> Targets:
+    path = os.path.abspath(name or "stdin.py")
+    settings = resolver.for_file(Path(path))
+    data = sys.stdin.buffer.read()
+    if settings.excludes(path):
+        _tell_excluded([name or STDIN], console)
+        return Targets([], data)
+    return Targets([Found(Path(path), name or STDIN, settings, explicit=True)], data)
+
+
+def _tell_excluded(paths: list[str], console: Console) -> None:
+    more = f" and {len(paths) - 3} more" if len(paths) > 3 else ""
+    console.note(f"Excluded by the settings: {', '.join(paths[:3])}{more}")
+
+
+def _is_sound(item: Found, sound: dict[Settings, bool], console: Console) -> bool:
+    """Whether the settings of a file can be used: its selectors are known, its patterns are some."""
+    if item.settings not in sound:
+        try:
+            active_codes(item.settings, item.path, rule_index())
+            sound[item.settings] = True
+        except ConfigError as error:
+            console.problem("", str(error))
+            sound[item.settings] = False
+    return sound[item.settings]

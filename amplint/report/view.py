@@ -1,0 +1,40 @@
+"""How findings are to be shown."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import NamedTuple
+
+from amplint.diagnostics import Applicability, Fix
+from amplint.source import Source
+
+STYLES = {"bold": "1", "code": "1;31", "quiet": "2", "mark": "36", "place": "34", "added": "32", "removed": "31"}
+"""The parameters of the terminal sequence for each style."""
+
+
+class View(NamedTuple):
+    """What the formats share.
+
+    `source` gives the text that a path's findings refer to, None when it cannot be read any more. `unsafe`: unsafe fixes
+    count as applicable.
+    """
+
+    source: Callable[[str], Source | None]
+    unsafe: bool = False
+    color: bool = False
+
+    def applies(self, fix: Fix | None) -> bool:
+        """Whether `--fix` would apply the fix."""
+        if fix is None:
+            return False
+        return fix.applicability is Applicability.SAFE or self.unsafe and fix.applicability is Applicability.UNSAFE
+
+    def mark(self, fix: Fix | None) -> str:
+        """What a line on a finding ends in, to say what may become of it; begins with a space unless empty."""
+        if self.applies(fix):
+            return " [*]"
+        return " [unsafe]" if fix is not None and fix.applicability is Applicability.UNSAFE else ""
+
+    def paint(self, text: str, style: str) -> str:
+        """The text in a style of `STYLES`, where colours are wanted."""
+        return f"\x1b[{STYLES[style]}m{text}\x1b[0m" if self.color and text else text
