@@ -6,7 +6,7 @@ Both answer in edits. Edits of several fixes may be the same; applying them once
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from functools import cached_property
 
 import libcst as cst
@@ -40,8 +40,35 @@ class Importer(Unimporter):
 
     def is_conditional(self, at: cst.CSTNode) -> bool:
         """Whether the name at `at` comes from an import that some `if` or `try` elsewhere may not have executed."""
-        root = self._root_import(at)
+        root = self.import_of(at)
         return root is not None and not self._dominates(root, at)
+
+    def import_of(self, at: cst.CSTNode) -> cst.ImportAlias | None:
+        """The import that binds the first name of an expression such as `amp.autocast`."""
+        name = dotted(at).partition(".")[0]
+        bindings = self._names.bindings(name, at) if name else []
+        return next((each.node for each in bindings if isinstance(each.node, cst.ImportAlias)), None)
+
+    def joined(self, edits: Iterable[Edit]) -> tuple[Edit, ...]:
+        """Edits in order, each once; a line that is added where another one is removed takes its place."""
+        found: list[Edit] = []
+        for edit in sorted(set(edits), key=lambda each: (each.start, each.end)):
+            inside = next((each for each in found if each.start < each.end and each.start <= edit.start < each.end), None)
+            added = found[-1] if found and found[-1].start == found[-1].end == edit.start < edit.end else None
+            if inside is not None and edit.start == edit.end:
+                found[found.index(inside)] = self._in_place(inside, edit)
+            elif added is not None:
+                found[-1] = self._in_place(edit, added)
+            else:
+                found.append(edit)
+        return tuple(found)
+
+    def _in_place(self, removal: Edit, added: Edit) -> Edit:
+        head = self.source.text[removal.start : added.start]
+        line = added.replacement.rstrip(" \t") if "\n" in added.replacement else added.replacement
+        if removal.replacement == "pass":
+            return Edit(removal.start, removal.end, head + line.rstrip("\r\n; "))
+        return Edit(removal.start, removal.end, head + line + removal.replacement)
 
     # -- reusing -----------------------------------------------------------------------------------------------------
 
@@ -64,7 +91,7 @@ class Importer(Unimporter):
         alias = binding.node
         if not isinstance(alias, cst.ImportAlias):
             return False
-        root = self._root_import(at)
+        root = self.import_of(at)
         together = root is not None and self._block(root) is self._block(alias) is not self._around(alias, at)
         return together or self._dominates(alias, at)
 
@@ -78,12 +105,6 @@ class Importer(Unimporter):
         """The block of an import, if `at` stands in it too, however deep."""
         block = self._block(alias)
         return block if any(above is block for above in self._tree.ancestors(at)) else None
-
-    def _root_import(self, at: cst.CSTNode) -> cst.ImportAlias | None:
-        """The import that binds the first name of an expression such as `amp.autocast`."""
-        name = dotted(at).partition(".")[0]
-        bindings = self._names.bindings(name, at) if name else []
-        return next((each.node for each in bindings if isinstance(each.node, cst.ImportAlias)), None)
 
     # -- extending ---------------------------------------------------------------------------------------------------
 
@@ -124,7 +145,7 @@ class Importer(Unimporter):
         return local, (self._line(f"from {module} import {alias}", package, at),)
 
     def _line(self, text: str, package: str, at: cst.CSTNode) -> Edit:
-        root = self._root_import(at)
+        root = self.import_of(at)
         if root is not None and self._dominates(root, at):
             return self._before(self._first_of_package(root, package), text)
         return self._at_top(text, package, at)

@@ -13,8 +13,9 @@ import libcst as cst
 
 from amplint.diagnostics import Edit
 from amplint.gate import parse
-from amplint.lowering.bindings import SCOPES, dotted
+from amplint.lowering.bindings import SCOPES, dotted, module_of
 from amplint.lowering.tree import Tree
+from amplint.model import torch_api
 from amplint.source import Source
 
 _KEPT_BY_COMMENT = re.compile(r"#\s*noqa(?!\s*:)|#\s*noqa\s*:[^#]*\bF401\b", re.IGNORECASE)
@@ -45,6 +46,12 @@ class Unimporter:
     def mentions(self) -> Counter[str]:
         """How often the whole file says each name: as a name, in `__all__`, in a string annotation, in a path to patch."""
         return Counter(_mentions(self.module))
+
+    def imported(self, alias: cst.ImportAlias) -> str:
+        """The qualified name of what an import brings; a module, for `import module`."""
+        statement = self._tree.parent(alias)
+        name = dotted(alias.name)
+        return torch_api.canonical(f"{module_of(statement)}.{name}") if isinstance(statement, cst.ImportFrom) else name
 
     def is_unused(self, alias: cst.ImportAlias) -> bool:
         """Whether nothing in the file names what an import brings."""

@@ -88,7 +88,7 @@ def collect(tree: Tree) -> Bindings:
             owner = declared.get((scope, name), scope)
             by_scope.setdefault(owner, {}).setdefault(name, []).append(binding)
     starred = [from_ for from_ in tree.find(cst.ImportFrom) if isinstance(from_.names, cst.ImportStar)]
-    return Bindings(by_scope, tuple(map(_module, starred)))
+    return Bindings(by_scope, tuple(map(module_of, starred)))
 
 
 def _declared(tree: Tree) -> dict[tuple[cst.CSTNode, str], cst.CSTNode]:
@@ -106,7 +106,8 @@ def _declared(tree: Tree) -> dict[tuple[cst.CSTNode, str], cst.CSTNode]:
     return found
 
 
-def _module(statement: cst.ImportFrom) -> str:
+def module_of(statement: cst.ImportFrom) -> str:
+    """The module that a statement imports from, with its leading dots."""
     return "." * len(statement.relative) + (dotted(statement.module) if statement.module else "")
 
 
@@ -123,7 +124,7 @@ def _imported(tree: Tree) -> Iterator[_Bound]:
     for from_ in tree.find(cst.ImportFrom):
         if isinstance(from_.names, cst.ImportStar):
             continue
-        scope, module = scope_of(tree, from_), _module(from_)
+        scope, module = scope_of(tree, from_), module_of(from_)
         separator = "" if module.endswith(".") else "."
         for alias in from_.names:
             name = dotted(alias.name)

@@ -5,6 +5,9 @@ Source: `torch/amp/`, `torch/cuda/amp/` and `torch/cpu/amp/` of PyTorch 2.13, co
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from dataclasses import dataclass
+
 _SUBMODULES = {
     "torch.cuda.amp.autocast_mode": "torch.cuda.amp",
     "torch.cuda.amp.grad_scaler": "torch.cuda.amp",
@@ -50,3 +53,45 @@ def canonical(name: str) -> str:
 def is_known(name: str) -> bool:
     """Whether a star import of the module would bring this name, as far as amplint cares."""
     return canonical(name) in _KNOWN
+
+
+AUTOCAST_PARAMETERS = ("device_type", "dtype", "enabled", "cache_enabled")
+GRAD_SCALER_PARAMETERS = ("device", "init_scale", "growth_factor", "backoff_factor", "growth_interval", "enabled")
+"""Parameters of `torch.amp.autocast` and `torch.amp.GradScaler`, in order."""
+
+DEPRECATED_SINCE = (2, 4)
+"""The release in which `torch.cuda.amp` and `torch.cpu.amp` began to warn."""
+
+
+@dataclass(frozen=True)
+class Replacement:
+    """What a deprecated name of a device's own AMP module is called in `torch.amp`.
+
+    `old` and `new` are the parameters that may be given by position, in order; where `new` does not begin with the device
+    type, it is a keyword. `since` is the first release that has the replacement.
+    """
+
+    name: str
+    device: str
+    since: tuple[int, int]
+    old: tuple[str, ...]
+    new: tuple[str, ...]
+    keywords: tuple[str, ...] = ()
+
+
+def _replacements() -> Iterator[tuple[str, Replacement]]:
+    for device in ("cuda", "cpu"):
+        old = ("enabled", "dtype", "cache_enabled")
+        yield f"torch.{device}.amp.autocast", Replacement("torch.amp.autocast", device, (1, 12), old, AUTOCAST_PARAMETERS)
+        yield (
+            f"torch.{device}.amp.GradScaler",
+            Replacement("torch.amp.GradScaler", device, (2, 3), GRAD_SCALER_PARAMETERS[1:], GRAD_SCALER_PARAMETERS),
+        )
+    yield "torch.cuda.amp.custom_fwd", Replacement("torch.amp.custom_fwd", "cuda", (2, 4), ("fwd",), ("fwd",), ("cast_inputs",))
+    yield "torch.cuda.amp.custom_bwd", Replacement("torch.amp.custom_bwd", "cuda", (2, 4), ("bwd",), ("bwd",))
+
+
+DEPRECATED = dict(_replacements())
+"""The deprecated names, and what to say instead."""
+
+DEPRECATED_MODULES = frozenset(name.rpartition(".")[0] for name in DEPRECATED)

@@ -1,0 +1,64 @@
+"""Reading and editing the arguments of a call, for the rules about how `torch.amp` is called."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import libcst as cst
+
+from amplint.diagnostics import Edit
+from amplint.rule import File
+
+
+def has_star(call: cst.Call) -> bool:
+    """Whether arguments are unpacked into the call, so that nobody knows which parameter gets what."""
+    return any(arg.star for arg in call.args)
+
+
+def positionals(call: cst.Call) -> list[cst.Arg]:
+    """The arguments given by position."""
+    return [arg for arg in call.args if arg.keyword is None and not arg.star]
+
+
+def keyword(call: cst.Call, name: str) -> cst.Arg | None:
+    """The argument given by this keyword."""
+    return next((arg for arg in call.args if arg.keyword is not None and arg.keyword.value == name), None)
+
+
+def quoted(file: File, text: str) -> str:
+    """`text` as a string literal, in the quotes that the file prefers."""
+    single = file.source.text.count("'") > file.source.text.count('"')
+    return f"'{text}'" if single else f'"{text}"'
+
+
+def insert_arguments(file: File, call: cst.Call, text: str, names: Sequence[str], index: int = 0) -> list[Edit]:
+    """Insert `text` before argument `index`; of the positional arguments from there on, those with a name become keywords.
+
+    `names` belong to the arguments from `index` on; an empty one leaves its argument as it is.
+    """
+    edits: list[Edit] = []
+    rest = call.args[index:]
+    for place, arg in enumerate(rest):
+        start = file.tree.span(arg)[0]
+        named = f"{names[place]}=" if arg.keyword is None and place < len(names) and names[place] else ""
+        before = f"{text}, " if place == 0 and text else ""
+        if before or named:
+            edits.append(Edit(start, start, before + named))
+    if text and not rest:
+        edits.append(_append(file, call, text))
+    return edits
+
+
+def _append(file: File, call: cst.Call, text: str) -> Edit:
+    if call.args:
+        end = file.tree.span(call.args[-1])[1]
+        return Edit(end, end, f", {text}")
+    # Right behind the parenthesis: a comment may stand inside it.
+    inside = file.tree.module.code_for_node(call.whitespace_before_args)
+    start = file.tree.span(call)[1] - 1 - len(inside)
+    return Edit(start, start, text)
+
+
+def in_format_string(file: File, node: cst.CSTNode) -> bool:
+    """Whether a node stands inside an f-string, whose quotes a fix could break."""
+    return file.tree.enclosing(node, cst.FormattedString) is not None

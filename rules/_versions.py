@@ -1,0 +1,102 @@
+"""Recognises code that deals with several versions of PyTorch, and so names an old interface on purpose."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+import libcst as cst
+
+from amplint.model import torch_api
+from amplint.rule import File
+
+_ABOUT_VERSIONS = re.compile(r"version|torch_?(ge|gt|gte|le|lt|lte|min|greater|less|newer|older|\d)", re.IGNORECASE)
+_MODERN = torch_api.AUTOCAST_GENERIC | torch_api.GRAD_SCALER_GENERIC | {new.name for new in torch_api.DEPRECATED.values()}
+_IMPORT_ERRORS = frozenset({"ImportError", "ModuleNotFoundError", "AttributeError", "Exception", "BaseException"})
+_LEAVES = (cst.Return, cst.Raise, cst.Continue, cst.Break)
+
+
+def is_attempt(file: File, node: cst.CSTNode) -> bool:
+    """Whether an import stands in the body of a `try` that has an answer to its failure."""
+    below = node
+    for above in file.tree.ancestors(node):
+        if isinstance(above, (cst.FunctionDef, cst.ClassDef)):
+            return False
+        if isinstance(above, cst.Try) and below is above.body:
+            return any(_catches(handler, _IMPORT_ERRORS) for handler in above.handlers)
+        below = above
+    return False
+
+
+def expects_absence(file: File, node: cst.CSTNode) -> bool:
+    """Whether an expression stands in the body of a `try` that expects a name or a parameter to be missing."""
+    below = node
+    for above in file.tree.ancestors(node):
+        if isinstance(above, cst.Try) and below is above.body:
+            if any(handler.type and _catches(handler, {"AttributeError", "ImportError", "TypeError"}) for handler in above.handlers):
+                return True
+        below = above
+    return False
+
+
+def _catches(handler: cst.ExceptHandler, errors: frozenset[str] | set[str]) -> bool:
+    if handler.type is None:
+        return True
+    types = [element.value for element in handler.type.elements] if isinstance(handler.type, cst.Tuple) else [handler.type]
+    return any(isinstance(each, cst.Name) and each.value in errors for each in types)
+
+
+def is_fallback(file: File, node: cst.CSTNode) -> bool:
+    """Whether a node is reached only where the modern interface was tried first, or where the version was asked for."""
+    below = node
+    for above in file.tree.ancestors(node):
+        if isinstance(above, cst.Try) and below is not above.body and _tries_modern(file, above):
+            return True
+        if isinstance(above, (cst.If, cst.IfExp)) and below is not above.test and _is_gate(file, above.test):
+            return True
+        if isinstance(above, (cst.Module, cst.IndentedBlock)) and any(_leaves_by_version(file, each) for each in _before(above, below)):
+            return True
+        below = above
+    return False
+
+
+def _tries_modern(file: File, attempt: cst.Try) -> bool:
+    named: list[cst.CSTNode] = [*file.names.references(_MODERN)]
+    named += [alias for alias in file.tree.find(cst.ImportAlias) if file.importer.imported(alias) in _MODERN | {"torch.amp"}]
+    return any(above is attempt.body for node in named for above in file.tree.ancestors(node))
+
+
+def _before(block: cst.Module | cst.IndentedBlock, child: cst.CSTNode) -> Iterator[cst.CSTNode]:
+    for statement in block.body:
+        if statement is child:
+            return
+        yield statement
+
+
+def _leaves_by_version(file: File, statement: cst.CSTNode) -> bool:
+    if not isinstance(statement, cst.If) or not isinstance(statement.body, cst.IndentedBlock) or not statement.body.body:
+        return False
+    last = statement.body.body[-1]
+    leaves = isinstance(last, cst.SimpleStatementLine) and isinstance(last.body[-1], _LEAVES)
+    return leaves and _is_gate(file, statement.test)
+
+
+def _is_gate(file: File, test: cst.BaseExpression, depth: int = 2) -> bool:
+    """Whether a condition asks for the version of PyTorch, or whether it has something."""
+    for node in _within(test):
+        if isinstance(node, cst.Name):
+            if _ABOUT_VERSIONS.search(node.value):
+                return True
+            values = [binding.value for binding in file.names.bindings(node.value, node) if depth]
+            if any(value is not None and _is_gate(file, value, depth - 1) for value in values):
+                return True
+        if isinstance(node, cst.Call) and file.names.all_in(node.func, {"builtins.hasattr"}) and node.args:
+            if any(name.partition(".")[0] == "torch" for name in file.names.resolve(node.args[0].value)):
+                return True
+    return False
+
+
+def _within(node: cst.CSTNode) -> Iterator[cst.CSTNode]:
+    yield node
+    for child in node.children:
+        yield from _within(child)

@@ -1,0 +1,224 @@
+"""The AMP modules of single devices are deprecated in favour of `torch.amp`.
+
+## What it does
+Finds uses of `torch.cuda.amp` (`autocast`, `GradScaler`, `custom_fwd`, `custom_bwd`) and `torch.cpu.amp` (`autocast`,
+`GradScaler`), however they are imported, where the targeted PyTorch has the replacement: `torch.amp.GradScaler` came
+with 2.3, `torch.amp.custom_fwd` and `torch.amp.custom_bwd` with 2.4.
+
+## Why it matters
+From PyTorch 2.4 on, every construction emits a `FutureWarning`. The warning's own advice, to put the device first and
+keep the other arguments, is wrong for `autocast`: the old parameters are `(enabled, dtype, cache_enabled)`, the new ones
+`(device_type, dtype, enabled, cache_enabled)`, so that `torch.cuda.amp.autocast(False)` rewritten to
+`torch.amp.autocast("cuda", False)` fails with a `TypeError` when the region is entered.
+
+## Example
+```python
+import torch
+
+def evaluate(model, images, use_amp):
+    with torch.cuda.amp.autocast(use_amp):
+        return model(images)
+```
+
+## Use instead
+```python
+import torch
+
+def evaluate(model, images, use_amp):
+    with torch.amp.autocast("cuda", enabled=use_amp):
+        return model(images)
+```
+
+## Fix safety
+Safe: the device becomes the first argument, positional arguments of `autocast` become keywords, and what else the call says
+stays. Where the region may stand inside another one, `dtype` is written out, because the old class pins it and the new one
+takes over that of the region around it. Imports are added and removed as needed. The fix is unsafe for a
+`functools.partial` that is handed on, since it may be called with positional arguments elsewhere. There is none for star-arguments,
+subclasses, stored classes, and imports that a `try` may replace.
+
+## Limitations
+Code that tries `torch.amp` first, and code inside a test of the version, is taken for a deliberate fallback. Mentions in
+strings are not looked at.
+
+## References
+- https://docs.pytorch.org/docs/stable/amp.html
+- https://docs.pytorch.org/docs/stable/notes/amp_examples.html
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import libcst as cst
+
+from amplint.diagnostics import Applicability, Edit, Fix
+from amplint.model import torch_api
+from amplint.model.torch_api import Replacement
+from amplint.rule import File, Finding, rule
+
+from ._calls import has_star, in_format_string, insert_arguments, quoted
+from ._regions import may_be_nested
+from ._versions import expects_absence, is_attempt, is_fallback
+
+_SINCE = "{}.{}".format(*torch_api.DEPRECATED_SINCE)
+
+
+@rule("AMP209", "deprecated-amp-api", fix=Applicability.SAFE)
+def check(file: File) -> Iterator[Finding]:
+    old = {name: new for name, new in torch_api.DEPRECATED.items() if file.torch >= new.since}
+    for node in file.names.references(old):
+        source = file.importer.import_of(node)
+        if is_fallback(file, node) or source is not None and (is_attempt(file, source) or is_fallback(file, source)):
+            continue
+        [name] = file.names.resolve(node)
+        yield Finding(file.range(node), _message(name), _note(old[name]), fix=_fix(file, node, name))
+    yield from _imports(file, old)
+
+
+def _message(name: str) -> str:
+    return f"`{name}` is deprecated since PyTorch {_SINCE}"
+
+
+def _note(new: Replacement) -> str:
+    if new.name.endswith(".autocast"):
+        return f"every construction warns; the parameters of `{new.name}` come in another order"
+    if new.name.endswith(".GradScaler"):
+        return f"every construction warns; `{new.name}` takes the device first"
+    return f"every decoration warns; `{new.name}` needs the keyword `device_type`"
+
+
+# -- imports ----------------------------------------------------------------------------------------------------------
+
+
+def _imports(file: File, old: dict[str, Replacement]) -> Iterator[Finding]:
+    """An import is reported itself when nothing else names it, or when a `try` makes it one choice of several."""
+    for alias in file.tree.find(cst.ImportAlias):
+        name = file.importer.imported(alias)
+        if name not in old and name not in torch_api.DEPRECATED_MODULES or is_fallback(file, alias):
+            continue
+        if name in old and is_attempt(file, alias):
+            yield Finding(file.range(alias), _message(name), _note(old[name]))
+        elif file.importer.is_unused(alias):
+            edits = () if _is_hub(file) else file.importer.remove(alias)
+            fix = Fix("Remove the import", edits) if edits else None
+            yield Finding(file.range(alias), _message(name), "nothing in this file uses it", fix=fix)
+
+
+def _is_hub(file: File) -> bool:
+    """Whether a file does nothing but bind names, which is how modules look that exist for others to import from."""
+    binding = (ast.Import, ast.ImportFrom, ast.Assign, ast.AnnAssign, ast.If, ast.Try)
+    body = file.importer.module.body
+    return all(isinstance(each, binding) or ast.get_docstring(file.importer.module) and each is body[0] for each in body)
+
+
+# -- uses -------------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class _Rewrite:
+    """What becomes of the place around a deprecated name: edits, what is put behind the name, and how to call it."""
+
+    title: str
+    edits: tuple[Edit, ...] = ()
+    suffix: str = ""
+    applicability: Applicability = Applicability.SAFE
+
+
+def _fix(file: File, node: cst.Name | cst.Attribute, name: str) -> Fix | None:
+    if in_format_string(file, node) or expects_absence(file, node):
+        return None
+    new = torch_api.DEPRECATED[name]
+    rewrite = _rewrite(file, node, new)
+    spelling, edits = file.importer.get(new.name, node)
+    if rewrite is None or edits and file.importer.is_conditional(node):
+        return None
+    source = file.importer.import_of(node)
+    if source is not None and file.importer.is_last_use(source):
+        edits = (*edits, *file.importer.remove(source))
+    renamed = Edit(*file.tree.span(node), spelling + rewrite.suffix)
+    return Fix(f"Replace with `{rewrite.title}`", file.importer.joined([*edits, renamed, *rewrite.edits]), rewrite.applicability)
+
+
+def _rewrite(file: File, node: cst.Name | cst.Attribute, new: Replacement) -> _Rewrite | None:
+    parent = file.tree.parent(node)
+    if isinstance(parent, cst.Call):
+        return _called(file, parent, new)
+    if isinstance(parent, cst.Decorator) and new.new[0] not in _DEVICE:
+        title = f"{new.name}({_device(file, new)})"
+        return _Rewrite(title, suffix=title[len(new.name) :])
+    call = file.tree.parent(parent) if isinstance(parent, cst.Arg) else None
+    if isinstance(call, cst.Call) and call.args[0] is parent and file.names.all_in(call.func, {"functools.partial"}):
+        return _called(file, call, new, skip=1)
+    return _Rewrite(new.name) if _is_type(file, node) else None
+
+
+def _is_type(file: File, node: cst.CSTNode) -> bool:
+    """Whether a class is named as a type only; the new class is a base of the old one, so that both are instances of it."""
+    around = file.tree.enclosing(node, cst.Annotation, cst.Call, cst.Lambda)
+    if isinstance(around, cst.Call):
+        return file.names.all_in(around.func, {"builtins.isinstance"}) and around.func is not node
+    return isinstance(around, cst.Annotation)
+
+
+# -- calls ------------------------------------------------------------------------------------------------------------
+
+_DEVICE = ("device_type", "device")
+
+
+def _device(file: File, new: Replacement) -> str:
+    device = quoted(file, new.device)
+    return device if new.new[0] in _DEVICE else f"device_type={device}"
+
+
+def _called(file: File, call: cst.Call, new: Replacement, skip: int = 0) -> _Rewrite | None:
+    """A call of the deprecated name, or of `functools.partial` with it as the first of `skip` other arguments."""
+    args, device = call.args[skip:], _device(file, new)
+    given = [arg for arg in args if arg.keyword is None]
+    keywords = {arg.keyword.value for arg in args if arg.keyword is not None}
+    if has_star(call) or len(given) > len(new.old) or keywords - {*new.old[len(given) :], *new.keywords}:
+        return None  # it is no valid call of the old name, or nobody knows what it says
+    if new.new[0] not in _DEVICE:
+        edits = insert_arguments(file, call, device, (), skip + len(given))
+        return _Rewrite(f"{new.name}({device})", tuple(edits))
+    if new.name in torch_api.AUTOCAST_GENERIC and given and _is_no_flag(file, given[0].value):
+        return None
+    names = ["" if new.new[1 : place + 2] == new.old[: place + 1] else name for place, name in enumerate(new.old)]
+    dtype, more = _pinned(file, call, new, {*new.old[: len(given)], *keywords})
+    edits = [*insert_arguments(file, call, device + dtype, names, skip), *more]
+    plain = not skip or new.name not in torch_api.AUTOCAST_GENERIC or _is_called_plainly(file, call)
+    return _Rewrite(f"{new.name}({device})", tuple(edits), applicability=Applicability.SAFE if plain else Applicability.UNSAFE)
+
+
+def _is_no_flag(file: File, value: cst.BaseExpression) -> bool:
+    """Whether a first argument was surely not meant as `enabled`."""
+    return isinstance(value, (cst.SimpleString, cst.FormattedString)) or any(
+        name.startswith("torch.") for name in file.names.resolve(value)
+    )
+
+
+def _pinned(file: File, call: cst.Call, new: Replacement, given: set[str]) -> tuple[str, tuple[Edit, ...]]:
+    """The `dtype` that the old `autocast` has by default, where the new one could take over that of a region around it."""
+    if new.name not in torch_api.AUTOCAST_GENERIC or "dtype" in given or not may_be_nested(file, call):
+        return "", ()
+    flags = [arg.value for arg in call.args if arg.keyword is None or arg.keyword.value == "enabled"]
+    if any(isinstance(flag, cst.Name) and flag.value == "False" for flag in flags):
+        return "", ()
+    spelling, edits = file.importer.get("torch.float16" if new.device == "cuda" else "torch.bfloat16", call.func)
+    return f", dtype={spelling}", edits
+
+
+def _is_called_plainly(file: File, partial: cst.Call) -> bool:
+    """Whether what a `functools.partial` gives is kept under a name that the file only calls without positional arguments."""
+    assign = file.tree.parent(partial)
+    if not isinstance(assign, cst.Assign) or len(assign.targets) != 1:
+        return False
+    name = file.tree.text(assign.targets[0].target).rpartition(".")[2]
+    uses = calls = 0
+    for node in ast.walk(file.importer.module):
+        if isinstance(node, (ast.Name, ast.Attribute)) and isinstance(node.ctx, ast.Load):
+            uses += name == (node.id if isinstance(node, ast.Name) else node.attr)
+        elif isinstance(node, ast.Call) and not node.args and isinstance(node.func, (ast.Name, ast.Attribute)):
+            calls += name == (node.func.id if isinstance(node.func, ast.Name) else node.func.attr)
+    return uses == calls
