@@ -20,16 +20,19 @@ from functools import cached_property
 import libcst as cst
 
 from amplint.diagnostics import Diagnostic, Fix, Applicability, Range, Related
+from amplint.editor import Editor
 from amplint.importer import Importer
 from amplint.lowering.classes import Classes
 from amplint.lowering.contexts import Contexts
 from amplint.lowering.dtypes import Dtypes
-from amplint.lowering.analysis import Analysis
+from amplint.lowering.analysis import Analysis, Found
 from amplint.lowering.names import Names
 from amplint.lowering.summaries import Program
 from amplint.lowering.tree import Tree
 from amplint.model import torch_api
 from amplint.source import Source
+
+__all__ = ["MIXED_PRECISION", "Check", "File", "Finding", "Found", "Rule", "rule"]
 
 MIXED_PRECISION = "mixed-precision"
 """The fact that some file of the run trains in half precision."""
@@ -96,6 +99,11 @@ class File:
         makers = torch_api.AUTOCAST | torch_api.GRAD_SCALER
         uses = any(self.names.any_in(call.func, makers) for call in self.tree.find(cst.Call))
         return frozenset({MIXED_PRECISION}) if uses else frozenset()
+
+    @cached_property
+    def editor(self) -> Editor:
+        """How a fix edits whole statements."""
+        return Editor(self.tree)
 
     def range(self, node: cst.CSTNode) -> Range:
         """Where a node stands."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import libcst as cst
@@ -10,10 +11,10 @@ import libcst as cst
 from amplint.lowering.calls import CallReader, Flow, is_grad
 from amplint.lowering.conditions import Conditions, words
 from amplint.lowering.roles import path_of
-from amplint.lowering.structure import as_mode_branch, prune
+from amplint.lowering.structure import as_mode_branch, asks_for_amp, prune
 from amplint.lowering.tree import children
 from amplint.model.events import (
-    GLOBAL, Assign, Backward, Branch, Call, Condition, Event, Function, GradAccess, Jump, Loop, Node, Not, ObjectFacts,
+    GLOBAL, Assign, Branch, Call, Condition, Event, Function, GradAccess, Jump, Loop, Node, ObjectFacts,
     Scoped, Seq, Test, Try, ZeroGrad,
 )  # fmt: skip
 
@@ -114,7 +115,7 @@ class FunctionReader(CallReader):
         facts = self.roles.of(node)
         if facts.role and reference not in self._objects:
             owners = tuple(self.qualify(owner) for owner in facts.owners if owner)
-            self._objects[reference] = ObjectFacts(facts.role, owners, facts.enabled, facts.init_scale, facts.site)
+            self._objects[reference] = replace(facts, owners=owners)
         return reference
 
     def definition(self, name: cst.Name) -> cst.BaseExpression | None:
@@ -328,7 +329,10 @@ class FunctionReader(CallReader):
             orelse = self._body([node.orelse])
         else:
             orelse = self._body(node.orelse.body) if node.orelse is not None else Seq()
-        self._events.append(as_mode_branch(condition, then, orelse))
+        branch = as_mode_branch(condition, then, orelse)
+        if asks_for_amp(branch.condition):
+            self.program.amp_tests.add(node)
+        self._events.append(branch)
 
     def _read_Match(self, node: cst.Match) -> None:
         self.flow(node.subject)
@@ -445,6 +449,3 @@ def _last_small(body: cst.BaseSuite) -> cst.CSTNode | None:
     if isinstance(last, cst.SimpleStatementLine):
         return last.body[-1]
     return last if isinstance(last, cst.BaseSmallStatement) else None
-
-
-__all__ = ["Backward", "FunctionReader", "Not"]

@@ -67,7 +67,8 @@ class Roles:
         known = [facts for facts in made if facts.role]
         if known and len({facts.role for facts in known}) == 1:
             first = known[0]
-            return first if len(known) == 1 else replace(first, enabled=_join(known), owners=_all_owners(known))
+            made_always = len(known) == len(values) and all(facts.made for facts in known)
+            return replace(first, enabled=_join(known), owners=_all_owners(known), made=made_always)
         if known or (made and any(facts.role == "" for facts in made)):
             return ObjectFacts()
         return ObjectFacts(self._by_use_or_name(node, path))
@@ -98,7 +99,7 @@ class Roles:
         """What an expression makes; None when that cannot be told, no role when it is something else."""
         if isinstance(value, cst.IfExp):
             sides = [facts for side in (value.body, value.orelse) if (facts := self.made_by(side)) is not None]
-            return replace(sides[0], enabled="maybe") if sides else None
+            return replace(sides[0], enabled="maybe", made=len(sides) == 2) if sides else None
         if isinstance(value, cst.BooleanOperation):
             return self.made_by(value.left) or self.made_by(value.right)
         if isinstance(value, (cst.List, cst.Tuple)):
@@ -144,7 +145,7 @@ class Roles:
             given["init_scale"] = positional[0 if old else 1]
         scale = given.get("init_scale")
         text = self._tree.module.code_for_node(scale) if scale is not None else "65536.0"
-        return ObjectFacts("scaler", enabled=self._contexts.flag(given.get("enabled")), init_scale=text)
+        return ObjectFacts("scaler", (), self._contexts.flag(given.get("enabled")), text, made=True)
 
     def owners(self, call: cst.Call | cst.BaseExpression) -> tuple[str, ...]:
         """The paths from which the parameters in an expression come: `model` of `model.parameters()`."""

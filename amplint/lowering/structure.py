@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from amplint.model.events import (
-    Assign, Backward, Both, Branch, Call, Condition, Event, Jump, Loop, Node, Not, OptimizerStep, Scale, ScalerStep,
+    Assign, Backward, Branch, Call, Condition, Event, Jump, Loop, Node, Not, OptimizerStep, Scale, ScalerStep,
     ScalerUpdate, Scoped, Seq, Test, Try, Unscale,
 )  # fmt: skip
 
@@ -45,6 +45,16 @@ def as_mode_branch(condition: Condition, then: Node, orelse: Node) -> Branch:
     elif scaling == [False, True] and plain[0]:
         condition = Not(_mode(_negated(condition)))
     return Branch(condition, then, orelse)
+
+
+def asks_for_amp(condition: Condition) -> bool:
+    """Whether a condition is about nothing but AMP being on."""
+    match condition:
+        case Test():
+            return condition.kind == "mode"
+        case Not():
+            return asks_for_amp(condition.part)
+    return all(map(asks_for_amp, condition.parts))
 
 
 def _negated(condition: Condition) -> Condition:
@@ -137,6 +147,3 @@ def _pruned_try(node: Try, wanted: set[str]) -> Node:
     if all(part == Seq() for part in (*parts, *handlers)):
         return Seq()
     return Try(parts[0], handlers, parts[1], parts[2])
-
-
-__all__ = ["Both", "as_mode_branch", "events_in", "parts_of", "prune"]

@@ -39,6 +39,8 @@ class Program:
         self.places: list[cst.CSTNode] = []
         self._sites: dict[cst.CSTNode, int] = {}
         self._graphs: dict[str, Function] = {}
+        self.amp_tests: set[cst.If] = set()
+        """The `if` statements that ask whether AMP is on."""
 
     # -- places ----------------------------------------------------------------------------------------------------
 

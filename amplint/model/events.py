@@ -275,14 +275,15 @@ class ObjectFacts:
     """What is known of an object from its construction.
 
     `role` is "scaler", "optimizer", "scheduler", "model", "framework" (another library's own protocol) or "". `owners` are
-    the references an optimizer's parameters come from. `enabled` is "yes", "no" or "maybe" for a scaler.
+    the references an optimizer's parameters come from. `enabled` is "yes", "no" or "maybe" for a scaler. `made` says that
+    its construction was seen, and that it is never None.
     """
 
     role: str = ""
     owners: tuple[str, ...] = ()
     enabled: str = "maybe"
     init_scale: str = ""
-    site: int = -1
+    made: bool = False
 
 
 @dataclass(frozen=True)

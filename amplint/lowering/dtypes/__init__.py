@@ -9,16 +9,20 @@ from __future__ import annotations
 
 from functools import cached_property
 
+import libcst as cst
+
 from amplint.lowering.classes import Classes
 from amplint.lowering.contexts import Contexts
+from amplint.lowering.dtypes.hazards import Danger, Hazard, calls_followed, loss_hazards
 from amplint.lowering.dtypes.statements import Statements
 from amplint.lowering.dtypes.values import Operation, Tensor
 from amplint.lowering.names import Names
 from amplint.lowering.tree import Tree
+from amplint.model.precision import FLOAT16
 
-__all__ = ["Dtypes", "Operation", "Tensor"]
+__all__ = ["Danger", "Dtypes", "Hazard", "Operation", "Tensor"]
 
-_BUDGET = 200_000
+_BUDGET = 40_000
 """Expressions evaluated per file; past it the rest of the file is not judged."""
 
 
@@ -26,18 +30,33 @@ class Dtypes:
     """The dtype flow of one file; evaluated when first asked."""
 
     def __init__(self, tree: Tree, names: Names, contexts: Contexts, classes: Classes) -> None:
-        self._flow = Statements(tree, names, contexts, classes, _BUDGET)
+        self._tree = tree
+        self._contexts = contexts
+        self._idle = Statements(tree, names, contexts, classes, _BUDGET)
 
     @cached_property
-    def operations(self) -> tuple[Operation, ...]:
+    def _flow(self) -> Statements:
+        self._idle.whole_file()
+        return self._idle
+
+    @property
+    def operations(self) -> list[Operation]:
         """Every operation on tensors, once for each way in which the file reaches it."""
-        self._flow.whole_file()
-        return tuple(self._flow.operations)
+        return self._flow.operations
+
+    @cached_property
+    def loss_hazards(self) -> tuple[Hazard, ...]:
+        """Exponentials and logarithms that half precision breaks, in code that a loss is differentiated through."""
+        if not (calls_followed(self._tree) and self._enters_float16()):
+            return ()
+        return tuple(loss_hazards(self._flow.operations, self._flow.reached, self._tree))
+
+    def _enters_float16(self) -> bool:
+        items = [item.item for item in self._tree.find(cst.WithItem)]
+        decorators = [decorator.decorator for decorator in self._tree.find(cst.Decorator)]
+        regions = (self._contexts.of(expression) for expression in [*items, *decorators])
+        return any(region is not None and region.lowers and region.dtype == FLOAT16 for region in regions)
 
     def in_loss(self, operation: Operation) -> bool:
         """Whether a gradient that starts at a loss flows through the operation."""
-        return bool(self.operations) and operation in self._flow.reached
-
-    def cancelled(self, operation: Operation) -> bool:
-        """Whether later operations cancel the derivative of this one on every way to the loss."""
-        return bool(self.operations) and self._flow.reached.get(operation, False)
+        return operation in self._flow.reached

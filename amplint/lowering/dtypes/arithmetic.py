@@ -14,7 +14,8 @@ from amplint.model.events import Region
 
 LOGARITHMS = frozenset({"log", "log2", "log10", "log1p", "logit", "xlogy"})
 EXPONENTIALS = frozenset({"exp", "expm1", "exp2"})
-FOLLOWED = LOGARITHMS | EXPONENTIALS
+POWERS = frozenset({"pow", "reciprocal", "rsqrt"})
+FOLLOWED = LOGARITHMS | EXPONENTIALS | POWERS
 """Operations whose results are followed to a backward."""
 
 _KEEPING = frozenset("""
@@ -213,3 +214,9 @@ def where(left: Value, right: Value, node: cst.CSTNode) -> Value:
     """One of two values, element by element."""
     joined = join(left, right)
     return joined.derived(node) if isinstance(joined, Tensor) else joined
+
+
+def operation_name(call: cst.Call) -> str:
+    """The name of the function or method that is called, in-place forms included."""
+    function = call.func.attr if isinstance(call.func, cst.Attribute) else call.func
+    return function.value.rstrip("_") if isinstance(function, cst.Name) else ""

@@ -23,7 +23,6 @@ from amplint.lowering.dtypes.values import (
     Instance,
     Items,
     Layer,
-    Number,
     Operation,
     Tensor,
     Value,
@@ -32,7 +31,6 @@ from amplint.lowering.dtypes.values import (
 from amplint.lowering.names import Names, dotted
 from amplint.lowering.tree import Tree
 from amplint.model import precision
-from amplint.model.events import Region
 
 _MAX_DEPTH = 8
 _LOSS = re.compile(r"loss|criterion", re.IGNORECASE)
@@ -40,7 +38,7 @@ _MODEL = re.compile(r"(?:^|_)(?:model|net|network|classifier|discriminator|gener
 _BACKWARD = re.compile(r"backward$|scaler$")
 _KEEPS_MODULE = {f"torch.nn.Module.{name}" for name in layers.SAME_MODULE}
 
-_Key = tuple[cst.CSTNode, tuple[Value, ...], tuple[Region, ...], bool, int]
+_Key = tuple[object, ...]
 
 
 class Calls(TensorCalls):
@@ -249,11 +247,16 @@ class Calls(TensorCalls):
         if isinstance(node, cst.FunctionDef):
             inner.regions += tuple(self.contexts.decorating(node))
         self._bind(node, function, arguments, inner)
+        key: _Key = (node, function.bound, id(parent), tuple(inner.variables.items()), inner.regions, inner.loss)
+        if key in self._results:  # what it does to its operands was filed the first time
+            return self._results[key]
         self._running.append(node)
         try:
-            return self._result(node, inner, entered_loss=inner.loss and not frame.loss)
+            result = self._result(node, inner, entered_loss=inner.loss and not frame.loss)
         finally:
             self._running.pop()
+        self._results[key] = result
+        return result
 
     def _result(self, node: cst.FunctionDef | cst.Lambda, frame: Frame, *, entered_loss: bool) -> Value:
         if isinstance(node, cst.Lambda):
@@ -324,8 +327,3 @@ def _outermost(frame: Frame) -> Frame:
     while frame.parent is not None:
         frame = frame.parent
     return frame
-
-
-def plain_number(value: Value) -> float | None:
-    """The value of a known Python number."""
-    return value.value if isinstance(value, Number) else None

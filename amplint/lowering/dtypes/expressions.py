@@ -25,13 +25,14 @@ from amplint.lowering.dtypes.values import (
     Tensor,
     Value,
     join,
+    tensors,
     unknown,
 )
 from amplint.lowering.names import Names
 from amplint.lowering.tree import Tree, children
 from amplint.model import precision
 
-_BINARY: dict[type[cst.CSTNode], str] = {
+BINARY: dict[type[cst.CSTNode], str] = {
     cst.Add: "add", cst.Subtract: "sub", cst.Multiply: "mul", cst.Divide: "div", cst.Power: "pow",
     cst.MatrixMultiply: "matmul", cst.FloorDivide: "floor_divide", cst.Modulo: "remainder",
     cst.AddAssign: "add", cst.SubtractAssign: "sub", cst.MultiplyAssign: "mul", cst.DivideAssign: "div",
@@ -91,7 +92,7 @@ class Expressions(ABC):
         if isinstance(node, cst.Call):
             return self.call(node, frame)
         if isinstance(node, cst.BinaryOperation):
-            return self.binary(_BINARY.get(type(node.operator), ""), node, node.left, node.right, frame)
+            return self.binary(BINARY.get(type(node.operator), ""), node, node.left, node.right, frame)
         if isinstance(node, cst.UnaryOperation):
             return self._unary(node, frame)
         if isinstance(node, (cst.Integer, cst.Float)):
@@ -274,12 +275,24 @@ class Expressions(ABC):
         self.operations.append(operation)
         lowered = frame.region is not None and precision.policy(op, frame.region.device) is precision.Policy.LOWER
         if lowered:
-            result = replace(result, half_at=node if result.half else None, sure=True, through=frozenset())
+            result = replace(result, half_at=node if result.half else None, sure=True, through=_narrowed(operation))
         if not frame.differentiates:
             return replace(result, detached=True, through=frozenset())
         if op in arithmetic.FOLLOWED:
             result = replace(result, through=result.through | {Flow(operation)})
         return result
+
+
+def _narrowed(operation: Operation) -> frozenset[Flow]:
+    # A model's own arithmetic is not the loss: what a layer is fed is followed no further, except an exponential that
+    # the layer casts down, whose derivative is then no longer the point.
+    return frozenset(
+        Flow(flow.operation, damped=True)
+        for value in operation.operands
+        for part in tensors(value)
+        for flow in part.through
+        if flow.operation.node is part.made and flow.operation.op in arithmetic.EXPONENTIALS
+    )
 
 
 def joined(values: Sequence[Value]) -> Value:

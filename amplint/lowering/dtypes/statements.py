@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import libcst as cst
 
 from amplint.lowering.dtypes.calls import Calls
-from amplint.lowering.dtypes.expressions import _BINARY, OutOfBudget
+from amplint.lowering.dtypes.expressions import BINARY, OutOfBudget
 from amplint.lowering.dtypes.frames import Frame
 from amplint.lowering.dtypes.values import UNKNOWN, Class, Function, Value
 from amplint.model.events import Region
@@ -66,7 +66,7 @@ class Statements(Calls):
             if node.value is not None:
                 self.assign(node.target, self.evaluate(node.value, frame), frame)
         elif isinstance(node, cst.AugAssign):
-            value = self.binary(_BINARY.get(type(node.operator), ""), node, node.target, node.value, frame)
+            value = self.binary(BINARY.get(type(node.operator), ""), node, node.target, node.value, frame)
             self.assign(node.target, value, frame)
         elif isinstance(node, cst.Return):
             frame.returned.append(self.evaluate(node.value, frame) if node.value is not None else UNKNOWN)

@@ -1,0 +1,93 @@
+"""What the rules about the GradScaler protocol share: how a hazard is spelled in its file, and where its fix may stand."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import libcst as cst
+
+from amplint.diagnostics import Related
+from amplint.model.events import Event, ScalerStep, ScalerUpdate, Unscale
+from amplint.rule import File, Found
+
+_FUNCTIONS = (cst.FunctionDef, cst.Lambda)
+_GUARDS = (cst.If, cst.For, cst.While, cst.Try, cst.Match, cst.Else)
+
+
+def calls(file: File, found: Found, kind: type[Event]) -> Iterator[cst.Call]:
+    """The calls of one kind for the hazard's scaler, and optimizer if it is known, in the hazard's own function, in order."""
+    hazard = found.hazard
+    home = file.tree.enclosing(found.node, *_FUNCTIONS)
+    events = [event for event in found.root.events if type(event) is kind]
+    for event in sorted(events, key=lambda event: event.site):
+        node = file.analysis.program.places[event.site]
+        if not isinstance(node, cst.Call) or file.tree.enclosing(node, *_FUNCTIONS) is not home:
+            continue
+        scaler, optimizer = getattr(event, "scaler", hazard.scaler), getattr(event, "optimizer", hazard.optimizer)
+        if scaler == hazard.scaler and optimizer == hazard.optimizer:
+            yield node
+
+
+def only(nodes: Iterator[cst.Call]) -> cst.Call | None:
+    """The only call there is; None for none and for several."""
+    all_ = list(dict.fromkeys(nodes))
+    return all_[0] if len(all_) == 1 else None
+
+
+def guards(file: File, node: cst.CSTNode, common: cst.CSTNode) -> list[cst.CSTNode]:
+    """The branches and loops between `node` and `common` (a block around it): what may keep `node` from running."""
+    found: list[cst.CSTNode] = []
+    for above in file.tree.ancestors(node):
+        if above is common:
+            break
+        if isinstance(above, _GUARDS):
+            found.append(above)
+    return found
+
+
+def asks_for_amp(file: File, guard: cst.CSTNode) -> bool:
+    """Whether a branch asks nothing but whether AMP is on."""
+    statement = file.tree.parent(guard) if isinstance(guard, cst.Else) else guard
+    return statement in file.analysis.program.amp_tests
+
+
+def before_loops(file: File, node: cst.CSTNode, block: cst.CSTNode) -> cst.CSTNode:
+    """The outermost loop around `node` inside `block` (a loop over parameters, say), or else `node` itself."""
+    loops = [guard for guard in guards(file, node, block) if isinstance(guard, (cst.For, cst.While))]
+    return loops[-1] if loops else node
+
+
+def common_block(file: File, first: cst.CSTNode, second: cst.CSTNode) -> cst.CSTNode | None:
+    """The innermost block that holds both nodes."""
+    around = [above for above in file.tree.ancestors(first) if isinstance(above, (cst.IndentedBlock, cst.Module))]
+    other = set(file.tree.ancestors(second))
+    return next((block for block in around if block in other), None)
+
+
+def base_text(file: File, call: cst.Call) -> str:
+    """The object that a method is called on, as written."""
+    assert isinstance(call.func, cst.Attribute)
+    return file.tree.text(call.func.value)
+
+
+def argument_text(file: File, call: cst.Call) -> str:
+    """The first argument of a call, as written."""
+    return file.tree.text(call.args[0].value)
+
+
+def related(file: File, found: Found, **labels: str) -> tuple[Related, ...]:
+    """The second locations of a hazard: label -> what happens there."""
+    return tuple(
+        Related(message, file.range(found.related[label])) for label, message in labels.items() if label in found.related
+    )
+
+
+def callee_range(file: File, call: cst.CSTNode) -> cst.CSTNode:
+    """The smallest node that shows a call: what is called."""
+    return call.func if isinstance(call, cst.Call) else call
+
+
+__all__ = [
+    "ScalerStep", "ScalerUpdate", "Unscale", "argument_text", "asks_for_amp", "base_text", "before_loops", "callee_range",
+    "calls", "common_block", "guards", "only", "related",
+]  # fmt: skip
