@@ -24,7 +24,7 @@ from amplint.editor import Editor
 from amplint.importer import Importer
 from amplint.lowering.classes import Classes
 from amplint.lowering.contexts import Contexts
-from amplint.lowering.dtypes import Dtypes
+from amplint.lowering.dtypes import Danger, Dtypes, Hazard
 from amplint.lowering.analysis import Analysis, Found
 from amplint.lowering.names import Names
 from amplint.lowering.summaries import Program
@@ -32,7 +32,7 @@ from amplint.lowering.tree import Tree
 from amplint.model import torch_api
 from amplint.source import Source
 
-__all__ = ["MIXED_PRECISION", "Check", "File", "Finding", "Found", "Rule", "rule"]
+__all__ = ["MIXED_PRECISION", "Check", "Danger", "File", "Finding", "Found", "Hazard", "Rule", "rule"]
 
 MIXED_PRECISION = "mixed-precision"
 """The fact that some file of the run trains in half precision."""

@@ -8,7 +8,7 @@ from dataclasses import replace
 
 import libcst as cst
 
-from amplint.lowering.dtypes.values import Eps, Flow, Number, Tensor, Value, join, tensors, unknown
+from amplint.lowering.dtypes.values import Eps, Flow, Number, Tensor, Value, join, unknown
 from amplint.model import precision
 from amplint.model.events import Region
 
@@ -18,18 +18,22 @@ POWERS = frozenset({"pow", "reciprocal", "rsqrt"})
 FOLLOWED = LOGARITHMS | EXPONENTIALS | POWERS
 """Operations whose results are followed to a backward."""
 
-_KEEPING = frozenset("""
+_KEEPING = frozenset(
+    """
     view reshape squeeze unsqueeze permute transpose t flatten unflatten contiguous expand expand_as repeat
     repeat_interleave gather index_select take_along_dim take select narrow diagonal tril triu roll flip sort topk chunk
     split unbind clone requires_grad_ masked_select movedim swapaxes swapdims view_as reshape_as cuda cpu rearrange
     dropout identity max_pool1d max_pool2d max_pool3d adaptive_max_pool1d adaptive_max_pool2d pixel_shuffle nan_to_num
-""".split())
+""".split()
+)
 """Operations that give back some of the elements as they are."""
 
-_BETWEEN = frozenset("""
+_BETWEEN = frozenset(
+    """
     max min amax amin mean median avg_pool1d avg_pool2d avg_pool3d adaptive_avg_pool1d adaptive_avg_pool2d
     adaptive_avg_pool3d
-""".split())
+""".split()
+)
 """Operations whose result lies between the elements."""
 
 _POSITIVE = (0.0, math.inf)
@@ -50,7 +54,13 @@ _CANCEL_EXPONENTIALS = LOGARITHMS | {"softplus", "logsumexp", "reciprocal", "rsq
 
 
 def elementwise(
-    op: str, parts: Sequence[Tensor], region: Region | None, node: cst.CSTNode, *, in_place: bool = False, explicit: str = ""
+    op: str,
+    parts: Sequence[Tensor],
+    region: Region | None,
+    node: cst.CSTNode,
+    *,
+    in_place: bool = False,
+    explicit: str = "",
 ) -> Tensor:
     """The result of an operation known by name; what is not known about the operation is unknown in the result."""
     dtype = result_dtype(op, parts, region, in_place=in_place, explicit=explicit)

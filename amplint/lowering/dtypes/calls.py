@@ -130,9 +130,7 @@ class Calls(TensorCalls):
             return Layer(name, node, parts)
         return Layer(name, node)
 
-    def _method(
-        self, node: cst.Call, func: cst.Attribute, name: str, arguments: Arguments, frame: Frame
-    ) -> Value:
+    def _method(self, node: cst.Call, func: cst.Attribute, name: str, arguments: Arguments, frame: Frame) -> Value:
         if isinstance(func.value, cst.Call) and dotted(func.value.func) == "super":
             return self._super(name, node, arguments, frame)
         base = self.evaluate(func.value, frame)
@@ -145,8 +143,7 @@ class Calls(TensorCalls):
                 return self._model(node, frame)
             if base == UNKNOWN and not _TENSOR_METHODS.match(name):
                 return self._apply(UNKNOWN, node, name, arguments, frame)
-            method = Arguments((func.value, *arguments.nodes), (base, *arguments.values), arguments.keywords, arguments.keyword_nodes)
-            return self.torch_call(name, node, method, frame)
+            return self.torch_call(name, node, arguments.of_method(func.value, base), frame)
         if isinstance(base, (Layer, Instance)) and name in layers.SAME_MODULE:
             if not (isinstance(base, Instance) and self.classes.by_node[base.cls].method(name)):
                 return base
@@ -247,7 +244,7 @@ class Calls(TensorCalls):
         if isinstance(node, cst.FunctionDef):
             inner.regions += tuple(self.contexts.decorating(node))
         self._bind(node, function, arguments, inner)
-        key: _Key = (node, function.bound, id(parent), tuple(inner.variables.items()), inner.regions, inner.loss)
+        key: _Key = (node, function.bound, parent, tuple(inner.variables.items()), inner.regions, inner.loss)
         if key in self._results:  # what it does to its operands was filed the first time
             return self._results[key]
         self._running.append(node)
@@ -271,9 +268,7 @@ class Calls(TensorCalls):
     def _generates(self, node: cst.FunctionDef) -> bool:
         return any(self.tree.enclosing(each, cst.FunctionDef) is node for each in self.tree.find(cst.Yield))
 
-    def _bind(
-        self, node: cst.FunctionDef | cst.Lambda, function: Function, arguments: Arguments, frame: Frame
-    ) -> None:
+    def _bind(self, node: cst.FunctionDef | cst.Lambda, function: Function, arguments: Arguments, frame: Frame) -> None:
         static = isinstance(node, cst.FunctionDef) and any(
             dotted(decorator.decorator) == "staticmethod" for decorator in node.decorators
         )
@@ -302,7 +297,9 @@ class Calls(TensorCalls):
         bound: Instance | None = None
         if info is not None and info.methods.get(node.name.value) is node:
             bound = self._some(info, frame)
-        self._invoke(Function(node, None, bound), Arguments((), (), {}, {}), frame, info.name if info is not None else "")
+        self._invoke(
+            Function(node, None, bound), Arguments((), (), {}, {}), frame, info.name if info is not None else ""
+        )
 
     def _some(self, info: ClassInfo, frame: Frame) -> Instance:
         return self.construct(info.node, Arguments((), (), {}, {}), frame)

@@ -183,9 +183,7 @@ class Expressions(ABC):
         index = node.slice[0].slice if len(node.slice) == 1 else None
         if isinstance(base, Items):
             position = self.evaluate(index.value, frame) if isinstance(index, cst.Index) else None
-            if isinstance(position, Number) and position.value is not None and -len(base.items) <= position.value < len(base.items):
-                return base.items[int(position.value)]
-            return joined(base.items)
+            return _item(base, position)
         return base if isinstance(base, Tensor) else UNKNOWN
 
     def bind_loop(self, loop: cst.CompFor, frame: Frame) -> None:
@@ -198,7 +196,11 @@ class Expressions(ABC):
 
     def element(self, node: cst.BaseExpression, frame: Frame) -> Value:
         """What iterating over an expression gives."""
-        if isinstance(node, cst.Call) and isinstance(node.func, cst.Name) and node.func.value in ("enumerate", "zip", "tqdm"):
+        if (
+            isinstance(node, cst.Call)
+            and isinstance(node.func, cst.Name)
+            and node.func.value in ("enumerate", "zip", "tqdm")
+        ):
             parts = [self.element(arg.value, frame) for arg in node.args if arg.keyword is None]
             if node.func.value == "zip":
                 return Items(tuple(parts))
@@ -266,7 +268,13 @@ class Expressions(ABC):
         return self.record(op, (one, other), result, node, frame)
 
     def record(
-        self, op: str, operands: tuple[Value, ...], result: Value, node: cst.CSTNode, frame: Frame, in_place: bool = False
+        self,
+        op: str,
+        operands: tuple[Value, ...],
+        result: Value,
+        node: cst.CSTNode,
+        frame: Frame,
+        in_place: bool = False,
     ) -> Value:
         """File an operation with its operands, and complete its result by where it stands."""
         if not isinstance(result, Tensor):
@@ -293,6 +301,13 @@ def _narrowed(operation: Operation) -> frozenset[Flow]:
         for flow in part.through
         if flow.operation.node is part.made and flow.operation.op in arithmetic.EXPONENTIALS
     )
+
+
+def _item(items: Items, position: Value | None) -> Value:
+    index = position.value if isinstance(position, Number) else None
+    if index is None or not -len(items.items) <= index < len(items.items):
+        return joined(items.items)
+    return items.items[int(index)]
 
 
 def joined(values: Sequence[Value]) -> Value:

@@ -11,7 +11,7 @@ from amplint.model.events import Region
 from amplint.model.precision import DEFAULT_DTYPE, FLOAT16
 
 
-@dataclass
+@dataclass(eq=False)
 class Frame:
     """One evaluation of a function body or of the module.
 

@@ -20,7 +20,9 @@ _CASTS = {"float": "float32", "half": "float16", "bfloat16": "bfloat16", "double
 _CREATED = frozenset(
     "zeros ones empty full rand randn eye linspace logspace tensor as_tensor normal hann_window from_numpy scalar_tensor".split()
 )
-_LIKE = frozenset("zeros_like ones_like empty_like full_like rand_like randn_like new_zeros new_ones new_full new_tensor".split())
+_LIKE = frozenset(
+    "zeros_like ones_like empty_like full_like rand_like randn_like new_zeros new_ones new_full new_tensor".split()
+)
 _INTEGERS = frozenset("arange randint randperm argmax argmin argsort nonzero bincount one_hot multinomial".split())
 _COMPARING = frozenset("eq ne lt le gt ge isnan isinf isfinite logical_and logical_or logical_not any all".split())
 _TUPLES = {"max": 2, "min": 2, "median": 2, "topk": 2, "sort": 2, "std_mean": 2, "var_mean": 2}
@@ -58,6 +60,10 @@ class Arguments:
             if name in self.keyword_nodes:
                 return self.keyword_nodes[name]
         return self.nodes[position] if position < len(self.nodes) else None
+
+    def of_method(self, node: cst.BaseExpression, value: Value) -> Arguments:
+        """The same arguments, those of a method of an object."""
+        return replace(self, nodes=(node, *self.nodes), values=(value, *self.values))
 
     @property
     def tensors(self) -> list[Tensor]:
@@ -133,7 +139,9 @@ class TensorCalls(Expressions):
         if name == "clamp" and isinstance(first, Tensor):
             low, high = _clamp_bounds(node, arguments)
             argument = arguments.node(0, "input", "self")
-            return self.record("clamp", arguments.values, arithmetic.clamped(first, low, high, node, argument), node, frame)
+            return self.record(
+                "clamp", arguments.values, arithmetic.clamped(first, low, high, node, argument), node, frame
+            )
         return None
 
     def _cast(self, name: str, node: cst.Call, arguments: Arguments, frame: Frame) -> Value | None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, field, replace
-from typing import Any, Union
+from typing import Any
 
 import libcst as cst
 
@@ -148,7 +148,7 @@ class Instance:
     attributes: dict[str, Value] = field(default_factory=dict)
 
 
-Value = Union[Tensor, Number, DType, Items, Layer, Function, Class, Instance]
+Value = Tensor | Number | DType | Items | Layer | Function | Class | Instance
 UNKNOWN = Tensor()
 
 
@@ -188,7 +188,11 @@ def join(left: Value, right: Value) -> Value:
         half_at=left.half_at or right.half_at if same else None,
         sure=left.sure and right.sure,
         saturated=left.saturated or right.saturated,
-        cure=left.cure if left.cure is right.cure or not right.saturated else right.cure if not left.saturated else None,
+        cure=left.cure
+        if left.cure is right.cure or not right.saturated
+        else right.cure
+        if not left.saturated
+        else None,
         lost=left.lost or right.lost,
         core=left.core if left.core is right.core else None,
         peak=left.peak if left.peak is right.peak else None,

@@ -1,0 +1,177 @@
+"""An exponential or a logarithm in a loss has an operand that float16 has already spoiled.
+
+## What it does
+Finds `exp`, `log`, `pow` and their relatives in a loss under a float16 autocast region, where the operand was computed in
+float16 and comes near the values at which the result, or the gradient, is infinite.
+
+## Why it matters
+CUDA's autocast runs these operations in float32, so the operation is not the trouble; its operand is:
+
+- a float16 sigmoid is exactly 1 from x = 8.32 on and exactly 0 below -17.34, so `log(1 - p)` becomes -inf and its gradient nan;
+- an epsilon of up to 2.98e-8 added to a float16 tensor, or clamped on it, rounds to 0 and guards nothing;
+- the gradient is cast back to the float16 of the operand: 1/x is infinite below 1.53e-5, and the gradient of `exp` from
+  11.09 on, although the loss itself is still finite. The scaler then skips the step;
+- outside of a region, under CPU autocast, and in forms that autocast does not know (`exp_`, `exp2`, `logit`) the operation itself
+  runs in float16, where `exp` overflows above 11.09.
+
+## Example
+```python
+import torch
+from torch import nn
+
+def train(loader, optimizer, scaler):
+    model = nn.Sequential(nn.Linear(64, 64), nn.ReLU(), nn.Linear(64, 8)).cuda()
+    for images, labels in loader:
+        with torch.amp.autocast("cuda", dtype=torch.float16):
+            p = torch.sigmoid(model(images))
+            loss = -(labels * torch.log(p + 1e-8)).mean()
+        scaler.scale(loss).backward()
+        scaler.step(optimizer)
+        scaler.update()
+```
+
+## Use instead
+```python
+import torch
+from torch import nn
+
+def train(loader, optimizer, scaler):
+    model = nn.Sequential(nn.Linear(64, 64), nn.ReLU(), nn.Linear(64, 8)).cuda()
+    for images, labels in loader:
+        with torch.amp.autocast("cuda", dtype=torch.float16):
+            p = torch.sigmoid(model(images).float())
+            loss = -(labels * torch.log(p + 1e-8)).mean()
+        scaler.scale(loss).backward()
+        scaler.step(optimizer)
+        scaler.update()
+```
+
+## Fix safety
+Safe where a sigmoid is what float16 spoils: its argument is widened with `.float()`, before any epsilon or `1 - p`, and the gradient
+that is cast back to float16 there is at most 1. Unsafe where widening saves the value and not the gradient (an epsilon beside other
+operands, an `exp` that runs in float16): there a larger epsilon or a bound belongs too. Where only the gradient overflows, no cast
+helps, so there is no fix: clamp the operand, or compute the layer that makes it in a disabled region.
+
+## Limitations
+A value is taken for float16 only where the file shows it: layers and matrix products inside the region, models and criteria that the
+file defines, and a sigmoid of what a model from elsewhere gives back. Parameters of functions that nothing in the file calls are
+not judged, nor are losses in other files, positive powers, and exponentials that a later `log` or division
+normalises. `log(sigmoid(x))` without anything between is left to `log-of-softmax` (AMP305). bfloat16 has the range of float32, so its regions are silent.
+
+## References
+- https://docs.pytorch.org/docs/stable/amp.html#cuda-op-specific-behavior
+- https://docs.pytorch.org/docs/stable/notes/amp_examples.html
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import libcst as cst
+
+from amplint.diagnostics import Applicability, Edit, Fix, Related
+from amplint.model.precision import FLOAT16, LIMITS
+from amplint.rule import Danger, File, Finding, Hazard, rule
+
+_HALF = LIMITS[FLOAT16]
+
+
+@rule("AMP301", "exp-log-in-loss", fix=Applicability.SAFE)
+def check(file: File) -> Iterator[Finding]:
+    for hazard in file.dtypes.loss_hazards:
+        message, note = _words(hazard)
+        yield Finding(
+            file.range(hazard.operation.node), message, note, tuple(_related(file, hazard)), _fix(file, hazard)
+        )
+
+
+def _words(hazard: Hazard) -> tuple[str, str]:
+    name = f"`{hazard.operation.op}`"
+    limit = f"{hazard.limit:.4g}"
+    saturation = f"it is exactly 1 from x = {_HALF.sigmoid_one} on and exactly 0 below {_HALF.sigmoid_zero}"
+    if hazard.danger is Danger.ROUNDED:
+        return (
+            f"{name} of a sigmoid that float16 rounds to 0 or 1",
+            f"the sigmoid is computed in float16: {saturation}, where the loss is infinite and its gradient nan",
+        )
+    if hazard.danger is Danger.LOST_EPS:
+        eps = f"{hazard.operand.lost.value:g}" if hazard.operand.lost is not None else "epsilon"
+        reason = f" and the sigmoid beside it reaches 0: {saturation}" if hazard.operand.saturated is not None else ""
+        return (
+            f"Epsilon {eps} is lost in float16 before {name}",
+            f"constants up to 2.98e-08 added to, or clamped on, a float16 tensor round to 0{reason}",
+        )
+    if hazard.danger is Danger.NARROWED:
+        return (
+            f"Result of {name} is cast to float16 and overflows",
+            f"{name} runs in float32, but beyond {limit} its result exceeds 65504, the largest float16",
+        )
+    if hazard.danger is Danger.IN_HALF:
+        return f"{name} runs in float16 here and overflows above {limit}", _why_in_half(hazard)
+    side = "above" if hazard.operand.high > hazard.limit and _grows(hazard) else "below"
+    return (
+        f"Gradient of {name} is infinite in float16 {side} {limit}",
+        f"{name} itself runs in float32, but its gradient is cast back to the float16 of the operand, where it exceeds "
+        f"65504 {side} {limit}, with loss scaling even earlier: the scaler then skips the step",
+    )
+
+
+def _grows(hazard: Hazard) -> bool:
+    return hazard.limit > 1
+
+
+def _why_in_half(hazard: Hazard) -> str:
+    operation = hazard.operation
+    if operation.in_place:
+        return "autocast does not touch in-place forms and `out=`, they run in the dtype of their operand"
+    if operation.region is None:
+        return "no autocast region is in effect here, so the float16 operand decides"
+    if operation.region.device == "cpu":
+        return "CPU autocast does not lift it to float32 as CUDA's does"
+    return "autocast has no entry for this operation, so the float16 operand decides"
+
+
+def _related(file: File, hazard: Hazard) -> Iterator[Related]:
+    if hazard.operand.saturated is not None:
+        yield Related("rounded to float16 here", file.range(hazard.operand.saturated))
+    elif hazard.operand.half_at is not None:
+        yield Related("computed in float16 here", file.range(hazard.operand.half_at))
+    if hazard.narrowed_at is not None:
+        yield Related("cast to float16 here", file.range(hazard.narrowed_at))
+
+
+def _fix(file: File, hazard: Hazard) -> Fix | None:
+    if hazard.danger in (Danger.ROUNDED, Danger.LOST_EPS, Danger.GRADIENT) and hazard.operand.saturated is not None:
+        cure, applicability = hazard.operand.cure, Applicability.SAFE
+    elif hazard.danger is Danger.LOST_EPS:
+        cure, applicability = hazard.operand.cure, Applicability.UNSAFE
+    elif hazard.danger is Danger.IN_HALF and not hazard.operation.in_place:
+        cure, applicability = _operand_node(hazard.operation.node), Applicability.UNSAFE
+    else:
+        return None
+    if cure is None:
+        return None
+    return Fix(f"Add `.float()` to `{file.tree.text(cure)}`", tuple(_widened(file, cure)), applicability)
+
+
+def _operand_node(node: cst.CSTNode) -> cst.BaseExpression | None:
+    """The operand of a call of a function or a method, where one can be told from the other."""
+    if not isinstance(node, cst.Call):
+        return None
+    if node.args:
+        return node.args[0].value if len(node.args) == 1 and node.args[0].keyword is None else None
+    return node.func.value if isinstance(node.func, cst.Attribute) else None
+
+
+def _widened(file: File, node: cst.BaseExpression) -> Iterator[Edit]:
+    start, end = file.tree.span(node)
+    if isinstance(node, (cst.Name, cst.Attribute, cst.Call, cst.Subscript)) or node.lpar:
+        yield Edit(end + _closing(node), end + _closing(node), ".float()")
+    else:
+        yield Edit(start, start, "(")
+        yield Edit(end, end, ").float()")
+
+
+def _closing(node: cst.BaseExpression) -> int:
+    # A node's span leaves out its own parentheses; right behind them is where `.float()` belongs.
+    return sum(1 for _ in node.rpar)
