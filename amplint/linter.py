@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
@@ -14,6 +15,10 @@ if TYPE_CHECKING:
     from amplint.rule import Rule
 
 SYNTAX_ERROR = "AMP900"
+
+_TOO_DEEP = "nested too deeply to be checked"
+_LONGEST_CHAIN = 1_000
+"""Of `a and b and c ...`: flat for Python's parser, but LibCST's native one overflows the stack on some thousands."""
 
 
 def lint_source(source: Source, rules: Sequence[Rule | RuleInfo], torch: tuple[int, int] = (2, 3)) -> FileReport:
@@ -28,10 +33,12 @@ def lint_source(source: Source, rules: Sequence[Rule | RuleInfo], torch: tuple[i
     except SyntaxError as error:
         return FileReport(source.path, (_syntax_error(source, error),))
     except gate.TooDeep:
-        return FileReport(source.path, error="nested too deeply to be checked")
+        return FileReport(source.path, error=_TOO_DEEP)
     rows = gate.relevant_rows(source, module, triggers)
     if rows is not None and not rows:
         return FileReport(source.path)
+    if any(isinstance(node, ast.BoolOp) and len(node.values) > _LONGEST_CHAIN for node in ast.walk(module)):
+        return FileReport(source.path, error=_TOO_DEEP)
     return _check(source, rows, rules, torch)
 
 
@@ -43,19 +50,24 @@ def _check(
     from amplint.lowering.tree import Tree
     from amplint.rule import File
 
+    found: list[Diagnostic] = []
     try:
         file = File(Tree(source, rows), torch)
+        for rule in _loaded(rules):
+            try:
+                found.extend(rule.run(file))
+            except RecursionError:
+                raise  # it takes a deep tree to get there, whatever rule it is that does
+            except Exception as error:  # a rule must not take the other rules and files down with it
+                text = " ".join(f"{type(error).__name__}: {error}".split())
+                return FileReport(source.path, error=f"rule {rule.code} crashed: {text}")
+        facts = file.facts
     except libcst.ParserSyntaxError as error:
-        return FileReport(source.path, error=f"LibCST cannot read it: {error.message} (row {error.raw_line})")
+        row = error.raw_line if rows is None else rows[min(error.raw_line, len(rows)) - 1]
+        return FileReport(source.path, error=f"LibCST cannot read row {row}: {error.message}")
     except RecursionError:
-        return FileReport(source.path, error="nested too deeply to be checked")
-    found: list[Diagnostic] = []
-    for rule in _loaded(rules):
-        try:
-            found.extend(rule.run(file))
-        except Exception as error:  # a rule must not take the other rules and files down with it
-            return FileReport(source.path, error=f"rule {rule.code} crashed: {type(error).__name__}: {error}")
-    return FileReport(source.path, tuple(sorted(found, key=lambda diagnostic: diagnostic.sort_key)), file.facts)
+        return FileReport(source.path, error=_TOO_DEEP)
+    return FileReport(source.path, tuple(sorted(found, key=lambda diagnostic: diagnostic.sort_key)), facts)
 
 
 def _loaded(rules: Sequence[Rule | RuleInfo]) -> Iterator[Rule]:

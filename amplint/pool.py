@@ -5,19 +5,18 @@ from __future__ import annotations
 import multiprocessing
 import os
 import signal
+import sys
+import threading
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from multiprocessing.connection import Connection, wait
-from multiprocessing.context import BaseContext
 from multiprocessing.process import BaseProcess
 from typing import Generic, TypeVar
 
 TaskT = TypeVar("TaskT")
 ResultT = TypeVar("ResultT")
-
-_PRELOAD = ["amplint.linter", "amplint.lowering.tree", "amplint.rule"]
 
 
 @dataclass(frozen=True)
@@ -36,13 +35,16 @@ def worker_count(jobs: int) -> int:
 
 
 def run_all(
-    function: Callable[[TaskT], ResultT], tasks: Sequence[TaskT], workers: int
+    function: Callable[[TaskT], ResultT], tasks: Sequence[TaskT], workers: int, prepare: Callable[[], object]
 ) -> Iterator[tuple[int, ResultT | Died]]:
     """Call a module-level function on every task; yields the task's index and the answer, as answers come.
 
-    Closing the iterator, or an exception such as Ctrl-C in the caller, ends the processes at once.
+    `prepare` does what every process would have to do first, such as importing; where processes are forked it is called
+    once, before. Closing the iterator, or an exception such as Ctrl-C in the caller, ends the processes at once.
     """
     pool: _Pool[TaskT, ResultT] = _Pool(function, tasks)
+    if pool.forks:
+        prepare()
     try:
         for _ in range(min(workers, len(tasks))):
             pool.start()
@@ -58,15 +60,20 @@ class _Pool(Generic[TaskT, ResultT]):
     def __init__(self, function: Callable[[TaskT], ResultT], tasks: Sequence[TaskT]) -> None:
         self._function = function
         self._waiting = deque(enumerate(tasks))
-        self._context = _context()
+        # A fork is by far the cheapest start, and safe only where nothing runs beside us: no thread, no system library
+        # with threads of its own as on macOS.
+        self.forks = sys.platform == "linux" and threading.active_count() == 1
+        self._context = multiprocessing.get_context("fork" if self.forks else "spawn")
         self._processes: dict[Connection, BaseProcess] = {}
         self.busy: dict[Connection, int] = {}
 
     def start(self) -> None:
         """Start one more process and give it a task."""
         ours, theirs = self._context.Pipe()
+        # Ends that a fork inherits would keep the pipes open, and the workers waiting, when we are gone.
+        inherited = (*self._processes, ours) if self.forks else ()
+        process = self._context.Process(target=_work, args=(self._function, theirs, inherited), daemon=True)  # type: ignore[attr-defined]
         with _interrupts_blocked():
-            process = self._context.Process(target=_work, args=(self._function, theirs), daemon=True)  # type: ignore[attr-defined]
             process.start()
         theirs.close()
         self._processes[ours] = process
@@ -111,23 +118,15 @@ class _Pool(Generic[TaskT, ResultT]):
         self.busy.clear()
 
 
-def _work(function: Callable[[TaskT], ResultT], connection: Connection) -> None:
+def _work(function: Callable[[TaskT], ResultT], connection: Connection, inherited: tuple[Connection, ...]) -> None:
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent hears Ctrl-C too, and ends its workers
+    for other in inherited:
+        other.close()
     while True:
         try:
             connection.send(function(connection.recv()))
         except (EOFError, OSError):
             return  # the parent is gone
-
-
-def _context() -> BaseContext:
-    # A plain fork is cheapest, but not safe on macOS nor beside threads. The fork server is safe wherever it exists, and
-    # imports LibCST once for all workers.
-    if "forkserver" not in multiprocessing.get_all_start_methods():
-        return multiprocessing.get_context("spawn")
-    context = multiprocessing.get_context("forkserver")
-    context.set_forkserver_preload(_PRELOAD)
-    return context
 
 
 @contextmanager

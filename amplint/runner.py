@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import re
 import stat
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
-from contextlib import closing
+from contextlib import closing, contextmanager
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from pathlib import Path
@@ -16,7 +17,7 @@ from amplint import gate
 from amplint.config import ConfigError, Settings
 from amplint.diagnostics import FileReport
 from amplint.linter import lint_source
-from amplint.registry import RuleInfo, rule_index
+from amplint.registry import RegistryError, RuleInfo, load_rules, rule_index
 from amplint.selection import active_codes, names
 from amplint.source import Source, SourceError
 
@@ -139,6 +140,10 @@ def run(
     A file that cannot be read, and one on which a rule or a whole process dies, has a report with an error; the others are
     checked all the same. Findings that need a fact of the whole run are withdrawn when no file establishes it.
     `on_progress` is called with the number of files done and of all files, whenever one is done.
+
+    Raises:
+        ConfigError: settings turn out to be of no use.
+        RegistryError: a rule pack cannot be loaded.
     """
     facts: set[str] = set()
     held: list[FileReport] = []
@@ -265,7 +270,7 @@ def _lint(pending: list[_Pending], jobs: int) -> Iterator[tuple[_Pending, FileRe
         if workers > 1:
             # The largest first: else one of them may run on alone at the end.
             pending = sorted(pending, key=lambda one: -len(one.task.data))
-            for index, answer in run_all(_check, [one.task for one in pending], workers):
+            for index, answer in run_all(_check_apart, [one.task for one in pending], workers, load_rules):
                 one = pending[index]
                 if isinstance(answer, Died):
                     answer = FileReport(one.task.display, error=f"the process that checked it died ({answer.how})")
@@ -277,9 +282,30 @@ def _lint(pending: list[_Pending], jobs: int) -> Iterator[tuple[_Pending, FileRe
 
 def _check(task: _Task) -> FileReport:
     try:
-        return check_bytes(task.display, task.data, task.settings, task.path, task.explicit)
-    except ConfigError as error:
-        return FileReport(task.display, error=str(error))
+        with _collector_paused():
+            return check_bytes(task.display, task.data, task.settings, task.path, task.explicit)
+    except (ConfigError, RegistryError):
+        raise  # no fault of the file: it would be the same for all
     except Exception as error:  # a bug of amplint: it costs this file, never the others
         text = " ".join(str(error).split())
         return FileReport(task.display, error=f"internal error: {type(error).__name__}: {text}")
+
+
+def _check_apart(task: _Task) -> FileReport:
+    try:
+        return _check(task)
+    except (ConfigError, RegistryError) as error:  # cannot be raised across processes
+        return FileReport(task.display, error=str(error))
+
+
+@contextmanager
+def _collector_paused() -> Iterator[None]:
+    # A tree is many small objects without cycles: looking for cycles in it takes a tenth of the time, for nothing.
+    if not gc.isenabled():
+        yield
+        return
+    gc.disable()
+    try:
+        yield
+    finally:
+        gc.enable()
