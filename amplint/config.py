@@ -163,7 +163,8 @@ def _table(path: Path) -> dict[str, Any] | None:
         document = tomllib.loads(data.decode())
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise ConfigError(f"{_display(path)}: is not valid TOML: {error}") from error
-    table = document if own else document.get("tool", {}).get("amplint")
+    tools = {"amplint": document} if own else document.get("tool")
+    table = tools.get("amplint") if isinstance(tools, dict) else None
     if table is not None and not isinstance(table, dict):
         raise ConfigError(f"{_display(path)}: `tool.amplint` must be a table")
     return table

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 
 from amplint.comments import Comment, comments
@@ -21,7 +21,7 @@ from amplint.source import Source
 _NOQA = re.compile(
     r"#\s*(?P<word>noqa)(?!\w)(?:\s*:\s*(?P<words>[A-Z]+\d+(?![\w-])(?:[,\s]+[A-Z]+\d+(?![\w-]))*))?", re.IGNORECASE
 )
-_OWN = re.compile(r"#\s*amplint\s*:\s*(?P<word>[\w-]+)(?P<list>\s*\[(?P<words>[^\]#]*)\])?")
+_OWN = re.compile(r"#\s*amplint\s*:\s*(?P<word>[\w-]+)(?P<list>\s*\[(?P<words>[^\]#]*)(?P<end>\])?)?")
 _WORD = re.compile(r"[^\s,]+")
 _HINT = re.compile(r"noqa|amplint\s*:", re.IGNORECASE)
 _ACTIONS = ["ignore", "file-ignore"]
@@ -40,7 +40,10 @@ class _Word:
 
 @dataclass(frozen=True)
 class _Directive:
-    """One suppression: from its `#` at `start` up to `end`; it names `words`, or everything when it is `bare`."""
+    """One suppression: from its `#` at `start` up to `end`; it names `words`, or everything when it is `bare`.
+
+    One with a `fault`, in words, does nothing.
+    """
 
     comment: Comment
     start: int
@@ -48,6 +51,7 @@ class _Directive:
     action: str
     bare: bool
     words: tuple[_Word, ...]
+    fault: str = ""
 
     @property
     def own(self) -> bool:
@@ -67,7 +71,7 @@ class _Directive:
     def silences(self, diagnostic: Diagnostic) -> bool:
         """Whether it suppresses a finding."""
         named = self.bare or any(diagnostic.code in word.codes for word in self.words)
-        return named and self.covers(diagnostic.range.start.row)
+        return named and not self.fault and self.covers(diagnostic.range.start.row)
 
 
 def may_say_something(data: bytes, known: Mapping[str, str]) -> bool:
@@ -110,17 +114,32 @@ def suppress(
 
 
 def _directives(comment: Comment, known: Mapping[str, str]) -> Iterator[_Directive]:
-    for match in (*_NOQA.finditer(comment.text), *_OWN.finditer(comment.text)):
-        action = match["word"].lower()
-        listed = match["words"] is not None
-        words = []
-        for word in _WORD.finditer(match["words"] or ""):
-            text = word.group().upper() if action == "noqa" else word.group()
-            start = comment.start + match.start("words") + word.start()
-            words.append(_Word(text, start, start + len(text), select(text, known)))
-        if action in ("noqa", *_ACTIONS) or listed or nearest(action, _ACTIONS):
-            start, end = comment.start + match.start(), comment.start + match.end()
-            yield _Directive(comment, start, end, action, not listed and action in ("noqa", *_ACTIONS), tuple(words))
+    for match in _NOQA.finditer(comment.text):
+        yield _directive(comment, match, "noqa", known)
+    for match in _OWN.finditer(comment.text):
+        near = nearest(match["word"], _ACTIONS)
+        if match["word"] not in _ACTIONS and not match["list"] and not near:
+            continue  # prose
+        directive = _directive(comment, match, match["word"], known)
+        if match["word"] not in _ACTIONS:
+            directive = replace(directive, fault=f"Suppression with unknown action `{match['word']}`{near}")
+        elif match["list"] and not match["end"]:
+            directive = replace(directive, fault="Suppression without a closing bracket")
+        elif match["list"] and not directive.words:
+            directive = replace(directive, fault="Suppression names no rule")
+        elif not match["list"] and (word := _WORD.search(comment.text, match.end())) and select(word.group(), known):
+            directive = replace(directive, fault="Suppression names its rules without brackets")
+        yield directive
+
+
+def _directive(comment: Comment, match: re.Match[str], action: str, known: Mapping[str, str]) -> _Directive:
+    words = []
+    for word in _WORD.finditer(match["words"] or ""):
+        text = word.group().upper() if action == "noqa" else word.group()
+        start = comment.start + match.start("words") + word.start()
+        words.append(_Word(text, start, start + len(text), select(text, known)))
+    start, end = comment.start + match.start(), comment.start + match.end()
+    return _Directive(comment, start, end, action, match["words"] is None, tuple(words))
 
 
 def _about(
@@ -145,16 +164,13 @@ def _about(
 def _unknown(
     source: Source, directive: _Directive, known: Mapping[str, str], prefixes: frozenset[str]
 ) -> Iterator[Diagnostic]:
-    def diagnostic(start: int, end: int, message: str, note: str = "") -> Diagnostic:
+    def diagnostic(start: int, end: int, message: str) -> Diagnostic:
         code = UNKNOWN_SUPPRESSION
-        return Diagnostic(code, known[code], message, source.range(start, end), note, path=source.path)
+        return Diagnostic(code, known[code], message, source.range(start, end), path=source.path)
 
-    if directive.own and directive.action not in _ACTIONS:
-        near = nearest(directive.action, _ACTIONS)
-        yield diagnostic(directive.start, directive.end, f"Suppression with unknown action `{directive.action}`{near}")
+    if directive.fault:
+        yield diagnostic(directive.start, directive.end, directive.fault)
         return
-    if not directive.bare and not directive.words:
-        yield diagnostic(directive.start, directive.end, "Suppression names no rule")
     for word in directive.words:
         if word.codes or (not directive.own and word.text.rstrip("0123456789") not in prefixes):
             continue
@@ -169,7 +185,7 @@ def _unused(
     active: frozenset[str],
     known: Mapping[str, str],
 ) -> Iterator[Diagnostic]:
-    if directive.action not in ("noqa", *_ACTIONS):
+    if directive.fault:
         return
     code = UNUSED_SUPPRESSION
     if directive.bare:
