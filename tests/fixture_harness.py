@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import re
+import sys
 import tokenize
 from collections import Counter
 from collections.abc import Callable, Iterator
@@ -202,13 +203,14 @@ TABS = Variant("tabs, latin-1 with a cookie, no final newline", _tabs, rows=2, a
 WRAPPED = Variant("under `if True:`", _wrapped, rows=1, applies=lambda text: "from __future__" not in text)
 
 
-def main() -> None:
-    """Print what is found in every fixture, in full; the output must not depend on the hash seed."""
-    for fixture in all_fixtures():
-        print(fixture, sorted(fixture.report.facts), fixture.report.error)
-        for diagnostic in fixture.report.diagnostics:
-            print(" ", sorted(diagnostic.needs), replace(diagnostic, needs=frozenset()))
+def in_full(fixture: Fixture) -> str:
+    """Everything that is found in a fixture, in a form that does not depend on the hash seed."""
+    lines = [f"{fixture} {sorted(fixture.report.facts)} {fixture.report.error}"]
+    for diagnostic in fixture.report.diagnostics:
+        lines.append(f"  {sorted(diagnostic.needs)} {replace(diagnostic, needs=frozenset())}")
+    return "\n".join(lines) + "\n"
 
 
 if __name__ == "__main__":
-    main()
+    for each in all_fixtures():
+        sys.stdout.write(in_full(each))
