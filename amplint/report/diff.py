@@ -20,7 +20,10 @@ def lines(text: str) -> list[str]:
 def unified(before: str, after: str, path: str, context: int = 3) -> Iterator[str]:
     """The lines of a diff between two texts of one file; nothing when they are equal."""
     for line in difflib.unified_diff(lines(before), lines(after), path, path, n=context):
-        yield line if line.endswith(("\n", "\r")) else f"{line}\n\\ No newline at end of file\n"
+        if line.endswith(("\n", "\r")):
+            yield line
+        else:
+            yield from (f"{line}\n", "\\ No newline at end of file\n")
 
 
 def style(line: str) -> str:

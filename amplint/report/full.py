@@ -99,28 +99,20 @@ def _fix(fix: Fix, path: str, view: View) -> Iterator[str]:
     source = view.source(path)
     if source is None:
         return
-    before, after, skipped = _window(source, fix.edits)
-    hunks = list(diff.unified(before, after, path, context=_CONTEXT))[2:]
+    hunks = list(diff.unified(*_window(source, fix.edits), path, context=_CONTEXT))[3:]
     for line in hunks:
-        text = line.rstrip("\r\n")
-        if text.startswith("@@"):
-            text = _renumbered(text, skipped)
-        if text:
-            yield "    " + view.paint(_expand(text), diff.style(line) or "quiet").rstrip() + "\n"
+        sign, text = line[0], _expand(line[1:].rstrip("\r\n"))
+        shown = "  ..." if sign == "@" else f"{sign} {text}".rstrip()
+        if sign != "\\":  # a missing line end at the end of the file is no news here
+            yield f"    {view.paint(shown, diff.style(line) or 'quiet')}".rstrip() + "\n"
 
 
-def _window(source: Source, edits: Sequence[Edit]) -> tuple[str, str, int]:
-    """The rows around the edits, before and after; and how many rows lie above them. A whole file may be long to compare."""
+def _window(source: Source, edits: Sequence[Edit]) -> tuple[str, str]:
+    """The rows around the edits, before and after: a whole file may be long to compare."""
     first = max(source.position(edits[0].start).row - _CONTEXT - 2, 1)
     last = source.position(edits[-1].end).row + _CONTEXT + 2
     start = source.line_starts[first - 1]
     end = source.line_starts[last] if last < len(source.line_starts) else len(source.text)
     moved = [Edit(edit.start - start, edit.end - start, edit.replacement) for edit in edits]
     text = source.text[start:end]
-    return text, diff.applied(text, moved), first - 1
-
-
-def _renumbered(header: str, skipped: int) -> str:
-    """A hunk's header with the row of the file; the rows after the fix are of no use to who reads the file as it is."""
-    row = int(header.split()[1].lstrip("-").partition(",")[0])
-    return f"@@ row {row + skipped} @@"
+    return text, diff.applied(text, moved)
