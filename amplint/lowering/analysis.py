@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
 
 import libcst as cst
 
+from amplint.lowering.classes import ClassInfo
 from amplint.lowering.structure import events_in
 from amplint.lowering.summaries import Program
-from amplint.model.events import GLOBAL, Call, Event, Function, ObjectFacts
+from amplint.model.events import GLOBAL, Call, Event, Function, ObjectFacts, Scale
 from amplint.model.paths import MAX_DEPTH, Explorer
 from amplint.model.protocol import Hazard
 
@@ -41,18 +42,55 @@ class Analysis:
     def hazards(self) -> tuple[Found, ...]:
         """All hazards, one for each kind and place; what a function shows by itself goes before what a caller shows."""
         found: dict[tuple[str, int], tuple[Hazard, Explorer, Mapping[str, ObjectFacts]]] = {}
-        for key, function in self.functions.items():
-            if not any(isinstance(event, (Event, Call)) for event in events_in(function.body)):
-                continue
-            objects = self._objects(function)
-            explorer = Explorer(self.functions, objects)
+        for function, functions in self._roots():
+            objects = self._objects(function, functions)
+            explorer = Explorer(functions, objects, self._nothing_scales)
             explorer.run(function)
             for hazard in explorer.hazards:
                 place = (hazard.kind, hazard.site)
-                hazard = replace(hazard, root=key)
+                hazard = replace(hazard, root=function.key)
                 if place not in found or (found[place][0].inlined and not hazard.inlined):
                     found[place] = (hazard, explorer, objects)
-        return tuple(self._place(*entry) for _, entry in sorted(found.items()))
+        return tuple(self._place(*entry) for _, entry in sorted(found.items(), key=lambda entry: entry[0]))
+
+    @cached_property
+    def _nothing_scales(self) -> bool:
+        """Whether every scaler in this file is made in it, and none of them ever scales anything."""
+        facts = [each for function in self.functions.values() for each in function.objects.values() if each.role == "scaler"]
+        scales = (event for function in self.functions.values() for event in events_in(function.body))
+        return bool(facts) and all(each.made for each in facts) and not any(isinstance(event, Scale) for event in scales)
+
+    def _roots(self) -> Iterator[tuple[Function, Mapping[str, Function]]]:
+        """What is explored: every function in which something happens; inherited methods once more for each class that
+        overrides what they call, with the overriding methods in place."""
+        busy = {
+            key: function
+            for key, function in self.functions.items()
+            if any(isinstance(event, (Event, Call)) for event in events_in(function.body))
+        }
+        yield from ((function, self.functions) for function in busy.values())
+        for info in self.program.classes.by_node.values():
+            overridden = self._overridden(info)
+            functions = {**self.functions, **overridden}
+            for base in info.lineage[1:] if overridden else ():
+                for name, node in base.methods.items():
+                    key = self.program.key(node)
+                    if name not in info.methods and key in busy:
+                        yield self.functions[key], functions
+
+    def _overridden(self, info: ClassInfo) -> dict[str, Function]:
+        """The graphs that stand for the methods of the bases in an instance of this class."""
+        replaced: dict[str, Function] = {}
+        for base in info.lineage[1:]:
+            for name, node in base.methods.items():
+                own = info.methods.get(name)
+                if own is None:
+                    continue
+                key, graph = self.program.key(node), self.functions[self.program.key(own)]
+                calls_base = any(isinstance(event, Call) and event.function == key for event in events_in(graph.body))
+                if not calls_base:
+                    replaced[key] = graph
+        return replaced
 
     def _place(self, hazard: Hazard, explorer: Explorer, objects: Mapping[str, ObjectFacts]) -> Found:
         places = self.program.places
@@ -63,7 +101,8 @@ class Analysis:
         """The hazards of one kind, in source order."""
         return [found for found in self.hazards if found.hazard.kind == kind]
 
-    def _objects(self, function: Function) -> dict[str, ObjectFacts]:
+    @staticmethod
+    def _objects(function: Function, functions: Mapping[str, Function]) -> dict[str, ObjectFacts]:
         """What is known of the references in a function and in all that it may call."""
         objects: dict[str, ObjectFacts] = {}
         waiting, seen = [(function, 0)], {function.key}
@@ -76,5 +115,5 @@ class Analysis:
             for event in events_in(current.body):
                 if isinstance(event, Call) and event.function not in seen and depth < MAX_DEPTH:
                     seen.add(event.function)
-                    waiting.append((self.functions[event.function], depth + 1))
+                    waiting.append((functions[event.function], depth + 1))
         return objects

@@ -33,7 +33,7 @@ _IN_PLACE_CLIPS = frozenset({"clamp_", "clip_"})
 _CLIP_WORD = re.compile(r"clip|max_norm|max_grad")
 _VALUE_METHODS = frozenset(
     "mean sum div div_ mul mul_ float double item to clone detach cuda cpu squeeze view reshape add add_ sub neg abs "
-    "requires_grad_ backward retain_grad type half bfloat16 unsqueeze max min".split()
+    "requires_grad_ backward retain_grad type half bfloat16 unsqueeze max min values items get pop copy".split()
 )
 
 
@@ -65,27 +65,37 @@ class CallReader:
 
     def read_call(self, call: cst.Call) -> Flow:
         """Emit the events of a call, its arguments first."""
+        if self.names.any_in(call.func, {"torch.autograd.backward"}):
+            return self._backward(call, _argument(call, 0, ("tensors",)))
+        whole = self._preset(call)
+        if self.names.any_in(whole.func, CLIPS):
+            self._arguments(call)
+            by = next(CLIPS[name] for name in sorted(self.names.resolve(whole.func)) if name in CLIPS)
+            limit = _argument(whole, 1, ("max_norm", "clip_value"))
+            self._clip(call, _argument(whole, 0, ("parameters",)), limit, by)
+            return Flow(computes=True)
         if isinstance(call.func, cst.Attribute):
             flow = self._method(call, call.func)
             if flow is not None:
                 return flow
-        if self.names.any_in(call.func, CLIPS):
-            self._arguments(call)
-            by = next(CLIPS[name] for name in sorted(self.names.resolve(call.func)) if name in CLIPS)
-            self._clip(call, call.args[0].value if call.args else None, _argument(call, 1, ("max_norm", "clip_value")), by)
-            return Flow(computes=True)
-        if self.names.any_in(call.func, {"torch.autograd.backward"}):
-            return self._backward(call, _argument(call, 0, ("tensors",)))
         entered = self.call_into(call)
         if entered is not None:
             return entered
         return self._unknown(call)
 
+    def _preset(self, call: cst.Call) -> cst.Call:
+        """The call with the function and arguments that `functools.partial` has set before."""
+        value = self.definition(call.func) if isinstance(call.func, cst.Name) else None
+        if isinstance(value, cst.Call) and value.args and self.names.all_in(value.func, {"functools.partial"}):
+            args = [*value.args[1:], *call.args]
+            return cst.Call(value.args[0].value, sorted(args, key=lambda arg: bool(arg.star or arg.keyword)))
+        return call
+
     # -- methods ---------------------------------------------------------------------------------------------------
 
     def _method(self, call: cst.Call, func: cst.Attribute) -> Flow | None:
         attribute = func.attr.value
-        if path_of(func.value).endswith((".grad", ".grad.data")) or is_grad(func.value):
+        if is_grad(func.value):
             return self._grad_method(call, func)
         reader = getattr(self, f"_on_{attribute}", None)
         if reader is not None:
@@ -148,13 +158,14 @@ class CallReader:
     def _on_backward(self, call: cst.Call, func: cst.Attribute) -> Flow | None:
         if isinstance(func.value, cst.Call) and path_of(func.value.func) == "super":
             return self._unknown(call)
+        entered = self.call_into(call)
+        if entered is not None:
+            return entered
         role = self.roles.of(func.value).role
         if role in ("framework", "optimizer", "scaler") or path_of(func.value) in ("self", "ctx", "cls"):
-            entered = self.call_into(call)
-            if entered is None:
-                self._arguments(call)
-                self.emit(Escape(self.site(call), ()))
-            return entered or Flow()
+            self._arguments(call)
+            self.emit(Escape(self.site(call), ()))
+            return Flow()
         positional = [arg for arg in call.args if arg.keyword is None]
         if positional and not self.is_value(func.value):
             self._arguments(call)
@@ -255,6 +266,7 @@ class CallReader:
         name = path_of(call.func).rpartition(".")[2]
         if not (name and _HARMLESS.search(name)) and self._hands_over(call, base):
             self.emit(Escape(self.site(call), ()))
+            return Flow(("?",), flow.as_argument().args, True)
         return flow.as_argument()
 
     def _hands_over(self, call: cst.Call, base: cst.BaseExpression | None) -> bool:
@@ -286,6 +298,8 @@ def _last_argument(call: cst.Call) -> cst.BaseExpression | None:
 
 
 def is_grad(node: cst.BaseExpression) -> bool:
+    if isinstance(node, cst.Call) and isinstance(node.func, cst.Attribute) and node.func.attr.value == "detach":
+        node = node.func.value
     if isinstance(node, cst.Attribute) and node.attr.value == "data":
         node = node.value
     return isinstance(node, cst.Attribute) and node.attr.value == "grad"

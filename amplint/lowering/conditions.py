@@ -19,6 +19,8 @@ _GATE_WORD = re.compile(
     r"get_scale|found_inf|skip|overflow|is_?finite|is_?inf|is_?nan|_opt_called|_step_count|was_step|stepped|did_step|step_taken",
     re.IGNORECASE,
 )
+_FINITE = re.compile(r"is_?finite|is_?inf|is_?nan", re.IGNORECASE)
+_BEFORE = re.compile(r"prev|old|before|last|orig|init|start", re.IGNORECASE)
 MAX_EXPANSION = 4
 
 RefOf = Callable[[cst.BaseExpression], str]
@@ -33,11 +35,15 @@ class Conditions:
         ref: the reference that an expression names; empty for none.
         definition: the only value that a name is ever assigned in the function; None when there is no such value.
         changing: names that are assigned inside the function.
+        scale_names: names that hold a loss scale, read with `get_scale()`.
         is_scaler: whether an expression is a scaler, whose presence says that AMP is on.
     """
 
-    def __init__(self, ref: RefOf, definition: ValueOf, changing: frozenset[str], is_scaler: IsScaler) -> None:
+    def __init__(
+        self, ref: RefOf, definition: ValueOf, changing: frozenset[str], scale_names: frozenset[str], is_scaler: IsScaler
+    ) -> None:
         self._ref = ref
+        self._scale_names = scale_names
         self._is_scaler = is_scaler
         self._definition = definition
         self._changing = changing
@@ -86,7 +92,31 @@ class Conditions:
         if isinstance(operator, (cst.Is, cst.Equal, cst.NotEqual, cst.IsNot)):
             equal = self._equality(left, right)
             return Not(equal) if isinstance(operator, (cst.NotEqual, cst.IsNot)) else equal
-        return self._test(node, self._kind(node))
+        return self._scale_fell(node, left, operator, right) or self._test(node, self._kind(node))
+
+    def _scale_fell(
+        self, node: cst.Comparison, left: cst.BaseExpression, operator: cst.BaseCompOp, right: cst.BaseExpression
+    ) -> Condition | None:
+        """`scaler.get_scale() < before` and its variants: the question whether the last step was skipped."""
+        if not isinstance(operator, (cst.LessThan, cst.GreaterThan, cst.LessThanEqual, cst.GreaterThanEqual)):
+            return None
+        before_left, before_right = self._is_before(left, right), self._is_before(right, left)
+        if before_left == before_right:
+            return None
+        less = isinstance(operator, (cst.LessThan, cst.LessThanEqual))
+        strict = isinstance(operator, (cst.LessThan, cst.GreaterThan))
+        # `after < before` and `before > after` mean skipped; `after >= before` and `before <= after` mean stepped.
+        if strict:
+            return self._test(node, "skipped") if less == before_right else None
+        return Not(self._test(node, "skipped")) if less == before_left else None
+
+    def _is_before(self, node: cst.BaseExpression, other: cst.BaseExpression) -> bool:
+        """Whether `node` is a scale kept from before the step, and `other` the scale after it."""
+        kept = isinstance(node, cst.Name) and node.value in self._scale_names
+        if "get_scale" in set(words(other)):
+            return kept or (isinstance(node, (cst.Name, cst.Attribute)) and "scale" in " ".join(words(node)).lower())
+        both = kept and isinstance(other, cst.Name) and other.value in self._scale_names
+        return both and isinstance(node, cst.Name) and _BEFORE.search(node.value) is not None
 
     def _equality(self, left: cst.BaseExpression, right: cst.BaseExpression) -> Condition:
         if isinstance(left, (cst.SimpleString, cst.Integer)) or (isinstance(right, cst.Name) and right.value in ("True", "False")):
@@ -104,15 +134,16 @@ class Conditions:
             return Not(Test(key, refs, "mode"))
         if _GATE_WORD.search(" ".join((*words(left), *words(right)))):
             return Test(key, refs, "gate")
-        return Test(key, refs, "config" if isinstance(right, cst.SimpleString) else self._kind(left))
+        return Test(key, refs, "config" if isinstance(right, cst.SimpleString) else self._kind(left, right))
 
     def _test(self, node: cst.BaseExpression, kind: str) -> Test:
         return Test(self.normal(node), frozenset(self._refs(node)), kind)
 
-    def _kind(self, node: cst.BaseExpression) -> str:
+    def _kind(self, node: cst.BaseExpression, *others: cst.BaseExpression) -> str:
         found = " ".join(words(node))
         if _GATE_WORD.search(found):
-            return "gate"
+            # A finite loss says nothing about gradients, which overflow later and more easily.
+            return "config" if _FINITE.search(found) and "loss" in found.lower() and "grad" not in found.lower() else "gate"
         if isinstance(node, cst.Call):
             func = node.func
             name = func.attr.value if isinstance(func, cst.Attribute) else getattr(func, "value", "")
@@ -120,11 +151,13 @@ class Conditions:
                 return "mode"
             if name in ("isinstance", "hasattr", "is_main_process", "is_available", "is_initialized"):
                 return "config"
-        for name in _names(node):
+        names = [name for each in (node, *others) for name in _names(each)]
+        for name in names:
             value = self._definition(name)
             if value is not None and _GATE_WORD.search(" ".join(words(value))):
                 return "gate"
-        return "varying"
+        fixed = all(name.value not in self._changing and name.value != "self" for name in names)
+        return "config" if fixed and not _has_call(node) else "varying"
 
     def normal(self, node: cst.CSTNode) -> str:
         """A text that is equal for equal expressions, with references in angle quotes."""
@@ -161,3 +194,7 @@ def _names(node: cst.CSTNode) -> Iterator[cst.Name]:
         yield node
     for child in children(node):
         yield from _names(child)
+
+
+def _has_call(node: cst.CSTNode) -> bool:
+    return isinstance(node, cst.Call) or any(_has_call(child) for child in children(node))

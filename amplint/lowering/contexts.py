@@ -88,8 +88,9 @@ class Contexts:
         first = known[0]
         device = first.device if all(region.device == first.device for region in known) else "?"
         dtype = first.dtype if all(region.dtype == first.dtype for region in known) else "?"
-        same = len(known) == len(regions) and all(region.enabled == first.enabled for region in known)
-        return Region(device, dtype, first.enabled if same else "maybe")
+        same = all(region.enabled == first.enabled for region in known)
+        certain = same and (len(known) == len(regions) or first.enabled == "no")
+        return Region(device, dtype, first.enabled if certain else "maybe")
 
     def _of_call(self, call: cst.Call, depth: int) -> Region | None:
         if self._names.any_in(call.func, torch_api.AUTOCAST):
@@ -178,12 +179,12 @@ class Contexts:
         return "?"
 
     def flag(self, node: cst.BaseExpression | None, default: str = "yes") -> str:
-        """Whether an `enabled=` argument is "yes", "no" or "maybe"; a constant that can be switched by hand is "maybe"."""
+        """Whether an `enabled=` argument is "yes", "no" or "maybe"."""
         if node is None:
             return default
         if isinstance(node, cst.Name) and node.value in ("True", "False"):
             return default if node.value == "True" else "no"
         values = self.values(node)
-        if len(values) == 1 and isinstance(values[0], cst.Name) and values[0].value == "True":
-            return default
+        if len(values) == 1 and isinstance(values[0], cst.Name) and values[0].value in ("True", "False"):
+            return default if values[0].value == "True" else "no"
         return "maybe"

@@ -14,7 +14,7 @@ from amplint.lowering.roles import path_of
 from amplint.lowering.structure import as_mode_branch, asks_for_amp, prune
 from amplint.lowering.tree import children
 from amplint.model.events import (
-    GLOBAL, Assign, Branch, Call, Condition, Event, Function, GradAccess, Jump, Loop, Node, ObjectFacts,
+    GLOBAL, Assign, Branch, Call, Condition, Event, Function, GradAccess, Jump, Loop, Node, ObjectFacts, Region,
     Scoped, Seq, Test, Try, ZeroGrad,
 )  # fmt: skip
 
@@ -41,13 +41,32 @@ class FunctionReader(CallReader):
         self._bound = program.names.bindings_in(node)
         self._module = program.names.bindings_in(program.tree.module)
         self._objects: dict[str, ObjectFacts] = {}
-        changing = frozenset(self._bound) - self._params()
-        self._conditions = Conditions(self.ref, self.definition, changing, lambda node: self.roles.of(node).role == "scaler")
-        self.scale_names = frozenset(
-            name
-            for name, bindings in self._bound.items()
-            if any(binding.value is not None and "get_scale" in words(binding.value) for binding in bindings)
+        self.scale_names = self._derived_from("get_scale")
+        self._conditions = Conditions(
+            self.ref, self.definition, self._changing(), self.scale_names, lambda node: self.roles.of(node).role == "scaler"
         )
+
+    def _derived_from(self, word: str) -> frozenset[str]:
+        """The local names whose values are computed from something called `word`."""
+        used = {
+            name: {found for binding in bindings if binding.value is not None for found in words(binding.value)}
+            for name, bindings in self._bound.items()
+        }
+        derived = {word}
+        while more := {name for name, found in used.items() if found & derived} - derived:
+            derived |= more
+        return frozenset(derived - {word})
+
+    def _changing(self) -> frozenset[str]:
+        """The local names that are assigned inside a loop, or more than once."""
+        loops = (cst.For, cst.While, cst.CompFor)
+        changing = set()
+        for name, bindings in self._bound.items():
+            nodes = [binding.node for binding in bindings if binding.node is not None]
+            if len(nodes) > 1 or any(self.program.tree.enclosing(node, *loops, cst.FunctionDef) is not self._node and
+                                     isinstance(self.program.tree.enclosing(node, *loops, cst.FunctionDef), loops) for node in nodes):
+                changing.add(name)
+        return frozenset(changing)
 
     def function(self) -> Function:
         """The graph."""
@@ -172,7 +191,7 @@ class FunctionReader(CallReader):
         if isinstance(node, (cst.BinaryOperation, cst.UnaryOperation)):
             parts = (node.left, node.right) if isinstance(node, cst.BinaryOperation) else (node.expression,)
             return self._union(parts) | Flow(computes=True)
-        if isinstance(node, (cst.ListComp, cst.GeneratorExp, cst.SetComp)):
+        if isinstance(node, (cst.ListComp, cst.GeneratorExp, cst.SetComp, cst.DictComp)):
             return self._comprehension(node)
         if isinstance(node, cst.NamedExpr):
             flow = self.flow(node.value)
@@ -188,14 +207,14 @@ class FunctionReader(CallReader):
             flow |= self.flow(node)
         return flow
 
-    def _comprehension(self, node: cst.ListComp | cst.GeneratorExp | cst.SetComp) -> Flow:
+    def _comprehension(self, node: cst.ListComp | cst.GeneratorExp | cst.SetComp | cst.DictComp) -> Flow:
         self.flow(node.for_in.iter)
         before = dict(self._aliases)
         if isinstance(node.for_in.target, cst.Name):
             container = self.ref(node.for_in.iter) if not isinstance(node.for_in.iter, cst.Call) else ""
             if container:
                 self._aliases[node.for_in.target.value] = f"{container}[*]"
-        flow = self.flow(node.elt)
+        flow = self.flow(node.value if isinstance(node, cst.DictComp) else node.elt)
         self._aliases = before
         return flow
 
@@ -205,11 +224,14 @@ class FunctionReader(CallReader):
         outer, self._events = self._events, []
         statements = block if isinstance(block, (list, tuple)) else block.body  # type: ignore[union-attr]
         for index, statement in enumerate(statements):
-            if isinstance(statement, cst.If) and statement.orelse is None:
-                rest = statements[index + 1 :]
-                if self._is_leaving_branch(statement, rest):
-                    self._early_exit(statement, rest)
-                    break
+            rest = statements[index + 1 :]
+            if isinstance(statement, cst.If) and self._is_leaving_branch(statement, rest):
+                self._early_exit(statement, rest)
+                break
+            entered = self._entered(statement)
+            if entered is not None:
+                self._events.append(Scoped(self.site(statement), entered, self._body(rest)))
+                break
             self._statement(statement)
         body, self._events = Seq(tuple(self._events)), outer
         return body
@@ -217,7 +239,16 @@ class FunctionReader(CallReader):
     def _is_leaving_branch(self, node: cst.If, rest: Sequence[cst.CSTNode]) -> bool:
         """`if not amp: ...plain path...; return` and the AMP path after it: an if/else in other clothes."""
         last = _last_small(node.body)
-        return isinstance(last, (cst.Return, cst.Continue)) and bool(rest) and "backward" in words(node.body)
+        return node.orelse is None and isinstance(last, (cst.Return, cst.Continue)) and bool(rest) and "backward" in words(node.body)
+
+    def _entered(self, statement: cst.CSTNode) -> Region | None:
+        """The region that `stack.enter_context(...)` enters for the rest of the block."""
+        small = statement.body[0] if isinstance(statement, cst.SimpleStatementLine) and len(statement.body) == 1 else None
+        value = small.value if isinstance(small, (cst.Expr, cst.Assign)) else None
+        if isinstance(value, cst.Call) and isinstance(value.func, cst.Attribute) and len(value.args) == 1:
+            if value.func.attr.value in ("enter_context", "enter_async_context"):
+                return self.program.contexts.of(value.args[0].value)
+        return None
 
     def _early_exit(self, node: cst.If, rest: Sequence[cst.CSTNode]) -> None:
         self.flow(node.test)
@@ -348,9 +379,9 @@ class FunctionReader(CallReader):
         self._events.append(branch)
 
     def _read_For(self, node: cst.For) -> None:
-        self.flow(node.iter)
         members = self._members(node)
         if members:
+            self.flow(node.iter)
             for member in members:
                 assert isinstance(node.target, cst.Name)
                 with_alias = {**self._aliases, node.target.value: self.ref(member)}
@@ -360,13 +391,17 @@ class FunctionReader(CallReader):
             return
         outer, self._aliases = self._aliases, dict(self._aliases)
         targets = list(_target_names(node.target))
+        flow = self.flow(node.iter)
         over_objects = self._alias_elements(node)
         owners = tuple(self.qualify(path) for path in self.roles.owners(node.iter))
         for name in targets:
             self._loop_owners[name] = owners or self._loop_owners.get(path_of(node.iter).partition(".")[0].partition("[")[0], ())
         orelse = self._body(node.orelse.body) if node.orelse is not None else Seq()
         changed = () if over_objects else tuple(self.qualify(name) for name in targets)
-        self._events.append(Loop(self.site(node), self._body(node.body), orelse, changed, None, over_objects))
+        elements = tuple(Assign(self.site(node), name, flow.carried, flow.args) for name in changed if flow.carried)
+        body = self._body(node.body)
+        body = Seq((*elements, *body.parts))
+        self._events.append(Loop(self.site(node), body, orelse, changed, None, over_objects))
         self._aliases = outer
 
     def _members(self, node: cst.For) -> list[cst.BaseExpression]:

@@ -21,7 +21,10 @@ _SCALER_CLASSES = torch_api.GRAD_SCALER | {
 }
 _SCALER_NAME = re.compile(r"(^|_)(grad_?|loss_|amp_|fp16_)?scaler(s|_\w+)?$", re.IGNORECASE)
 _OPTIMIZER_NAME = re.compile(r"(^|_)(optim(izer)?s?|opt)(\d|_|$)|optimizer", re.IGNORECASE)
-_OPTIMIZER_CLASS = re.compile(r"optim|Adam|SGD|Lion|Lamb|RMSprop|Adagrad|Adafactor|Muon|LBFGS")
+_OPTIMIZER_CLASS = re.compile(
+    r"^[A-Z]\w*(Optim|Adam|SGD|Lamb)|^(Adam|SGD|Lion|Lamb|RMSprop|Adagrad|Adafactor|Muon|LBFGS|Optim)|"
+    r"^_?(build|create|make|get|init|setup|configure|construct|load)\w*optim"
+)
 _SCHEDULER_NAME = re.compile(r"(^|_)((lr_?)?sched(uler)?s?|lrs)(\d|_|$)", re.IGNORECASE)
 _NOT_RATE = re.compile(
     r"noise|ddpm|ddim|diffusion|beta|momentum|weight_decay|(^|_)wd|temp|ema|(^|_)kl|tau|mask|alpha|margin|sigma|task|plateau|prof",
@@ -33,7 +36,7 @@ _FRAMEWORKS = re.compile(
     r"^(accelerate|deepspeed|lightning|pytorch_lightning|lightning_fabric|apex|composer|colossalai|mmengine|mmcv|"
     r"megatron|fairscale|timm\.utils|ignite|transformers\.Trainer)\b"
 )
-_FRAMEWORK_NAME = re.compile(r"^(accelerator|fabric|engine|model_engine|trainer|booster|strategy|amp|xm|ds_engine|loss_scaler)$")
+_FRAMEWORK_NAME = re.compile(r"^(accelerator|fabric|engine|model_engine|trainer|booster|strategy|xm|ds_engine|loss_scaler)$")
 
 OPTIMIZER_USES = frozenset({"step", "unscale_"})
 
@@ -89,9 +92,10 @@ class Roles:
                 yield from owner.values(node.attr.value)
 
     def _unpacked(self, target: cst.Name) -> cst.BaseExpression | None:
-        """The call that a tuple of targets is unpacked from (`model, optimizer = accelerator.prepare(...)`)."""
-        assign = self._tree.enclosing(target, cst.Assign, cst.For, cst.With, cst.FunctionDef)
-        return assign.value if isinstance(assign, cst.Assign) and isinstance(assign.value, cst.Call) else None
+        """The call that targets are unpacked from (`model, optimizer = accelerator.prepare(...)`), or `with` enters."""
+        binder = self._tree.enclosing(target, cst.Assign, cst.For, cst.WithItem, cst.FunctionDef)
+        value = binder.value if isinstance(binder, cst.Assign) else binder.item if isinstance(binder, cst.WithItem) else None
+        return value if isinstance(value, cst.Call) else None
 
     # -- by constructor --------------------------------------------------------------------------------------------
 
@@ -121,17 +125,22 @@ class Roles:
         if meanings <= _SCALER_CLASSES or self._is_scaler_class(call):
             return self._scaler(call)
         if all(name.startswith(_SCHEDULER_MAKERS) for name in meanings):
-            return ObjectFacts("" if meanings & _NOT_PER_STEP else "scheduler")
+            return ObjectFacts("" if meanings & _NOT_PER_STEP else "scheduler", self._scheduled(call))
         last = dotted(call.func).rpartition(".")[2]
         if all(name.startswith("torch.optim.") and ".swa_utils" not in name for name in meanings):
-            return ObjectFacts("optimizer", self.owners(call))
+            return ObjectFacts("optimizer", self.owners(*(arg.value for arg in call.args)))
         if all(_FRAMEWORKS.search(name) for name in meanings) or last in ("prepare", "setup", "setup_optimizers", "initialize"):
             return ObjectFacts("framework")
         if "sklearn" in "".join(sorted(meanings)):
             return ObjectFacts()
         if last and _OPTIMIZER_CLASS.search(last) and not _SCHEDULER_NAME.search(last):
-            return ObjectFacts("optimizer", self.owners(call))
-        return None
+            return ObjectFacts("optimizer", self.owners(*(arg.value for arg in call.args)))
+        return ObjectFacts() if all(name.startswith("torch.") for name in meanings) else None
+
+    def _scheduled(self, call: cst.Call) -> tuple[str, ...]:
+        """The optimizer whose rate a scheduler sets."""
+        given = [arg.value for arg in call.args if arg.keyword is None or arg.keyword.value == "optimizer"][:1]
+        return tuple(path_of(node) for node in given if path_of(node))
 
     def _is_scaler_class(self, call: cst.Call) -> bool:
         info = self._classes.instance_of(call)
@@ -147,13 +156,12 @@ class Roles:
         text = self._tree.module.code_for_node(scale) if scale is not None else "65536.0"
         return ObjectFacts("scaler", (), self._contexts.flag(given.get("enabled")), text, made=True)
 
-    def owners(self, call: cst.Call | cst.BaseExpression) -> tuple[str, ...]:
-        """The paths from which the parameters in an expression come: `model` of `model.parameters()`."""
-        args: list[cst.CSTNode] = [arg.value for arg in call.args] if isinstance(call, cst.Call) else [call]
+    def owners(self, *expressions: cst.BaseExpression) -> tuple[str, ...]:
+        """The paths from which the parameters in expressions come: `model` of `model.parameters()`."""
         found: dict[str, None] = {}
-        for arg in args:
-            self._owners_in(arg, found, 0)
-        return tuple(found)
+        for expression in expressions:
+            self._owners_in(expression, found, 0)
+        return tuple(path for path in found if path)
 
     def _owners_in(self, node: cst.CSTNode, found: dict[str, None], depth: int) -> None:
         if isinstance(node, cst.Call) and isinstance(node.func, cst.Attribute) and "param" in node.func.attr.value:
@@ -200,7 +208,7 @@ class Roles:
     def _by_use_or_name(self, node: cst.BaseExpression, path: str) -> str:
         meanings = self._names.resolve(node)
         if any(name not in (UNKNOWN,) and not name.startswith((LOCAL, "builtins.")) for name in meanings):
-            return "framework" if _FRAMEWORK_NAME.match(path) else ""
+            return "framework" if _FRAMEWORK_NAME.match(path) or all(map(_FRAMEWORKS.search, meanings)) else ""
         if path in self._used_as:
             return self._used_as[path]
         last = _last(path)
@@ -210,14 +218,14 @@ class Roles:
             opaque = any(not (isinstance(value, cst.Name) and value.value == "None") for value in self.values(node))
             return "framework" if opaque else "scaler"
         if _SCHEDULER_NAME.search(last):
-            return "" if _NOT_RATE.search(path) else "scheduler"
+            return "" if _NOT_RATE.search(last) else "scheduler"
         if _OPTIMIZER_NAME.search(last):
             return "optimizer"
         return ""
 
 
 def path_of(node: cst.CSTNode) -> str:
-    """The access path of an expression: names, attributes, and elements (`opts[g]`, `opts[*]`); empty for anything else."""
+    """The access path of an expression: names, attributes, and elements (`opts[i]`, `opts[*]`); empty for anything else."""
     if isinstance(node, cst.Name):
         return node.value
     if isinstance(node, cst.Attribute):
@@ -228,6 +236,8 @@ def path_of(node: cst.CSTNode) -> str:
         index = node.slice[0].slice
         literal = isinstance(index, cst.Index) and isinstance(index.value, (cst.SimpleString, cst.Integer))
         inside = index.value.value.strip("'\"") if literal else "*"  # type: ignore[union-attr]
+        if isinstance(index, cst.Index) and isinstance(index.value, cst.Name):
+            inside = index.value.value
         return f"{base}[{inside}]" if base else ""
     return ""
 

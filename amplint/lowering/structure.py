@@ -38,13 +38,35 @@ def events_in(node: Node) -> Iterator[Event | Call | Jump]:
 
 def as_mode_branch(condition: Condition, then: Node, orelse: Node) -> Branch:
     """A branch; where one side scales and the other does the same without, its condition decides whether AMP is on."""
-    scaling = [any(isinstance(event, _SCALING) for event in events_in(side)) for side in (then, orelse)]
-    plain = [any(isinstance(event, (Backward, OptimizerStep)) for event in events_in(side)) for side in (then, orelse)]
-    if scaling == [True, False] and plain[1]:
-        condition = _mode(condition)
-    elif scaling == [False, True] and plain[0]:
-        condition = Not(_mode(_negated(condition)))
+    if not _varies(condition):
+        if _is_counterpart(then, orelse):
+            condition = _mode(condition)
+        elif _is_counterpart(orelse, then):
+            condition = Not(_mode(_negated(condition)))
     return Branch(condition, then, orelse)
+
+
+def _is_counterpart(scaling: Node, plain: Node) -> bool:
+    """Whether one side does with a scaler what the other does without, to the same loss or the same optimizer."""
+    with_scaler, without = list(events_in(scaling)), list(events_in(plain))
+    if any(isinstance(event, _SCALING) for event in without):
+        return False
+    losses = {event.source for event in with_scaler if isinstance(event, Scale)}
+    optimizers = {event.optimizer for event in with_scaler if isinstance(event, ScalerStep)}
+    return any(
+        (isinstance(event, Backward) and event.loss in losses)
+        or (isinstance(event, OptimizerStep) and event.optimizer in optimizers)
+        for event in without
+    )
+
+
+def _varies(condition: Condition) -> bool:
+    match condition:
+        case Test():
+            return condition.kind in ("varying", "gate", "skipped")
+        case Not():
+            return _varies(condition.part)
+    return any(map(_varies, condition.parts))
 
 
 def asks_for_amp(condition: Condition) -> bool:

@@ -47,8 +47,8 @@ class Test:
 
     `key` is its normalised text with every reference in angle quotes (`‹args.amp›`); equal keys have equal truth until a
     reference in it is assigned. `kind` says what the condition is about:
-    "mode" whether AMP is on (true side: on); "config" constant over a run; "gate" whether the last optimizer step was
-    skipped; "true" and "false" constants; "varying" anything else.
+    "mode" whether AMP is on (true side: on); "config" constant over a run; "skipped" whether the scale fell (true side: the
+    optimizer step was skipped); "gate" anything else that may tell so; "true" and "false" constants; "varying" the rest.
     """
 
     key: str

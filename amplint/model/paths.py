@@ -119,9 +119,11 @@ class Explorer:
     `hazards` holds what was found, in order; it is empty when the bound was met (`gave_up`).
     """
 
-    def __init__(self, functions: Mapping[str, Function], objects: Mapping[str, ObjectFacts]) -> None:
+    def __init__(
+        self, functions: Mapping[str, Function], objects: Mapping[str, ObjectFacts], nothing_scales: bool = False
+    ) -> None:
         self._functions = functions
-        self._protocol = Protocol(objects)
+        self._protocol = Protocol(objects, nothing_scales)
         self._work = 0
         self._keys_of: dict[int, frozenset[str]] = {}
         self.hazards: dict[Hazard, None] = {}
@@ -184,7 +186,7 @@ class Explorer:
 
     def _forget_tests(self, state: State, target: str, keep: bool = False) -> State:
         changed = {}
-        for slot, _ in state.having("test"):
+        for slot, _ in state.having("test") + state.having("once"):
             if keep and slot[1] == f"‹{target}›":
                 continue
             if any(name == target or name.startswith(f"{target}.") for name in _QUOTED.findall(slot[1])):
@@ -207,7 +209,7 @@ class Explorer:
     def _only_live(states: States, live: frozenset[str]) -> States:
         after: States = {}
         for state in states:
-            dead = {slot: None for slot, _ in state.having("test") if slot[1] not in live}
+            dead = {slot: None for slot, _ in state.having("test") + state.having("once") if slot[1] not in live}
             after[state.put(dead) if dead else state] = None
         return after
 
@@ -234,7 +236,8 @@ class Explorer:
         inside = live | self._keys(node, frame)
         below = replace(frame, loops=(*frame.loops, node.site))
         ends, seen, fresh = Ends(), dict(states), dict(states)
-        exhausted: States = {} if _is_true(node.condition) else dict(states)
+        # A `for` loop over nothing is no path worth a finding; a `while` may well not be entered.
+        exhausted: States = {} if node.condition is None or _is_true(node.condition) else dict(states)
         for _ in range(MAX_ROUNDS):
             if not fresh:
                 break
@@ -255,9 +258,9 @@ class Explorer:
     def _loop_entry(self, node: Loop, states: States, frame: Frame, live: frozenset[str]) -> States:
         entering: States = {}
         for state in states:
+            state = state.put({slot: None for slot, _ in state.having("once")})
             for target in node.targets:
-                reference = frame.ref(target)
-                state = self._forget_tests(state.put({("value", reference): None}), reference)
+                state = self._renew(state, frame.ref(target))
             if node.condition is None:
                 entering[state] = None
             else:
@@ -265,6 +268,12 @@ class Explorer:
                     if truth:
                         entering[after] = None
         return entering
+
+    def _renew(self, state: State, target: str) -> State:
+        """The state when a loop's target takes its next value: elements that it indexes are other objects now."""
+        index = f"[{target}]"
+        others = {slot: None for slot, _ in state.having("grad") + state.having("stage") if any(index in part for part in slot)}
+        return self._forget_tests(state.put({**others, ("value", target): None}), target)
 
     def _scoped(self, node: Scoped, states: States, frame: Frame, live: frozenset[str]) -> Ends:
         def enter(state: State) -> State:
@@ -322,7 +331,8 @@ class Explorer:
             returned = state.value(result)
             if node.target:
                 state = state.put({("value", target): returned})
-            gone = {slot: None for slot, _ in state.having("value") + state.having("test") if prefix in slot[1]}
+            inner_slots = state.having("value") + state.having("test") + state.having("once")
+            gone = {slot: None for slot, _ in inner_slots if prefix in slot[1]}
             after[state.put(gone)] = None
         ends = Ends(after)
         ends.add(inner, but=("return", "continue", "break"))
@@ -355,15 +365,26 @@ class Explorer:
         if test.kind in ("true", "false"):
             return [(state, test.kind == "true")]
         key = frame.key(test.key)
-        slot = ("mode",) if test.kind == "mode" else ("test", key)
+        slot = self._slot(test.kind, key, state)
         known = state.get(*slot)
         if isinstance(known, bool):
             return [(state, known)]
-        if test.kind in ("gate", "varying") and state.get("stepped") is not None:
-            state = state.put({("stepped",): None})
-        if test.kind != "mode" and key not in live:
-            return [(state, True), (state, False)]
-        return [(state.put({slot: truth}), truth) for truth in (True, False)]
+        remembered = test.kind == "mode" or key in live
+        outcomes = []
+        for truth in (True, False):
+            after = state.put({slot: truth}) if remembered else state
+            if test.kind in ("gate", "varying") or (test.kind == "skipped" and not truth and not self._protocol.has_pending_step(state)):
+                after = self._protocol.settle(after)
+            outcomes.append((after, truth))
+        return outcomes
+
+    @staticmethod
+    def _slot(kind: str, key: str, state: State) -> tuple[str, ...]:
+        if kind == "mode":
+            return ("mode",)
+        # A constant assigned before ("x = None") is filed as a test, whatever kind the later condition is.
+        constant = ("test", key)
+        return constant if kind == "config" or state.get(*constant) is not None else ("once", key)
 
 
 def _is_true(condition: Condition | None) -> bool:

@@ -6,15 +6,18 @@ Both witnesses feed it. The state is one flat, immutable mapping of slots, so th
     ("stage", scaler, opt)  what the scaler has done for the optimizer since its last update
     ("value", reference)    how a loss came about: scaled by which scaler, computed in which precision
     ("regions",)            the stack of autocast and no-grad regions
-    ("stepped",)            the last scaler step, while nothing has asked yet whether it was skipped
+    ("stepped", optimizer)  the last scaler step, while nothing has asked yet whether it was skipped
+    ("untested",)           `unscale_` ran, and nothing has asked yet whether it met an overflow
     ("mode",)               whether this path runs with AMP on, once a condition has decided it
     ("test", key)           the truth of other conditions that are met again
+    ("once", key)           the same, for conditions that may change from one iteration to the next
 
 Source of the rules: `torch/amp/grad_scaler.py` of PyTorch 2.13 and runs of each misuse against it.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
@@ -25,6 +28,7 @@ from amplint.model.events import (
 
 Slot = tuple[str, ...]
 ANY = "*"
+_LOSS_NAME = re.compile(r"loss|scaled|err|obj|cost", re.IGNORECASE)
 
 
 @dataclass(frozen=True)
@@ -134,9 +138,13 @@ class State:
         return {ANY: UNKNOWN_GRAD, **known}
 
     def value(self, reference: str) -> Value | None:
-        """How a value came about; None when it was not seen to be computed."""
-        found = self.get("value", reference)
-        return found if isinstance(found, Value) else None
+        """How a value, or what it is a part of, came about; None when it was not seen to be computed."""
+        while reference:
+            found = self.get("value", reference)
+            if isinstance(found, Value):
+                return found
+            reference = reference.rpartition(".")[0]
+        return None
 
     @property
     def regions(self) -> tuple[Entered, ...]:
@@ -189,11 +197,18 @@ Outcome = tuple[State, tuple[Hazard, ...]]
 
 
 class Protocol:
-    """The transitions. `objects` says what is known of each reference from its construction."""
+    """The transitions.
 
-    def __init__(self, objects: Mapping[str, ObjectFacts]) -> None:
+    Args:
+        objects: what is known of each reference from its construction.
+        nothing_scales: whether the whole program is known to call `scale` nowhere, so that no loss can be scaled.
+    """
+
+    def __init__(self, objects: Mapping[str, ObjectFacts], nothing_scales: bool = False) -> None:
         self._objects = objects
-        self._optimizers = [name for name, facts in objects.items() if facts.role == "optimizer"]
+        self._nothing_scales = nothing_scales
+        named = [name for name, facts in objects.items() if facts.role == "optimizer"]
+        self._optimizers = [name for name in named if not any(other.startswith(f"{name}[") for other in named)]
         self._has_scaler = any(facts.role in ("scaler", "framework") for facts in objects.values())
 
     def apply(self, state: State, event: Event, loops: tuple[int, ...] = ()) -> Outcome:
@@ -236,12 +251,18 @@ class Protocol:
         region = state.active_region()
         if event.computes and region is not None and state.records_graph:
             half = half or region.region.dtype == "float16"
-        scalers = {value.scaler if value is not None else "?" for value in carried}
+        scalers = {self._scaler_in(state, name, event.computes) for name in event.carried}
         known = next((scaler for scaler in sorted(scalers) if scaler not in ("", "?")), None)
-        scaler = known or ("?" if "?" in scalers else "")
-        if not event.computes and not event.carried:
-            scaler = "?"
+        scaler = known or ("?" if "?" in scalers or not (event.computes or event.carried) else "")
         return state.put({("value", event.target): Value(scaler, half and state.records_graph)})
+
+    @staticmethod
+    def _scaler_in(state: State, name: str, computes: bool) -> str:
+        """The scaler in an operand; an operand that was never seen counts as scaled, perhaps, if it is called a loss."""
+        value = state.value(name)
+        if value is not None:
+            return value.scaler
+        return "" if computes and name != "?" and not _LOSS_NAME.search(name) else "?"
 
     def _scale(self, state: State, event: Scale) -> State:
         source = state.value(event.source)
@@ -252,7 +273,7 @@ class Protocol:
 
     def _backward(self, state: State, event: Backward, loops: tuple[int, ...]) -> Outcome:
         value = state.value(event.loss) or Value()
-        kind = {"?": "unknown", "": "plain"}.get(value.scaler, "scaled")
+        kind = {"?": "plain" if self._nothing_scales else "unknown", "": "plain"}.get(value.scaler, "scaled")
         part = Part(kind, event.site, value.scaler if kind == "scaled" else "", value.half)
         changes: dict[Slot, object | None] = {}
         for optimizer, grad in state.grads().items():
@@ -278,6 +299,7 @@ class Protocol:
         changes: dict[Slot, object | None] = {
             ("grad", event.optimizer): grad,
             ("stage", event.scaler, event.optimizer): ("unscaled", event.site),
+            ("untested",): True,
         }
         if self._is_only(event.optimizer):
             changes["grad", ANY] = grad
@@ -297,9 +319,16 @@ class Protocol:
 
     def _escape(self, state: State, event: Escape) -> State:
         changes: dict[Slot, object | None] = {("grad", name): UNKNOWN_GRAD for name in state.grads()}
-        changes |= {slot: None for slot, _ in state.having("stage")}
-        changes["stepped",] = None
+        changes |= {slot: None for slot, _ in state.having("stage") + state.having("stepped")}
         return state.put(changes)
+
+    def settle(self, state: State) -> State:
+        """The state once the program has asked something that may tell whether a step was, or will be, skipped."""
+        return state.put({slot: None for slot, _ in state.having("stepped") + state.having("untested")})
+
+    def has_pending_step(self, state: State) -> bool:
+        """Whether a scaler has stepped and not updated, so that its scale cannot tell yet whether it skipped."""
+        return any(isinstance(stage, tuple) and stage[0] == "stepped" for _, stage in state.having("stage"))
 
     def _is_only(self, optimizer: str) -> bool:
         return self._optimizers in ([], [optimizer])
@@ -312,8 +341,12 @@ class Protocol:
     # -- hazards ---------------------------------------------------------------------------------------------------
 
     def _off(self, state: State, scaler: str) -> bool:
-        facts = self._objects.get(scaler)
-        return state.amp_off or (facts is not None and facts.enabled == "no")
+        return state.amp_off or self._objects.get(scaler, ObjectFacts()).enabled == "no"
+
+    def _always_on(self, scaler: str) -> bool:
+        """Whether a scaler is enabled even where the program thinks that AMP is off."""
+        facts = self._objects.get(scaler, ObjectFacts())
+        return facts.made and facts.enabled == "yes"
 
     def _clip(self, state: State, event: Clip) -> tuple[Hazard, ...]:
         owners = [event.optimizer] if event.optimizer else self.owners_of(event.owners)
@@ -338,24 +371,36 @@ class Protocol:
     def _optimizer_step(self, state: State, event: OptimizerStep) -> tuple[Hazard, ...]:
         grad = state.grad(event.optimizer)
         parts = sorted(grad.parts, key=lambda part: part.site)
-        if grad.still_scaled and not self._off(state, parts[0].scaler):
-            related = (("scaled", parts[0].site),)
-            return (Hazard("step-bypasses-scaler", event.site, related, parts[0].scaler, event.optimizer),)
+        scaled = next((part for part in parts if part.kind == "scaled"), None)
+        if scaled is not None and not self._off(state, scaled.scaler) and self._steps_scaled(state, event, grad, scaled):
+            how = "unscaled" if grad.unscaled_at >= 0 else "mixed" if grad.kinds != {"scaled"} else "scaled"
+            related = (("scaled", scaled.site),)
+            return (Hazard("step-bypasses-scaler", event.site, related, scaled.scaler, event.optimizer, (how,)),)
         if grad.kinds == {"plain"} and all(part.half for part in parts) and not self._has_scaler and not state.amp_off:
             related = (("step", event.site),)
             return (Hazard("fp16-without-scaler", parts[0].site, related, "", event.optimizer),)
         return ()
 
+    def _steps_scaled(self, state: State, event: OptimizerStep, grad: Grad, scaled: Part) -> bool:
+        """Whether a plain step takes gradients that only the scaler should hand to the optimizer."""
+        if grad.unscaled_at < 0:
+            return grad.kinds == {"scaled"} or (grad.kinds == {"scaled", "plain"} and self._is_only(event.optimizer))
+        stage = state.get("stage", scaled.scaler, event.optimizer)
+        unscaled = isinstance(stage, tuple) and stage[0] == "unscaled"
+        return unscaled and grad.kinds == {"scaled"} and state.get("untested") is True
+
     def _scaler_step(self, state: State, event: ScalerStep, loops: tuple[int, ...]) -> Outcome:
         hazards: list[Hazard] = []
-        if not self._off(state, event.scaler) and event.optimizer:
+        if event.optimizer and (not self._off(state, event.scaler) or self._always_on(event.scaler)):
             stage = state.get("stage", event.scaler, event.optimizer)
             if isinstance(stage, tuple) and stage[0] == "stepped":
                 related = (("next", event.site),)
                 hazards.append(Hazard("missing-update", stage[1], related, event.scaler, event.optimizer))
             grad = state.grad(event.optimizer)
-            if grad.kinds == {"plain"} and grad.unscaled_at < 0:
-                for part in sorted(grad.parts, key=lambda part: part.site):
+            stepped = isinstance(stage, tuple) and stage[0] == "stepped"
+            mixed = grad.kinds == {"plain", "scaled"} and self._is_only(event.optimizer)
+            if (grad.kinds == {"plain"} or mixed) and not stepped:
+                for part in sorted((part for part in grad.parts if part.kind == "plain"), key=lambda part: part.site):
                     related = (("step", event.site),)
                     hazards.append(Hazard("unscaled-backward", part.site, related, event.scaler, event.optimizer))
         if not event.optimizer:
@@ -364,15 +409,19 @@ class Protocol:
         changes: dict[Slot, object | None] = {
             ("grad", event.optimizer): grad,
             ("stage", event.scaler, event.optimizer): ("stepped", event.site),
-            ("stepped",): Stepped(event.scaler, event.optimizer, event.site, loops),
+            ("stepped", event.optimizer): Stepped(event.scaler, event.optimizer, event.site, loops),
         }
         if self._is_only(event.optimizer):
             changes["grad", ANY] = grad
         return state.put(changes), tuple(hazards)
 
     def _scheduler_step(self, state: State, event: SchedulerStep, loops: tuple[int, ...]) -> tuple[Hazard, ...]:
-        stepped = state.get("stepped")
-        if not isinstance(stepped, Stepped) or stepped.loops != loops or self._off(state, stepped.scaler):
+        owners = self._objects.get(event.scheduler, ObjectFacts()).owners
+        candidates = [step for _, step in state.having("stepped") if isinstance(step, Stepped) and step.loops == loops]
+        if set(owners) & set(self._optimizers):
+            candidates = [step for step in candidates if step.optimizer in owners]
+        stepped = max(candidates, key=lambda step: step.site, default=None)
+        if stepped is None or self._off(state, stepped.scaler):
             return ()
         pending = state.get("stage", stepped.scaler, stepped.optimizer) is not None
         details = ("before-update" if pending else "after-update",)

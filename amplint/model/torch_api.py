@@ -55,6 +55,11 @@ def is_known(name: str) -> bool:
     return canonical(name) in _KNOWN
 
 
+def star_names(module: str) -> frozenset[str]:
+    """What a star import of a module brings, as far as amplint knows."""
+    return frozenset(name.rpartition(".")[2] for name in _KNOWN if name.rpartition(".")[0] == module)
+
+
 AUTOCAST_PARAMETERS = ("device_type", "dtype", "enabled", "cache_enabled")
 GRAD_SCALER_PARAMETERS = ("device", "init_scale", "growth_factor", "backoff_factor", "growth_interval", "enabled")
 """Parameters of `torch.amp.autocast` and `torch.amp.GradScaler`, in order."""
