@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 import re
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from functools import cached_property
 from pathlib import PurePath
 
@@ -19,8 +19,12 @@ from amplint.model import torch_api
 from amplint.source import Source
 
 _KEPT_BY_COMMENT = re.compile(r"#\s*noqa(?!\s*:)|#\s*noqa\s*:[^#]*\bF401\b", re.IGNORECASE)
+_COMMENT = re.compile(r"#[^\r\n]*")
 _WORD = re.compile(r"\w+")
 _PATH_TO_NAME = re.compile(r"(?!torch\.)(?:\w+\.)+(\w+)")
+
+Import = cst.ImportAlias | cst.ImportFrom
+"""One imported name, or the statement of a star import."""
 
 
 class Unimporter:
@@ -47,49 +51,68 @@ class Unimporter:
         """How often the whole file says each name: as a name, in `__all__`, in a string annotation, in a path to patch."""
         return Counter(_mentions(self.module))
 
-    def imported(self, alias: cst.ImportAlias) -> str:
-        """The qualified name of what an import brings; a module, for `import module`."""
-        statement = self._tree.parent(alias)
-        name = dotted(alias.name)
+    def imported(self, what: Import) -> str:
+        """The qualified name of what an import brings; the module itself for `import module` and for a star."""
+        if isinstance(what, cst.ImportFrom):
+            return module_of(what)
+        statement, name = self._tree.parent(what), dotted(what.name)
         return torch_api.canonical(f"{module_of(statement)}.{name}") if isinstance(statement, cst.ImportFrom) else name
 
-    def is_unused(self, alias: cst.ImportAlias) -> bool:
-        """Whether nothing in the file names what an import brings."""
-        return not self.mentions[local_name(alias)]
+    def local_name(self, alias: cst.ImportAlias) -> str:
+        """The name that an import binds."""
+        return dotted(alias.asname.name) if alias.asname else dotted(alias.name).partition(".")[0]
+
+    def is_unused(self, what: Import) -> bool:
+        """Whether nothing in the file names what an import brings; a star is unused only where its names are known."""
+        if isinstance(what, cst.ImportAlias):
+            return not self.mentions[self.local_name(what)]
+        names = torch_api.star_names(module_of(what))
+        return bool(names) and not any(self.mentions[name] for name in names)
 
     def is_last_use(self, alias: cst.ImportAlias) -> bool:
         """Whether one expression in the whole file names what an import brings, so that the import can go with it."""
-        return self.mentions[local_name(alias)] == 1
+        return self.mentions[self.local_name(alias)] == 1
 
-    def may_remove(self, alias: cst.ImportAlias) -> bool:
+    def may_remove(self, what: Import) -> bool:
         """Whether an unused import is there for nobody else: no re-export, no `noqa`, no attempt to import."""
         if PurePath(self.source.path).name in ("__init__.py", "__init__.pyi"):
             return False
-        if alias.asname is not None and dotted(alias.asname.name) == dotted(alias.name):
+        if isinstance(what, cst.ImportAlias) and what.asname is not None and self.local_name(what) == dotted(what.name):
             return False
-        for above in self._tree.ancestors(alias):
+        for above in self._tree.ancestors(what):
             if isinstance(above, SCOPES):
                 break
             if isinstance(above, (cst.Try, cst.TryStar)):
                 return False
-        start, end = self._tree.span(self._statement(alias))
+        start, end = self._tree.span(self._statement(what))
         rows = range(self.source.position(start).row, self.source.position(end).row + 1)
         return not any(_KEPT_BY_COMMENT.search(self.source.line(row)) for row in rows)
 
-    def remove(self, alias: cst.ImportAlias) -> tuple[Edit, ...]:
+    def remove(self, what: Import) -> tuple[Edit, ...]:
         """The edit that removes an import and keeps every comment; none when it may be there for others."""
-        if not self.may_remove(alias):
+        if not self.may_remove(what):
             return ()
-        statement = self._tree.parent(alias)
+        if isinstance(what, cst.ImportFrom):
+            return (self._without_statement(what),)
+        statement = self._tree.parent(what)
         assert isinstance(statement, (cst.Import, cst.ImportFrom)) and not isinstance(statement.names, cst.ImportStar)
         if len(statement.names) > 1:
-            in_rows = isinstance(statement, cst.ImportFrom) and statement.lpar is not None
-            return (self._without_name(list(statement.names), list(statement.names).index(alias), in_rows),)
+            return (self._without_name(statement, statement.names, statement.names.index(what)),)
         return (self._without_statement(statement),)
 
     # -- one name of several -----------------------------------------------------------------------------------------
 
-    def _without_name(self, aliases: list[cst.ImportAlias], index: int, in_rows: bool) -> Edit:
+    def _without_name(
+        self, statement: cst.Import | cst.ImportFrom, aliases: Sequence[cst.ImportAlias], index: int
+    ) -> Edit:
+        # All of the statement, so that no two of its names are removed in one round, which could leave none.
+        first, last = self._tree.span(statement)
+        in_rows = isinstance(statement, cst.ImportFrom) and statement.lpar is not None
+        cut = self._cut(aliases, index, in_rows)
+        text = self.source.text
+        return Edit(first, last, text[first : cut.start] + text[cut.end : last])
+
+    def _cut(self, aliases: Sequence[cst.ImportAlias], index: int, in_rows: bool) -> Edit:
         text = self.source.text
         start, end = self._tree.span(aliases[index])
         row = self.source.position(start).row
@@ -124,10 +147,14 @@ class Unimporter:
         alone = isinstance(block, cst.IndentedBlock) and len(block.body) == 1
         if alone or isinstance(line, cst.SimpleStatementSuite):
             return Edit(start, end, "pass")
-        comment = line.trailing_whitespace.comment
-        if comment is not None:
-            return Edit(start, text.index(comment.value, end), "")
-        return self._without_rows(self.source.position(start).row, self.source.position(end).row)
+        comments = _COMMENT.findall(text[start:end])
+        if isinstance(line, cst.SimpleStatementLine) and line.trailing_whitespace.comment is not None:
+            end = text.index("#", end)
+            comments.append("")
+        elif not comments:
+            return self._without_rows(self.source.position(start).row, self.source.position(end).row)
+        joint = self.source.newline + self.source.indent(self.source.position(start).row)
+        return Edit(start, end, joint.join(comments))
 
     def _without_rows(self, first: int, last: int) -> Edit:
         """Delete whole rows, with the blank rows that would be left doubled, or at the head of a block."""
@@ -158,11 +185,6 @@ class Unimporter:
         """The list of statements in which an import stands."""
         statement = self._statement(node)
         return statement if isinstance(statement, cst.SimpleStatementSuite) else self._tree.parent(statement) or self._tree.module
-
-
-def local_name(alias: cst.ImportAlias) -> str:
-    """The name that an import binds."""
-    return dotted(alias.asname.name) if alias.asname else dotted(alias.name).partition(".")[0]
 
 
 def _mentions(module: ast.Module) -> Iterator[str]:

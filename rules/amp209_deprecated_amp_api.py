@@ -62,6 +62,7 @@ from ._calls import has_star, in_format_string, insert_arguments, quoted
 from ._regions import may_be_nested
 from ._versions import expects_absence, is_attempt, is_fallback
 
+_DEPRECATED = frozenset(torch_api.DEPRECATED) | torch_api.DEPRECATED_MODULES
 _SINCE = "{}.{}".format(*torch_api.DEPRECATED_SINCE)
 
 
@@ -70,7 +71,7 @@ def check(file: File) -> Iterator[Finding]:
     old = {name: new for name, new in torch_api.DEPRECATED.items() if file.torch >= new.since}
     for node in file.names.references(old):
         source = file.importer.import_of(node)
-        if is_fallback(file, node) or source is not None and (is_attempt(file, source) or is_fallback(file, source)):
+        if is_fallback(file, node) or source is not None and _is_choice(file, source):
             continue
         [name] = file.names.resolve(node)
         yield Finding(file.range(node), _message(name), _note(old[name]), fix=_fix(file, node, name))
@@ -89,28 +90,36 @@ def _note(new: Replacement) -> str:
     return f"every decoration warns; `{new.name}` needs the keyword `device_type`"
 
 
+def _is_choice(file: File, source: cst.ImportAlias) -> bool:
+    """Whether an import is deliberately one of several, or is reported itself because a `try` tries it first."""
+    if is_fallback(file, source):
+        return True
+    return file.importer.imported(source) in _DEPRECATED and is_attempt(file, source)
+
+
 # -- imports ----------------------------------------------------------------------------------------------------------
 
 
 def _imports(file: File, old: dict[str, Replacement]) -> Iterator[Finding]:
     """An import is reported itself when nothing else names it, or when a `try` makes it one choice of several."""
-    for alias in file.tree.find(cst.ImportAlias):
-        name = file.importer.imported(alias)
-        if name not in old and name not in torch_api.DEPRECATED_MODULES or is_fallback(file, alias):
+    stars = [each for each in file.tree.find(cst.ImportFrom) if isinstance(each.names, cst.ImportStar)]
+    everything: list[cst.ImportAlias | cst.ImportFrom] = [*file.tree.find(cst.ImportAlias), *stars]
+    for what in everything:
+        name = file.importer.imported(what)
+        if name not in old and name not in torch_api.DEPRECATED_MODULES or is_fallback(file, what):
             continue
-        if name in old and is_attempt(file, alias):
-            yield Finding(file.range(alias), _message(name), _note(old[name]))
-        elif file.importer.is_unused(alias):
-            edits = () if _is_hub(file) else file.importer.remove(alias)
+        if name in old and is_attempt(file, what):
+            yield Finding(file.range(what), _message(name), _note(old[name]))
+        elif file.importer.is_unused(what):
+            edits = () if _is_hub(file) else file.importer.remove(what)
             fix = Fix("Remove the import", edits) if edits else None
-            yield Finding(file.range(alias), _message(name), "nothing in this file uses it", fix=fix)
+            yield Finding(file.range(what), _message(name), "nothing in this file uses it", fix=fix)
 
 
 def _is_hub(file: File) -> bool:
     """Whether a file does nothing but bind names, which is how modules look that exist for others to import from."""
-    binding = (ast.Import, ast.ImportFrom, ast.Assign, ast.AnnAssign, ast.If, ast.Try)
-    body = file.importer.module.body
-    return all(isinstance(each, binding) or ast.get_docstring(file.importer.module) and each is body[0] for each in body)
+    working = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.For, ast.While, ast.With)
+    return not any(isinstance(node, working) for node in ast.walk(file.importer.module))
 
 
 # -- uses -------------------------------------------------------------------------------------------------------------
@@ -135,7 +144,7 @@ def _fix(file: File, node: cst.Name | cst.Attribute, name: str) -> Fix | None:
     if rewrite is None or edits and file.importer.is_conditional(node):
         return None
     source = file.importer.import_of(node)
-    if source is not None and file.importer.is_last_use(source):
+    if source is not None and file.importer.is_last_use(source) and spelling.partition(".")[0] != file.importer.local_name(source):
         edits = (*edits, *file.importer.remove(source))
     renamed = Edit(*file.tree.span(node), spelling + rewrite.suffix)
     return Fix(f"Replace with `{rewrite.title}`", file.importer.joined([*edits, renamed, *rewrite.edits]), rewrite.applicability)

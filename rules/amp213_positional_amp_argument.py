@@ -1,21 +1,118 @@
-"""Arguments of `torch.amp` given by position land in the wrong parameter.
+"""An argument of `autocast` or `GradScaler` given by position lands in the wrong parameter.
 
-What it does: placeholder.
+## What it does
+Finds arguments that stand in the place of another parameter: a flag where `torch.amp.autocast` takes its `dtype`, a dtype where
+`torch.cuda.amp.autocast` takes `enabled`, a number or a flag where `torch.amp.GradScaler` takes its `device`, a flag where a scaler
+takes `init_scale`.
+
+## Why it matters
+The parameters of `torch.amp.autocast` are `(device_type, dtype, enabled, cache_enabled)`, those of `torch.cuda.amp.autocast`
+were `(enabled, dtype, cache_enabled)`, so a rewrite that only puts the device first moves arguments. `torch.amp.autocast("cuda",
+False)` fails with a `TypeError` when the region is entered. `torch.amp.GradScaler(1024.0)` says nothing: the number becomes the
+device, the initial scale stays 65536, and the test for a missing GPU does not take place. `torch.amp.GradScaler(False)` is an
+enabled scaler.
+
+## Example
+```python
+import torch
+
+def evaluate(model, images):
+    with torch.amp.autocast("cuda", False):
+        return model(images)
+```
+
+## Use instead
+```python
+import torch
+
+def evaluate(model, images):
+    with torch.amp.autocast("cuda", enabled=False):
+        return model(images)
+```
+
+## Fix safety
+Safe where the argument can be meant for one parameter only: the keyword is written in front of it. For the flag of a `GradScaler`
+the fix is unsafe, because a scaler that was enabled may become disabled. There is none with star-arguments, or where a keyword is
+already taken.
+
+## Limitations
+Flags are recognised by their value, their annotation or default, and by names such as `use_amp` and `amp_enabled`. A dtype
+given second is what `torch.amp.autocast` expects, and is fine.
+
+## References
+- https://docs.pytorch.org/docs/stable/amp.html#torch.autocast
+- https://docs.pytorch.org/docs/stable/amp.html#torch.cuda.amp.GradScaler
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 import libcst as cst
 
-from amplint.diagnostics import Applicability
+from amplint.diagnostics import Applicability, Fix
 from amplint.model import torch_api
 from amplint.rule import File, Finding, rule
+
+from ._calls import has_star, insert_arguments, positionals
+from ._values import DTYPE, FLAG, NUMBER, kind
+
+_AUTOCAST_OLD = torch_api.DEPRECATED["torch.cuda.amp.autocast"].old
+_SCALER = torch_api.GRAD_SCALER_PARAMETERS
 
 
 @rule("AMP213", "positional-amp-argument", fix=Applicability.SAFE)
 def check(file: File) -> Iterator[Finding]:
-    for call in file.tree.find(cst.Call):
-        if file.names.all_in(call.func, torch_api.AUTOCAST_GENERIC) and len(call.args) > 1 and call.args[1].keyword is None:
-            yield Finding(file.range(call.args[1]), "Placeholder")
+    for node in file.names.references(torch_api.AUTOCAST | torch_api.GRAD_SCALER):
+        call = file.tree.parent(node)
+        if isinstance(call, cst.Call) and call.func is node and not has_star(call):
+            [name] = sorted(file.names.resolve(node))[:1]
+            yield from _misplaced(file, call, name)
+
+
+def _misplaced(file: File, call: cst.Call, name: str) -> Iterator[Finding]:
+    given = [kind(file, arg.value) for arg in positionals(call)]
+    first, second = (*given, None, None)[:2]
+    if name in torch_api.AUTOCAST_GENERIC and second == FLAG:
+        note = "the region fails on entry with a TypeError: `set_autocast_dtype` wants a dtype"
+        sound = len(given) < 3 or given[2] == DTYPE
+        yield _finding(file, call, name, 1, ("dtype", "enabled"), _AUTOCAST_OLD, note, sound)
+    elif name in torch_api.AUTOCAST_DEVICE and first == DTYPE:
+        note = "the region fails on entry with a TypeError: `set_autocast_enabled` wants a bool"
+        yield _finding(file, call, name, 0, ("enabled", "dtype"), ("dtype",), note, len(given) == 1)
+    elif name in torch_api.GRAD_SCALER_GENERIC and first == NUMBER:
+        note = "it is accepted silently: `init_scale` stays 65536, and no test for a missing GPU takes place"
+        yield _finding(file, call, name, 0, ("device", "init_scale"), _SCALER[1:], note, len(given) < len(_SCALER))
+    elif name in torch_api.GRAD_SCALER_GENERIC and first == FLAG:
+        note = "it is accepted silently: the scaler is enabled whatever the flag says"
+        yield _finding(file, call, name, 0, ("device", "enabled"), ("enabled",), note, len(given) == 1, Applicability.UNSAFE)
+    elif name in torch_api.GRAD_SCALER:
+        place = 1 if name in torch_api.GRAD_SCALER_GENERIC else 0
+        if len(given) > place and given[place] == FLAG:
+            note = "it is accepted silently: the scaler is enabled, and its scale begins at the value of the flag, 1 or 0"
+            sound = len(given) == place + 1
+            yield _finding(file, call, name, place, ("init_scale", "enabled"), ("enabled",), note, sound, Applicability.UNSAFE)
+
+
+def _finding(
+    file: File,
+    call: cst.Call,
+    name: str,
+    place: int,
+    parameters: tuple[str, str],
+    keywords: Sequence[str],
+    note: str,
+    sound: bool,
+    applicability: Applicability = Applicability.SAFE,
+) -> Finding:
+    """The argument at `place` lands in the first parameter and was meant for the second; `keywords` name it and those after it."""
+    lands, meant = parameters
+    argument = file.tree.text(call.args[place].value)
+    shown = f"`{argument}`" if len(argument) <= 30 and "\n" not in argument and "`" not in argument else "An argument"
+    used = {arg.keyword.value for arg in call.args if arg.keyword is not None}
+    named = keywords[: len(positionals(call)) - place]
+    fix = None
+    if sound and not used & set(named):
+        title = f"Add the keyword `{meant}`" if len(named) == 1 else "Add the keywords"
+        fix = Fix(title, tuple(insert_arguments(file, call, "", keywords, place)), applicability)
+    return Finding(file.range(call.func), f"{shown} lands in `{lands}` of `{name}`, not in `{meant}`", note, fix=fix)

@@ -1,0 +1,131 @@
+"""What kind of value an expression surely has: a flag, a dtype, a `torch.device`, a string. Unsure is None."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+import libcst as cst
+
+from amplint.model import torch_api
+from amplint.rule import File
+
+FLAG, DTYPE, DEVICE, NUMBER = "flag", "dtype", "device", "number"
+
+_DTYPES = frozenset(f"torch.{name}" for name in "float16 half bfloat16 float32 float float64 double".split())
+_FLAG_NAME = re.compile(r"(?!\w*(type|precision|scale))((use|enable|is|has|do|with|should)_\w+|\w*_enabled|enabled)")
+_ANNOTATED = {"builtins.bool": FLAG, "torch.dtype": DTYPE, "torch.device": DEVICE, "builtins.str": "", "builtins.float": NUMBER}
+_DEVICE_PREFIX = re.compile(r"([a-z]+):")
+
+
+def kind(file: File, value: cst.BaseExpression) -> str | None:
+    """The kind of an expression; for a string its device type with a colon if an index follows, such as `cuda:`.
+
+    Only what every assignment of a name agrees on counts; a name such as `use_amp` of which nothing is known is a flag.
+    """
+    kinds = {_leaf(file, leaf) for leaf in _leaves(file, value, 3)}
+    if len(kinds) == 1:
+        [only] = kinds
+        return only if only is not None else _by_name(value)
+    return None
+
+
+def device_texts(file: File, value: cst.BaseExpression) -> set[str] | None:
+    """The strings that an expression may be, each as `kind` says it; None when it may be something else."""
+    texts = {_text(leaf) for leaf in _leaves(file, value, 3)}
+    return None if None in texts else {text for text in texts if text is not None}
+
+
+def _by_name(value: cst.CSTNode) -> str | None:
+    name = value.attr.value if isinstance(value, cst.Attribute) else value.value if isinstance(value, cst.Name) else ""
+    return FLAG if _FLAG_NAME.fullmatch(name) else None
+
+
+def _leaves(file: File, value: cst.CSTNode, depth: int) -> Iterator[cst.CSTNode]:
+    """The expressions, or parameters, that a value may come from."""
+    if isinstance(value, cst.IfExp):
+        yield from _leaves(file, value.body, depth)
+        yield from _leaves(file, value.orelse, depth)
+        return
+    sources = _sources(file, value) if depth else []
+    if not sources:
+        yield value
+    for source in sources:
+        if source is None:
+            yield value
+        else:
+            yield from _leaves(file, source, depth - 1)
+
+
+def _sources(file: File, value: cst.CSTNode) -> list[cst.CSTNode | None]:
+    if isinstance(value, cst.Name):
+        found = file.names.bindings(value.value, value)
+        return [each.value or (each.node if isinstance(each.node, cst.Param) else None) for each in found if not each.qualified]
+    if isinstance(value, cst.Attribute) and isinstance(value.value, cst.Name) and value.value.value == "self":
+        return _attribute_sources(file, value)
+    return []
+
+
+def _attribute_sources(file: File, value: cst.Attribute) -> list[cst.CSTNode | None]:
+    """What the class assigns to an attribute of `self`."""
+    owner = file.tree.enclosing(value, cst.ClassDef)
+    found: list[cst.CSTNode | None] = []
+    for assign in file.tree.find(cst.Assign):
+        targets = [file.tree.text(each.target) for each in assign.targets]
+        if f"self.{value.attr.value}" in targets and file.tree.enclosing(assign, cst.ClassDef) is owner:
+            found.append(assign.value)
+    return found
+
+
+def _leaf(file: File, leaf: cst.CSTNode) -> str | None:
+    if isinstance(leaf, cst.Param):
+        return _of_parameter(file, leaf)
+    if isinstance(leaf, cst.Comparison) or isinstance(leaf, cst.UnaryOperation) and isinstance(leaf.operator, cst.Not):
+        return FLAG
+    if isinstance(leaf, cst.Name) and leaf.value in ("True", "False"):
+        return FLAG
+    if isinstance(leaf, (cst.Integer, cst.Float)):
+        return NUMBER
+    if isinstance(leaf, cst.BinaryOperation) and _leaf(file, leaf.left) == _leaf(file, leaf.right) == NUMBER:
+        return NUMBER
+    if isinstance(leaf, cst.Call):
+        return DEVICE if file.names.all_in(leaf.func, {"torch.device"}) else None
+    if isinstance(leaf, (cst.Name, cst.Attribute)) and file.names.all_in(leaf, _DTYPES):
+        return DTYPE
+    return _text(leaf)
+
+
+def _of_parameter(file: File, param: cst.Param) -> str | None:
+    if param.annotation is not None:
+        [name, *others] = file.names.resolve(param.annotation.annotation)
+        return None if others else _ANNOTATED.get(name)
+    if isinstance(param.default, cst.Name) and param.default.value in ("True", "False"):
+        return FLAG
+    return None
+
+
+def _text(leaf: cst.CSTNode) -> str | None:
+    """The device type that a string names, with a colon when an index follows; None for what is no string."""
+    if isinstance(leaf, cst.SimpleString) and isinstance(leaf.evaluated_value, str):
+        prefix = _DEVICE_PREFIX.match(leaf.evaluated_value)
+        return prefix.group() if prefix else leaf.evaluated_value
+    if isinstance(leaf, cst.FormattedString) and leaf.parts and isinstance(leaf.parts[0], cst.FormattedStringText):
+        prefix = _DEVICE_PREFIX.match(leaf.parts[0].value)
+        return prefix.group() if prefix else None
+    return None
+
+
+def known_device_types(file: File) -> set[str]:
+    """The device types that the file names where it uses AMP, or moves something to a device."""
+    found: set[str] = set()
+    for name, device in {**torch_api.AUTOCAST_DEVICE, **torch_api.GRAD_SCALER_DEVICE}.items():
+        found |= {device for _ in file.names.references({name})}
+    generic = torch_api.AUTOCAST_GENERIC | torch_api.GRAD_SCALER_GENERIC
+    for call in file.tree.find(cst.Call):
+        first = call.args[0].value if call.args else None
+        moved = call.func.attr.value if isinstance(call.func, cst.Attribute) else ""
+        if moved == "cuda" and not file.names.resolve(call.func) & {"torch.cuda"}:
+            found.add("cuda")
+        elif first is not None and (moved == "to" or file.names.all_in(call.func, generic | {"torch.device"})):
+            found |= {text.rstrip(":") for text in device_texts(file, first) or () if moved != "to" or text != "cpu"}
+    return found

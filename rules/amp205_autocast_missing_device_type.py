@@ -1,0 +1,139 @@
+"""`autocast` is not told the device type, or is told something that is none.
+
+## What it does
+Finds calls of `torch.autocast` and `torch.amp.autocast` without `device_type`, and those whose `device_type` is a
+`torch.device`, a dtype or a flag instead of a string, or a device with an index such as `"cuda:0"`.
+
+## Why it matters
+`device_type` is required, and it is the type of a device (`"cuda"`, `"cpu"`), not a device. Without it the constructor raises
+`TypeError: autocast.__init__() missing 1 required positional argument: 'device_type'`; for what is no string it raises `ValueError`
+(`RuntimeError` before PyTorch 2.4). An index is refused with a `RuntimeError` by PyTorch up to 2.3; 2.13 accepts it, and skips
+the checks for CUDA and for bfloat16.
+
+## Example
+```python
+import torch
+
+def evaluate(model, images):
+    device = torch.device("cuda:0")
+    with torch.autocast(device, dtype=torch.float16):
+        return model(images.to(device))
+```
+
+## Use instead
+```python
+import torch
+
+def evaluate(model, images):
+    device = torch.device("cuda:0")
+    with torch.autocast(device.type, dtype=torch.float16):
+        return model(images.to(device))
+```
+
+## Fix safety
+Safe: `.type` is taken of what is surely a `torch.device`, an index is dropped, and a missing device type is written out where
+the file leaves no doubt about it. There is no fix where the file names several device types, or none.
+
+## Limitations
+A value counts as a `torch.device` when every assignment of the name is a call of `torch.device`, or when its parameter is
+annotated so. Calls with star-arguments are not looked at.
+
+## References
+- https://docs.pytorch.org/docs/stable/amp.html#torch.autocast
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import libcst as cst
+
+from amplint.diagnostics import Applicability, Edit, Fix
+from amplint.model import torch_api
+from amplint.rule import File, Finding, rule
+
+from ._calls import has_star, in_format_string, insert_arguments, keyword, positionals, quoted
+from ._values import DEVICE, DTYPE, FLAG, NUMBER, device_texts, kind, known_device_types
+
+_NO_STRING = "it raises ValueError from PyTorch 2.4 on, RuntimeError before"
+_INDEXED = "PyTorch 2.13 accepts it and skips the checks for CUDA and bfloat16; up to 2.3 it raises RuntimeError"
+_MISSING = "it raises TypeError: `device_type` is required"
+
+
+@rule("AMP205", "autocast-missing-device-type", fix=Applicability.SAFE)
+def check(file: File) -> Iterator[Finding]:
+    for node in file.names.references(torch_api.AUTOCAST_GENERIC):
+        call = file.tree.parent(node)
+        if isinstance(call, cst.Call) and call.func is node and not has_star(call):
+            [name] = sorted(file.names.resolve(node))[:1]
+            finding = _judge(file, call, name)
+            if finding is not None:
+                yield finding
+
+
+def _judge(file: File, call: cst.Call, name: str) -> Finding | None:
+    where = file.range(call.func)
+    given = keyword(call, "device_type") or next(iter(positionals(call)), None)
+    if given is None:
+        message = f"`{name}` is called without `device_type`"
+        return Finding(where, message, _MISSING, fix=_inserted(file, call, ()))
+    found = kind(file, given.value)
+    if found == DEVICE:
+        message = f"`{name}` gets a `torch.device` as `device_type`, not a string"
+        return Finding(where, message, _NO_STRING, fix=_type_of(file, given.value))
+    if found in (DTYPE, FLAG, NUMBER):
+        message = f"`{name}` gets a {found} as `device_type`, not a string"
+        parameter = {DTYPE: "dtype", FLAG: "enabled"}.get(found, "")
+        alone = given.keyword is None and len(positionals(call)) == 1 and keyword(call, parameter) is None
+        fix = _inserted(file, call, (parameter,)) if parameter and alone else None
+        return Finding(where, message, _NO_STRING, fix=fix)
+    texts = device_texts(file, given.value)
+    if texts is not None and any(text.endswith(":") for text in texts):
+        message = f"`{name}` gets a device with an index as `device_type`"
+        return Finding(where, message, _INDEXED, fix=_without_index(file, given.value, texts))
+    return None
+
+
+def _inserted(file: File, call: cst.Call, names: tuple[str, ...]) -> Fix | None:
+    """Put the device type first, if the file leaves no doubt about it."""
+    devices = _devices_in_sight(file, call)
+    types = known_device_types(file)
+    if len(devices) == 1:
+        device = f"{devices[0]}.type"
+    elif len(types) == 1 and not devices and not in_format_string(file, call):
+        device = quoted(file, *types)
+    else:
+        return None
+    return Fix(f"Add the device type `{device}`", tuple(insert_arguments(file, call, device, names)))
+
+
+def _devices_in_sight(file: File, call: cst.Call) -> list[str]:
+    """The names that surely hold a `torch.device` where the call stands."""
+    found: list[str] = []
+    for name, bindings in file.names.visible(call):
+        values = [each.value for each in bindings]
+        before = all(each.node is not None and file.tree.span(each.node)[0] < file.tree.span(call)[0] for each in bindings)
+        if values and before and all(value is not None and kind(file, value) == DEVICE for value in values):
+            found.append(name)
+    return found
+
+
+def _type_of(file: File, value: cst.BaseExpression) -> Fix | None:
+    start, end = file.tree.span(value)
+    if not isinstance(value, (cst.Name, cst.Attribute, cst.Call)):
+        return None
+    if not value.lpar:
+        return Fix("Take the `type` of the device", (Edit(end, end, ".type"),))
+    return Fix("Take the `type` of the device", (Edit(start, end, f"{file.tree.text(value)}.type"),))
+
+
+def _without_index(file: File, value: cst.BaseExpression, texts: set[str]) -> Fix | None:
+    if in_format_string(file, value):
+        return None
+    start, end = file.tree.span(value)
+    if len(texts) == 1:
+        device = quoted(file, next(iter(texts)).rstrip(":"))
+        return Fix(f"Replace with `{device}`", (Edit(start, end, device),))
+    spelling, edits = file.importer.get("torch.device", value)
+    wrapped = [Edit(start, start, f"{spelling}("), Edit(end, end, ").type")]
+    return Fix(f"Take the `type` of `{spelling}`", file.importer.joined([*edits, *wrapped]))
