@@ -64,7 +64,7 @@ class Program(click.Group):
 
 
 @click.group(cls=Program, context_settings={"help_option_names": ["-h", "--help"]})
-@click.version_option(__version__, "-V", "--version", message="%(prog)s %(version)s")
+@click.version_option(__version__, "-V", "--version", message="amplint %(version)s")
 def main() -> None:
     """Find, repair and explain misuse of PyTorch automatic mixed precision.
 

@@ -97,7 +97,7 @@ def _fix(fix: Fix, path: str, view: View) -> Iterator[str]:
     trust = "" if fix.applicability.value == "safe" else f" ({fix.applicability.value})"
     yield f"  {view.paint('fix:', 'bold')} {fix.title}{trust}\n"
     source = view.source(path)
-    if source is None:
+    if source is None or not fix.edits:  # advice alone
         return
     hunks = list(diff.unified(*_window(source, fix.edits), path, context=_CONTEXT))[3:]
     for line in hunks:
