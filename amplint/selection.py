@@ -30,8 +30,8 @@ SYNTAX_ERROR, UNUSED_SUPPRESSION, UNKNOWN_SUPPRESSION = "AMP900", "AMP901", "AMP
 
 ENGINE_RULES = (
     RuleInfo(SYNTAX_ERROR, "syntax-error", "The file is no valid Python", None, True, (), ""),
-    RuleInfo(UNUSED_SUPPRESSION, "unused-suppression", "A suppression comment suppresses nothing", "safe", True, (), ""),
-    RuleInfo(UNKNOWN_SUPPRESSION, "unknown-suppression", "A suppression comment names no rule", None, True, (), ""),
+    RuleInfo(UNUSED_SUPPRESSION, "unused-suppression", "A comment suppresses nothing", "safe", True, (), ""),
+    RuleInfo(UNKNOWN_SUPPRESSION, "unknown-suppression", "A suppression names no rule", None, True, (), ""),
 )
 """What the engine itself reports; selected, ignored and suppressed like any rule."""
 

@@ -45,7 +45,13 @@ def install(site: Path) -> Path:
     (package / "__init__.py").write_text("")
     for code, name, word, trust, default, better in _RULES:
         text = _RULE.format(
-            summary=f"Calls of demo_{word}", code=code, name=name, word=word, trust=trust, default=default, better=better
+            summary=f"Calls of demo_{word}",
+            code=code,
+            name=name,
+            word=word,
+            trust=trust,
+            default=default,
+            better=better,
         )
         (package / f"{code.lower()}_{name.replace('-', '_')}.py").write_text(text)
     metadata = site / "demo_rules-1.0.dist-info"

@@ -59,12 +59,16 @@ def amplint(*arguments: str, stdin: str | bytes | None = None) -> Result:
     return result
 
 
-def process(pack: Path, *arguments: str, **options: object) -> subprocess.Popen[str]:
+def process(pack: Path, *arguments: str) -> subprocess.Popen[str]:
     """Start the program in a process of its own."""
-    environment = {**os.environ, "PYTHONPATH": str(pack)}
     return subprocess.Popen(
-        [sys.executable, "-m", "amplint", *arguments], env=environment, text=True, **options,  # type: ignore[call-overload]
-    )  # fmt: skip
+        [sys.executable, "-m", "amplint", *arguments],
+        env={**os.environ, "PYTHONPATH": str(pack)},
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
 
 
 # -- what is checked --------------------------------------------------------------------------------------------------
@@ -83,7 +87,9 @@ def test_findings_are_lines_as_flake8_prints_them() -> None:
     assert result.exit_code == 1
 
 
-@pytest.mark.parametrize("arguments", [(), (".",), ("check",), ("check", "."), ("--output-format", "concise"), ("--", "pkg")])
+@pytest.mark.parametrize(
+    "arguments", [(), (".",), ("check",), ("check", "."), ("--output-format", "concise"), ("--", "pkg")]
+)
 def test_check_is_what_is_done_and_here_is_where(arguments: tuple[str, ...]) -> None:
     write(pkg__a=SAFE)
     result = amplint(*arguments)
@@ -454,7 +460,7 @@ except SystemExit as exit:
 
 def test_nobody_reads_to_the_end(pack: Path) -> None:
     write(a=SAFE * 20_000)
-    program = process(pack, "a.py", stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    program = process(pack, "a.py")
     assert program.stdout is not None and program.stderr is not None
     assert program.stdout.readline() == "a.py:1:1: DEM101 `demo_safe` is called [*]\n"
     program.stdout.close()
@@ -464,7 +470,7 @@ def test_nobody_reads_to_the_end(pack: Path) -> None:
 
 
 def test_ctrl_c(pack: Path) -> None:
-    program = process(pack, "-", stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    program = process(pack, "-")
     time.sleep(1.5)  # until it waits for its input
     program.send_signal(signal.SIGINT)
     stdout, stderr = program.communicate()

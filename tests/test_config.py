@@ -145,7 +145,9 @@ def test_patterns_of_the_command_line_are_relative_to_where_it_is_typed(
     overrides = Overrides(exclude=("gen/*.py", "data"), per_file_ignores=(("./a.py", ("AMP1",)),))
     settings = SettingsResolver(overrides).for_file(tmp_path / "src" / "a.py")
     assert settings.root == tmp_path
-    excluded = [name for name in ("src/gen/x.py", "gen/x.py", "src/x/data/y.py") if settings.excludes(str(tmp_path / name))]
+    excluded = [
+        name for name in ("src/gen/x.py", "gen/x.py", "src/x/data/y.py") if settings.excludes(str(tmp_path / name))
+    ]
     assert excluded == ["src/gen/x.py", "src/x/data/y.py"]
     assert settings.ignored_in(str(tmp_path / "src" / "a.py")) == ("AMP1",)
     assert settings.ignored_in(str(tmp_path / "a.py")) == ()

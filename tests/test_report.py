@@ -48,7 +48,12 @@ def clipped() -> Diagnostic:
 def stepped(trust: Applicability = Applicability.UNSAFE) -> Diagnostic:
     fix = Fix("Remove the call", (Edit(*place("; lr.step()"), ""),), trust)
     return Diagnostic(
-        "AMP107", "scheduler-not-gated", "The schedule moves on", SOURCE.range(*place("lr.step()")), fix=fix, path="src/train.py"
+        "AMP107",
+        "scheduler-not-gated",
+        "The schedule moves on",
+        SOURCE.range(*place("lr.step()")),
+        fix=fix,
+        path="src/train.py",
     )
 
 
@@ -111,7 +116,9 @@ def test_full_without_the_text() -> None:
 def test_full_shows_places_in_other_files() -> None:
     other = Source("src/loop.py", "a()\nb()\n")
     related = (Related("called here", other.range(4, 7), "src/loop.py"),)
-    found = Diagnostic("AMP201", "backward-in-autocast", "Bad", SOURCE.range(0, 6), related=related, path="src/train.py")
+    found = Diagnostic(
+        "AMP201", "backward-in-autocast", "Bad", SOURCE.range(0, 6), related=related, path="src/train.py"
+    )
     shown = "".join(renderer("full")([found], View({"src/loop.py": other, "src/train.py": SOURCE}.get)))
     assert shown == (
         "AMP201 Bad (backward-in-autocast)\n"

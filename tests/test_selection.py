@@ -20,7 +20,7 @@ RULES = (
 ENGINE = {"AMP900", "AMP901", "AMP902"}
 
 
-def active(path: str = "train.py", **settings: object) -> set[str]:
+def active(path: str = "train.py", /, **settings: object) -> set[str]:
     return set(active_codes(Settings(ROOT, **settings), ROOT / path, RULES))  # type: ignore[arg-type]
 
 
@@ -85,7 +85,7 @@ def test_a_pattern_may_speak_of_all_other_files() -> None:
 )
 def test_unknown_selectors_are_errors(key: str, selector: str, near: str) -> None:
     with pytest.raises(ConfigError) as error:
-        active(**{key: (selector,), "origin": "pyproject.toml"})
+        active("train.py", origin="pyproject.toml", **{key: (selector,)})
     assert str(error.value).startswith(f"pyproject.toml: `{key.replace('_', '-')}`: unknown rule `{selector}`{near}")
 
 

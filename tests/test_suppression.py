@@ -24,7 +24,9 @@ def diagnostics(text: str, *places: tuple[str, int], active: frozenset[str] = AL
     found = []
     for code, row in places:
         start = source.offset(row, 0)
-        found.append(Diagnostic(code, KNOWN.get(code, "syntax-error"), "Bad", source.range(start, start), path="train.py"))
+        found.append(
+            Diagnostic(code, KNOWN.get(code, "syntax-error"), "Bad", source.range(start, start), path="train.py")
+        )
     return suppress(source, found, active, KNOWN)
 
 
@@ -55,7 +57,15 @@ def test_a_comment_behind_the_code_silences_its_line(comment: str) -> None:
 
 @pytest.mark.parametrize(
     "comment",
-    ["# noqa: E501", "# noqa: AMP104", "# amplint: ignore[AMP104]", "# amplint: ignore[]", "# noqax", "# flake8: noqa", "# x noqa"],
+    [
+        "# noqa: E501",
+        "# noqa: AMP104",
+        "# amplint: ignore[AMP104]",
+        "# amplint: ignore[]",
+        "# noqax",
+        "# flake8: noqa",
+        "# x noqa",
+    ],
 )
 def test_a_comment_that_speaks_of_something_else_does_not(comment: str) -> None:
     assert ("AMP101", 1) in run(f"clip()  {comment}\n", ("AMP101", 1))
@@ -117,7 +127,9 @@ def test_every_line_end_ends_a_line(end: str) -> None:
 def test_comments_before_a_syntax_error_hold() -> None:
     text = "# amplint: file-ignore[AMP900]\ndef (:\n"
     assert run(text, ("AMP900", 2)) == []
-    assert run("x = 1  # noqa: AMP101\ndef (:\n", ("AMP900", 2)) == [("AMP900", 2)], "nothing was checked: nothing is unused"
+    assert run("x = 1  # noqa: AMP101\ndef (:\n", ("AMP900", 2)) == [("AMP900", 2)], (
+        "nothing was checked: nothing is unused"
+    )
 
 
 # -- AMP901 -----------------------------------------------------------------------------------------------------------
@@ -161,7 +173,15 @@ def test_a_code_that_is_used_stays() -> None:
 
 
 @pytest.mark.parametrize(
-    "comment", ["# noqa", "# noqa: E501", "# noqa: E501, F401", "# noqa: AMPLE1", "# amplint: file-ignore", "# about amplint: great"]
+    "comment",
+    [
+        "# noqa",
+        "# noqa: E501",
+        "# noqa: E501, F401",
+        "# noqa: AMPLE1",
+        "# amplint: file-ignore",
+        "# about amplint: great",
+    ],
 )
 def test_what_is_never_called_unused(comment: str) -> None:
     assert run(f"x  {comment}\n") == []
@@ -187,7 +207,10 @@ def test_a_finding_about_a_comment_can_be_suppressed_by_its_code() -> None:
     [
         ("# noqa: AMP777", "Suppression of unknown rule `AMP777`"),
         ("# amplint: ignore[E501]", "Suppression of unknown rule `E501`"),
-        ("# amplint: ignore[clip-befor-unscale]", "Suppression of unknown rule `clip-befor-unscale`; did you mean `clip-before-unscale`?"),
+        (
+            "# amplint: ignore[clip-befor-unscale]",
+            "Suppression of unknown rule `clip-befor-unscale`; did you mean `clip-before-unscale`?",
+        ),
         ("# amplint: ignore[]", "Suppression names no rule"),
         ("# amplint: ignore[AMP101", "Suppression without a closing bracket"),
         ("# amplint: ignore AMP101", "Suppression names its rules without brackets"),

@@ -24,6 +24,8 @@ def check(**values: Any) -> int:
     """Check files and folders (the current one when none is named); `-` reads stdin.
 
     Findings go to stdout, all else to stderr. Exit code: 0 nothing found, 1 findings, 2 something was not checked.
+
+    RULES are codes (AMP101), prefixes (AMP1), names (clip-before-unscale) and ALL, separated by commas.
     """
     options = Options(**values)
     console = Console(options.quiet, options.verbose, options.color)

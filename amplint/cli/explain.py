@@ -22,7 +22,7 @@ Reports that Python cannot parse the file. No rule can look at such a file.
 It is reported with every selection of rules, unless `ignore` or `per-file-ignores` names it.
 """,
     UNUSED_SUPPRESSION: """\
-A suppression comment suppresses nothing
+A comment suppresses nothing
 
 ## What it does
 Reports codes in `# noqa: ...`, and codes and names in `# amplint: ignore[...]` and `# amplint: file-ignore[...]`, for which
@@ -38,7 +38,7 @@ Safe: the code is removed from the comment, or the comment when nothing else is 
 Codes of rules that were not selected are not judged.
 """,
     UNKNOWN_SUPPRESSION: """\
-A suppression comment names no rule
+A suppression names no rule
 
 ## What it does
 Reports `# amplint: ignore[...]` with a word that is neither the code, nor the prefix of a code, nor the name of a rule, and

@@ -51,7 +51,8 @@ class Program(click.Group):
             return super().main(args, prog_name, complete_var, standalone_mode=False, **extra)
         for stream in (sys.stdout, sys.stderr):
             if hasattr(stream, "reconfigure"):
-                stream.reconfigure(errors="backslashreplace")  # a name that the terminal cannot show is no reason to die
+                # A name that the terminal cannot show is no reason to die.
+                stream.reconfigure(errors="backslashreplace")
         try:
             code = super().main(args, prog_name or "amplint", complete_var, standalone_mode=False, **extra)
         except click.UsageError as error:

@@ -86,54 +86,64 @@ def _path(ctx: click.Context, param: click.Parameter, value: str | None) -> Path
     return None if value is None else Path(value)
 
 
-_SELECTORS = {"multiple": True, "metavar": "RULES", "callback": _words}
-_FLAG = {"is_flag": True}
-
-_OPTIONS: tuple[tuple[tuple[str, ...], dict[str, Any]], ...] = (
-    (("--fix",), {**_FLAG, "help": "Apply the safe fixes, and report what remains."}),
-    (("--unsafe-fixes",), {**_FLAG, "help": "Count unsafe fixes in: apply them with --fix, show them as applicable without."}),
-    (("--diff",), {**_FLAG, "help": "Write nothing; show what --fix would change."}),
-    (("--show-fixes",), {**_FLAG, "help": "With --fix or --diff: list the fixes by file."}),
-    (("--select",), {**_SELECTORS, "help": "Run these rules only: codes, prefixes, names, ALL; comma-separated."}),
-    (("--ignore",), {**_SELECTORS, "help": "Leave these rules out."}),
-    (("--extend-select",), {**_SELECTORS, "help": "Run these rules, too."}),
-    (
-        ("--per-file-ignores",),
-        {"multiple": True, "metavar": "PATTERN:RULES", "callback": _per_file, "help": "Leave rules out of files that match."},
+_OPTIONS = (
+    click.option("--fix", is_flag=True, help="Apply the safe fixes, and report what remains."),
+    click.option(
+        "--unsafe-fixes", is_flag=True, help="Count in unsafe fixes: with --fix they are applied, without shown."
     ),
-    (
-        ("--exclude",),
-        {"multiple": True, "metavar": "PATTERNS", "callback": _words, "help": "Leave out these files and folders (as in .gitignore)."},
+    click.option("--diff", is_flag=True, help="Write nothing; show what --fix would change."),
+    click.option("--show-fixes", is_flag=True, help="With --fix or --diff: list the fixes by file."),
+    click.option("--select", multiple=True, metavar="RULES", callback=_words, help="Run these rules only."),
+    click.option("--ignore", multiple=True, metavar="RULES", callback=_words, help="Leave these rules out."),
+    click.option("--extend-select", multiple=True, metavar="RULES", callback=_words, help="Run these rules, too."),
+    click.option(
+        "--per-file-ignores",
+        multiple=True,
+        metavar="PATTERN:RULES",
+        callback=_per_file,
+        help="Leave rules out of the files that match.",
     ),
-    (
-        ("--torch-version",),
-        {"metavar": "X.Y", "callback": _torch, "help": "The oldest PyTorch that the project supports."},
+    click.option(
+        "--exclude",
+        multiple=True,
+        metavar="PATTERNS",
+        callback=_words,
+        help="Leave out these files and folders, in the manner of .gitignore.",
     ),
-    (("--config",), {"metavar": "FILE", "callback": _path, "help": "Use this pyproject.toml or amplint.toml for all files."}),
-    (("--isolated",), {**_FLAG, "help": "Look at no configuration file."}),
-    (
-        ("--output-format",),
-        {"type": click.Choice(list(FORMATS)), "default": "concise", "show_default": True, "help": "The form of the report."},
+    click.option("--torch-version", metavar="X.Y", callback=_torch, help="The oldest PyTorch the project supports."),
+    click.option("--config", metavar="FILE", callback=_path, help="The pyproject.toml or amplint.toml for all files."),
+    click.option("--isolated", is_flag=True, help="Look at no configuration file."),
+    click.option(
+        "--output-format",
+        type=click.Choice(list(FORMATS)),
+        default="concise",
+        show_default=True,
+        help="The form of the report.",
     ),
-    (("-o", "--output-file"), {"metavar": "FILE", "callback": _path, "help": "Write the report to a file."}),
-    (("--statistics",), {**_FLAG, "help": "Report how often each rule found something, instead of what."}),
-    (("-e", "--exit-zero"), {**_FLAG, "help": "Exit with 0 even if there are findings."}),
-    (("--exit-non-zero-on-fix",), {**_FLAG, "help": "Exit with 1 even if all findings were fixed."}),
-    (("-j", "--jobs"), {"type": click.IntRange(0), "default": 0, "help": "Processes to use; 0: as many as there are processors."}),
-    (("-n", "--no-cache"), {**_FLAG, "help": "Neither read nor write the cache."}),
-    (("--cache-dir",), {"metavar": "FOLDER", "callback": _path, "help": "Where the cache lies."}),
-    (("--stdin-filename",), {"metavar": "PATH", "help": "What to call the text that is read from `-`."}),
-    (("-q", "--quiet"), {**_FLAG, "help": "No summary, no progress."}),
-    (("-v", "--verbose"), {**_FLAG, "help": "Say more about the run."}),
-    (
-        ("--color",),
-        {"type": click.Choice(["auto", "always", "never"]), "default": "auto", "help": "When to use colours."},
+    click.option("-o", "--output-file", metavar="FILE", callback=_path, help="Write the report to a file."),
+    click.option("--statistics", is_flag=True, help="Report how often each rule found something, instead of what."),
+    click.option("-e", "--exit-zero", is_flag=True, help="Exit with 0 even if there are findings."),
+    click.option("--exit-non-zero-on-fix", is_flag=True, help="Exit with 1 even if all findings were fixed."),
+    click.option(
+        "-j", "--jobs", type=click.IntRange(0), default=0, help="Processes to use; 0: one for each processor."
+    ),
+    click.option("-n", "--no-cache", is_flag=True, help="Neither read nor write the cache."),
+    click.option("--cache-dir", metavar="FOLDER", callback=_path, help="Where the cache lies."),
+    click.option("--stdin-filename", metavar="PATH", help="What to call the text that is read from `-`."),
+    click.option("-q", "--quiet", is_flag=True, help="No summary, no progress."),
+    click.option("-v", "--verbose", is_flag=True, help="Say more about the run."),
+    click.option(
+        "--color",
+        type=click.Choice(["auto", "always", "never"]),
+        default="auto",
+        show_default=True,
+        help="When to use colours.",
     ),
 )
 
 
 def check_options(command: Command) -> Command:
     """Give a click command the options of `amplint check`."""
-    for names, attributes in reversed(_OPTIONS):
-        command = click.option(*names, **attributes)(command)
+    for option in reversed(_OPTIONS):
+        command = option(command)
     return command

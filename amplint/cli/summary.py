@@ -57,7 +57,8 @@ def _lines(result: Result, checked: int, options: Options) -> Iterator[str]:
     done = sum(sum(applied.values()) for applied in result.fixed.values())
     where = f" in {_count(len(result.fixed), 'file')}"
     if options.diff:
-        yield (f"Would fix {_count(done, 'finding')}{where}" if done else "Nothing to fix") + _more(diagnostics, options)
+        would = f"Would fix {_count(done, 'finding')}{where}" if done else "Nothing to fix"
+        yield would + _more(diagnostics, options)
         return
     if done:
         yield f"Fixed {_count(done, 'finding')}{where}"
