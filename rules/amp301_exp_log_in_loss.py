@@ -1,18 +1,19 @@
 """An exponential or a logarithm in a loss has an operand that float16 has already spoiled.
 
 ## What it does
-Finds `exp`, `log`, `pow` and their relatives in a loss under a float16 autocast region, where the operand was computed in
-float16 and comes near the values at which the result, or the gradient, is infinite.
+Finds `exp`, `log`, `pow` and their relatives in a loss under a float16 autocast region, where the operand was
+computed in float16 and comes near the values at which the result, or the gradient, is infinite.
 
 ## Why it matters
 CUDA's autocast runs these operations in float32, so the operation is not the trouble; its operand is:
 
-- a float16 sigmoid is exactly 1 from x = 8.32 on and exactly 0 below -17.34, so `log(1 - p)` becomes -inf and its gradient nan;
+- a float16 sigmoid is exactly 1 from x = 8.32 on and exactly 0 below -17.34, so `log(1 - p)` becomes -inf and its
+  gradient nan;
 - an epsilon of up to 2.98e-8 added to a float16 tensor, or clamped on it, rounds to 0 and guards nothing;
-- the gradient is cast back to the float16 of the operand: 1/x is infinite below 1.53e-5, and the gradient of `exp` from
-  11.09 on, although the loss itself is still finite. The scaler then skips the step;
-- outside of a region, under CPU autocast, and in forms that autocast does not know (`exp_`, `exp2`, `logit`) the operation itself
-  runs in float16, where `exp` overflows above 11.09.
+- the gradient is cast back to the float16 of the operand: 1/x is infinite below 1.53e-5, and the gradient of `exp`
+  from 11.09 on, although the loss itself is still finite. The scaler then skips the step;
+- outside of a region, under CPU autocast, and in forms that autocast does not know (`exp_`, `exp2`, `logit`) the
+  operation itself runs in float16, where `exp` overflows above 11.09.
 
 ## Example
 ```python
@@ -47,16 +48,18 @@ def train(loader, optimizer, scaler):
 ```
 
 ## Fix safety
-Safe where a sigmoid is what float16 spoils: its argument is widened with `.float()`, before any epsilon or `1 - p`, and the gradient
-that is cast back to float16 there is at most 1. Unsafe where widening saves the value and not the gradient (an epsilon beside other
-operands, an `exp` that runs in float16): there a larger epsilon or a bound belongs too. Where only the gradient overflows, no cast
-helps, so there is no fix: clamp the operand, or compute the layer that makes it in a disabled region.
+Safe where a sigmoid is what float16 spoils: its argument is widened with `.float()`, before any epsilon or `1 - p`,
+and the gradient that is cast back to float16 there is at most 1. Unsafe where widening saves the value and not the
+gradient (an epsilon beside other operands, an `exp` that runs in float16): there a larger epsilon or a bound belongs
+too. Where only the gradient overflows, no cast helps, so there is no fix: clamp the operand, or compute the layer
+that makes it in a disabled region.
 
 ## Limitations
-A value is taken for float16 only where the file shows it: layers and matrix products inside the region, models and criteria that the
-file defines, and a sigmoid of what a model from elsewhere gives back. Parameters of functions that nothing in the file calls are
-not judged, nor are losses in other files, positive powers, and exponentials that a later `log` or division
-normalises. `log(sigmoid(x))` without anything between is left to `log-of-softmax` (AMP305). bfloat16 has the range of float32, so its regions are silent.
+A value is taken for float16 only where the file shows it: layers and matrix products inside the region, models and
+criteria that the file defines, and a sigmoid of what a model from elsewhere gives back. Parameters of functions that
+nothing in the file calls are not judged, nor are losses in other files, positive powers, and exponentials that a
+later `log` or division normalises. `log(sigmoid(x))` without anything between is left to `log-of-softmax` (AMP305).
+bfloat16 has the range of float32, so its regions are silent.
 
 ## References
 - https://docs.pytorch.org/docs/stable/amp.html#cuda-op-specific-behavior
@@ -86,7 +89,7 @@ def check(file: File) -> Iterator[Finding]:
 
 
 def _words(hazard: Hazard) -> tuple[str, str]:
-    name = f"`{hazard.operation.op}`"
+    name = f"`{hazard.operation.op}{'_' if hazard.operation.in_place else ''}`"
     limit = f"{hazard.limit:.4g}"
     saturation = f"it is exactly 1 from x = {_HALF.sigmoid_one} on and exactly 0 below {_HALF.sigmoid_zero}"
     if hazard.danger is Danger.ROUNDED:
@@ -151,7 +154,13 @@ def _fix(file: File, hazard: Hazard) -> Fix | None:
         return None
     if cure is None:
         return None
-    return Fix(f"Add `.float()` to `{file.tree.text(cure)}`", tuple(_widened(file, cure)), applicability)
+    operand = " ".join(file.tree.text(cure).split())
+    title = (
+        f"Add `.float()` to `{operand}`"
+        if len(operand) < 60 and "#" not in operand
+        else "Add `.float()` to the operand"
+    )
+    return Fix(title, tuple(_widened(file, cure)), applicability)
 
 
 def _operand_node(node: cst.CSTNode) -> cst.BaseExpression | None:
@@ -165,13 +174,10 @@ def _operand_node(node: cst.CSTNode) -> cst.BaseExpression | None:
 
 def _widened(file: File, node: cst.BaseExpression) -> Iterator[Edit]:
     start, end = file.tree.span(node)
+    for _ in node.rpar:  # a node's span leaves out its own parentheses
+        end = file.source.text.index(")", end) + 1
     if isinstance(node, (cst.Name, cst.Attribute, cst.Call, cst.Subscript)) or node.lpar:
-        yield Edit(end + _closing(node), end + _closing(node), ".float()")
+        yield Edit(end, end, ".float()")
     else:
         yield Edit(start, start, "(")
         yield Edit(end, end, ").float()")
-
-
-def _closing(node: cst.BaseExpression) -> int:
-    # A node's span leaves out its own parentheses; right behind them is where `.float()` belongs.
-    return sum(1 for _ in node.rpar)

@@ -93,7 +93,9 @@ def _power(operation: Operation, cancelled: bool) -> Hazard | None:
     if operation.op == "pow" and len(operation.operands) == 2:
         base, exponent = operation.operands
         if isinstance(base, Number) and isinstance(exponent, Tensor) and base.value is not None and base.value > 1:
-            return _exponential(operation, exponent, cancelled, math.log(_HALF.largest) / math.log(base.value))
+            growth = math.log(base.value)
+            largest = _HALF.largest if operation.dtype == precision.FLOAT16 else _HALF.largest / growth
+            return _exponential(operation, exponent, cancelled, math.log(largest) / growth)
         if not (isinstance(exponent, Number) and exponent.value is not None and exponent.value < 0):
             return None
         power = -exponent.value

@@ -1,0 +1,184 @@
+"""The linear layers of a model in the order in which values run through them, with the sizes that they share."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property
+
+import libcst as cst
+
+from amplint.rule import File
+
+_LINEAR = frozenset({"torch.nn.Linear"})
+_SEQUENTIAL = frozenset({"torch.nn.Sequential"})
+_NORMS = frozenset(
+    f"torch.nn.{name}" for name in ("BatchNorm1d", "LayerNorm", "RMSNorm", "InstanceNorm1d", "SyncBatchNorm", "PReLU")
+)
+_COMPREHENSIONS = (cst.ListComp, cst.GeneratorExp, cst.SetComp, cst.DictComp, cst.For, cst.While)
+
+
+@dataclass(frozen=True)
+class Size:
+    """A size that the file spells out: its value, where it is used, and the literal, which may be that of a constant."""
+
+    value: int
+    used: cst.BaseExpression
+    literal: cst.Integer
+
+
+@dataclass(frozen=True)
+class Linear:
+    """One `nn.Linear`; `container` is the innermost `nn.Sequential` around it."""
+
+    node: cst.Call
+    fan_in: Size | None
+    fan_out: Size | None
+    container: cst.Call | None
+
+
+@dataclass(frozen=True)
+class Hidden:
+    """A size that layers of one model share: those that produce it and those that consume it, in order."""
+
+    value: int
+    producers: tuple[Linear, ...]
+    consumers: tuple[Linear, ...]
+
+
+class Model:
+    """A class, or an `nn.Sequential` outside of any, as a chain of linear layers."""
+
+    def __init__(self, file: File, scope: cst.ClassDef | cst.Call, linears: list[Linear]) -> None:
+        self.file = file
+        self.scope = scope
+        self.linears = linears
+
+    @cached_property
+    def hidden(self) -> list[Hidden]:
+        """The sizes that run from one layer into a later one, in the order of their first producers."""
+        edges: dict[int, tuple[list[Linear], list[Linear]]] = {}
+        for position, layer in enumerate(self.linears):
+            for later in self._consumers(layer, self.linears[position + 1 :]):
+                assert layer.fan_out is not None
+                producers, consumers = edges.setdefault(layer.fan_out.value, ([], []))
+                if layer not in producers:
+                    producers.append(layer)
+                if later not in consumers:
+                    consumers.append(later)
+        return [Hidden(value, tuple(producers), tuple(consumers)) for value, (producers, consumers) in edges.items()]
+
+    def _consumers(self, layer: Linear, later: list[Linear]) -> Iterator[Linear]:
+        if layer.fan_out is None:
+            return
+        inside = [other for other in later if other.container is layer.container] if layer.container else []
+        for other in inside[:1] or later:
+            if other.fan_in is None or other.fan_in.value != layer.fan_out.value:
+                continue
+            if other.container is layer.container or self._is_first(other):
+                yield other
+
+    def _is_first(self, layer: Linear) -> bool:
+        """Whether a layer takes what its Sequential is given."""
+        return layer.container is None or next(x for x in self.linears if x.container is layer.container) is layer
+
+    def norm_sizes(self, value: int) -> Iterator[Size]:
+        """The sizes of normalisation layers that have this value."""
+        for call in calls_in(self.file, self.scope):
+            if self.file.names.all_in(call.func, _NORMS) and call.args and call.args[0].keyword is None:
+                size = size_of(self.file, call.args[0].value)
+                if size is not None and size.value == value:
+                    yield size
+
+
+def models(file: File) -> list[Model]:
+    """The models of a file that hold linear layers."""
+    grouped: dict[cst.CSTNode, list[Linear]] = {}
+    for call in file.tree.find(cst.Call):
+        if not file.names.all_in(call.func, _LINEAR):
+            continue
+        scope, container, repeated = _place(file, call)
+        if scope is not None and not repeated:
+            grouped.setdefault(scope, []).append(_linear(file, call, container))
+    return [
+        Model(file, scope, _in_order_of_use(file, scope, linears))
+        for scope, linears in grouped.items()
+        if isinstance(scope, (cst.ClassDef, cst.Call))
+    ]
+
+
+def _place(file: File, call: cst.Call) -> tuple[cst.CSTNode | None, cst.Call | None, bool]:
+    """The class or outermost Sequential that holds a layer, its innermost Sequential, and whether it is made repeatedly."""
+    scope: cst.CSTNode | None = None
+    container: cst.Call | None = None
+    for above in file.tree.ancestors(call):
+        if isinstance(above, _COMPREHENSIONS) and container is None:
+            return None, None, True
+        if isinstance(above, cst.Call) and file.names.all_in(above.func, _SEQUENTIAL):
+            container = container or above
+            scope = above
+        elif isinstance(above, cst.ClassDef):
+            return above, container, False
+    return scope, container, False
+
+
+def _linear(file: File, call: cst.Call, container: cst.Call | None) -> Linear:
+    return Linear(call, _argument(file, call, 0, "in_features"), _argument(file, call, 1, "out_features"), container)
+
+
+def _argument(file: File, call: cst.Call, position: int, name: str) -> Size | None:
+    if any(arg.star for arg in call.args):
+        return None
+    for index, arg in enumerate(call.args):
+        if arg.keyword.value == name if arg.keyword is not None else index == position:
+            return size_of(file, arg.value)
+    return None
+
+
+def size_of(file: File, node: cst.BaseExpression) -> Size | None:
+    """The size that an expression names: a literal, or a constant that is assigned once."""
+    if isinstance(node, cst.Integer):
+        return Size(node.evaluated_value, node, node)
+    values: list[cst.BaseExpression | None] = []
+    if isinstance(node, cst.Name):
+        values = [binding.value for binding in file.names.bindings(node.value, node)]
+    elif isinstance(node, cst.Attribute) and isinstance(node.value, cst.Name) and node.value.value == "self":
+        owner = file.classes.owner(node)
+        values = [*owner.values(node.attr.value)] if owner is not None else []
+    if len(values) == 1 and isinstance(values[0], cst.Integer):
+        return Size(values[0].evaluated_value, node, values[0])
+    return None
+
+
+def calls_in(file: File, scope: cst.CSTNode) -> Iterator[cst.Call]:
+    """The calls inside a node."""
+    for call in file.tree.find(cst.Call):
+        if scope is call or any(above is scope for above in file.tree.ancestors(call)):
+            yield call
+
+
+def _in_order_of_use(file: File, scope: cst.CSTNode, linears: list[Linear]) -> list[Linear]:
+    """In the order in which `forward` calls the attributes; as they are made where it does not say."""
+    if not isinstance(scope, cst.ClassDef):
+        return linears
+    forward = file.classes.by_node[scope].method("forward")
+    if forward is None:
+        return linears
+    order: dict[str, int] = {}
+    for call in sorted(calls_in(file, forward), key=lambda call: file.tree.span(call)[1]):
+        if (
+            isinstance(call.func, cst.Attribute)
+            and isinstance(call.func.value, cst.Name)
+            and call.func.value.value == "self"
+        ):
+            order.setdefault(call.func.attr.value, len(order))
+    places = {linear.node: order.get(_attribute(file, linear.node), -1) for linear in linears}
+    if -1 in places.values():
+        return linears
+    return sorted(linears, key=lambda linear: places[linear.node])
+
+
+def _attribute(file: File, node: cst.CSTNode) -> str:
+    assign = file.tree.enclosing(node, cst.Assign, cst.AnnAssign)
+    target = assign.targets[0].target if isinstance(assign, cst.Assign) else getattr(assign, "target", None)
+    return target.attr.value if isinstance(target, cst.Attribute) else ""

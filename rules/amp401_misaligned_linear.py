@@ -1,0 +1,139 @@
+"""A hidden size of `nn.Linear` that is not a multiple of 8 makes half-precision matrix products slower.
+
+## What it does
+Finds `nn.Linear` layers whose output size is a literal, or a constant, that is not a multiple of 8, and that a later
+`nn.Linear` of the same model takes as its input, in runs that use mixed precision.
+
+## Why it matters
+Tensor Cores multiply float16 and bfloat16 matrices most efficiently when every size is a multiple of 8 elements (of
+64 on an A100), so that rows begin at aligned addresses. Since cuBLAS 11, which all wheels of PyTorch 2 bring, other
+sizes still run on Tensor Cores, but slower: the kernels for unaligned rows read less at a time. The hidden size is
+one of the few sizes that is free to choose, and it appears in the forward product and in both products of the
+backward pass.
+
+## Example
+```python
+import torch
+from torch import nn
+
+model = nn.Sequential(nn.Linear(784, 500), nn.ReLU(), nn.Linear(500, 10)).cuda()
+
+def predict(images):
+    with torch.amp.autocast("cuda"):
+        return model(images)
+```
+
+## Use instead
+```python
+import torch
+from torch import nn
+
+model = nn.Sequential(nn.Linear(784, 504), nn.ReLU(), nn.Linear(504, 10)).cuda()
+
+def predict(images):
+    with torch.amp.autocast("cuda"):
+        return model(images)
+```
+
+## Fix safety
+Unsafe: it changes the shape of parameters, so that old checkpoints no longer load, and the model is a little larger.
+The fix rounds the size up in every layer that shares it, normalisation layers included; a constant is changed where
+it is assigned. There is no fix when the same number also stands elsewhere in the model, because it may have to change
+with it.
+
+## Limitations
+Input features, class counts and other outputs of a last layer are not free to choose and stay silent, and so do sizes
+below 32, whose products take no time worth saving. Sizes that arrive as parameters are not judged. Models under
+`torch.compile` may be padded by the compiler already. How much time is lost depends on the device.
+
+## References
+- https://docs.nvidia.com/deeplearning/performance/dl-performance-matrix-multiplication/index.html#requirements-tc
+- https://docs.pytorch.org/tutorials/recipes/recipes/tuning_guide.html
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import libcst as cst
+from amplint_rules._linear_chains import Hidden, Model, Size, models
+
+from amplint.diagnostics import Applicability, Edit, Fix, Related
+from amplint.rule import MIXED_PRECISION, File, Finding, rule
+
+_MULTIPLE = 8
+_SMALLEST = 32
+"""Products with a smaller side are over before alignment could matter."""
+
+
+@rule("AMP401", "misaligned-linear", fix=Applicability.UNSAFE, triggers=(r"^Linear$",))
+def check(file: File) -> Iterator[Finding]:
+    for model in models(file):
+        for hidden in model.hidden:
+            if hidden.value % _MULTIPLE and hidden.value >= _SMALLEST and _has_work(hidden):
+                yield _finding(file, model, hidden)
+
+
+def _has_work(hidden: Hidden) -> bool:
+    """Whether some product over the hidden size has another side that is not tiny, or not known."""
+    others = [layer.fan_in for layer in hidden.producers] + [layer.fan_out for layer in hidden.consumers]
+    return any(other is None or other.value >= _SMALLEST for other in others)
+
+
+def _finding(file: File, model: Model, hidden: Hidden) -> Finding:
+    first, *rest = hidden.producers
+    wanted = -(-hidden.value // _MULTIPLE) * _MULTIPLE
+    related = [Related("also produced here", file.range(layer.node)) for layer in rest]
+    related += [Related("consumed here", file.range(layer.node)) for layer in hidden.consumers]
+    return Finding(
+        file.range(first.node),
+        f"Hidden size {hidden.value} is no multiple of {_MULTIPLE}: half-precision products are slower",
+        "float16 and bfloat16 products run most efficiently when all sizes are multiples of 8, or of 64 on an A100; "
+        f"the next multiple of 8 is {wanted}",
+        tuple(related),
+        _fix(file, model, hidden, wanted),
+        frozenset({MIXED_PRECISION}),
+    )
+
+
+def _fix(file: File, model: Model, hidden: Hidden, wanted: int) -> Fix | None:
+    sizes = [size for layer in hidden.producers if (size := layer.fan_out) is not None]
+    sizes += [size for layer in hidden.consumers if (size := layer.fan_in) is not None]
+    sizes += model.norm_sizes(hidden.value)
+    used = {size.used for size in sizes}
+    if not _is_all(file, model, hidden.value, sizes, used):
+        return None
+    literals = {size.literal for size in sizes}
+    edits = sorted(Edit(*file.tree.span(literal), str(wanted)) for literal in literals)
+    return Fix(f"Round {hidden.value} up to {wanted} wherever the model shares it", tuple(edits), Applicability.UNSAFE)
+
+
+def _is_all(file: File, model: Model, value: int, sizes: list[Size], used: set[cst.BaseExpression]) -> bool:
+    """Whether the sizes to change are all places that must change with them."""
+    literals = {size.literal for size in sizes}
+    for literal in file.tree.find(cst.Integer):
+        inside = any(above is model.scope for above in file.tree.ancestors(literal))
+        if literal.evaluated_value == value and inside and literal not in literals:
+            return False
+    return all(_uses(file, size) <= used for size in sizes if size.used is not size.literal)
+
+
+def _uses(file: File, size: Size) -> set[cst.BaseExpression]:
+    """Every expression that reads the constant which a size is given by."""
+    if isinstance(size.used, cst.Name):
+        bindings = file.names.bindings(size.used.value, size.used)
+        return {
+            name
+            for name in file.tree.find(cst.Name)
+            if name.value == size.used.value
+            and all(binding.node is not name for binding in bindings)
+            and not isinstance(file.tree.parent(name), (cst.Attribute, cst.Param, cst.ImportAlias))
+            and file.names.bindings(name.value, name) == bindings
+        }
+    assert isinstance(size.used, cst.Attribute)
+    return {
+        attribute
+        for attribute in file.tree.find(cst.Attribute)
+        if attribute.attr.value == size.used.attr.value
+        and not isinstance(file.tree.parent(attribute), cst.AssignTarget)
+    }
