@@ -10,6 +10,7 @@ import sys
 import time
 from collections.abc import Iterator
 from pathlib import Path
+from subprocess import PIPE
 
 import demo_pack
 import pytest
@@ -64,9 +65,9 @@ def process(pack: Path, *arguments: str) -> subprocess.Popen[str]:
     return subprocess.Popen(
         [sys.executable, "-m", "amplint", *arguments],
         env={**os.environ, "PYTHONPATH": str(pack)},
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
+        stdin=PIPE,
+        stdout=PIPE,
+        stderr=PIPE,
         text=True,
     )
 
@@ -460,20 +461,25 @@ except SystemExit as exit:
 
 def test_nobody_reads_to_the_end(pack: Path) -> None:
     write(a=SAFE * 20_000)
-    program = process(pack, "a.py")
-    assert program.stdout is not None and program.stderr is not None
-    assert program.stdout.readline() == "a.py:1:1: DEM101 `demo_safe` is called [*]\n"
-    program.stdout.close()
-    assert "Traceback" not in (said := program.stderr.read()) and "BrokenPipe" not in said
-    program.stderr.close()
-    assert program.wait() == 1
+    with process(pack, "a.py") as program:
+        assert program.stdout is not None and program.stderr is not None
+        assert program.stdout.readline() == "a.py:1:1: DEM101 `demo_safe` is called [*]\n"
+        program.stdout.close()
+        said = program.stderr.read()
+    assert "Traceback" not in said and "BrokenPipe" not in said
+    assert program.returncode == 1
 
 
-def test_ctrl_c(pack: Path) -> None:
-    program = process(pack, "-")
-    time.sleep(1.5)  # until it waits for its input
-    program.send_signal(signal.SIGINT)
-    stdout, stderr = program.communicate()
+_READY = "from amplint.cli import check; from amplint.cli.main import main; print('ready', flush=True); main(['-'])"
+
+
+def test_ctrl_c() -> None:
+    with subprocess.Popen([sys.executable, "-c", _READY], stdin=PIPE, stdout=PIPE, stderr=PIPE, text=True) as program:
+        assert program.stdout is not None
+        assert program.stdout.readline() == "ready\n"
+        time.sleep(1)  # until it waits for its input
+        program.send_signal(signal.SIGINT)
+        stdout, stderr = program.communicate()
     assert (stdout, stderr.strip(), program.returncode) == ("", "interrupted", 130)
 
 

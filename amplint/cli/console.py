@@ -20,8 +20,14 @@ def say(stream: TextIO, text: str) -> None:
         stream.write(text)
         stream.flush()
     except BrokenPipeError:
-        # Whatever is still buffered must have somewhere to go when Python closes the stream.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
+        abandon(stream)
+
+
+def abandon(stream: TextIO) -> None:
+    """Give a stream that nobody reads somewhere to go: Python will flush it once more at the end."""
+    nowhere = os.open(os.devnull, os.O_WRONLY)
+    os.dup2(nowhere, stream.fileno())
+    os.close(nowhere)
 
 
 def wants_color(choice: str, stream: TextIO) -> bool:

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import os
 import sys
 from dataclasses import replace
 from typing import NamedTuple
 
-from amplint.cli.console import Console, say, wants_color
+from amplint.cli.console import Console, abandon, say, wants_color
 from amplint.cli.options import Options
 from amplint.cli.summary import Result
 from amplint.cli.targets import Targets
@@ -92,5 +91,5 @@ def _print_bytes(data: bytes) -> None:
     try:
         sys.stdout.buffer.write(data)
         sys.stdout.buffer.flush()
-    except BrokenPipeError:  # see `say`
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    except BrokenPipeError:
+        abandon(sys.stdout)
