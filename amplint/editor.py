@@ -54,6 +54,11 @@ class Editor:
             below = above
         return None
 
+    def rows_text(self, first: int, last: int) -> str:
+        """The text of rows, line ends and all; the last one ends in a line end in any case."""
+        text = self._source.text[self._source.line_starts[first - 1] : self._end_of_row(last)]
+        return text if text.endswith(("\n", "\r")) else text + self._source.newline
+
     def rows(self, statement: Statement) -> tuple[int, int]:
         """First and last row (1-based), decorators and trailing comments included, comments above not."""
         start, end = self._tree.span(statement)
@@ -66,6 +71,37 @@ class Editor:
     def indent(self, statement: Statement) -> str:
         """The white space that the statement's line begins with."""
         return self._source.indent(self.rows(statement)[0])
+
+    @property
+    def unit(self) -> str:
+        """One step of indentation, as the file has it."""
+        return self._tree.module.default_indent
+
+    def first_row(self, statement: Statement, *, over_blanks: bool = True) -> int:
+        """The first row of a statement with the comments above it that are indented like it, also over blank rows."""
+        row = first = self.rows(statement)[0]
+        comment = f"{self._source.indent(row)}#"
+        while row > 1:
+            row -= 1
+            line = self._source.line(row)
+            if line.strip() and not line.startswith(comment) or not (line.strip() or over_blanks):
+                break
+            first = row if line.strip() else first
+        return first
+
+    def last_row(self, block: cst.IndentedBlock) -> int:
+        """The last row of a block, with the comments below its last statement that are indented like the block."""
+        statement = block.body[-1]
+        assert isinstance(statement, (cst.SimpleStatementLine, cst.BaseCompoundStatement))
+        row = last = self.rows(statement)[1]
+        indent = self.indent(statement)
+        while row < len(self._source.line_starts):
+            row += 1
+            line = self._source.line(row)
+            if line.strip() and not (line.startswith(indent) and line.lstrip().startswith("#")):
+                break
+            last = row if line.strip() else last
+        return last
 
     def lines(self, first: int, last: int) -> list[str]:
         """The rows `first` to `last`, without line ends."""
@@ -81,13 +117,19 @@ class Editor:
 
     def insert_after(self, statement: Statement, *lines: str) -> Edit:
         """Insert lines, given without indentation, behind a statement."""
-        _, last = self.rows(statement)
-        text = self._render(lines, self.indent(statement))
-        if last < len(self._source.line_starts):
-            start = self._source.line_starts[last]
-            return Edit(start, start, text)
-        end = len(self._source.text)
-        return Edit(end, end, self._source.newline + text.rstrip("\r\n"))
+        return self.insert_rows_after(statement, self._render(lines, self.indent(statement)))
+
+    def insert_rows_after(self, statement: Statement, text: str) -> Edit:
+        """Insert whole rows, line ends and all, behind a statement."""
+        end = self._end_of_row(self.rows(statement)[1])
+        if end == len(self._source.text) and not self._source.text.endswith(("\n", "\r")):
+            return Edit(end, end, self._source.newline + text.rstrip("\r\n"))
+        return Edit(end, end, text)
+
+    def delete_rows(self, first: int, last: int) -> Edit:
+        """Delete rows; of the blank rows on both sides only one stays."""
+        around = [self._source.line(row).strip() for row in (first - 1, last + 1) if 1 <= row <= len(self._source.line_starts)]
+        return Edit(self._source.line_starts[first - 1], self._end_of_row(last + (around == ["", ""])), "")
 
     def delete(self, statement: Statement) -> Edit:
         """Delete the rows of a statement, trailing comment and all."""
@@ -108,12 +150,22 @@ class Editor:
         return self.shifted(first, last, self.indent(statement), indent)
 
     def shifted(self, first: int, last: int, old: str, new: str) -> list[str]:
-        """Rows with the indentation `old` replaced by `new`; rows inside a multi-line string stay as they are."""
+        """Rows with the indentation `old` replaced by `new`; blank rows, and rows inside a string, stay as they are."""
         inside = self._string_rows()
         return [
-            line if row in inside or not line.startswith(old) else new + line[len(old) :]
+            new + line[len(old) :] if line.strip() and line.startswith(old) and row not in inside else line
             for row, line in zip(range(first, last + 1), self.lines(first, last))
         ]
+
+    def shift(self, first: int, last: int, old: str, new: str) -> Edit:
+        """Put rows that are indented by `old` under the indentation `new`; each keeps its own line end."""
+        return Edit(self._source.line_starts[first - 1], self._end_of_row(last), self._shifted_text(first, last, old, new))
+
+    def wrap(self, first: int, last: int, header: str) -> Edit:
+        """Put the rows of some neighbouring statements into a block of their own, under a header such as `if x:`."""
+        indent = self._source.indent(first)
+        body = self._shifted_text(first, last, indent, indent + self.unit)
+        return Edit(self._source.line_starts[first - 1], self._end_of_row(last), self._render((header,), indent) + body)
 
     def replace_rows(self, first: int, last: int, lines: Sequence[str]) -> Edit:
         """Put lines in the place of the rows `first` to `last`."""
@@ -129,6 +181,12 @@ class Editor:
         start, end = self._tree.span(node)
         return Edit(start, end, text)
 
+    def fresh(self, name: str) -> str:
+        """`name`, or `name` with a number behind it, such that no identifier of the file is spelled like it."""
+        taken = {found.value for found in self._tree.find(cst.Name)}
+        numbered = (f"{name}_{number}" for number in range(2, len(taken) + 3))
+        return name if name not in taken else next(each for each in numbered if each not in taken)
+
     def is_free(self, name: str, node: cst.CSTNode) -> bool:
         """Whether no identifier of the file is spelled like `name`, so that a fix may bind it."""
         return all(found.value != name for found in self._tree.find(cst.Name))
@@ -142,12 +200,17 @@ class Editor:
         starts = self._source.line_starts
         return starts[row] if row < len(starts) else len(self._source.text)
 
+    def _shifted_text(self, first: int, last: int, old: str, new: str) -> str:
+        parts: list[str] = []
+        for row, line in zip(range(first, last + 1), self.shifted(first, last, old, new)):
+            end = self._source.line_starts[row - 1] + len(self._source.line(row))
+            parts += [line, self._source.text[end : self._end_of_row(row)]]
+        return "".join(parts)
+
     def _string_rows(self) -> set[int]:
+        """The rows that begin inside a string."""
         rows: set[int] = set()
-        for kind in (cst.SimpleString, cst.FormattedString, cst.ConcatenatedString):
-            for node in self._tree.find(kind):
-                if kind is cst.ConcatenatedString or '"""' not in self._tree.text(node) and "'''" not in self._tree.text(node):
-                    continue
-                start, end = self._tree.span(node)
-                rows.update(range(self._source.position(start).row + 1, self._source.position(end).row + 1))
+        for node in (*self._tree.find(cst.SimpleString), *self._tree.find(cst.FormattedString)):
+            start, end = self._tree.span(node)
+            rows.update(range(self._source.position(start).row + 1, self._source.position(end).row + 1))
         return rows

@@ -1,0 +1,238 @@
+"""The fix of AMP107: the scheduler steps only if the scale did not fall from before the optimizer step to after `update`."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import libcst as cst
+
+from amplint.diagnostics import Applicability, Edit, Fix
+from amplint.editor import Statement
+from amplint.rule import File, Found
+from amplint_rules import _protocol as protocol
+
+_NOTED = "scale_before"
+_ASKS = re.compile(r"get_scale|found_inf|skip|overflow")
+_READS_RATE = re.compile(r"get_last_lr|param_groups|\blr\b")
+_FUNCTIONS = (cst.FunctionDef, cst.Lambda)
+_EXITS = (cst.Return, cst.Continue, cst.Break, cst.Raise)
+
+
+@dataclass(frozen=True)
+class Place:
+    """Where the gate goes: around neighbouring statements, or into the condition of an `if` that holds nothing else."""
+
+    statements: tuple[Statement, ...]
+    condition: cst.If | None = None
+    in_loop: bool = False
+
+    @property
+    def first(self) -> Statement:
+        """The first of the statements."""
+        return self.statements[0]
+
+
+def has_gate(file: File, call: cst.CSTNode) -> bool:
+    """Whether the scheduler already stands under a test that asks for the scale, or for a skip."""
+    return any(isinstance(above, cst.If) and _ASKS.search(file.tree.text(above.test)) for above in file.tree.ancestors(call))
+
+
+def gate(file: File, found: Found, hazards: Sequence[Found]) -> Fix | None:
+    """The gate around a scheduler, and around its neighbours that need the same one; None where it has no sure place."""
+    place = _place(file, found, hazards)
+    step = _first_step(file, found, place, hazards) if place is not None else None
+    if place is None or step is None or has_gate(file, found.node):
+        return None
+    update = _update(file, found, step, place)
+    block = protocol.common_block(file, step, place.first)
+    anchor = file.editor.member_of(step, block) if block is not None else None
+    if update is None or block is None or anchor is None or not _is_alone(anchor):
+        return None
+    conditional = bool(protocol.guards(file, step, block))
+    if anchor in place.statements or (conditional and not found.scaler.made):
+        return None
+    scaler = protocol.base_text(file, step)
+    noted = _noted_before(file, found, scaler, anchor, update)
+    name = noted or file.editor.fresh(_NOTED)
+    edits = _gated(file, place, update, f"{scaler}.get_scale() >= {name}")
+    if edits is None:
+        return None
+    if not noted:
+        edits.append(file.editor.insert_before(anchor, f"{name} = {scaler}.get_scale()"))
+    unsafe = conditional or place.in_loop or _several(file, found, hazards) or _rate_is_read_between(file, place, update)
+    trust = Applicability.UNSAFE if unsafe else Applicability.SAFE
+    return Fix(f"Step the scheduler only if the scale of `{scaler}` did not fall", tuple(sorted(edits)), trust)
+
+
+# -- finding -------------------------------------------------------------------------------------------------------------
+
+
+def _home(file: File, node: cst.CSTNode) -> cst.CSTNode | None:
+    return file.tree.enclosing(node, *_FUNCTIONS)
+
+
+def _is_alone(statement: cst.CSTNode) -> bool:
+    return not isinstance(statement, cst.SimpleStatementLine) or len(statement.body) == 1
+
+
+def _place(file: File, found: Found, hazards: Sequence[Found]) -> Place | None:
+    line = _line(file, found.node)
+    if isinstance(line, cst.SimpleStatementSuite):
+        condition = file.tree.parent(line)
+        return Place((condition,), condition) if isinstance(condition, cst.If) and condition.orelse is None else None
+    if not isinstance(line, cst.SimpleStatementLine):
+        return None
+    unit: Statement = line
+    while isinstance(loop := _holder(file, unit), cst.For) and loop.orelse is None:
+        unit = loop
+    condition = _holder(file, unit)
+    if isinstance(condition, cst.If) and condition.orelse is None:
+        return Place((condition,), condition, unit is not line)
+    return Place(_run(file, line, hazards) if unit is line else (unit,), in_loop=unit is not line)
+
+
+def _line(file: File, call: cst.CSTNode) -> cst.CSTNode | None:
+    """What holds a call that is a statement, and nothing else."""
+    expression = file.tree.parent(call)
+    line = file.tree.parent(expression) if isinstance(expression, cst.Expr) else None
+    return line if isinstance(line, (cst.SimpleStatementLine, cst.SimpleStatementSuite)) and len(line.body) == 1 else None
+
+
+def _holder(file: File, statement: Statement) -> cst.CSTNode | None:
+    """The statement whose whole body another one is."""
+    block = file.tree.parent(statement)
+    return file.tree.parent(block) if isinstance(block, cst.IndentedBlock) and len(block.body) == 1 else None
+
+
+def _run(file: File, line: cst.SimpleStatementLine, hazards: Sequence[Found]) -> tuple[Statement, ...]:
+    """The neighbouring statements that all step an ungated scheduler, `line` among them."""
+    ungated = {_line(file, each.node) for each in hazards}
+    run: list[Statement] = []
+    for statement in file.editor.siblings(line):
+        if isinstance(statement, cst.SimpleStatementLine) and statement in ungated:
+            run.append(statement)
+        elif line in run:
+            break
+        else:
+            run = []
+    return tuple(run)
+
+
+def _first_step(file: File, found: Found, place: Place, hazards: Sequence[Found]) -> cst.Call | None:
+    """The first optimizer step that the schedulers at this place follow, if it stands in their function."""
+    lines = {_line(file, found.node), *place.statements}
+    steps = [each.related.get("step") for each in hazards if _line(file, each.node) in lines]
+    calls = [step for step in steps if isinstance(step, cst.Call) and isinstance(step.func, cst.Attribute)]
+    if len(calls) < len(steps) or any(_home(file, call) is not _home(file, found.node) for call in calls):
+        return None
+    first = min(calls, key=file.tree.span)
+    return first if file.tree.span(first) < file.tree.span(place.first) else None
+
+
+def _update(file: File, found: Found, step: cst.Call, place: Place) -> cst.Call | None:
+    """The only `update` between the step and the scheduler, or else the next one."""
+    span = file.tree.span
+    later = [call for call in protocol.calls(file, found, protocol.ScalerUpdate) if span(call) > span(step)]
+    between = [call for call in later if span(call) < span(place.first)]
+    return None if len(between) > 1 else next(iter(between or later), None)
+
+
+def _noted_before(file: File, found: Found, scaler: str, anchor: Statement, update: cst.Call) -> str | None:
+    """A name that already holds the scale from before this `update`."""
+    block = file.editor.block(anchor)
+    end = file.editor.member_of(update, block) if block is not None else None
+    if block is None or end is None:
+        return None
+    updates = {file.editor.member_of(call, block) for call in protocol.calls(file, found, protocol.ScalerUpdate)}
+    noted: str | None = None
+    for statement in file.editor.siblings(anchor):
+        if statement is end:
+            break
+        noted = _notes_scale(file, statement, scaler) or (None if statement in updates else noted)
+    return noted
+
+
+def _notes_scale(file: File, statement: cst.CSTNode, scaler: str) -> str | None:
+    """The name to which a statement assigns the scale, if nothing else is ever assigned to it."""
+    match statement:
+        case cst.SimpleStatementLine(body=[cst.Assign(targets=[cst.AssignTarget(target=cst.Name() as name)], value=value)]):
+            lone = len(file.names.bindings(name.value, name)) == 1
+            return name.value if lone and file.tree.text(value) == f"{scaler}.get_scale()" else None
+    return None
+
+
+def _several(file: File, found: Found, hazards: Sequence[Found]) -> bool:
+    """Whether the scaler steps several optimizers in this function, or several schedulers advance in it."""
+    home, places = _home(file, found.node), file.analysis.program.places
+    optimizers = {
+        event.optimizer
+        for event in found.root.events
+        if isinstance(event, protocol.ScalerStep) and event.scaler == found.hazard.scaler and _home(file, places[event.site]) is home
+    }
+    schedulers = {file.tree.text(each.node) for each in hazards if _home(file, each.node) is home}
+    return len(optimizers) > 1 or len(schedulers) > 1
+
+
+def _between(file: File, place: Place, update: cst.Call) -> Sequence[cst.CSTNode]:
+    """The statements that a scheduler is moved over; none when it stands behind `update` already."""
+    siblings, block = list(file.editor.siblings(place.first)), file.editor.block(place.first)
+    member = file.editor.member_of(update, block) if block is not None else None
+    if member is None or file.tree.span(member) < file.tree.span(place.first):
+        return ()
+    return siblings[siblings.index(place.statements[-1]) + 1 : siblings.index(member)]
+
+
+def _rate_is_read_between(file: File, place: Place, update: cst.Call) -> bool:
+    return any(_READS_RATE.search(file.tree.text(statement)) for statement in _between(file, place, update))
+
+
+# -- editing -------------------------------------------------------------------------------------------------------------
+
+
+def _gated(file: File, place: Place, update: cst.Call, test: str) -> list[Edit] | None:
+    if file.tree.span(update) > file.tree.span(place.first):
+        return _moved(file, place, update, test)
+    if place.condition is not None:
+        return _conjoined(file, place.condition, test)
+    first, last = file.editor.rows(place.first)[0], file.editor.rows(place.statements[-1])[1]
+    return [file.editor.wrap(first, last, f"if {test}:")]
+
+
+def _conjoined(file: File, condition: cst.If, test: str) -> list[Edit]:
+    """The edits that add a test to a condition."""
+    node = condition.test
+    start, end = file.tree.span(node)
+    loose = isinstance(node, (cst.IfExp, cst.Lambda, cst.NamedExpr))
+    loose = loose or (isinstance(node, cst.BooleanOperation) and isinstance(node.operator, cst.Or))
+    if loose and not node.lpar:
+        return [Edit(start, start, "("), Edit(end, end, f") and {test}")]
+    end += sum(len(file.tree.module.code_for_node(parenthesis)) for parenthesis in node.rpar)
+    return [Edit(end, end, f" and {test}")]
+
+
+def _moved(file: File, place: Place, update: cst.Call, test: str) -> list[Edit] | None:
+    """The edits that put the scheduler, gated, behind `update`."""
+    block = file.editor.block(place.first)
+    target = file.editor.member_of(update, block) if block is not None else None
+    if target is None or block is None or not _is_alone(target) or protocol.guards(file, update, block):
+        return None
+    if any(_leaves(statement) for statement in _between(file, place, update)):
+        return None
+    first, last = file.editor.first_row(place.first, over_blanks=False), file.editor.rows(place.statements[-1])[1]
+    begin = file.editor.rows(place.first)[0]
+    start = file.source.line_starts[begin - 1]
+    if place.condition is not None:
+        text, shift = file.editor.rows_text(begin, last), start
+        for edit in reversed(_conjoined(file, place.condition, test)):
+            text = text[: edit.start - shift] + edit.replacement + text[edit.end - shift :]
+    else:
+        text = file.editor.wrap(begin, last, f"if {test}:").replacement
+    comments = file.editor.rows_text(first, begin - 1) if first < begin else ""
+    return [file.editor.delete_rows(first, last), file.editor.insert_rows_after(target, comments + text)]
+
+
+def _leaves(node: cst.CSTNode) -> bool:
+    """Whether a statement may leave the block."""
+    return isinstance(node, _EXITS) or any(_leaves(child) for child in node.children)

@@ -1,0 +1,94 @@
+"""A learning-rate scheduler advances in iterations whose optimizer step the scaler has skipped.
+
+## What it does
+Flags `scheduler.step()` in the same iteration as `scaler.step(optimizer)` where nothing has asked whether that step was
+taken. Schedulers that are told a metric or a position (`scheduler.step(val_loss)`), or that advance once per epoch, are none
+of its business.
+
+## Why it matters
+The scaler skips the optimizer step whenever a gradient is inf or NaN: usually a few times at the very start, while the scale
+settles, then about once each time the scale has grown. Each skip moves the schedule ahead of the training by one step: in a
+run of 20 iterations with 6 real steps, `OneCycleLR` had arrived at its last learning rate. PyTorch warns ("Detected call of
+`lr_scheduler.step()` before `optimizer.step()`") only when the first step of all is skipped; that warning does not mean that
+the calls are in the wrong order.
+
+## Example
+```python
+scheduler = torch.optim.lr_scheduler.OneCycleLR(optimizer, max_lr=1e-3, total_steps=10_000)
+for data, target in loader:
+    with torch.autocast("cuda", dtype=torch.float16):
+        loss = criterion(model(data), target)
+    scaler.scale(loss).backward()
+    scaler.step(optimizer)
+    scaler.update()
+    scheduler.step()
+```
+
+## Use instead
+```python
+scheduler = torch.optim.lr_scheduler.OneCycleLR(optimizer, max_lr=1e-3, total_steps=10_000)
+for data, target in loader:
+    with torch.autocast("cuda", dtype=torch.float16):
+        loss = criterion(model(data), target)
+    scaler.scale(loss).backward()
+    scale_before = scaler.get_scale()
+    scaler.step(optimizer)
+    scaler.update()
+    if scaler.get_scale() >= scale_before:
+        scheduler.step()
+```
+
+## Fix safety
+`update()` lowers the scale exactly when a step was skipped, and may raise it after one that was taken: hence `>=`. The fix
+notes the scale before the step, makes the scheduler wait for the comparison, and moves it behind `update()` if it stood
+before. A disabled scaler always reports 1.0 and lets the scheduler pass. Reading the scale waits for the device. The fix is
+unsafe with several optimizers or schedulers, because the scale falls if any of the optimizers was skipped, and where the
+scheduler runs under another condition than the step. There is none where step, update and scheduler stand in different
+functions, where the scaler may be None, and where there is a test already, though one that cannot tell.
+
+## Limitations
+A scale that has sunk to zero cannot fall any more, so that this test stops noticing skipped steps. Schedulers of other
+libraries count only if their name, or how they are used, says what they are.
+
+## References
+- https://docs.pytorch.org/docs/stable/amp.html#gradient-scaling
+- https://github.com/pytorch/pytorch/issues/67590
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import libcst as cst
+
+from amplint.diagnostics import Applicability
+from amplint.rule import File, Finding, Found, rule
+from amplint_rules import _protocol as protocol
+from amplint_rules._gate import gate, has_gate
+
+KIND = "scheduler-not-gated"
+
+_SKIPS = (
+    "a step is skipped when a gradient is inf or NaN, a few times at the start and whenever the scale has grown too large; "
+    "each skip puts the schedule ahead by one step."
+)
+_BLIND = "the test around it does not tell whether the step was skipped: the scale falls, in `update`, when it was."
+
+
+@rule("AMP107", KIND, fix=Applicability.SAFE)
+def check(file: File) -> Iterator[Finding]:
+    hazards = file.analysis.of(KIND)
+    for found in hazards:
+        scheduler, scaler = file.tree.text(_receiver(found)), found.hazard.scaler.removeprefix("::")
+        yield Finding(
+            file.range(protocol.callee_range(file, found.node)),
+            f"`{scheduler}` advances also when `{scaler}` has skipped the optimizer step",
+            note=_BLIND if has_gate(file, found.node) else _SKIPS,
+            related=protocol.related(file, found, step="stepped, or skipped, here"),
+            fix=gate(file, found, hazards),
+        )
+
+
+def _receiver(found: Found) -> cst.CSTNode:
+    call = found.node
+    return call.func.value if isinstance(call, cst.Call) and isinstance(call.func, cst.Attribute) else call

@@ -1,0 +1,159 @@
+"""The backward pass runs inside an autocast region.
+
+## What it does
+Flags a backward call (`loss.backward()`, `scaler.scale(loss).backward()`, `torch.autograd.backward`) that runs inside an
+enabled autocast region, entered by a `with` statement or by a decorator, also when the call stands in a function that is
+called there.
+
+## Why it matters
+Each operation of the backward pass uses the precision that autocast chose for it in the forward pass, and needs no region.
+Ordinary networks get the same gradients, bit for bit, inside and outside. A part that runs in float32 on purpose (a region
+with `enabled=False`, a graph built before the region began) does not: inside a region its backward matrix products are
+cast down, lose precision, and in float16 may overflow. The PyTorch documentation advises against it.
+
+## Example
+```python
+with torch.autocast("cuda", dtype=torch.bfloat16):
+    loss = criterion(model(data), target)
+    loss.backward()
+optimizer.step()
+```
+
+## Use instead
+```python
+with torch.autocast("cuda", dtype=torch.bfloat16):
+    loss = criterion(model(data), target)
+loss.backward()
+optimizer.step()
+```
+
+## Fix safety
+The fix moves the backward call, and all that follows it in the block, out of the region. It is offered where nothing of
+that computes in a precision that autocast chooses: no forward pass, no loss, no function that is not known to be harmless.
+There is none for a decorated function, where forward and backward are one statement, and where another context of the
+`with` statement (`no_sync()`, say) has to stay around the backward call. It is unsafe where the file defines an
+`autograd.Function` whose `backward` lacks `custom_bwd`: such a function may fail once it runs outside the region.
+
+## Limitations
+A region around a whole loop of optimizer steps is a defect of its own, and not reported by this rule. An `autograd.Function`
+of another file is not seen by the fix.
+
+## References
+- https://docs.pytorch.org/docs/stable/amp.html#autocasting
+- https://docs.pytorch.org/docs/stable/notes/amp_examples.html#functions-that-need-a-particular-dtype
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import libcst as cst
+
+from amplint.diagnostics import Applicability, Fix, Related
+from amplint.rule import File, Finding, Found, rule
+from amplint_rules import _protocol as protocol
+from amplint_rules._dedent import cut_after, cut_before, dedent
+from amplint_rules._outside import may_compute
+
+KIND = "backward-in-autocast"
+
+_NEUTRAL = frozenset({"contextlib.nullcontext", "torch.enable_grad", "torch.autograd.enable_grad"})
+"""Contexts that make no difference to a backward call: the forward pass has ended, and gradients are recorded anyway."""
+
+_CUSTOM_BWD = frozenset({"torch.amp.custom_bwd", "torch.cuda.amp.custom_bwd"})
+
+
+@rule("AMP201", KIND, fix=Applicability.SAFE)
+def check(file: File) -> Iterator[Finding]:
+    spanning = {found.node for found in file.analysis.of("region-spans-steps")}
+    for found in file.analysis.of(KIND):
+        region = found.related["region"]
+        if region in spanning:
+            continue
+        yield Finding(
+            file.range(protocol.callee_range(file, found.node)),
+            "The backward pass runs inside an autocast region",
+            note="its operations keep the precision of the forward pass without it; float32 parts, however, are cast down "
+            "in a backward pass inside the region, and can lose precision or overflow.",
+            related=(Related("the region begins here", file.range(_entered(file, region))),),
+            fix=repair(file, found),
+        )
+
+
+def _entered(file: File, region: cst.CSTNode) -> cst.CSTNode:
+    """What enters a region: the item of the `with` statement, or the decorator."""
+    if isinstance(region, cst.FunctionDef):
+        entering = (each.decorator for each in region.decorators if _is_region(file, each.decorator))
+        return next(entering, region.name)
+    return region
+
+
+def repair(file: File, found: Found) -> Fix | None:
+    """The backward call and all that follows it, out of the region; None where that is not known to change nothing else."""
+    blocks = _regions_around(file, found.node)
+    if file.tree.parent(found.related["region"]) not in blocks:
+        return None  # a decorated function, or the region of a caller
+    inner, *outer = blocks
+    if any(not _may_leave(file, block) for block in blocks):
+        return None
+    below: cst.CSTNode = inner
+    cuts = [cut_before(file, inner, found.node)]
+    for block in outer:
+        if not isinstance(block.body, cst.IndentedBlock) or below not in block.body.body:
+            return None  # the inner block is part of a statement that cannot be left
+        cuts.append(cut_after(file, block, below))
+        below = block
+    stays = [node for each in cuts for node in each.stays if not isinstance(node, cst.With) or node not in blocks]
+    leaves = [node for each in cuts for node in each.leaves]
+    if not cuts[0].stays or not may_compute(file, stays) or may_compute(file, leaves):
+        return None
+    trust = Applicability.UNSAFE if any(_lacks_custom_bwd(file)) else Applicability.SAFE
+    return Fix("Move the backward pass out of the autocast region", dedent(file, cuts), trust)
+
+
+def _regions_around(file: File, node: cst.CSTNode) -> list[cst.With]:
+    """The `with` statements of the same function that put an autocast region around `node`, innermost first."""
+    found: list[cst.With] = []
+    below = node
+    for above in file.tree.ancestors(node):
+        if isinstance(above, (cst.FunctionDef, cst.Lambda)):
+            break
+        if isinstance(above, cst.With) and below is above.body and any(_is_region(file, each.item) for each in above.items):
+            found.append(above)
+        below = above
+    return found
+
+
+def _is_region(file: File, context: cst.BaseExpression) -> bool:
+    region = file.contexts.of(context)
+    return region is not None and region.device != "grad"
+
+
+def _may_leave(file: File, block: cst.With) -> bool:
+    """Whether no context of a `with` statement has to stay around the backward call."""
+    return all(_is_neutral(file, item.item, 3) for item in block.items)
+
+
+def _is_neutral(file: File, context: cst.BaseExpression, depth: int) -> bool:
+    """Whether an expression can be nothing but an autocast region, or a context that makes no difference."""
+    if isinstance(context, cst.IfExp):
+        return _is_neutral(file, context.body, depth) and _is_neutral(file, context.orelse, depth)
+    values = file.contexts.values(context)
+    if values and depth:
+        return all(_is_neutral(file, value, depth - 1) for value in values)
+    if isinstance(context, cst.Call) and file.names.all_in(context.func, _NEUTRAL):
+        return True
+    return _is_region(file, context)
+
+
+def _lacks_custom_bwd(file: File) -> Iterator[bool]:
+    """For each `autograd.Function` of the file: whether its backward relies on the region it is called in."""
+    for node in file.tree.find(cst.ClassDef):
+        if not any(file.names.all_in(base.value, {"torch.autograd.Function"}) for base in node.bases):
+            continue
+        for method in node.body.body:
+            if isinstance(method, cst.FunctionDef) and method.name.value == "backward":
+                called = (
+                    each.decorator.func if isinstance(each.decorator, cst.Call) else each.decorator for each in method.decorators
+                )
+                yield not any(file.names.any_in(each, _CUSTOM_BWD) for each in called)
