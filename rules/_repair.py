@@ -1,0 +1,160 @@
+"""How the rules about the GradScaler protocol mend a loop: where its scaler has a name, and the edits that let it take part."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import libcst as cst
+
+from amplint.diagnostics import Edit
+from amplint.model.events import Clip, Event, GradAccess
+from amplint.rule import File, Found
+
+from . import _protocol as protocol
+
+_FUNCTIONS = (cst.FunctionDef, cst.Lambda)
+_LOOPS = (cst.For, cst.While)
+
+
+# -- places --------------------------------------------------------------------------------------------------------------
+
+
+def places(file: File, found: Found, *kinds: type[Event]) -> Iterator[tuple[Event, cst.CSTNode]]:
+    """The events of some kinds on the paths that showed the hazard, each with its place, in source order."""
+    nodes = file.analysis.program.places
+    events = [event for event in found.root.events if type(event) in kinds and event.site >= 0]
+    return ((event, nodes[event.site]) for event in sorted(events, key=lambda event: (event.site, repr(event))))
+
+
+def at_home(file: File, found: Found, *kinds: type[Event]) -> list[cst.CSTNode]:
+    """The places of such events in the function in which the hazard stands."""
+    home = file.tree.enclosing(found.node, *_FUNCTIONS)
+    nodes = dict.fromkeys(node for _, node in places(file, found, *kinds))
+    return [node for node in nodes if file.tree.enclosing(node, *_FUNCTIONS) is home]
+
+
+def of_scaler(file: File, found: Found, *kinds: type[Event]) -> list[cst.Call]:
+    """The places of such events that concern the hazard's scaler, anywhere on its paths."""
+    mine = [node for event, node in places(file, found, *kinds) if getattr(event, "scaler", "") == found.hazard.scaler]
+    return [node for node in dict.fromkeys(mine) if isinstance(node, cst.Call)]
+
+
+def scaler_methods(file: File, name: str) -> list[cst.Attribute]:
+    """All calls, in the whole file, of one method of any scaler: what is called."""
+    functions = [call.func for call in file.tree.find(cst.Call)]
+    methods = [function for function in functions if isinstance(function, cst.Attribute) and function.attr.value == name]
+    return [method for method in methods if file.analysis.program.roles.of(method.value).role == "scaler"]
+
+
+def while_enabled(found: Found) -> str:
+    """What to add to an error that only an enabled scaler raises."""
+    return " while it is enabled" if found.scaler.made and found.scaler.enabled == "maybe" else ""
+
+
+def one_line(text: str, otherwise: str) -> str:
+    """`text` if it is fit for a message: on one line, and short."""
+    return text if "\n" not in text and "`" not in text and len(text) <= 50 else otherwise
+
+
+# -- names ---------------------------------------------------------------------------------------------------------------
+
+
+def same_object(file: File, expression: cst.BaseExpression, at: cst.CSTNode) -> bool:
+    """Whether an expression, copied to `at`, names the object that it names where it stands."""
+    tree = file.tree
+    together = tree.enclosing(expression, *_FUNCTIONS) is tree.enclosing(at, *_FUNCTIONS)
+    if "[" in tree.text(expression):
+        return together and tree.enclosing(expression, *_LOOPS) is tree.enclosing(at, *_LOOPS)
+    if together:
+        return True
+    root = expression
+    while isinstance(root, cst.Attribute):
+        root = root.value
+    if not isinstance(root, cst.Name):
+        return False
+    if root.value == "self":
+        here, there = file.classes.owner(at), file.classes.owner(expression)
+        return here is not None and there is not None and (here in there.lineage or there in here.lineage)
+    bindings = file.names.bindings(root.value, at)
+    return bool(bindings) and bindings is file.names.bindings(root.value, expression)
+
+
+def scaler_at(file: File, found: Found, at: cst.CSTNode, *kinds: type[Event]) -> cst.BaseExpression | None:
+    """How the hazard's scaler may be written at `at`; None where it is out of reach. `kinds` are the events that name it."""
+    for call in of_scaler(file, found, *kinds):
+        if isinstance(call.func, cst.Attribute) and same_object(file, call.func.value, at):
+            return call.func.value
+    return None
+
+
+def always_made(file: File, found: Found, scaler: cst.BaseExpression) -> bool:
+    """Whether the scaler exists on every path, also where AMP is off."""
+    values = list(file.analysis.program.roles.values(scaler))
+    conditional = (cst.If, cst.Try, cst.Match)
+    return found.scaler.made and not any(
+        isinstance(above, conditional) for value in values for above in _inside_function(file, value)
+    )
+
+
+def _inside_function(file: File, node: cst.CSTNode) -> Iterator[cst.CSTNode]:
+    for above in file.tree.ancestors(node):
+        if isinstance(above, _FUNCTIONS):
+            return
+        yield above
+
+
+def amp_guards(file: File, node: cst.CSTNode, other: cst.CSTNode) -> list[cst.CSTNode]:
+    """The branches around `node`, but not around `other`, that ask whether AMP is on."""
+    common = protocol.common_block(file, node, other)
+    return [
+        guard for guard in protocol.guards(file, node, common or file.tree.module) if protocol.asks_for_amp(file, guard)
+    ]
+
+
+# -- edits ---------------------------------------------------------------------------------------------------------------
+
+
+def scale_loss(file: File, backward: cst.Call, scaler: str) -> list[Edit] | None:
+    """Turn `loss.backward()` into `scaler.scale(loss).backward()`; None for another way to run backward."""
+    if not isinstance(backward.func, cst.Attribute) or file.names.any_in(backward.func, {"torch.autograd.backward"}):
+        return None
+    loss = backward.func.value
+    parentheses = getattr(loss, "lpar", ())
+    start, end = file.tree.span(backward.func)[0], file.tree.span(loss)[1]
+    if parentheses:
+        return [Edit(start, start, f"{scaler}.scale")] if len(parentheses) == 1 and not isinstance(loss, cst.Tuple) else None
+    return [Edit(start, start, f"{scaler}.scale("), Edit(end, end, ")")]
+
+
+def unscale_before_readers(
+    file: File, found: Found, step: cst.CSTNode, scaler: str, optimizer: str
+) -> list[Edit] | None:
+    """`unscale_` before the first clip, or other use of the gradients, ahead of the step; [] where there is none.
+
+    None where one may run more often than the step does: a second `unscale_` would raise.
+    """
+    before = file.tree.span(step)
+    readers = [node for node in at_home(file, found, Clip, GradAccess) if file.tree.span(node) < before]
+    if not readers:
+        return []
+    first = min(readers, key=file.tree.span)
+    member = file.editor.statement(step)
+    block = file.editor.block(member) if member is not None else None
+    if block is None or protocol.common_block(file, first, step) is not block:
+        return None
+    clip = file.editor.statement(protocol.before_loops(file, first, block))
+    if clip is None or clip in file.tree.ancestors(found.node):
+        return None
+    return [file.editor.insert_before(clip, f"{scaler}.unscale_({optimizer})")]
+
+
+def merged(*edits: Edit) -> tuple[Edit, ...]:
+    """Edits in order; insertions at one place become one."""
+    done: list[Edit] = []
+    for edit in sorted(edits, key=lambda edit: (edit.start, edit.end)):
+        last = done[-1] if done else None
+        if last is not None and last.start == last.end == edit.start == edit.end:
+            done[-1] = Edit(edit.start, edit.end, last.replacement + edit.replacement)
+        else:
+            done.append(edit)
+    return tuple(done)

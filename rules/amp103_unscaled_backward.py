@@ -1,0 +1,166 @@
+"""A loss is propagated unscaled, and its optimizer steps through an enabled scaler.
+
+## What it does
+Flags a backward pass of a loss that `scaler.scale` has not multiplied, on a path on which `scaler.step(optimizer)` then uses
+the gradients. A call `scaler.scale(loss)` whose result is dropped scales nothing and does not count.
+
+## Why it matters
+`scaler.step` divides the gradients by the scale, 65536 at the start, whether or not anything multiplied them. With SGD every
+update is 65536 times too small; with Adam and its relatives eps outweighs the small gradients. And nothing protects the
+gradients of the float16 region from underflow. PyTorch complains only if the scaler has never scaled anything: then
+`scaler.step` raises `AssertionError: Attempted step but _scale is None`. One forgotten loss of several is silent.
+
+## Example
+```python
+import torch
+
+scaler = torch.amp.GradScaler("cuda")
+for data, target in loader:
+    optimizer.zero_grad()
+    with torch.autocast("cuda", dtype=torch.float16):
+        loss = criterion(model(data), target)
+    loss.backward()
+    scaler.step(optimizer)
+    scaler.update()
+```
+
+## Use instead
+```python
+import torch
+
+scaler = torch.amp.GradScaler("cuda")
+for data, target in loader:
+    optimizer.zero_grad()
+    with torch.autocast("cuda", dtype=torch.float16):
+        loss = criterion(model(data), target)
+    scaler.scale(loss).backward()
+    scaler.step(optimizer)
+    scaler.update()
+```
+
+## Fix safety
+The fix writes `scaler.scale(loss).backward()`, removes a `scaler.scale(loss)` whose result was dropped, and adds
+`scaler.unscale_(optimizer)` before a clip that would otherwise meet scaled gradients. It is safe where the scaler has a name
+at the backward pass. There is no fix in a helper that the scaler does not reach, in the plain branch of a test for AMP (which
+of the two was meant?), where the scaler may be None, and for `torch.autograd.backward`.
+
+## Limitations
+A backward pass is judged only together with the step that uses its gradients: both must be in one function, or in functions
+of the file that call each other.
+
+## References
+- https://docs.pytorch.org/docs/stable/notes/amp_examples.html#typical-mixed-precision-training
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import libcst as cst
+
+from amplint.diagnostics import Applicability, Edit, Fix
+from amplint.model.events import Scale, ScalerStep, ScalerUpdate, Unscale
+from amplint.rule import File, Finding, Found, rule
+
+from . import _optimizers as optimizers
+from . import _protocol as protocol
+from . import _repair as repair
+
+KIND = "unscaled-backward"
+
+
+@rule("AMP103", KIND, fix=Applicability.SAFE)
+def check(file: File) -> Iterator[Finding]:
+    for found in file.analysis.of(KIND):
+        scaler = found.hazard.scaler.removeprefix("::")
+        yield Finding(
+            file.range(protocol.callee_range(file, found.node)),
+            f"`{loss_of(file, found)}` is propagated unscaled, although `{scaler}` steps the optimizer",
+            note=consequence(file, found),
+            related=protocol.related(file, found, step="divided by the scale here"),
+            fix=mend(file, found),
+        )
+
+
+def loss_of(file: File, found: Found) -> str:
+    """The loss, as the author wrote it."""
+    call = found.node
+    if not isinstance(call, cst.Call):
+        return "loss"
+    if call.args and file.names.any_in(call.func, {"torch.autograd.backward"}):
+        return repair.one_line(file.tree.text(call.args[0].value), "loss")
+    return repair.one_line(file.tree.text(call.func.value), "loss") if isinstance(call.func, cst.Attribute) else "loss"
+
+
+def consequence(file: File, found: Found) -> str:
+    """What the scaler does to gradients that nothing multiplied."""
+    step = found.related.get("step")
+    scaler = found.hazard.scaler.removeprefix("::")
+    scaled = [call for call in repair.of_scaler(file, found, Scale) if not is_dropped(file, call)]
+    if never_scales(file, found):
+        first = "unscale_" if repair.of_scaler(file, found, Unscale) else "step"
+        error = f"`AssertionError: Attempted {first} but _scale is None`"
+        return f"nothing is ever scaled, so `{scaler}.{first}` raises {error}{repair.while_enabled(found)}."
+    divided = f"`{scaler}.step` divides by the scale, {optimizers.initial_scale(found)} at first, what nothing has multiplied"
+    if scaled or not isinstance(step, cst.Call) or not step.args:
+        return f"{divided}, so the part of this loss in the gradients all but vanishes."
+    name = optimizers.class_name(file, optimizers.constructor(file, step.args[0].value))
+    if name == "SGD":
+        return f"{divided}, so every update of SGD is too small by that factor."
+    if optimizers.is_adaptive(name):
+        return f"{divided}, so the eps of {name} outweighs the small gradients."
+    return f"{divided}: SGD's updates are too small by that factor, and Adam's eps outweighs small gradients."
+
+
+def never_scales(file: File, found: Found) -> bool:
+    """Whether the scaler lives in this file, and nothing in it is scaled by any scaler."""
+    methods = (call.func.attr.value for call in file.tree.find(cst.Call) if isinstance(call.func, cst.Attribute))
+    return found.scaler.made and "." not in found.hazard.scaler and "scale" not in methods
+
+
+def is_dropped(file: File, scale: cst.Call) -> bool:
+    """Whether the result of `scaler.scale(loss)` goes nowhere."""
+    return isinstance(file.tree.parent(scale), cst.Expr)
+
+
+def mend(file: File, found: Found) -> Fix | None:
+    """Scale the loss; None where the scaler has no name, may be None, or may not have been meant."""
+    step, backward = found.related.get("step"), found.node
+    if not isinstance(step, cst.Call) or not isinstance(backward, cst.Call):
+        return None
+    scaler = repair.scaler_at(file, found, backward, ScalerStep, Scale, Unscale, ScalerUpdate)
+    if scaler is None or repair.amp_guards(file, backward, step):
+        return None
+    if repair.amp_guards(file, step, backward) and not repair.always_made(file, found, scaler):
+        return None
+    text = file.tree.text(scaler)
+    edits = repair.scale_loss(file, backward, text)
+    unscale = _unscale(file, found, step, text)
+    if edits is None or unscale is None:
+        return None
+    drop = _dropped(file, found, backward)
+    return Fix(f"Scale the loss: `{text}.scale({loss_of(file, found)}).backward()`", repair.merged(*edits, *unscale, *drop))
+
+
+def _unscale(file: File, found: Found, step: cst.Call, scaler: str) -> list[Edit] | None:
+    """What now reads scaled gradients gets them unscaled."""
+    if list(protocol.calls(file, found, Unscale)):
+        return []
+    if file.tree.enclosing(step, cst.FunctionDef) is not file.tree.enclosing(found.node, cst.FunctionDef):
+        return []
+    return repair.unscale_before_readers(file, found, step, scaler, protocol.argument_text(file, step))
+
+
+def _dropped(file: File, found: Found, backward: cst.Call) -> list[Edit]:
+    """Remove a `scaler.scale(loss)` in the lines before that was meant to do what the fix does now."""
+    statement = file.editor.statement(backward)
+    siblings = list(file.editor.siblings(statement)) if statement is not None else []
+    loss = loss_of(file, found)
+    for call in repair.of_scaler(file, found, Scale):
+        line = file.editor.statement(call)
+        if line is None or line not in siblings or not is_dropped(file, call) or file.tree.text(call.args[0].value) != loss:
+            continue
+        first, last = file.editor.rows(line)
+        if not any("#" in row for row in file.editor.lines(first, last)):
+            return [file.editor.delete(line)]
+    return []

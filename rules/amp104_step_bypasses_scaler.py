@@ -1,0 +1,149 @@
+"""An optimizer is stepped directly on gradients that belong to a scaler.
+
+## What it does
+Flags `optimizer.step()` on a path on which the gradients come from `scaler.scale(loss).backward()`. It is flagged too where
+`scaler.unscale_(optimizer)` has run in between: then the gradients are right, but an overflow is not skipped.
+
+## Why it matters
+`scaler.step(optimizer)` divides the gradients by the scale, and skips the step when one of them is not finite. A direct
+step does neither. SGD moves the weights 65536 times too far. Adam and its relatives divide every gradient by its own size, so
+that their updates hardly change and the loss curve looks right; but the first overflow makes weights NaN for good, an L2
+weight decay shrinks to 1/65536 of what was asked for, and every change of the scale distorts the running averages. PyTorch
+raises nothing, unless `scaler.update()` follows and no other step was checked: `No inf checks were recorded prior to update.`
+
+## Example
+```python
+import torch
+
+scaler = torch.amp.GradScaler("cuda")
+for data, target in loader:
+    optimizer.zero_grad()
+    with torch.autocast("cuda", dtype=torch.float16):
+        loss = criterion(model(data), target)
+    scaler.scale(loss).backward()
+    optimizer.step()
+    scaler.update()
+```
+
+## Use instead
+```python
+import torch
+
+scaler = torch.amp.GradScaler("cuda")
+for data, target in loader:
+    optimizer.zero_grad()
+    with torch.autocast("cuda", dtype=torch.float16):
+        loss = criterion(model(data), target)
+    scaler.scale(loss).backward()
+    scaler.step(optimizer)
+    scaler.update()
+```
+
+## Fix safety
+The fix writes `scaler.step(optimizer)`, and adds `scaler.update()` behind it where the scaler is never updated. It is safe
+where the scaler has a name at the step. There is no fix for a step with a closure, for gradients of which only a part was
+scaled, in a helper that the scaler does not reach, and where the scaler may be None.
+
+## Limitations
+A step is judged only together with the backward pass before it: both must be in one function, or in functions of the file
+that call each other. Code that tests the unscaled gradients for overflow by itself is right and not flagged.
+
+## References
+- https://docs.pytorch.org/docs/stable/amp.html#torch.cuda.amp.GradScaler.step
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import libcst as cst
+
+from amplint.diagnostics import Applicability, Edit, Fix
+from amplint.model.events import Scale, ScalerStep, ScalerUpdate, Unscale
+from amplint.rule import File, Finding, Found, rule
+
+from . import _optimizers as optimizers
+from . import _protocol as protocol
+from . import _repair as repair
+
+KIND = "step-bypasses-scaler"
+UPDATE_ERROR = "`AssertionError: No inf checks were recorded prior to update.`"
+
+
+@rule("AMP104", KIND, fix=Applicability.SAFE)
+def check(file: File) -> Iterator[Finding]:
+    for found in file.analysis.of(KIND):
+        step = repair.one_line(file.tree.text(found.node), "optimizer.step()")
+        scaler = found.hazard.scaler.removeprefix("::")
+        yield Finding(
+            file.range(protocol.callee_range(file, found.node)),
+            f"`{step}` bypasses `{scaler}`, which scaled the gradients",
+            note=consequence(file, found),
+            related=protocol.related(file, found, scaled="scaled here"),
+            fix=mend(file, found),
+        )
+
+
+def consequence(file: File, found: Found) -> str:
+    """What a direct step does: to this optimizer, where its class is known, and to the scaler's next update."""
+    scaler = found.hazard.scaler.removeprefix("::")
+    made = None
+    if isinstance(found.node, cst.Call) and isinstance(found.node.func, cst.Attribute):
+        made = optimizers.constructor(file, found.node.func.value)
+    effect = _effect(file, made, found)
+    if found.scaler.made and repair.of_scaler(file, found, ScalerUpdate) and not _checks_some_gradients(file):
+        return f"{effect}; `{scaler}.update()` then raises {UPDATE_ERROR}{repair.while_enabled(found)}."
+    return f"{effect}."
+
+
+def _checks_some_gradients(file: File) -> bool:
+    """Whether the file has a call that looks for overflows, without which `update` refuses to work."""
+    return bool(repair.scaler_methods(file, "step") or repair.scaler_methods(file, "unscale_"))
+
+
+def _effect(file: File, made: cst.Call | None, found: Found) -> str:
+    scale = optimizers.initial_scale(found)
+    skipped = "an overflow is not skipped and leaves the weights non-finite"
+    if "unscaled" in found.hazard.details:
+        return f"the gradients are unscaled, but {skipped}"
+    name = optimizers.class_name(file, made)
+    if "mixed" in found.hazard.details:
+        return f"one loss counts {scale} times more than the other at first, and {skipped}"
+    if name == "SGD":
+        return f"the weights move {scale} times too far at first, and {skipped}"
+    if optimizers.decays_through_gradient(file, made):
+        return f"the updates of {name} hide the scale, but its weight decay is divided by it, and {skipped}"
+    if optimizers.is_adaptive(name):
+        return f"the updates of {name} hide the scale, but {skipped}"
+    return f"SGD moves the weights {scale} times too far at first, Adam hides it, and with both {skipped}"
+
+
+def mend(file: File, found: Found) -> Fix | None:
+    """Step through the scaler; None where it has no name, may be None, or cannot do what the optimizer was asked for."""
+    step, scaled = found.node, found.related.get("scaled")
+    if not isinstance(step, cst.Call) or not isinstance(step.func, cst.Attribute) or step.args or scaled is None:
+        return None
+    scaler = repair.scaler_at(file, found, step, Scale, Unscale, ScalerStep, ScalerUpdate)
+    if scaler is None or "mixed" in found.hazard.details or "\n" in file.tree.text(step):
+        return None
+    if repair.amp_guards(file, scaled, step) and not repair.always_made(file, found, scaler):
+        return None
+    text, optimizer = file.tree.text(scaler), protocol.base_text(file, step)
+    update = _update(file, found, step, text)
+    if update is None:
+        return None
+    title = f"Replace with `{text}.step({optimizer})`" + (f" and add `{text}.update()`" if update else "")
+    return Fix(title, repair.merged(file.editor.replace(step, f"{text}.step({optimizer})"), *update))
+
+
+def _update(file: File, found: Found, step: cst.Call, scaler: str) -> list[Edit] | None:
+    """The `update()` that the iteration needs; [] where the scaler is updated already, None where it has no clear place."""
+    updated = (file.tree.text(function.value) for function in repair.scaler_methods(file, "update"))
+    if repair.of_scaler(file, found, ScalerUpdate) or scaler in updated:
+        return []
+    if repair.of_scaler(file, found, ScalerStep) or "[" in found.hazard.optimizer:
+        return None
+    statement = file.editor.statement(step)
+    if not isinstance(statement, cst.SimpleStatementLine):
+        return None
+    return [file.editor.insert_after(statement, f"{scaler}.update()")]

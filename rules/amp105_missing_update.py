@@ -1,0 +1,130 @@
+"""A scaler steps, and steps again without an update in between.
+
+## What it does
+Flags `scaler.step(optimizer)` where a second one, or an `unscale_`, can follow without `scaler.update()`: because there is no
+`update()`, because it runs less often than the step, or because a `continue` jumps over it.
+
+## Why it matters
+The scaler remembers until `update()` that it has stepped. The second step of the same optimizer raises
+`RuntimeError: step() has already been called since the last update().`; where `unscale_` comes first it raises
+`RuntimeError: unscale_() is being called after step().` Training stops in its second iteration.
+
+## Example
+```python
+import torch
+
+scaler = torch.amp.GradScaler("cuda")
+for data, target in loader:
+    optimizer.zero_grad()
+    with torch.autocast("cuda", dtype=torch.float16):
+        loss = criterion(model(data), target)
+    scaler.scale(loss).backward()
+    scaler.step(optimizer)
+```
+
+## Use instead
+```python
+import torch
+
+scaler = torch.amp.GradScaler("cuda")
+for data, target in loader:
+    optimizer.zero_grad()
+    with torch.autocast("cuda", dtype=torch.float16):
+        loss = criterion(model(data), target)
+    scaler.scale(loss).backward()
+    scaler.step(optimizer)
+    scaler.update()
+```
+
+## Fix safety
+The fix adds `scaler.update()` behind the last step of the iteration, and is safe where that is plain to see. There is no fix
+where the scaler is updated elsewhere (the call should move, and only the author knows where to), where the steps of an
+iteration are spread over branches or functions, and for a loop over optimizers.
+
+## Limitations
+Where the scaler is updated in another function, or under another condition than the step, the rule is silent: the two
+conditions may agree in a way that the text does not show.
+
+## References
+- https://docs.pytorch.org/docs/stable/amp.html#torch.cuda.amp.GradScaler.update
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import libcst as cst
+
+from amplint.diagnostics import Applicability, Fix
+from amplint.model.events import ScalerStep, ScalerUpdate
+from amplint.rule import File, Finding, Found, rule
+
+from . import _protocol as protocol
+from . import _repair as repair
+
+KIND = "missing-update"
+_LOOPS = (cst.For, cst.While)
+
+
+@rule("AMP105", KIND, fix=Applicability.SAFE)
+def check(file: File) -> Iterator[Finding]:
+    for found in last_steps(file):
+        updates = repair.of_scaler(file, found, ScalerUpdate)
+        if not isinstance(found.node, cst.Call) or not all(runs_less_often(file, found, update) for update in updates):
+            continue
+        step = repair.one_line(file.tree.text(found.node), "scaler.step")
+        update = f"{protocol.base_text(file, found.node)}.update()"
+        yield Finding(
+            file.range(protocol.callee_range(file, found.node)),
+            f"`{step}` can run again before `{update}`" if updates else f"`{step}` is never followed by `{update}`",
+            note=consequence(file, found),
+            related=protocol.related(file, found, next="raises here") if found.related.get("next") is not found.node else (),
+            fix=None if updates else mend(file, found),
+        )
+
+
+def last_steps(file: File) -> list[Found]:
+    """One update is missing for all steps of an iteration: of the hazards of one scaler and function, the last."""
+    last: dict[tuple[str, cst.CSTNode | None], Found] = {}
+    for found in file.analysis.of(KIND):
+        last[found.hazard.scaler, file.tree.enclosing(found.node, cst.FunctionDef)] = found
+    return list(last.values())
+
+
+def runs_less_often(file: File, found: Found, update: cst.Call) -> bool:
+    """Whether the step, as the text shows, runs without `update`: nothing but loops lies between it and their common block."""
+    together = file.tree.enclosing(update, cst.FunctionDef) is file.tree.enclosing(found.node, cst.FunctionDef)
+    block = protocol.common_block(file, found.node, update)
+    if block is None or not together or "[" in found.hazard.optimizer:
+        return False
+    return all(isinstance(guard, _LOOPS) for guard in protocol.guards(file, found.node, block))
+
+
+def consequence(file: File, found: Found) -> str:
+    """The error, and the call that raises it."""
+    following = found.related.get("next", found.node)
+    call = following if isinstance(following, cst.Call) else found.node
+    text = repair.one_line(file.tree.text(call), "scaler.step(optimizer)")
+    if isinstance(call, cst.Call) and isinstance(call.func, cst.Attribute) and call.func.attr.value == "unscale_":
+        return f"`RuntimeError: unscale_() is being called after step().` is raised by the next `{text}`{repair.while_enabled(found)}."
+    return f"`RuntimeError: step() has already been called since the last update().` is raised by the next `{text}`{repair.while_enabled(found)}."
+
+
+def mend(file: File, found: Found) -> Fix | None:
+    """Update behind the last step of the iteration; None where that is not one place in this function."""
+    assert isinstance(found.node, cst.Call)
+    line = file.editor.statement(found.node)
+    steps = [(event, node) for event, node in repair.places(file, found, ScalerStep) if _of_same(found, event)]
+    if not isinstance(line, cst.SimpleStatementLine) or "[" in found.hazard.optimizer:
+        return None
+    optimizers = {getattr(event, "optimizer", "") for event, node in steps if node is found.node}
+    lines = [file.editor.statement(node) for _, node in steps]
+    blocks = {file.editor.block(each) if each is not None else None for each in lines}
+    if len(optimizers) > 1 or blocks != {file.editor.block(line)}:
+        return None
+    update = f"{protocol.base_text(file, found.node)}.update()"
+    return Fix(f"Add `{update}` after the step", (file.editor.insert_after(line, update),))
+
+
+def _of_same(found: Found, event: object) -> bool:
+    return getattr(event, "scaler", "") == found.hazard.scaler
