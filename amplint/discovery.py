@@ -96,8 +96,7 @@ class _Walk:
                 yield Problem("", str(error))
 
     def _display(self, path: str) -> str:
-        below = path.startswith(self._cwd.rstrip(os.sep) + os.sep) or path == self._cwd
-        return os.path.relpath(path, self._cwd) if below else path
+        return "." if path == self._cwd else path.removeprefix(self._cwd.rstrip(os.sep) + os.sep)
 
     def _folder(self, folder: str, ignores: _Ignores) -> Iterator[Discovered]:
         try:
