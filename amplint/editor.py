@@ -128,7 +128,9 @@ class Editor:
 
     def delete_rows(self, first: int, last: int) -> Edit:
         """Delete rows; of the blank rows on both sides only one stays."""
-        around = [self._source.line(row).strip() for row in (first - 1, last + 1) if 1 <= row <= len(self._source.line_starts)]
+        around = [
+            self._source.line(row).strip() for row in (first - 1, last + 1) if 1 <= row <= len(self._source.line_starts)
+        ]
         return Edit(self._source.line_starts[first - 1], self._end_of_row(last + (around == ["", ""])), "")
 
     def delete(self, statement: Statement) -> Edit:
@@ -159,7 +161,9 @@ class Editor:
 
     def shift(self, first: int, last: int, old: str, new: str) -> Edit:
         """Put rows that are indented by `old` under the indentation `new`; each keeps its own line end."""
-        return Edit(self._source.line_starts[first - 1], self._end_of_row(last), self._shifted_text(first, last, old, new))
+        return Edit(
+            self._source.line_starts[first - 1], self._end_of_row(last), self._shifted_text(first, last, old, new)
+        )
 
     def wrap(self, first: int, last: int, header: str) -> Edit:
         """Put the rows of some neighbouring statements into a block of their own, under a header such as `if x:`."""

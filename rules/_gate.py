@@ -11,7 +11,8 @@ import libcst as cst
 from amplint.diagnostics import Applicability, Edit, Fix
 from amplint.editor import Statement
 from amplint.rule import File, Found
-from amplint_rules import _protocol as protocol
+
+from . import _protocol as protocol
 
 _NOTED = "scale_before"
 _ASKS = re.compile(r"get_scale|found_inf|skip|overflow")
@@ -36,7 +37,9 @@ class Place:
 
 def has_gate(file: File, call: cst.CSTNode) -> bool:
     """Whether the scheduler already stands under a test that asks for the scale, or for a skip."""
-    return any(isinstance(above, cst.If) and _ASKS.search(file.tree.text(above.test)) for above in file.tree.ancestors(call))
+    return any(
+        isinstance(above, cst.If) and _ASKS.search(file.tree.text(above.test)) for above in file.tree.ancestors(call)
+    )
 
 
 def gate(file: File, found: Found, hazards: Sequence[Found]) -> Fix | None:
@@ -61,7 +64,9 @@ def gate(file: File, found: Found, hazards: Sequence[Found]) -> Fix | None:
         return None
     if not noted:
         edits.append(file.editor.insert_before(anchor, f"{name} = {scaler}.get_scale()"))
-    unsafe = conditional or place.in_loop or _several(file, found, hazards) or _rate_is_read_between(file, place, update)
+    unsafe = (
+        conditional or place.in_loop or _several(file, found, hazards) or _rate_is_read_between(file, place, update)
+    )
     trust = Applicability.UNSAFE if unsafe else Applicability.SAFE
     return Fix(f"Step the scheduler only if the scale of `{scaler}` did not fall", tuple(sorted(edits)), trust)
 
@@ -97,7 +102,9 @@ def _line(file: File, call: cst.CSTNode) -> cst.CSTNode | None:
     """What holds a call that is a statement, and nothing else."""
     expression = file.tree.parent(call)
     line = file.tree.parent(expression) if isinstance(expression, cst.Expr) else None
-    return line if isinstance(line, (cst.SimpleStatementLine, cst.SimpleStatementSuite)) and len(line.body) == 1 else None
+    return (
+        line if isinstance(line, (cst.SimpleStatementLine, cst.SimpleStatementSuite)) and len(line.body) == 1 else None
+    )
 
 
 def _holder(file: File, statement: Statement) -> cst.CSTNode | None:
@@ -157,7 +164,9 @@ def _noted_before(file: File, found: Found, scaler: str, anchor: Statement, upda
 def _notes_scale(file: File, statement: cst.CSTNode, scaler: str) -> str | None:
     """The name to which a statement assigns the scale, if nothing else is ever assigned to it."""
     match statement:
-        case cst.SimpleStatementLine(body=[cst.Assign(targets=[cst.AssignTarget(target=cst.Name() as name)], value=value)]):
+        case cst.SimpleStatementLine(
+            body=[cst.Assign(targets=[cst.AssignTarget(target=cst.Name() as name)], value=value)]
+        ):
             lone = len(file.names.bindings(name.value, name)) == 1
             return name.value if lone and file.tree.text(value) == f"{scaler}.get_scale()" else None
     return None
@@ -166,13 +175,10 @@ def _notes_scale(file: File, statement: cst.CSTNode, scaler: str) -> str | None:
 def _several(file: File, found: Found, hazards: Sequence[Found]) -> bool:
     """Whether the scaler steps several optimizers in this function, or several schedulers advance in it."""
     home, places = _home(file, found.node), file.analysis.program.places
-    optimizers = {
-        event.optimizer
-        for event in found.root.events
-        if isinstance(event, protocol.ScalerStep) and event.scaler == found.hazard.scaler and _home(file, places[event.site]) is home
-    }
+    steps = [event for event in found.root.events if isinstance(event, protocol.ScalerStep)]
+    own = [event for event in steps if event.scaler == found.hazard.scaler and _home(file, places[event.site]) is home]
     schedulers = {file.tree.text(each.node) for each in hazards if _home(file, each.node) is home}
-    return len(optimizers) > 1 or len(schedulers) > 1
+    return len({event.optimizer for event in own}) > 1 or len(schedulers) > 1
 
 
 def _between(file: File, place: Place, update: cst.Call) -> Sequence[cst.CSTNode]:

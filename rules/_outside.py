@@ -118,7 +118,9 @@ def _is_exact(node: cst.BaseExpression) -> bool:
         return True
     if isinstance(node, cst.Call) and isinstance(node.func, cst.Attribute):
         name = node.func.attr.value
-        return name in ("eq", "ne", "float", "double", "int", "long", "bool") or (name == "sum" and _is_exact(node.func.value))
+        return name in ("eq", "ne", "float", "double", "int", "long", "bool") or (
+            name == "sum" and _is_exact(node.func.value)
+        )
     return False
 
 

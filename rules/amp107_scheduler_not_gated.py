@@ -63,8 +63,9 @@ import libcst as cst
 
 from amplint.diagnostics import Applicability
 from amplint.rule import File, Finding, Found, rule
-from amplint_rules import _protocol as protocol
-from amplint_rules._gate import gate, has_gate
+
+from . import _protocol as protocol
+from ._gate import gate, has_gate
 
 KIND = "scheduler-not-gated"
 

@@ -51,9 +51,10 @@ import libcst as cst
 
 from amplint.diagnostics import Applicability, Fix, Related
 from amplint.rule import File, Finding, Found, rule
-from amplint_rules import _protocol as protocol
-from amplint_rules._dedent import cut_after, cut_before, dedent
-from amplint_rules._outside import may_compute
+
+from . import _protocol as protocol
+from ._dedent import cut_after, cut_before, dedent
+from ._outside import may_compute
 
 KIND = "backward-in-autocast"
 
@@ -118,7 +119,11 @@ def _regions_around(file: File, node: cst.CSTNode) -> list[cst.With]:
     for above in file.tree.ancestors(node):
         if isinstance(above, (cst.FunctionDef, cst.Lambda)):
             break
-        if isinstance(above, cst.With) and below is above.body and any(_is_region(file, each.item) for each in above.items):
+        if (
+            isinstance(above, cst.With)
+            and below is above.body
+            and any(_is_region(file, each.item) for each in above.items)
+        ):
             found.append(above)
         below = above
     return found
@@ -154,6 +159,7 @@ def _lacks_custom_bwd(file: File) -> Iterator[bool]:
         for method in node.body.body:
             if isinstance(method, cst.FunctionDef) and method.name.value == "backward":
                 called = (
-                    each.decorator.func if isinstance(each.decorator, cst.Call) else each.decorator for each in method.decorators
+                    each.decorator.func if isinstance(each.decorator, cst.Call) else each.decorator
+                    for each in method.decorators
                 )
                 yield not any(file.names.any_in(each, _CUSTOM_BWD) for each in called)
