@@ -126,20 +126,23 @@ def scale_loss(file: File, backward: cst.Call, scaler: str) -> list[Edit] | None
     return [Edit(start, start, f"{scaler}.scale("), Edit(end, end, ")")]
 
 
-def unscale_before_readers(
-    file: File, found: Found, step: cst.CSTNode, scaler: str, optimizer: str
-) -> list[Edit] | None:
-    """`unscale_` before the first clip, or other use of the gradients, ahead of the step; [] where there is none.
+def unscale_before_readers(file: File, found: Found, step: cst.Call, scaler: str, optimizer: str) -> list[Edit] | None:
+    """`unscale_` before the first clip, or other use of the gradients, between the backward pass and the step; [] without any.
 
-    None where one may run more often than the step does: a second `unscale_` would raise.
+    None where one stands in another function, or may run more often than the step does: a second `unscale_` would raise.
     """
-    before = file.tree.span(step)
-    readers = [node for node in at_home(file, found, Clip, GradAccess) if file.tree.span(node) < before]
-    if not readers:
+    home = file.tree.enclosing(step, *_FUNCTIONS)
+    together = file.tree.enclosing(found.node, *_FUNCTIONS) is home
+    after = file.tree.span(found.node) if together else (0, 0)
+    readers = [node for _, node in places(file, found, Clip, GradAccess)]
+    if not all(file.tree.enclosing(node, *_FUNCTIONS) is home for node in readers):
+        return None
+    between = [node for node in readers if after < file.tree.span(node) < file.tree.span(step)]
+    if not between:
         return []
-    first = min(readers, key=file.tree.span)
-    member = file.editor.statement(step)
-    block = file.editor.block(member) if member is not None else None
+    first = min(between, key=file.tree.span)
+    line = file.editor.statement(step)
+    block = file.editor.block(line) if line is not None else None
     if block is None or protocol.common_block(file, first, step) is not block:
         return None
     clip = file.editor.statement(protocol.before_loops(file, first, block))

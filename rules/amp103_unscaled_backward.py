@@ -134,20 +134,20 @@ def mend(file: File, found: Found) -> Fix | None:
     if repair.amp_guards(file, step, backward) and not repair.always_made(file, found, scaler):
         return None
     text = file.tree.text(scaler)
-    edits = repair.scale_loss(file, backward, text)
-    unscale = _unscale(file, found, step, text)
+    edits, unscale = repair.scale_loss(file, backward, text), _unscale(file, found, step)
     if edits is None or unscale is None:
         return None
-    drop = _dropped(file, found, backward)
-    return Fix(f"Scale the loss: `{text}.scale({loss_of(file, found)}).backward()`", repair.merged(*edits, *unscale, *drop))
+    title = f"Scale the loss: `{text}.scale({loss_of(file, found)}).backward()`"
+    return Fix(title, repair.merged(*edits, *unscale, *_dropped(file, found, backward)))
 
 
-def _unscale(file: File, found: Found, step: cst.Call, scaler: str) -> list[Edit] | None:
-    """What now reads scaled gradients gets them unscaled."""
-    if list(protocol.calls(file, found, Unscale)):
+def _unscale(file: File, found: Found, step: cst.Call) -> list[Edit] | None:
+    """What reads the gradients, which the fix scales, gets them unscaled."""
+    optimizer = found.hazard.optimizer
+    unscaled = (event for event, _ in repair.places(file, found, Unscale))
+    if any(getattr(event, "optimizer", "") in (optimizer, "") for event in unscaled):
         return []
-    if file.tree.enclosing(step, cst.FunctionDef) is not file.tree.enclosing(found.node, cst.FunctionDef):
-        return []
+    scaler = protocol.base_text(file, step)
     return repair.unscale_before_readers(file, found, step, scaler, protocol.argument_text(file, step))
 
 

@@ -1,0 +1,108 @@
+"""A float16 loss is propagated, and nothing scales its gradients.
+
+## What it does
+Flags the backward pass of a loss that was computed in a float16 autocast region, on a path on which the optimizer is stepped
+without a `GradScaler`. The dtype counts, not its spelling: float16 is the default of `torch.autocast` on CUDA, XPU and MPS.
+
+## Why it matters
+float16 cannot hold a gradient at or below 2**-25, about 3e-8: it becomes zero, and below 6e-5 gradients lose bits. How many are
+lost depends on the size of the loss: next to none for a loss around 1, nearly all for one around 1e-4. Multiplying the loss by
+65536 before the backward pass and dividing the gradients afterwards, as a `GradScaler` does, brings them back. PyTorch says
+nothing: the model merely learns less than it could. bfloat16 has the range of float32 and needs no scaler.
+
+## Example
+```python
+import torch
+
+optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+for data, target in loader:
+    optimizer.zero_grad()
+    with torch.autocast("cuda", dtype=torch.float16):
+        loss = criterion(model(data), target)
+    loss.backward()
+    optimizer.step()
+```
+
+## Use instead
+```python
+import torch
+
+optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+scaler = torch.amp.GradScaler("cuda")
+for data, target in loader:
+    optimizer.zero_grad()
+    with torch.autocast("cuda", dtype=torch.float16):
+        loss = criterion(model(data), target)
+    scaler.scale(loss).backward()
+    scaler.step(optimizer)
+    scaler.update()
+```
+
+## Fix safety
+The fix makes a scaler before the outermost training loop, scales the loss, steps through the scaler, updates it, and unscales
+before a clip. It is unsafe: steps whose gradients overflow are skipped from then on, and the scaler's state belongs in the
+checkpoints. There is no fix where backward and step are not one pair in one loop of one function, for a step with a closure,
+and where the function is called anew for each epoch or batch: its scaler would forget its scale.
+
+## Limitations
+A file in which any scaler, or a framework with its own, is in sight is left to the other rules. A backward pass without an
+optimizer step after it is no training and not flagged.
+
+## References
+- https://docs.pytorch.org/docs/stable/amp.html#gradient-scaling
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import libcst as cst
+
+from amplint.diagnostics import Applicability, Fix
+from amplint.model.events import Backward, OptimizerStep
+from amplint.rule import File, Finding, Found, rule
+
+from . import _new_scaler as new_scaler
+from . import _protocol as protocol
+from . import _repair as repair
+
+KIND = "fp16-without-scaler"
+
+
+@rule("AMP106", KIND, fix=Applicability.UNSAFE)
+def check(file: File) -> Iterator[Finding]:
+    for found in file.analysis.of(KIND):
+        loss = "the loss"
+        if isinstance(found.node, cst.Call) and isinstance(found.node.func, cst.Attribute):
+            loss = f"`{repair.one_line(file.tree.text(found.node.func.value), 'loss')}`"
+        yield Finding(
+            file.range(protocol.callee_range(file, found.node)),
+            f"No `GradScaler` protects the float16 gradients of {loss} from underflow",
+            note="gradients at or below 2**-25 (about 3e-8) become zero, unnoticed; bfloat16 would need no scaler.",
+            related=protocol.related(file, found, step="stepped without a scaler here"),
+            fix=mend(file, found),
+        )
+
+
+def mend(file: File, found: Found) -> Fix | None:
+    """Put the loop under a scaler; None unless it is one plain loop."""
+    backward, step = found.node, found.related.get("step")
+    if not isinstance(backward, cst.Call) or not isinstance(step, cst.Call) or not isinstance(step.func, cst.Attribute):
+        return None
+    pair = (repair.at_home(file, found, Backward), repair.at_home(file, found, OptimizerStep))
+    line = file.editor.statement(step)
+    if pair != ([backward], [step]) or step.args or not isinstance(line, cst.SimpleStatementLine):
+        return None
+    loop = new_scaler.training_loop(file, backward, step)
+    made = new_scaler.construct(file, loop, step.func.value) if loop is not None else None
+    if made is None or file.tree.span(step) < file.tree.span(backward):
+        return None
+    scaler, optimizer = made.name, protocol.base_text(file, step)
+    scaled = repair.scale_loss(file, backward, scaler)
+    unscaled = repair.unscale_before_readers(file, found, step, scaler, optimizer)
+    if scaled is None or unscaled is None:
+        return None
+    stepped = file.editor.replace(step, f"{scaler}.step({optimizer})")
+    updated = file.editor.insert_after(line, f"{scaler}.update()")
+    edits = repair.merged(*made.edits, *scaled, *unscaled, stepped, updated)
+    return Fix("Add a `GradScaler` to the loop", edits, Applicability.UNSAFE)
