@@ -53,7 +53,9 @@ class Importer(Unimporter):
         """Edits in order, each once; a line that is added where another one is removed takes its place."""
         found: list[Edit] = []
         for edit in sorted(set(edits), key=lambda each: (each.start, each.end)):
-            inside = next((each for each in found if each.start < each.end and each.start <= edit.start < each.end), None)
+            inside = next(
+                (each for each in found if each.start < each.end and each.start <= edit.start < each.end), None
+            )
             added = found[-1] if found and found[-1].start == found[-1].end == edit.start < edit.end else None
             if inside is not None and edit.start == edit.end:
                 found[found.index(inside)] = self._in_place(inside, edit)

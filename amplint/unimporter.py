@@ -184,7 +184,11 @@ class Unimporter:
     def _block(self, node: cst.CSTNode) -> cst.CSTNode:
         """The list of statements in which an import stands."""
         statement = self._statement(node)
-        return statement if isinstance(statement, cst.SimpleStatementSuite) else self._tree.parent(statement) or self._tree.module
+        return (
+            statement
+            if isinstance(statement, cst.SimpleStatementSuite)
+            else self._tree.parent(statement) or self._tree.module
+        )
 
 
 def _mentions(module: ast.Module) -> Iterator[str]:

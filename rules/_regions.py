@@ -27,10 +27,16 @@ def may_be_nested(file: File, call: cst.Call) -> bool:
     for above in file.tree.ancestors(call):
         if isinstance(above, cst.Decorator):
             return True
-        if isinstance(above, cst.With) and below is above.body and any(_has_region(file, item.item) for item in above.items):
+        if (
+            isinstance(above, cst.With)
+            and below is above.body
+            and any(_has_region(file, item.item) for item in above.items)
+        ):
             return True
         if isinstance(above, cst.FunctionDef):
-            if above.name.value in _CALLED_BY_MODULES or any(_has_region(file, each.decorator) for each in above.decorators):
+            if above.name.value in _CALLED_BY_MODULES or any(
+                _has_region(file, each.decorator) for each in above.decorators
+            ):
                 return True
         below = above
     return any(True for _ in file.names.references(_SETTERS)) or any(_own_dtypes(file))
@@ -38,7 +44,9 @@ def may_be_nested(file: File, call: cst.Call) -> bool:
 
 def _has_region(file: File, expression: cst.CSTNode) -> bool:
     return any(
-        above is expression for node in file.names.references(torch_api.AUTOCAST) for above in [node, *file.tree.ancestors(node)]
+        above is expression
+        for node in file.names.references(torch_api.AUTOCAST)
+        for above in [node, *file.tree.ancestors(node)]
     )
 
 

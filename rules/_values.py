@@ -14,7 +14,13 @@ FLAG, DTYPE, DEVICE, NUMBER = "flag", "dtype", "device", "number"
 
 _DTYPES = frozenset(f"torch.{name}" for name in "float16 half bfloat16 float32 float float64 double".split())
 _FLAG_NAME = re.compile(r"(?!\w*(type|precision|scale))((use|enable|is|has|do|with|should)_\w+|\w*_enabled|enabled)")
-_ANNOTATED = {"builtins.bool": FLAG, "torch.dtype": DTYPE, "torch.device": DEVICE, "builtins.str": "", "builtins.float": NUMBER}
+_ANNOTATED = {
+    "builtins.bool": FLAG,
+    "torch.dtype": DTYPE,
+    "torch.device": DEVICE,
+    "builtins.str": "",
+    "builtins.float": NUMBER,
+}
 _DEVICE_PREFIX = re.compile(r"([a-z]+):")
 
 
@@ -60,7 +66,11 @@ def _leaves(file: File, value: cst.CSTNode, depth: int) -> Iterator[cst.CSTNode]
 def _sources(file: File, value: cst.CSTNode) -> list[cst.CSTNode | None]:
     if isinstance(value, cst.Name):
         found = file.names.bindings(value.value, value)
-        return [each.value or (each.node if isinstance(each.node, cst.Param) else None) for each in found if not each.qualified]
+        return [
+            each.value or (each.node if isinstance(each.node, cst.Param) else None)
+            for each in found
+            if not each.qualified
+        ]
     if isinstance(value, cst.Attribute) and isinstance(value.value, cst.Name) and value.value.value == "self":
         return _attribute_sources(file, value)
     return []

@@ -10,9 +10,14 @@ import libcst as cst
 from amplint.model import torch_api
 from amplint.rule import File
 
-_ABOUT_VERSIONS = re.compile(r"version|torch_?(ge|gt|gte|le|lt|lte|min|greater|less|newer|older|\d)", re.IGNORECASE)
-_MODERN = torch_api.AUTOCAST_GENERIC | torch_api.GRAD_SCALER_GENERIC | {new.name for new in torch_api.DEPRECATED.values()}
+_ABOUT_VERSIONS = re.compile(
+    r"version|torch_?(ge|gt|gte|le|lt|lte|min|greater|less|newer|older)|torch\w*\d", re.IGNORECASE
+)
+_MODERN = (
+    torch_api.AUTOCAST_GENERIC | torch_api.GRAD_SCALER_GENERIC | {new.name for new in torch_api.DEPRECATED.values()}
+)
 _IMPORT_ERRORS = frozenset({"ImportError", "ModuleNotFoundError", "AttributeError", "Exception", "BaseException"})
+_ABSENCE = frozenset({"AttributeError", "ImportError", "TypeError"})
 _LEAVES = (cst.Return, cst.Raise, cst.Continue, cst.Break)
 
 
@@ -33,16 +38,18 @@ def expects_absence(file: File, node: cst.CSTNode) -> bool:
     below = node
     for above in file.tree.ancestors(node):
         if isinstance(above, cst.Try) and below is above.body:
-            if any(handler.type and _catches(handler, {"AttributeError", "ImportError", "TypeError"}) for handler in above.handlers):
+            if any(handler.type and _catches(handler, _ABSENCE) for handler in above.handlers):
                 return True
         below = above
     return False
 
 
-def _catches(handler: cst.ExceptHandler, errors: frozenset[str] | set[str]) -> bool:
+def _catches(handler: cst.ExceptHandler, errors: frozenset[str]) -> bool:
     if handler.type is None:
         return True
-    types = [element.value for element in handler.type.elements] if isinstance(handler.type, cst.Tuple) else [handler.type]
+    types = (
+        [element.value for element in handler.type.elements] if isinstance(handler.type, cst.Tuple) else [handler.type]
+    )
     return any(isinstance(each, cst.Name) and each.value in errors for each in types)
 
 
@@ -54,15 +61,18 @@ def is_fallback(file: File, node: cst.CSTNode) -> bool:
             return True
         if isinstance(above, (cst.If, cst.IfExp)) and below is not above.test and _is_gate(file, above.test):
             return True
-        if isinstance(above, (cst.Module, cst.IndentedBlock)) and any(_leaves_by_version(file, each) for each in _before(above, below)):
-            return True
+        if isinstance(above, (cst.Module, cst.IndentedBlock)):
+            if any(_leaves_by_version(file, each) for each in _before(above, below)):
+                return True
         below = above
     return False
 
 
 def _tries_modern(file: File, attempt: cst.Try) -> bool:
     named: list[cst.CSTNode] = [*file.names.references(_MODERN)]
-    named += [alias for alias in file.tree.find(cst.ImportAlias) if file.importer.imported(alias) in _MODERN | {"torch.amp"}]
+    named += [
+        alias for alias in file.tree.find(cst.ImportAlias) if file.importer.imported(alias) in _MODERN | {"torch.amp"}
+    ]
     return any(above is attempt.body for node in named for above in file.tree.ancestors(node))
 
 
@@ -74,7 +84,11 @@ def _before(block: cst.Module | cst.IndentedBlock, child: cst.CSTNode) -> Iterat
 
 
 def _leaves_by_version(file: File, statement: cst.CSTNode) -> bool:
-    if not isinstance(statement, cst.If) or not isinstance(statement.body, cst.IndentedBlock) or not statement.body.body:
+    if (
+        not isinstance(statement, cst.If)
+        or not isinstance(statement.body, cst.IndentedBlock)
+        or not statement.body.body
+    ):
         return False
     last = statement.body.body[-1]
     leaves = isinstance(last, cst.SimpleStatementLine) and isinstance(last.body[-1], _LEAVES)

@@ -5,10 +5,10 @@ Finds calls of `torch.autocast` and `torch.amp.autocast` without `device_type`, 
 `torch.device`, a dtype or a flag instead of a string, or a device with an index such as `"cuda:0"`.
 
 ## Why it matters
-`device_type` is required, and it is the type of a device (`"cuda"`, `"cpu"`), not a device. Without it the constructor raises
-`TypeError: autocast.__init__() missing 1 required positional argument: 'device_type'`; for what is no string it raises `ValueError`
-(`RuntimeError` before PyTorch 2.4). An index is refused with a `RuntimeError` by PyTorch up to 2.3; 2.13 accepts it, and skips
-the checks for CUDA and for bfloat16.
+`device_type` is required, and it is the type of a device (`"cuda"`, `"cpu"`), not a device. Without it the constructor
+raises `TypeError: autocast.__init__() missing 1 required positional argument: 'device_type'`; for what is no string it
+raises `ValueError` (`RuntimeError` before PyTorch 2.4). An index is refused with a `RuntimeError` by PyTorch up to 2.3;
+2.13 accepts it, and skips the checks for CUDA and for bfloat16.
 
 ## Example
 ```python
@@ -72,25 +72,24 @@ def check(file: File) -> Iterator[Finding]:
 
 
 def _judge(file: File, call: cst.Call, name: str) -> Finding | None:
-    where = file.range(call.func)
     given = keyword(call, "device_type") or next(iter(positionals(call)), None)
     if given is None:
         message = f"`{name}` is called without `device_type`"
-        return Finding(where, message, _MISSING, fix=_inserted(file, call, ()))
+        return Finding(file.range(call.func), message, _MISSING, fix=_inserted(file, call, ()))
     found = kind(file, given.value)
     if found == DEVICE:
         message = f"`{name}` gets a `torch.device` as `device_type`, not a string"
-        return Finding(where, message, _NO_STRING, fix=_type_of(file, given.value))
+        return Finding(file.range(call.func), message, _NO_STRING, fix=_type_of(file, given.value))
     if found in (DTYPE, FLAG, NUMBER):
         message = f"`{name}` gets a {found} as `device_type`, not a string"
         parameter = {DTYPE: "dtype", FLAG: "enabled"}.get(found, "")
         alone = given.keyword is None and len(positionals(call)) == 1 and keyword(call, parameter) is None
         fix = _inserted(file, call, (parameter,)) if parameter and alone else None
-        return Finding(where, message, _NO_STRING, fix=fix)
+        return Finding(file.range(call.func), message, _NO_STRING, fix=fix)
     texts = device_texts(file, given.value)
     if texts is not None and any(text.endswith(":") for text in texts):
         message = f"`{name}` gets a device with an index as `device_type`"
-        return Finding(where, message, _INDEXED, fix=_without_index(file, given.value, texts))
+        return Finding(file.range(call.func), message, _INDEXED, fix=_without_index(file, given.value, texts))
     return None
 
 
@@ -112,7 +111,9 @@ def _devices_in_sight(file: File, call: cst.Call) -> list[str]:
     found: list[str] = []
     for name, bindings in file.names.visible(call):
         values = [each.value for each in bindings]
-        before = all(each.node is not None and file.tree.span(each.node)[0] < file.tree.span(call)[0] for each in bindings)
+        before = all(
+            each.node is not None and file.tree.span(each.node)[0] < file.tree.span(call)[0] for each in bindings
+        )
         if values and before and all(value is not None and kind(file, value) == DEVICE for value in values):
             found.append(name)
     return found

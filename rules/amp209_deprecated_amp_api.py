@@ -30,11 +30,11 @@ def evaluate(model, images, use_amp):
 ```
 
 ## Fix safety
-Safe: the device becomes the first argument, positional arguments of `autocast` become keywords, and what else the call says
-stays. Where the region may stand inside another one, `dtype` is written out, because the old class pins it and the new one
-takes over that of the region around it. Imports are added and removed as needed. The fix is unsafe for a
-`functools.partial` that is handed on, since it may be called with positional arguments elsewhere. There is none for star-arguments,
-subclasses, stored classes, and imports that a `try` may replace.
+Safe: the device becomes the first argument, positional arguments of `autocast` become keywords, and what else the call
+says stays. Where the region may stand inside another one, `dtype` is written out, because the old class pins it and the
+new one takes over that of the region around it. Imports are added and removed as needed. The fix is unsafe for a
+`functools.partial` that is handed on, since it may be called with positional arguments elsewhere. There is none for
+star-arguments, subclasses, stored classes, and imports that a `try` may replace.
 
 ## Limitations
 Code that tries `torch.amp` first, and code inside a test of the version, is taken for a deliberate fallback. Mentions in
@@ -144,10 +144,18 @@ def _fix(file: File, node: cst.Name | cst.Attribute, name: str) -> Fix | None:
     if rewrite is None or edits and file.importer.is_conditional(node):
         return None
     source = file.importer.import_of(node)
-    if source is not None and file.importer.is_last_use(source) and spelling.partition(".")[0] != file.importer.local_name(source):
+    if (
+        source is not None
+        and file.importer.is_last_use(source)
+        and spelling.partition(".")[0] != file.importer.local_name(source)
+    ):
         edits = (*edits, *file.importer.remove(source))
     renamed = Edit(*file.tree.span(node), spelling + rewrite.suffix)
-    return Fix(f"Replace with `{rewrite.title}`", file.importer.joined([*edits, renamed, *rewrite.edits]), rewrite.applicability)
+    return Fix(
+        f"Replace with `{rewrite.title}`",
+        file.importer.joined([*edits, renamed, *rewrite.edits]),
+        rewrite.applicability,
+    )
 
 
 def _rewrite(file: File, node: cst.Name | cst.Attribute, new: Replacement) -> _Rewrite | None:
@@ -197,7 +205,9 @@ def _called(file: File, call: cst.Call, new: Replacement, skip: int = 0) -> _Rew
     dtype, more = _pinned(file, call, new, {*new.old[: len(given)], *keywords})
     edits = [*insert_arguments(file, call, device + dtype, names, skip), *more]
     plain = not skip or new.name not in torch_api.AUTOCAST_GENERIC or _is_called_plainly(file, call)
-    return _Rewrite(f"{new.name}({device})", tuple(edits), applicability=Applicability.SAFE if plain else Applicability.UNSAFE)
+    return _Rewrite(
+        f"{new.name}({device})", tuple(edits), applicability=Applicability.SAFE if plain else Applicability.UNSAFE
+    )
 
 
 def _is_no_flag(file: File, value: cst.BaseExpression) -> bool:

@@ -1,16 +1,16 @@
 """An argument of `autocast` or `GradScaler` given by position lands in the wrong parameter.
 
 ## What it does
-Finds arguments that stand in the place of another parameter: a flag where `torch.amp.autocast` takes its `dtype`, a dtype where
-`torch.cuda.amp.autocast` takes `enabled`, a number or a flag where `torch.amp.GradScaler` takes its `device`, a flag where a scaler
-takes `init_scale`.
+Finds arguments that stand in the place of another parameter: a flag where `torch.amp.autocast` takes its `dtype`, a dtype
+where `torch.cuda.amp.autocast` takes `enabled`, a number or a flag where `torch.amp.GradScaler` takes its `device`, a flag
+where a scaler takes `init_scale`.
 
 ## Why it matters
 The parameters of `torch.amp.autocast` are `(device_type, dtype, enabled, cache_enabled)`, those of `torch.cuda.amp.autocast`
-were `(enabled, dtype, cache_enabled)`, so a rewrite that only puts the device first moves arguments. `torch.amp.autocast("cuda",
-False)` fails with a `TypeError` when the region is entered. `torch.amp.GradScaler(1024.0)` says nothing: the number becomes the
-device, the initial scale stays 65536, and the test for a missing GPU does not take place. `torch.amp.GradScaler(False)` is an
-enabled scaler.
+were `(enabled, dtype, cache_enabled)`, so a rewrite that only puts the device first moves arguments.
+`torch.amp.autocast("cuda", False)` fails with a `TypeError` when the region is entered. `torch.amp.GradScaler(1024.0)` says
+nothing: the number becomes the device, the initial scale stays 65536, and the test for a missing GPU does not take place.
+`torch.amp.GradScaler(False)` is an enabled scaler.
 
 ## Example
 ```python
@@ -31,9 +31,9 @@ def evaluate(model, images):
 ```
 
 ## Fix safety
-Safe where the argument can be meant for one parameter only: the keyword is written in front of it. For the flag of a `GradScaler`
-the fix is unsafe, because a scaler that was enabled may become disabled. There is none with star-arguments, or where a keyword is
-already taken.
+Safe where the argument can be meant for one parameter only: the keyword is written in front of it. For the flag of a
+`GradScaler` the fix is unsafe, because a scaler that was enabled may become disabled. There is none with star-arguments,
+or where a keyword is already taken.
 
 ## Limitations
 Flags are recognised by their value, their annotation or default, and by names such as `use_amp` and `amp_enabled`. A dtype
@@ -85,13 +85,19 @@ def _misplaced(file: File, call: cst.Call, name: str) -> Iterator[Finding]:
         yield _finding(file, call, name, 0, ("device", "init_scale"), _SCALER[1:], note, len(given) < len(_SCALER))
     elif name in torch_api.GRAD_SCALER_GENERIC and first == FLAG:
         note = "it is accepted silently: the scaler is enabled whatever the flag says"
-        yield _finding(file, call, name, 0, ("device", "enabled"), ("enabled",), note, len(given) == 1, Applicability.UNSAFE)
+        yield _finding(
+            file, call, name, 0, ("device", "enabled"), ("enabled",), note, len(given) == 1, Applicability.UNSAFE
+        )
     elif name in torch_api.GRAD_SCALER:
         place = 1 if name in torch_api.GRAD_SCALER_GENERIC else 0
         if len(given) > place and given[place] == FLAG:
-            note = "it is accepted silently: the scaler is enabled, and its scale begins at the value of the flag, 1 or 0"
+            note = (
+                "it is accepted silently: the scaler is enabled, and its scale begins at the value of the flag, 1 or 0"
+            )
             sound = len(given) == place + 1
-            yield _finding(file, call, name, place, ("init_scale", "enabled"), ("enabled",), note, sound, Applicability.UNSAFE)
+            yield _finding(
+                file, call, name, place, ("init_scale", "enabled"), ("enabled",), note, sound, Applicability.UNSAFE
+            )
 
 
 def _finding(
@@ -105,7 +111,10 @@ def _finding(
     sound: bool,
     applicability: Applicability = Applicability.SAFE,
 ) -> Finding:
-    """The argument at `place` lands in the first parameter and was meant for the second; `keywords` name it and those after it."""
+    """The argument at `place` lands in the first of the parameters and was meant for the second.
+
+    `keywords` are the parameters that it and the arguments after it were meant for.
+    """
     lands, meant = parameters
     argument = file.tree.text(call.args[place].value)
     shown = f"`{argument}`" if len(argument) <= 30 and "\n" not in argument and "`" not in argument else "An argument"

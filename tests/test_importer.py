@@ -36,14 +36,23 @@ def get(text: str, qualified: str = "torch.amp.autocast", *, sliced: bool = Fals
         ("import torch\ntorch.cuda.amp.autocast()\n", "torch.amp.autocast"),
         ("import torch as t\nt.cuda.amp.autocast()\n", "t.amp.autocast"),
         ("import torch.cuda.amp\ntorch.cuda.amp.autocast()\n", "torch.amp.autocast"),
-        ("import torch.nn as nn\nimport torch\nfrom torch.cuda.amp import autocast\nautocast()\n", "torch.amp.autocast"),
+        (
+            "import torch.nn as nn\nimport torch\nfrom torch.cuda.amp import autocast\nautocast()\n",
+            "torch.amp.autocast",
+        ),
         ("from torch import amp\nfrom torch.cuda.amp import autocast\nautocast()\n", "amp.autocast"),
         ("from torch.amp import autocast as cast\nfrom torch.cuda.amp import autocast\nautocast()\n", "cast"),
         ("from torch import autocast as cast\nfrom torch.cuda.amp import autocast\nautocast()\n", "cast"),
         ("from torch.cuda.amp import autocast\ndef f():\n    autocast()\nimport torch\n", "torch.amp.autocast"),
         ("def f():\n    import torch\n    from torch.cuda.amp import autocast\n    autocast()\n", "torch.amp.autocast"),
-        ("if cuda:\n    import torch\n    from torch.cuda.amp import autocast\ndef f():\n    autocast()\n", "torch.amp.autocast"),
-        ("try:\n    import torch\nexcept ImportError:\n    torch = None\ndef f():\n    torch.cuda.amp.autocast()\n", "torch.amp.autocast"),
+        (
+            "if cuda:\n    import torch\n    from torch.cuda.amp import autocast\ndef f():\n    autocast()\n",
+            "torch.amp.autocast",
+        ),
+        (
+            "try:\n    import torch\nexcept ImportError:\n    torch = None\ndef f():\n    torch.cuda.amp.autocast()\n",
+            "torch.amp.autocast",
+        ),
     ],
 )
 def test_reuses_what_is_imported(text: str, spelling: str) -> None:
@@ -64,7 +73,9 @@ def test_a_shadowed_module_is_not_reused() -> None:
     text = "import torch\nfrom torch.cuda.amp import autocast\ndef f(torch):\n    autocast()\n"
     spelling, fixed = get(text)
     assert spelling == "torch_autocast"
-    assert fixed == text.replace("import torch\n", "from torch.amp import autocast as torch_autocast\nimport torch\n", 1)
+    assert fixed == text.replace(
+        "import torch\n", "from torch.amp import autocast as torch_autocast\nimport torch\n", 1
+    )
 
 
 def test_names_that_are_taken_are_avoided() -> None:
@@ -77,7 +88,10 @@ def test_names_that_are_taken_are_avoided() -> None:
     [
         ("from torch.amp import GradScaler", "from torch.amp import GradScaler, autocast"),
         ("from torch.amp import (GradScaler,)  # new", "from torch.amp import (GradScaler, autocast,)  # new"),
-        ("from torch.amp import (\n    GradScaler,  # new\n)", "from torch.amp import (\n    GradScaler,\n    autocast,  # new\n)"),
+        (
+            "from torch.amp import (\n    GradScaler,  # new\n)",
+            "from torch.amp import (\n    GradScaler,\n    autocast,  # new\n)",
+        ),
         ("from torch.amp import GradScaler as Scaler", "from torch.amp import GradScaler as Scaler, autocast"),
     ],
 )
@@ -94,14 +108,23 @@ def test_extends_a_from_import(statement: str, extended: str) -> None:
             '"""Train."""\nimport os\n\nfrom torch import nn\nfrom torch.cuda.amp import autocast\nautocast()\n',
             '"""Train."""\nimport os\n\nimport torch\nfrom torch import nn\nfrom torch.cuda.amp import autocast\nautocast()\n',
         ),
-        ("#!/usr/bin/env python\nfrom torch.cuda.amp import autocast\nautocast()", "#!/usr/bin/env python\nimport torch\nfrom torch.cuda.amp import autocast\nautocast()"),
-        ("from torch.cuda.amp import autocast\r\nautocast()\r\n", "import torch\r\nfrom torch.cuda.amp import autocast\r\nautocast()\r\n"),
+        (
+            "#!/usr/bin/env python\nfrom torch.cuda.amp import autocast\nautocast()",
+            "#!/usr/bin/env python\nimport torch\nfrom torch.cuda.amp import autocast\nautocast()",
+        ),
+        (
+            "from torch.cuda.amp import autocast\r\nautocast()\r\n",
+            "import torch\r\nfrom torch.cuda.amp import autocast\r\nautocast()\r\n",
+        ),
         # In the function or the branch that the old name was imported in.
         (
             "def f():\n    from torch.cuda.amp import autocast\n    autocast()\n",
             "def f():\n    import torch\n    from torch.cuda.amp import autocast\n    autocast()\n",
         ),
-        ("def f(): from torch.cuda.amp import autocast; autocast()\n", "def f(): import torch; from torch.cuda.amp import autocast; autocast()\n"),
+        (
+            "def f(): from torch.cuda.amp import autocast; autocast()\n",
+            "def f(): import torch; from torch.cuda.amp import autocast; autocast()\n",
+        ),
     ],
 )
 def test_adds_a_line_beside_the_old_import(before: str, after: str) -> None:
@@ -112,11 +135,23 @@ def test_adds_a_line_beside_the_old_import(before: str, after: str) -> None:
     ("before", "after"),
     [
         ("x.autocast()\n", "import contextlib\n\nx.autocast()\n"),
-        ("#!/bin/env python\n# notes\n\nx.autocast()\n", "#!/bin/env python\n# notes\n\nimport contextlib\n\nx.autocast()\n"),
+        (
+            "#!/bin/env python\n# notes\n\nx.autocast()\n",
+            "#!/bin/env python\n# notes\n\nimport contextlib\n\nx.autocast()\n",
+        ),
         ('"""Train."""\nx.autocast()\n', '"""Train."""\n\nimport contextlib\nx.autocast()\n'),
-        ('"""Train."""\nfrom __future__ import annotations\n\nx.autocast()\n', '"""Train."""\nfrom __future__ import annotations\n\nimport contextlib\n\nx.autocast()\n'),
-        ("import os\nfrom torch import nn\n\nx.autocast()\n", "import os\nfrom torch import nn\nimport contextlib\n\nx.autocast()\n"),
-        ("try:\n    import torch\nexcept ImportError:\n    torch = None\nx.autocast()\n", "import contextlib\n\ntry:\n    import torch\nexcept ImportError:\n    torch = None\nx.autocast()\n"),
+        (
+            '"""Train."""\nfrom __future__ import annotations\n\nx.autocast()\n',
+            '"""Train."""\nfrom __future__ import annotations\n\nimport contextlib\n\nx.autocast()\n',
+        ),
+        (
+            "import os\nfrom torch import nn\n\nx.autocast()\n",
+            "import os\nfrom torch import nn\nimport contextlib\n\nx.autocast()\n",
+        ),
+        (
+            "try:\n    import torch\nexcept ImportError:\n    torch = None\nx.autocast()\n",
+            "import contextlib\n\ntry:\n    import torch\nexcept ImportError:\n    torch = None\nx.autocast()\n",
+        ),
         ("@x.autocast()\ndef f(): ...\n", "import contextlib\n\n@x.autocast()\ndef f(): ...\n"),
     ],
 )
@@ -160,11 +195,26 @@ def remove(text: str, name: str = "autocast", path: str = "train.py") -> str:
         ("from torch.cuda.amp import (GradScaler, autocast,)\n", "from torch.cuda.amp import (GradScaler,)\n"),
         ("from torch.cuda.amp import GradScaler, \\\n    autocast\n", "from torch.cuda.amp import GradScaler\n"),
         ("from torch.cuda.amp import autocast, \\\n    GradScaler\n", "from torch.cuda.amp import GradScaler\n"),
-        ("from torch.cuda.amp import (\n    GradScaler,\n    autocast,\n)\n", "from torch.cuda.amp import (\n    GradScaler,\n)\n"),
-        ("from torch.cuda.amp import (\n    GradScaler,\n    autocast\n)\n", "from torch.cuda.amp import (\n    GradScaler,\n)\n"),
-        ("from torch.cuda.amp import (\n    autocast,  # a\n    GradScaler,  # b\n)\n", "from torch.cuda.amp import (\n    # a\n    GradScaler,  # b\n)\n"),
-        ("from torch.cuda.amp import (autocast,  # a\n    GradScaler)\n", "from torch.cuda.amp import (# a\n    GradScaler)\n"),
-        ("from torch.cuda.amp import (GradScaler,  # a\n    autocast)\n", "from torch.cuda.amp import (GradScaler,  # a\n)\n"),
+        (
+            "from torch.cuda.amp import (\n    GradScaler,\n    autocast,\n)\n",
+            "from torch.cuda.amp import (\n    GradScaler,\n)\n",
+        ),
+        (
+            "from torch.cuda.amp import (\n    GradScaler,\n    autocast\n)\n",
+            "from torch.cuda.amp import (\n    GradScaler,\n)\n",
+        ),
+        (
+            "from torch.cuda.amp import (\n    autocast,  # a\n    GradScaler,  # b\n)\n",
+            "from torch.cuda.amp import (\n    # a\n    GradScaler,  # b\n)\n",
+        ),
+        (
+            "from torch.cuda.amp import (autocast,  # a\n    GradScaler)\n",
+            "from torch.cuda.amp import (# a\n    GradScaler)\n",
+        ),
+        (
+            "from torch.cuda.amp import (GradScaler,  # a\n    autocast)\n",
+            "from torch.cuda.amp import (GradScaler,  # a\n)\n",
+        ),
     ],
 )
 def test_removes_an_import(before: str, after: str) -> None:

@@ -20,7 +20,11 @@ def tree_of(text: str) -> Tree:
 def meanings(text: str) -> set[str]:
     """What the one argument of the one call of `use` means."""
     tree = tree_of(text)
-    [argument] = [call.args[0].value for call in tree.find(cst.Call) if isinstance(call.func, cst.Name) and call.func.value == "use"]
+    [argument] = [
+        call.args[0].value
+        for call in tree.find(cst.Call)
+        if isinstance(call.func, cst.Name) and call.func.value == "use"
+    ]
     return set(Names(tree).resolve(argument))
 
 
@@ -73,17 +77,35 @@ def test_scopes_and_aliases(text: str) -> None:
 @pytest.mark.parametrize(
     ("text", "expected"),
     [
-        ("try:\n    from torch.amp import autocast\nexcept ImportError:\n    from torch.cuda.amp import autocast\nuse(autocast)", {NEW, OLD}),
-        ("if torch_is_new:\n    from torch.amp import autocast\nelse:\n    from torch.cuda.amp import autocast\nuse(autocast)", {NEW, OLD}),
+        (
+            "try:\n    from torch.amp import autocast\nexcept ImportError:\n"
+            "    from torch.cuda.amp import autocast\nuse(autocast)",
+            {NEW, OLD},
+        ),
+        (
+            "if torch_is_new:\n    from torch.amp import autocast\nelse:\n    from torch.cuda.amp import autocast\nuse(autocast)",
+            {NEW, OLD},
+        ),
         ("from torch.cuda.amp import autocast\nfrom torch.amp import autocast\nuse(autocast)", {NEW, OLD}),
         (
             "try:\n    from torch.cuda.amp import autocast\nexcept ImportError:\n    class autocast: ...\nuse(autocast)",
             {OLD, "<local>.autocast"},
         ),
-        ("from torch.cuda.amp import autocast\nfrom contextlib import nullcontext\nautocast = nullcontext\nuse(autocast)", {OLD, "contextlib.nullcontext"}),
+        (
+            "from torch.cuda.amp import autocast\nfrom contextlib import nullcontext\nautocast = nullcontext\nuse(autocast)",
+            {OLD, "contextlib.nullcontext"},
+        ),
         ("from torch.cuda.amp import autocast\nautocast = make()\nuse(autocast)", {OLD, "?"}),
-        ("def f():\n    cast = None\n    def g():\n        nonlocal cast\n        from torch.cuda.amp import autocast as cast\n    use(cast)", {OLD}),
-        ("def f():\n    from torch.amp import autocast\n    def g():\n        nonlocal autocast\n        autocast = make()\n    use(autocast)", {NEW, "?"}),
+        (
+            "def f():\n    cast = None\n    def g():\n        nonlocal cast\n"
+            "        from torch.cuda.amp import autocast as cast\n    use(cast)",
+            {OLD},
+        ),
+        (
+            "def f():\n    from torch.amp import autocast\n    def g():\n        nonlocal autocast\n"
+            "        autocast = make()\n    use(autocast)",
+            {NEW, "?"},
+        ),
         ("from torch.cuda.amp import *\nfrom utils import *\nuse(autocast)", {OLD, "?"}),
     ],
 )

@@ -87,12 +87,18 @@ class Replacement:
 def _replacements() -> Iterator[tuple[str, Replacement]]:
     for device in ("cuda", "cpu"):
         old = ("enabled", "dtype", "cache_enabled")
-        yield f"torch.{device}.amp.autocast", Replacement("torch.amp.autocast", device, (1, 12), old, AUTOCAST_PARAMETERS)
+        yield (
+            f"torch.{device}.amp.autocast",
+            Replacement("torch.amp.autocast", device, (1, 12), old, AUTOCAST_PARAMETERS),
+        )
         yield (
             f"torch.{device}.amp.GradScaler",
             Replacement("torch.amp.GradScaler", device, (2, 3), GRAD_SCALER_PARAMETERS[1:], GRAD_SCALER_PARAMETERS),
         )
-    yield "torch.cuda.amp.custom_fwd", Replacement("torch.amp.custom_fwd", "cuda", (2, 4), ("fwd",), ("fwd",), ("cast_inputs",))
+    yield (
+        "torch.cuda.amp.custom_fwd",
+        Replacement("torch.amp.custom_fwd", "cuda", (2, 4), ("fwd",), ("fwd",), ("cast_inputs",)),
+    )
     yield "torch.cuda.amp.custom_bwd", Replacement("torch.amp.custom_bwd", "cuda", (2, 4), ("bwd",), ("bwd",))
 
 

@@ -1,0 +1,81 @@
+"""What fixtures cannot say about AMP209: it depends on the version targeted, and on what the file is called."""
+
+from __future__ import annotations
+
+from amplint.fixer import fix_source
+from amplint.linter import lint_source
+from amplint.registry import load_rules
+from amplint.source import Source
+
+RULES = [rule for rule in load_rules() if rule.code == "AMP209"]
+
+FUNCTION = """\
+import torch
+from torch.autograd import Function
+from torch.cuda.amp import custom_bwd, custom_fwd
+
+
+class Scale(Function):
+    @staticmethod
+    @custom_fwd(cast_inputs=torch.float32)
+    def forward(ctx, values, factor):
+        ctx.factor = factor
+        return values * factor
+
+    @staticmethod
+    @custom_bwd
+    def backward(ctx, gradient):
+        return gradient * ctx.factor, None
+
+
+class Twice(Function):
+    def forward(ctx, values):
+        return values * 2
+
+    forward = staticmethod(custom_fwd(forward))
+"""
+
+
+def fixed(text: str, torch: tuple[int, int]) -> str:
+    return fix_source(Source("train.py", text), lambda source: lint_source(source, RULES, torch), unsafe=True).text
+
+
+def rows(text: str, torch: tuple[int, int], path: str = "train.py") -> list[int]:
+    return [each.range.start.row for each in lint_source(Source(path, text), RULES, torch).diagnostics]
+
+
+def test_custom_functions_get_the_keyword() -> None:
+    assert fixed(FUNCTION, (2, 4)) == (
+        FUNCTION.replace("from torch.cuda.amp import custom_bwd, custom_fwd\n", "")
+        .replace("@custom_fwd(", '@torch.amp.custom_fwd(device_type="cuda", ')
+        .replace("@custom_bwd", '@torch.amp.custom_bwd(device_type="cuda")')
+        .replace("staticmethod(custom_fwd(forward))", 'staticmethod(torch.amp.custom_fwd(forward, device_type="cuda"))')
+    )
+
+
+def test_nothing_is_deprecated_before_it_has_a_replacement() -> None:
+    assert rows(FUNCTION, (2, 4)) == [8, 14, 23]
+    assert rows(FUNCTION, (2, 3)) == []
+    uses = "import torch\nscaler = torch.cuda.amp.GradScaler()\nregion = torch.cuda.amp.autocast()\n"
+    assert rows(uses, (2, 3)) == [2, 3]
+    assert rows(uses, (2, 2)) == [3]
+
+
+def test_imports_of_a_package_are_its_interface() -> None:
+    text = "from torch.cuda.amp import autocast\n\n\ndef version():\n    return 1\n"
+    for path in ("train.py", "amp/__init__.py"):
+        [finding] = lint_source(Source(path, text), RULES, (2, 3)).diagnostics
+        assert (finding.fix is None) is path.endswith("__init__.py")
+
+
+def test_a_module_that_only_binds_names_keeps_them() -> None:
+    [finding] = lint_source(Source("compat.py", "from torch.cuda.amp import autocast\n"), RULES, (2, 3)).diagnostics
+    assert finding.fix is None
+
+
+def test_a_name_that_is_exported_stays_imported() -> None:
+    text = (
+        'import torch\nfrom torch.cuda.amp import autocast\n\n__all__ = ["autocast", "run"]\n\n\n'
+        "def run(x):\n    with autocast():\n        return x\n"
+    )
+    assert fixed(text, (2, 3)) == text.replace("with autocast():", 'with torch.amp.autocast("cuda"):')
