@@ -93,8 +93,10 @@ def relevant_rows(source: Source, module: ast.Module, triggers: Iterable[str] = 
     if not any(amp.search(word) for names in words for word in names):
         return []
     protocol = _pattern(_PROTOCOL_WORDS)
+    aliases = frozenset(_aliases(module, amp))
     keep = [
-        isinstance(statement, _ALWAYS) or any(amp.search(word) or protocol.search(word) for word in names)
+        isinstance(statement, _ALWAYS)
+        or any(amp.search(word) or protocol.search(word) or word in aliases for word in names)
         for statement, names in zip(module.body, words)
     ]
     _follow_names(module, words, keep)
@@ -104,6 +106,18 @@ def relevant_rows(source: Source, module: ast.Module, triggers: Iterable[str] = 
             first = min([statement.lineno, *(d.lineno for d in getattr(statement, "decorator_list", ()))])
             rows.update(range(first, (statement.end_lineno or statement.lineno) + 1))
     return None if len(rows) == len(source.line_starts) else sorted(rows)
+
+
+def _aliases(module: ast.Module, amp: re.Pattern[str]) -> Iterator[str]:
+    """The other names that the file gives to what is called by a word of AMP: `autocast as half`, `half = autocast`."""
+    for statement in module.body:
+        if isinstance(statement, _ALWAYS):
+            for node in ast.walk(statement):
+                if isinstance(node, ast.alias) and node.asname and amp.search(node.name):
+                    yield node.asname
+                elif isinstance(node, ast.Assign) and isinstance(node.value, (ast.Name, ast.Attribute)):
+                    if any(amp.search(word) for word in _identifiers(node.value)):
+                        yield from (target.id for target in node.targets if isinstance(target, ast.Name))
 
 
 def _follow_names(module: ast.Module, words: list[frozenset[str]], keep: list[bool]) -> None:
