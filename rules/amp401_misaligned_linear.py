@@ -56,7 +56,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import libcst as cst
-from amplint_rules._linear_chains import Hidden, Model, Size, models
+from ._linear_chains import Hidden, Model, Size, models
 
 from amplint.diagnostics import Applicability, Edit, Fix, Related
 from amplint.rule import MIXED_PRECISION, File, Finding, rule
