@@ -17,8 +17,8 @@ if TYPE_CHECKING:
 SYNTAX_ERROR = "AMP900"
 
 _TOO_DEEP = "nested too deeply to be checked"
-_LONGEST_CHAIN = 1_000
-"""Of `a and b and c ...`: flat for Python's parser, but LibCST's native one overflows the stack on some thousands."""
+_DEEPEST = 1_000
+"""Levels of syntax. LibCST's native parser takes quadratic time to go deeper, and overflows the stack in the end."""
 
 
 def lint_source(source: Source, rules: Sequence[Rule | RuleInfo], torch: tuple[int, int] = (2, 3)) -> FileReport:
@@ -37,9 +37,21 @@ def lint_source(source: Source, rules: Sequence[Rule | RuleInfo], torch: tuple[i
     rows = gate.relevant_rows(source, module, triggers)
     if rows is not None and not rows:
         return FileReport(source.path)
-    if any(isinstance(node, ast.BoolOp) and len(node.values) > _LONGEST_CHAIN for node in ast.walk(module)):
+    if _is_too_deep(module):
         return FileReport(source.path, error=_TOO_DEEP)
     return _check(source, rows, rules, torch)
+
+
+def _is_too_deep(module: ast.Module) -> bool:
+    level: list[ast.AST] = [module]
+    for _ in range(_DEEPEST):
+        # `a and b and c ...` is flat for Python, and nested for LibCST.
+        if any(type(node) is ast.BoolOp and len(node.values) > _DEEPEST for node in level):
+            return True
+        level = [below for node in level for below in ast.iter_child_nodes(node)]
+        if not level:
+            return False
+    return True
 
 
 def _check(
