@@ -14,6 +14,8 @@ the calls are in the wrong order.
 
 ## Example
 ```python
+import torch
+
 scheduler = torch.optim.lr_scheduler.OneCycleLR(optimizer, max_lr=1e-3, total_steps=10_000)
 for data, target in loader:
     with torch.autocast("cuda", dtype=torch.float16):
@@ -26,6 +28,8 @@ for data, target in loader:
 
 ## Use instead
 ```python
+import torch
+
 scheduler = torch.optim.lr_scheduler.OneCycleLR(optimizer, max_lr=1e-3, total_steps=10_000)
 for data, target in loader:
     with torch.autocast("cuda", dtype=torch.float16):
@@ -73,7 +77,7 @@ _SKIPS = (
     "a step is skipped when a gradient is inf or NaN, a few times at the start and whenever the scale has grown too large; "
     "each skip puts the schedule ahead by one step."
 )
-_BLIND = "the test around it does not tell whether the step was skipped: the scale falls, in `update`, when it was."
+_BLIND = "the test around it does not tell that the step was taken: the scale falls, in `update`, when it was skipped."
 
 
 @rule("AMP107", KIND, fix=Applicability.SAFE)

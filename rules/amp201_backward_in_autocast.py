@@ -13,6 +13,8 @@ cast down, lose precision, and in float16 may overflow. The PyTorch documentatio
 
 ## Example
 ```python
+import torch
+
 with torch.autocast("cuda", dtype=torch.bfloat16):
     loss = criterion(model(data), target)
     loss.backward()
@@ -21,6 +23,8 @@ optimizer.step()
 
 ## Use instead
 ```python
+import torch
+
 with torch.autocast("cuda", dtype=torch.bfloat16):
     loss = criterion(model(data), target)
 loss.backward()
@@ -74,11 +78,17 @@ def check(file: File) -> Iterator[Finding]:
         yield Finding(
             file.range(protocol.callee_range(file, found.node)),
             "The backward pass runs inside an autocast region",
-            note="its operations keep the precision of the forward pass without it; float32 parts, however, are cast down "
-            "in a backward pass inside the region, and can lose precision or overflow.",
+            note=_harm(file, region),
             related=(Related("the region begins here", file.range(_entered(file, region))),),
             fix=repair(file, found),
         )
+
+
+def _harm(file: File, region: cst.CSTNode) -> str:
+    """What a backward pass inside a region may come to; bfloat16 has the range of float32."""
+    entered = file.contexts.of(region.item) if isinstance(region, cst.WithItem) else None
+    harm = "lose precision" if entered is not None and entered.dtype == "bfloat16" else "lose precision or overflow"
+    return f"it needs none: each operation keeps its precision. Parts meant to run in float32 are cast down and can {harm}."
 
 
 def _entered(file: File, region: cst.CSTNode) -> cst.CSTNode:
