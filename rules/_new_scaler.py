@@ -40,9 +40,10 @@ def training_loop(file: File, backward: cst.Call, step: cst.Call) -> Loop | None
     home = file.tree.enclosing(step, *_FUNCTIONS)
     made = list(file.analysis.program.roles.values(step.func.value))
     around = set(file.tree.ancestors(step))
+    makes_optimizer = {above for value in made for above in file.tree.ancestors(value)}
     outermost: Loop | None = None
     for above in file.tree.ancestors(backward):
-        if above is home or any(above in file.tree.ancestors(value) and above is not file.tree.module for value in made):
+        if above is home or above in makes_optimizer:
             break
         if isinstance(above, _LOOPS) and above in around:
             outermost = above
@@ -79,11 +80,12 @@ def _called_name(call: cst.Call) -> str:
 
 
 def construct(file: File, loop: Loop, optimizer: cst.BaseExpression) -> NewScaler | None:
-    """Make a scaler for the float16 regions of the file; None where their device, or a free name, is not to be had."""
+    """Make a scaler for the float16 regions of the loop, or else of the file; None without one device and a free name."""
     name = next((name for name in _NAMES if file.editor.is_free(name, loop)), "")
     line = _line_of_optimizer(file, loop, optimizer)
     before = file.tree.span(line or loop)[0]
-    regions = [call for call in file.tree.find(cst.Call) if _is_half(file, call)]
+    everywhere = [call for call in file.tree.find(cst.Call) if _is_half(file, call)]
+    regions = [call for call in everywhere if loop in file.tree.ancestors(call)] or everywhere
     device = _device(file, regions, before, loop)
     old = file.torch < torch_api.DEPRECATED["torch.cuda.amp.GradScaler"].since
     if not name or not device or (old and device != quoted(file, "cuda")):
@@ -118,7 +120,8 @@ def _device(file: File, regions: Sequence[cst.Call], before: int, loop: Loop) ->
     [device] = found
     if device != "?":
         return quoted(file, device)
-    given = [arg.value for call in regions for arg in (keyword(call, "device_type") or next(iter(call.args), None),) if arg]
+    arguments = [keyword(call, "device_type") or next(iter(call.args), None) for call in regions]
+    given = [argument.value for argument in arguments if argument is not None]
     texts = {file.tree.text(each) for each in given}
     return texts.pop() if len(texts) == 1 and _is_available(file, given[0], before, loop) else ""
 
@@ -129,11 +132,13 @@ def _enabled(file: File, regions: Sequence[cst.Call], before: int, loop: Loop) -
         return ""
     given = keyword(regions[0], "enabled")
     flag: cst.BaseExpression | None = given.value if given is not None else None
-    for above in file.tree.ancestors(regions[0]) if given is None else ():
+    below: cst.CSTNode = regions[0]
+    for above in file.tree.ancestors(below) if given is None else ():
         if above is loop:
             break
-        if isinstance(above, cst.If) and protocol.asks_for_amp(file, above) and above.body in file.tree.ancestors(regions[0]):
+        if isinstance(above, cst.If) and below is above.body and protocol.asks_for_amp(file, above):
             flag = above.test
+        below = above
     text = file.tree.text(flag) if flag is not None else ""
     return text if flag is not None and text != "True" and _is_available(file, flag, before, loop) else ""
 

@@ -41,9 +41,9 @@ def of_scaler(file: File, found: Found, *kinds: type[Event]) -> list[cst.Call]:
 
 def scaler_methods(file: File, name: str) -> list[cst.Attribute]:
     """All calls, in the whole file, of one method of any scaler: what is called."""
-    functions = [call.func for call in file.tree.find(cst.Call)]
-    methods = [function for function in functions if isinstance(function, cst.Attribute) and function.attr.value == name]
-    return [method for method in methods if file.analysis.program.roles.of(method.value).role == "scaler"]
+    roles = file.analysis.program.roles
+    methods = [call.func for call in file.tree.find(cst.Call) if isinstance(call.func, cst.Attribute)]
+    return [method for method in methods if method.attr.value == name and roles.of(method.value).role == "scaler"]
 
 
 def while_enabled(found: Found) -> str:
@@ -121,8 +121,10 @@ def scale_loss(file: File, backward: cst.Call, scaler: str) -> list[Edit] | None
     loss = backward.func.value
     parentheses = getattr(loss, "lpar", ())
     start, end = file.tree.span(backward.func)[0], file.tree.span(loss)[1]
+    if len(parentheses) > 1:
+        return None
     if parentheses:
-        return [Edit(start, start, f"{scaler}.scale")] if len(parentheses) == 1 and not isinstance(loss, cst.Tuple) else None
+        return [Edit(start, start, f"{scaler}.scale")]
     return [Edit(start, start, f"{scaler}.scale("), Edit(end, end, ")")]
 
 

@@ -100,8 +100,9 @@ def consequence(file: File, found: Found) -> str:
     if never_scales(file, found):
         first = "unscale_" if repair.of_scaler(file, found, Unscale) else "step"
         error = f"`AssertionError: Attempted {first} but _scale is None`"
-        return f"nothing is ever scaled, so `{scaler}.{first}` raises {error}{repair.while_enabled(found)}."
-    divided = f"`{scaler}.step` divides by the scale, {optimizers.initial_scale(found)} at first, what nothing has multiplied"
+        return f"nothing in this file is scaled, so `{scaler}.{first}` raises {error}{repair.while_enabled(found)}."
+    scale = optimizers.initial_scale(found)
+    divided = f"`{scaler}.step` divides by the scale, {scale} at first, what nothing has multiplied"
     if scaled or not isinstance(step, cst.Call) or not step.args:
         return f"{divided}, so the part of this loss in the gradients all but vanishes."
     name = optimizers.class_name(file, optimizers.constructor(file, step.args[0].value))
@@ -115,7 +116,7 @@ def consequence(file: File, found: Found) -> str:
 def never_scales(file: File, found: Found) -> bool:
     """Whether the scaler lives in this file, and nothing in it is scaled by any scaler."""
     methods = (call.func.attr.value for call in file.tree.find(cst.Call) if isinstance(call.func, cst.Attribute))
-    return found.scaler.made and "." not in found.hazard.scaler and "scale" not in methods
+    return found.scaler.made and "scale" not in methods
 
 
 def is_dropped(file: File, scale: cst.Call) -> bool:
@@ -156,9 +157,10 @@ def _dropped(file: File, found: Found, backward: cst.Call) -> list[Edit]:
     statement = file.editor.statement(backward)
     siblings = list(file.editor.siblings(statement)) if statement is not None else []
     loss = loss_of(file, found)
-    for call in repair.of_scaler(file, found, Scale):
+    dropped = [call for call in repair.of_scaler(file, found, Scale) if is_dropped(file, call)]
+    for call in dropped:
         line = file.editor.statement(call)
-        if line is None or line not in siblings or not is_dropped(file, call) or file.tree.text(call.args[0].value) != loss:
+        if line is None or line not in siblings or file.tree.text(call.args[0].value) != loss:
             continue
         first, last = file.editor.rows(line)
         if not any("#" in row for row in file.editor.lines(first, last)):

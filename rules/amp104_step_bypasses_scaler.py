@@ -143,7 +143,18 @@ def _update(file: File, found: Found, step: cst.Call, scaler: str) -> list[Edit]
         return []
     if repair.of_scaler(file, found, ScalerStep) or "[" in found.hazard.optimizer:
         return None
-    statement = file.editor.statement(step)
-    if not isinstance(statement, cst.SimpleStatementLine):
+    lines = [file.editor.statement(other) for other in _bypassing(file, found)]
+    blocks = {file.editor.block(line) for line in lines if isinstance(line, cst.SimpleStatementLine)}
+    if None in lines or len(blocks) != 1:
         return None
-    return [file.editor.insert_after(statement, f"{scaler}.update()")]
+    statement = file.editor.statement(step)
+    if statement is not lines[-1]:
+        return []  # the fix of the last step adds the update
+    return [file.editor.insert_after(statement, f"{scaler}.update()")] if statement is not None else None
+
+
+def _bypassing(file: File, found: Found) -> list[cst.CSTNode]:
+    """All steps of the function that bypass the same scaler, in order: they share one update."""
+    home = file.tree.enclosing(found.node, cst.FunctionDef)
+    same = [other.node for other in file.analysis.of(KIND) if other.hazard.scaler == found.hazard.scaler]
+    return sorted((node for node in same if file.tree.enclosing(node, cst.FunctionDef) is home), key=file.tree.span)

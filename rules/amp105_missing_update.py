@@ -78,7 +78,9 @@ def check(file: File) -> Iterator[Finding]:
             file.range(protocol.callee_range(file, found.node)),
             f"`{step}` can run again before `{update}`" if updates else f"`{step}` is never followed by `{update}`",
             note=consequence(file, found),
-            related=protocol.related(file, found, next="raises here") if found.related.get("next") is not found.node else (),
+            related=()
+            if found.related.get("next") is found.node
+            else protocol.related(file, found, next="raises here"),
             fix=None if updates else mend(file, found),
         )
 
@@ -105,9 +107,15 @@ def consequence(file: File, found: Found) -> str:
     following = found.related.get("next", found.node)
     call = following if isinstance(following, cst.Call) else found.node
     text = repair.one_line(file.tree.text(call), "scaler.step(optimizer)")
-    if isinstance(call, cst.Call) and isinstance(call.func, cst.Attribute) and call.func.attr.value == "unscale_":
-        return f"`RuntimeError: unscale_() is being called after step().` is raised by the next `{text}`{repair.while_enabled(found)}."
-    return f"`RuntimeError: step() has already been called since the last update().` is raised by the next `{text}`{repair.while_enabled(found)}."
+    unscales = (
+        isinstance(call, cst.Call) and isinstance(call.func, cst.Attribute) and call.func.attr.value == "unscale_"
+    )
+    error = (
+        "unscale_() is being called after step()"
+        if unscales
+        else "step() has already been called since the last update()"
+    )
+    return f"`RuntimeError: {error}.` is raised by the next `{text}`{repair.while_enabled(found)}."
 
 
 def mend(file: File, found: Found) -> Fix | None:
