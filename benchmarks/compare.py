@@ -6,8 +6,7 @@
 below, into virtual environments of their own under `--work-dir`: TorchFix wants an old LibCST, and flake8 must not
 load amplint's plugin. Runs are interleaved, so that a drift of the machine hits every tool alike; medians are shown.
 Configuration files are ignored. CPU is user + system time of the process and the children it waited for; peak
-memory is the resident size of the largest single process, not the sum over a pool, and never less than this
-script's own. Needs a POSIX system.
+memory is the resident size of the largest process, not the sum over a pool, and at least this script's. POSIX only.
 """
 
 from __future__ import annotations
@@ -97,7 +96,7 @@ def _ask(command: list[str], cwd: Path) -> str:
     if done.returncode:
         lines = done.stderr.strip().splitlines() or [f"exit code {done.returncode}"]
         raise BenchmarkError(f"{' '.join(command)}: {lines[-1]}")
-    return (done.stdout.splitlines() or [""])[0].strip()
+    return done.stdout.partition("\n")[0].strip()
 
 
 def prepare(folder: Path, python: str, pins: list[str]) -> None:
@@ -145,12 +144,11 @@ def measure_tools(lines: dict[str, list[str]], scratch: Path, runs: int, slow_ru
 
 def measure_one_file(python: str, scratch: Path, runs: int, samples: dict[str, list[Sample]]) -> list[str]:
     """Add amplint on a clean file and `import click` to the samples; what of libcst and torch the former imports."""
-    clean = scratch / "one_clean_file.py"
-    clean.write_text(CLEAN_FILE, encoding="utf-8")
-    lint, base = ["-m", "amplint", str(clean)], ["-c", "import click"]
+    (scratch / "one_clean_file.py").write_text(CLEAN_FILE, encoding="utf-8")
+    lint, base = ["-m", "amplint", "one_clean_file.py"], ["-c", "import click"]
     trace = subprocess.run([python, "-X", "importtime", *lint], cwd=scratch, capture_output=True, text=True)
     if trace.returncode:
-        raise BenchmarkError(f"amplint gave exit code {trace.returncode} for a clean file")
+        raise BenchmarkError(f"amplint on a clean file: {(trace.stdout or trace.stderr).splitlines()[-1]}")
     for _ in range(runs):
         samples.setdefault("one-file", []).append(run([python, *lint], scratch))
         samples.setdefault("import-click", []).append(run([python, *base], scratch))
@@ -210,8 +208,10 @@ def measure(arguments: argparse.Namespace, scratch: Path) -> Report:
     files = {path for folder in folders for path in Path(folder).rglob("*.py") if path.is_file()}
     # Reading every file also fills the page cache, which would otherwise fall to the first tool.
     megabytes = sum(len(path.read_bytes()) for path in files) / 1e6
-    samples = measure_tools(lines, scratch, arguments.runs, arguments.torchfix_runs)
-    unwanted = measure_one_file(python, scratch, arguments.one_file_runs, samples) if "one-file" in tools else None
+    # The cheap part first: what it may complain about should not cost the long part.
+    one_file: dict[str, list[Sample]] = {}
+    unwanted = measure_one_file(python, scratch, arguments.one_file_runs, one_file) if "one-file" in tools else None
+    samples = measure_tools(lines, scratch, arguments.runs, arguments.torchfix_runs) | one_file
     machine = f"{platform.platform()}, {os.cpu_count()} CPUs, load {os.getloadavg()[0]:.1f}"
     return Report(machine, len(files), megabytes, versions, samples, compare(samples), unwanted)
 
