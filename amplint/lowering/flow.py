@@ -224,22 +224,22 @@ class FunctionReader(CallReader):
         outer, self._events = self._events, []
         statements = block if isinstance(block, (list, tuple)) else block.body  # type: ignore[union-attr]
         for index, statement in enumerate(statements):
-            rest = statements[index + 1 :]
-            if isinstance(statement, cst.If) and self._is_leaving_branch(statement, rest):
-                self._early_exit(statement, rest)
+            last = index + 1 == len(statements)
+            if isinstance(statement, cst.If) and not last and self._is_leaving_branch(statement):
+                self._early_exit(statement, statements[index + 1 :])
                 break
             entered = self._entered(statement)
             if entered is not None:
-                self._events.append(Scoped(self.site(statement), entered, self._body(rest)))
+                self._events.append(Scoped(self.site(statement), entered, self._body(statements[index + 1 :])))
                 break
             self._statement(statement)
         body, self._events = Seq(tuple(self._events)), outer
         return body
 
-    def _is_leaving_branch(self, node: cst.If, rest: Sequence[cst.CSTNode]) -> bool:
+    def _is_leaving_branch(self, node: cst.If) -> bool:
         """`if not amp: ...plain path...; return` and the AMP path after it: an if/else in other clothes."""
         last = _last_small(node.body)
-        return node.orelse is None and isinstance(last, (cst.Return, cst.Continue)) and bool(rest) and "backward" in words(node.body)
+        return node.orelse is None and isinstance(last, (cst.Return, cst.Continue)) and "backward" in words(node.body)
 
     def _entered(self, statement: cst.CSTNode) -> Region | None:
         """The region that `stack.enter_context(...)` enters for the rest of the block."""
