@@ -56,10 +56,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import libcst as cst
-from ._linear_chains import Hidden, Model, Size, models
 
 from amplint.diagnostics import Applicability, Edit, Fix, Related
 from amplint.rule import MIXED_PRECISION, File, Finding, rule
+
+from ._linear_chains import Hidden, Model, Size, models
 
 _MULTIPLE = 8
 _SMALLEST = 32
