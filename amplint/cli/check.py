@@ -72,7 +72,7 @@ def _reports(wanted: Targets, options: Options, console: Console) -> list[FileRe
         return [withdraw(report, report.facts) for report in reports]
     try:
         how = RunOptions(options.jobs, options.cache_dir, options.no_cache)
-        return list(run(wanted.files, how, console.progress))
+        return list(run(wanted.files, how, console.progress, console.detail))
     finally:
         console.end_progress()
 
