@@ -9,9 +9,9 @@ from functools import cached_property
 import libcst as cst
 
 from amplint.lowering.classes import ClassInfo
-from amplint.lowering.structure import events_in
+from amplint.lowering.structure import events_in, without_idle_calls
 from amplint.lowering.summaries import Program
-from amplint.model.events import GLOBAL, Call, Event, Function, ObjectFacts, Scale
+from amplint.model.events import GLOBAL, Assign, Call, Escape, Event, Function, ObjectFacts, Scale
 from amplint.model.paths import MAX_DEPTH, Explorer
 from amplint.model.protocol import Hazard
 
@@ -34,9 +34,13 @@ class Analysis:
         self.program = program
 
     @cached_property
-    def functions(self) -> dict[str, Function]:
-        """The graphs of all functions."""
+    def _graphs(self) -> dict[str, Function]:
         return {key: self.program.graph(key) for key in self.program.definitions}
+
+    @cached_property
+    def functions(self) -> dict[str, Function]:
+        """The graphs of all functions, without calls of what does nothing to AMP's objects."""
+        return without_idle_calls(self._graphs)
 
     @cached_property
     def hazards(self) -> tuple[Found, ...]:
@@ -55,28 +59,23 @@ class Analysis:
 
     @cached_property
     def _nothing_scales(self) -> bool:
-        """Whether every scaler in this file is made in it, and none of them ever scales anything."""
+        """Whether every scaler in this file is made in it, and none of them scales anything or leaves its sight."""
         facts = [each for function in self.functions.values() for each in function.objects.values() if each.role == "scaler"]
-        scales = (event for function in self.functions.values() for event in events_in(function.body))
-        return bool(facts) and all(each.made for each in facts) and not any(isinstance(event, Scale) for event in scales)
+        events = (event for function in self.functions.values() for event in events_in(function.body))
+        return bool(facts) and all(each.made for each in facts) and not any(isinstance(each, (Scale, Escape)) for each in events)
 
     def _roots(self) -> Iterator[tuple[Function, Mapping[str, Function]]]:
         """What is explored: every function in which something happens; inherited methods once more for each class that
         overrides what they call, with the overriding methods in place."""
-        busy = {
-            key: function
-            for key, function in self.functions.items()
-            if any(isinstance(event, (Event, Call)) for event in events_in(function.body))
-        }
-        yield from ((function, self.functions) for function in busy.values())
+        yield from ((function, self.functions) for function in self.functions.values() if _is_busy(function))
         for info in self.program.classes.by_node.values():
             overridden = self._overridden(info)
-            functions = {**self.functions, **overridden}
-            for base in info.lineage[1:] if overridden else ():
-                for name, node in base.methods.items():
-                    key = self.program.key(node)
-                    if name not in info.methods and key in busy:
-                        yield self.functions[key], functions
+            if not any(map(_is_busy, overridden.values())):
+                continue
+            functions = without_idle_calls({**self._graphs, **overridden})
+            for base in info.lineage[1:]:
+                inherited = (functions[self.program.key(node)] for name, node in base.methods.items() if name not in info.methods)
+                yield from ((function, functions) for function in inherited if _is_busy(function))
 
     def _overridden(self, info: ClassInfo) -> dict[str, Function]:
         """The graphs that stand for the methods of the bases in an instance of this class."""
@@ -86,7 +85,7 @@ class Analysis:
                 own = info.methods.get(name)
                 if own is None:
                     continue
-                key, graph = self.program.key(node), self.functions[self.program.key(own)]
+                key, graph = self.program.key(node), self._graphs[self.program.key(own)]
                 calls_base = any(isinstance(event, Call) and event.function == key for event in events_in(graph.body))
                 if not calls_base:
                     replaced[key] = graph
@@ -117,3 +116,8 @@ class Analysis:
                     seen.add(event.function)
                     waiting.append((functions[event.function], depth + 1))
         return objects
+
+
+def _is_busy(function: Function) -> bool:
+    """Whether anything happens in a function but plain computation."""
+    return any(isinstance(event, (Event, Call)) and not isinstance(event, Assign) for event in events_in(function.body))

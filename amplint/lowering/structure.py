@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
 
 from amplint.model.events import (
-    Assign, Backward, Branch, Call, Condition, Event, Jump, Loop, Node, Not, OptimizerStep, Scale, ScalerStep,
+    Assign, Backward, Branch, Call, Condition, Event, Function, Jump, Loop, Node, Not, OptimizerStep, Scale, ScalerStep,
     ScalerUpdate, Scoped, Seq, Test, Try, Unscale,
 )  # fmt: skip
 
@@ -103,6 +104,47 @@ def _refs(condition: Condition) -> frozenset[str]:
         case Not():
             return _refs(condition.part)
     return frozenset().union(*map(_refs, condition.parts))
+
+
+def without_idle_calls(functions: Mapping[str, Function]) -> dict[str, Function]:
+    """The functions with every call that does nothing to AMP's objects replaced by a plain computation."""
+    busy = {key for key, function in functions.items() if _acts(function.body)}
+    callers: dict[str, set[str]] = {}
+    for key, function in functions.items():
+        for event in events_in(function.body):
+            if isinstance(event, Call):
+                callers.setdefault(event.function, set()).add(key)
+    waiting = list(busy)
+    while waiting:
+        for caller in callers.get(waiting.pop(), set()) - busy:
+            busy.add(caller)
+            waiting.append(caller)
+    return {key: replace(function, body=prune(_idle_replaced(function.body, busy))) for key, function in functions.items()}
+
+
+def _acts(node: Node) -> bool:
+    if isinstance(node, Event):
+        return not isinstance(node, Assign)
+    return isinstance(node, Scoped) or any(map(_acts, parts_of(node)))
+
+
+def _idle_replaced(node: Node, busy: set[str]) -> Node:
+    match node:
+        case Call() if node.function not in busy:
+            return Assign(node.site, node.target, (), tuple(value for _, value in node.binding if value), True)
+        case Seq():
+            return Seq(tuple(_idle_replaced(part, busy) for part in node.parts))
+        case Branch():
+            return Branch(node.condition, _idle_replaced(node.then, busy), _idle_replaced(node.orelse, busy))
+        case Loop():
+            return replace(node, body=_idle_replaced(node.body, busy), orelse=_idle_replaced(node.orelse, busy))
+        case Scoped():
+            return replace(node, body=_idle_replaced(node.body, busy))
+        case Try():
+            handlers = tuple(_idle_replaced(handler, busy) for handler in node.handlers)
+            parts = [_idle_replaced(part, busy) for part in (node.body, node.orelse, node.final)]
+            return Try(parts[0], handlers, parts[1], parts[2])
+    return node
 
 
 def _conditions(node: Node) -> Iterator[Condition]:

@@ -8,12 +8,12 @@ so that independent branches do not multiply. At the bound the whole function is
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
 
 from amplint.model.events import (
-    Assign, Both, Branch, Call, Condition, Event, Function, Jump, Loop, Node, Not, ObjectFacts, Scale, Scoped, Seq,
+    Assign, Backward, Both, Branch, Call, Condition, Event, Function, Jump, Loop, Node, Not, ObjectFacts, Scale, Scoped, Seq,
     Test, Try,
 )  # fmt: skip
 from amplint.model.protocol import Entered, Hazard, Protocol, State
@@ -27,6 +27,12 @@ States = dict[State, None]
 """An ordered set, so that results do not depend on the hash seed."""
 
 _QUOTED = re.compile("‹([^›]*)›")
+
+
+@lru_cache(maxsize=4096)
+def _references(key: str) -> frozenset[str]:
+    """The references in the key of a condition, and what they are parts of."""
+    return frozenset(each for name in _QUOTED.findall(key) for each in _with_owners(name))
 
 
 class GiveUp(Exception):
@@ -72,6 +78,10 @@ class Frame:
         """The key of a condition, with its references as the root function would write them."""
         return _QUOTED.sub(lambda match: f"‹{self.ref(match.group(1))}›", key)
 
+    def need(self, need: str) -> str:
+        """A need (the key of a condition, or the reference of a value) as the root function would write it."""
+        return self.key(need) if "‹" in need else self.ref(need)
+
     def event(self, event: Event) -> Event:
         """An event with the references of the root function."""
         if not self.binding and not self.prefix:
@@ -91,26 +101,78 @@ def _reference_fields(kind: type[Event]) -> tuple[str, ...]:
     return tuple(name for name in kind.__dataclass_fields__ if name not in _NOT_REFERENCES)
 
 
-def keys_in(node: Node | Condition | None) -> frozenset[str]:
-    """The keys of all conditions in a node."""
-    match node:
-        case Test():
-            return frozenset({node.key})
-        case Not():
-            return keys_in(node.part)
-        case Both():
-            return frozenset().union(*map(keys_in, node.parts))
-        case Seq():
-            return frozenset().union(*map(keys_in, node.parts))
-        case Branch():
-            return keys_in(node.condition) | keys_in(node.then) | keys_in(node.orelse)
-        case Loop():
-            return keys_in(node.condition) | keys_in(node.body) | keys_in(node.orelse)
-        case Scoped():
-            return keys_in(node.body)
-        case Try():
-            return frozenset().union(*map(keys_in, (node.body, *node.handlers, node.orelse, node.final)))
-    return frozenset()
+def _mentioned(event: Event | Jump) -> Iterator[str]:
+    """The values that an event looks at."""
+    match event:
+        case Backward():
+            yield event.loss
+        case Scale():
+            yield event.source
+        case Assign() | Jump():
+            yield from event.carried
+            yield from event.args
+
+
+def _with_owners(reference: str) -> Iterator[str]:
+    """`outputs.loss`, then `outputs`: a part of a value is known by the whole."""
+    while reference:
+        yield reference
+        reference = reference.rpartition(".")[0]
+
+
+class Needs:
+    """What the code that is still to come may ask of a state: keys of conditions, and references of values.
+
+    Whatever is not needed is forgotten, so that states which differ in nothing that matters become equal.
+    """
+
+    def __init__(self, functions: Mapping[str, Function]) -> None:
+        self._functions = functions
+        # By identity: hashing a node by value would walk it again each time. The graphs outlive this object.
+        self._known: dict[int, frozenset[str]] = {}
+        self._entered: set[str] = set()
+
+    def of(self, node: Node | Condition | None) -> frozenset[str]:
+        """The needs of a node, in the references of its own function."""
+        if node is None:
+            return frozenset()
+        found = self._known.get(id(node))
+        if found is None:
+            found = self._known[id(node)] = self._work_out(node)
+        return found
+
+    def _work_out(self, node: Node | Condition) -> frozenset[str]:
+        match node:
+            case Test():
+                return frozenset({node.key})
+            case Not():
+                return self.of(node.part)
+            case Both() | Seq():
+                return frozenset().union(*map(self.of, node.parts))
+            case Branch():
+                return self.of(node.condition) | self.of(node.then) | self.of(node.orelse)
+            case Loop():
+                return self.of(node.condition) | self.of(node.body) | self.of(node.orelse)
+            case Scoped():
+                return self.of(node.body)
+            case Try():
+                return frozenset().union(*map(self.of, (node.body, *node.handlers, node.orelse, node.final)))
+            case Call():
+                return self._of_call(node)
+        return frozenset(each for name in _mentioned(node) for each in _with_owners(name))
+
+    def _of_call(self, call: Call) -> frozenset[str]:
+        function = self._functions.get(call.function)
+        if function is None or call.function in self._entered:
+            return frozenset()
+        self._entered.add(call.function)
+        frame = Frame(function, call.binding, _INNER)
+        outer = frozenset(name for need in self.of(function.body) if _INNER not in (name := frame.need(need)))
+        self._entered.discard(call.function)
+        return outer
+
+
+_INNER = "¤"
 
 
 class Explorer:
@@ -125,7 +187,9 @@ class Explorer:
         self._functions = functions
         self._protocol = Protocol(objects, nothing_scales)
         self._work = 0
-        self._keys_of: dict[int, frozenset[str]] = {}
+        self._needs = Needs(functions)
+        self._outer_needs: dict[tuple[int, str], frozenset[str]] = {}
+        self._translated: dict[tuple[int, str], Event] = {}
         self.hazards: dict[Hazard, None] = {}
         self.events: set[Event] = set()
         self.gave_up = False
@@ -139,12 +203,14 @@ class Explorer:
             self.hazards.clear()
 
     def _keys(self, node: Node, frame: Frame) -> frozenset[str]:
-        """The keys of all conditions in a node, as the root function would write them."""
-        # By identity: hashing a node by value would walk it again each time. The graphs outlive the explorer.
-        found = self._keys_of.get(id(node))
-        if found is None:
-            found = self._keys_of[id(node)] = keys_in(node)
-        return frozenset(map(frame.key, found)) if found else found
+        """The needs of a node, as the root function would write them."""
+        found = self._needs.of(node)
+        if not found or (not frame.binding and not frame.prefix):
+            return found
+        place = (id(node), frame.prefix)
+        if place not in self._outer_needs:
+            self._outer_needs[place] = frozenset(map(frame.need, found))
+        return self._outer_needs[place]
 
     # -- nodes -----------------------------------------------------------------------------------------------------
 
@@ -172,8 +238,11 @@ class Explorer:
         return self._event(node, states, frame)
 
     def _event(self, event: Event, states: States, frame: Frame) -> Ends:
-        event = frame.event(event)
-        self.events.add(event)
+        place = (id(event), frame.prefix)
+        if place not in self._translated:
+            self._translated[place] = frame.event(event)
+            self.events.add(self._translated[place])
+        event = self._translated[place]
         after: States = {}
         for state in states:
             state, hazards = self._protocol.apply(state, event, frame.loops)
@@ -187,9 +256,7 @@ class Explorer:
     def _forget_tests(self, state: State, target: str, keep: bool = False) -> State:
         changed = {}
         for slot, _ in state.having("test") + state.having("once"):
-            if keep and slot[1] == f"‹{target}›":
-                continue
-            if any(name == target or name.startswith(f"{target}.") for name in _QUOTED.findall(slot[1])):
+            if not (keep and slot[1] == f"‹{target}›") and target in _references(slot[1]):
                 changed[slot] = None
         return state.put(changed) if changed else state
 
@@ -209,7 +276,8 @@ class Explorer:
     def _only_live(states: States, live: frozenset[str]) -> States:
         after: States = {}
         for state in states:
-            dead = {slot: None for slot, _ in state.having("test") + state.having("once") if slot[1] not in live}
+            filled = state.having("test") + state.having("once") + state.having("value")
+            dead = {slot: None for slot, _ in filled if slot[1] not in live}
             after[state.put(dead) if dead else state] = None
         return after
 
@@ -289,6 +357,7 @@ class Explorer:
         )
 
     def _try(self, node: Try, states: States, frame: Frame, live: frozenset[str]) -> Ends:
+        outer, live = live, live | self._keys(node, frame)
         body = self._node(node.body, states, frame, live)
         caught = {**states, **body.normal, **body.jumps.pop("raise", {})}
         inner = Ends()
@@ -302,9 +371,9 @@ class Explorer:
             inner.normal.update(handled.normal)
         if node.final == Seq():
             return inner
-        ends = self._node(node.final, inner.normal, frame, live)
+        ends = self._node(node.final, inner.normal, frame, outer)
         for kind, jumped in inner.jumps.items():
-            final = self._node(node.final, jumped, frame, live)
+            final = self._node(node.final, jumped, frame, outer)
             ends.jumps.setdefault(kind, {}).update(final.normal)
             ends.add(final)
         return ends

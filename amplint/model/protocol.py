@@ -90,37 +90,49 @@ class Stepped:
 
 
 class State:
-    """An immutable mapping of slots; equal when all slots are."""
+    """An immutable mapping of slots, kept by their kind (the first member of a slot); equal when all slots are."""
 
-    __slots__ = ("_hash", "_slots")
+    __slots__ = ("_hash", "_kinds")
 
-    def __init__(self, slots: Mapping[Slot, object] | None = None) -> None:
-        self._slots: Mapping[Slot, object] = slots or {}
-        self._hash = hash(frozenset(self._slots.items()))
+    def __init__(self, kinds: Mapping[str, Mapping[Slot, object]] | None = None) -> None:
+        self._kinds: Mapping[str, Mapping[Slot, object]] = kinds or {}
+        self._hash = 0
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, State) and self._hash == other._hash and self._slots == other._slots
+        return isinstance(other, State) and (self is other or self._kinds == other._kinds)
 
     def __hash__(self) -> int:
+        if not self._hash:
+            self._hash = hash(frozenset(item for slots in self._kinds.values() for item in slots.items()))
         return self._hash
 
     def get(self, *slot: str) -> object | None:
         """The content of a slot; None when it is empty."""
-        return self._slots.get(slot)
+        slots = self._kinds.get(slot[0])
+        return slots.get(slot) if slots else None
 
     def having(self, kind: str) -> list[tuple[Slot, object]]:
         """All filled slots of one kind."""
-        return [(slot, content) for slot, content in self._slots.items() if slot[0] == kind]
+        slots = self._kinds.get(kind)
+        return list(slots.items()) if slots else []
 
     def put(self, changes: Mapping[Slot, object | None]) -> State:
         """The state with some slots changed; None empties a slot."""
-        slots = dict(self._slots)
+        changed: dict[str, dict[Slot, object]] = {}
         for slot, content in changes.items():
+            kind = slot[0]
+            before = changed.get(kind) or self._kinds.get(kind, {})
+            if before.get(slot) == content:
+                continue
+            after = changed.setdefault(kind, dict(before))
             if content is None:
-                slots.pop(slot, None)
+                del after[slot]
             else:
-                slots[slot] = content
-        return self if slots == self._slots else State(slots)
+                after[slot] = content
+        if not changed:
+            return self
+        kinds = {**self._kinds, **changed}
+        return State({kind: slots for kind, slots in kinds.items() if slots})
 
     # -- what the slots mean ---------------------------------------------------------------------------------------
 
