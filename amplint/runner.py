@@ -133,13 +133,17 @@ def withdraw(report: FileReport, facts: frozenset[str]) -> FileReport:
 
 
 def run(
-    found: Sequence[Found], options: RunOptions, on_progress: Callable[[int, int], None] | None = None
+    found: Sequence[Found],
+    options: RunOptions,
+    on_progress: Callable[[int, int], None] | None = None,
+    on_note: Callable[[str], None] | None = None,
 ) -> Iterator[FileReport]:
     """Check files; yields one report for each, in their order.
 
     A file that cannot be read, and one on which a rule or a whole process dies, has a report with an error; the others are
     checked all the same. Findings that need a fact of the whole run are withdrawn when no file establishes it.
-    `on_progress` is called with the number of files done and of all files, whenever one is done.
+    `on_progress` is called with the number of files done and of all files, whenever one is done; `on_note` with what a user
+    may want to know and need not, such as that the cache cannot be written.
 
     Raises:
         ConfigError: settings turn out to be of no use.
@@ -147,7 +151,7 @@ def run(
     """
     facts: set[str] = set()
     held: list[FileReport] = []
-    for report in _in_order(_reports(found, options), len(found), on_progress):
+    for report in _in_order(_reports(found, options, on_note), len(found), on_progress):
         facts |= report.facts
         if held or any(diagnostic.needs - facts for diagnostic in report.diagnostics):
             held.append(report)
@@ -171,7 +175,9 @@ def _in_order(
             following += 1
 
 
-def _reports(found: Sequence[Found], options: RunOptions) -> Generator[tuple[int, FileReport], None, None]:
+def _reports(
+    found: Sequence[Found], options: RunOptions, on_note: Callable[[str], None] | None = None
+) -> Generator[tuple[int, FileReport], None, None]:
     caches = _Caches(options)
     tasks: list[_Pending] = []
     try:
@@ -186,7 +192,9 @@ def _reports(found: Sequence[Found], options: RunOptions) -> Generator[tuple[int
                 pending.cache.keep(pending.key, pending.stat, pending.content, report)
             yield pending.index, report
     finally:
-        caches.save()
+        for problem in caches.save():
+            if on_note is not None:
+                on_note(problem)
 
 
 @dataclass(frozen=True)
@@ -251,14 +259,15 @@ class _Caches:
             self._open[settings] = Cache(self._options.cache_dir or settings.root / FOLDER, settings)
         return self._open[settings]
 
-    def save(self) -> None:
+    def save(self) -> list[str]:
+        """Write what is new; says why that failed, where it did."""
+        problems: list[str] = []
         for cache in self._open.values():
             try:
                 cache.save()
             except OSError as error:
-                import logging
-
-                logging.getLogger("amplint").info("nothing was cached: %s", error)
+                problems.append(f"Nothing was cached: {error}")
+        return problems
 
 
 def _lint(pending: list[_Pending], jobs: int) -> Iterator[tuple[_Pending, FileReport]]:
