@@ -11,10 +11,11 @@ from pathlib import Path
 from typing import ClassVar
 
 from amplint import __version__
+from amplint.checker import check_bytes, withdraw
 from amplint.config import Overrides, SettingsResolver
 from amplint.diagnostics import FileReport
 from amplint.discovery import Found, discover
-from amplint.runner import RunOptions, check_bytes, establish, withdraw
+from amplint.runner import RunOptions, establish
 
 NOT_CHECKED = "AMP900"
 """The code for a file that amplint could not check; flake8 itself reports syntax errors, as E999."""

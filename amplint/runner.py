@@ -4,22 +4,17 @@ from __future__ import annotations
 
 import gc
 import os
-import re
 import stat
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import dataclass, replace
-from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from amplint import gate
+from amplint.checker import check_bytes, matters, withdraw
 from amplint.config import ConfigError, Settings
 from amplint.diagnostics import FileReport
-from amplint.linter import lint_source
-from amplint.registry import RegistryError, RuleInfo, load_rules, rule_index
-from amplint.selection import active_codes, names
-from amplint.source import Source, SourceError
+from amplint.registry import RegistryError, load_rules
 
 if TYPE_CHECKING:
     from amplint.cache import Cache
@@ -55,83 +50,6 @@ class _Task:
     explicit: bool
 
 
-# -- one file ---------------------------------------------------------------------------------------------------------
-
-
-def check_bytes(display: str, data: bytes, settings: Settings, path: Path, explicit: bool = False) -> FileReport:
-    """Everything there is to say about a file of these bytes, selected and suppressed as its settings and comments want.
-
-    Args:
-        display: the path as the user shall see it.
-        data: the content.
-        settings: those that hold for the file.
-        path: where it lies, for settings that depend on that.
-        explicit: the user named it, so that its syntax is checked even when no word of AMP occurs.
-    """
-    matters = _matters(data, settings)
-    if not matters and not explicit:
-        return FileReport(display)
-    try:
-        source = Source.from_bytes(display, data)
-    except SourceError as error:
-        return FileReport(display, error=str(error))
-    return check_source(source, settings, path, rule_index() if matters else ())
-
-
-def check_source(source: Source, settings: Settings, path: Path, rules: Sequence[RuleInfo] | None = None) -> FileReport:
-    """As `check_bytes`, for text; `rules` is all of them when it is not given."""
-    from amplint.suppression import suppress  # most files have nothing to suppress
-
-    index = rule_index()
-    active = active_codes(settings, path, index)
-    wanted = [rule for rule in (index if rules is None else rules) if rule.code in active]
-    report = lint_source(source, wanted, settings.torch)
-    if report.error:
-        return report
-    selected = [diagnostic for diagnostic in report.diagnostics if diagnostic.code in active]
-    return replace(report, diagnostics=suppress(source, selected, active, names(index)))
-
-
-def _matters(data: bytes, settings: Settings) -> bool:
-    if gate.may_matter(data, _triggers(settings)):
-        return True
-    # A suppression comment may turn out to be unused in a file that holds nothing else of interest.
-    return (b"amplint" in data or b"noqa" in data.lower()) and _suppression().search(data) is not None
-
-
-@lru_cache(maxsize=1)
-def _suppression() -> re.Pattern[bytes]:
-    prefixes = sorted({code.rstrip("0123456789") for code in names(rule_index())})
-    return re.compile(rf"amplint\s*:|\bnoqa\b[^\n]*\b(?:{'|'.join(prefixes)})\d".encode(), re.IGNORECASE)
-
-
-@lru_cache(maxsize=64)
-def _triggers(settings: Settings) -> frozenset[str]:
-    index = rule_index()
-    active = active_codes(replace(settings, per_file_ignores=()), settings.root, index)
-    return frozenset(trigger for rule in index if rule.code in active for trigger in rule.triggers)
-
-
-def establish(found: Sequence[Found], options: RunOptions, wanted: frozenset[str]) -> frozenset[str]:
-    """The facts that the files of a run establish; stops looking when all that are wanted are."""
-    facts: frozenset[str] = frozenset()
-    with closing(_reports(found, options)) as reports:
-        for _, report in reports:
-            facts |= report.facts
-            if wanted <= facts:
-                break
-    return facts
-
-
-def withdraw(report: FileReport, facts: frozenset[str]) -> FileReport:
-    """The report without the findings that need facts which no file of the run established."""
-    kept = tuple(diagnostic for diagnostic in report.diagnostics if diagnostic.needs <= facts)
-    return report if len(kept) == len(report.diagnostics) else replace(report, diagnostics=kept)
-
-
-# -- many files -------------------------------------------------------------------------------------------------------
-
-
 def run(
     found: Sequence[Found],
     options: RunOptions,
@@ -159,6 +77,17 @@ def run(
             yield report
     for report in held:
         yield withdraw(report, frozenset(facts))
+
+
+def establish(found: Sequence[Found], options: RunOptions, wanted: frozenset[str]) -> frozenset[str]:
+    """The facts that the files of a run establish; stops looking when all that are wanted are."""
+    facts: frozenset[str] = frozenset()
+    with closing(_reports(found, options)) as reports:
+        for _, report in reports:
+            facts |= report.facts
+            if wanted <= facts:
+                break
+    return facts
 
 
 def _in_order(
@@ -225,14 +154,14 @@ def _look(item: Found, caches: _Caches, few: bool) -> FileReport | _Pending:
             data = file.read()
     except OSError as error:
         return FileReport(item.display, error=f"cannot be read: {error.strerror or error}")
-    matters = _matters(data, item.settings)
-    if not matters and not item.explicit:
+    worth_parsing = matters(data, item.settings)
+    if not worth_parsing and not item.explicit:
         report = FileReport(item.display)
         if cache:
             cache.keep(key, status, "", report)
         return report
     task = _Task(item.display, data, item.settings, item.path, item.explicit)
-    if few and matters:
+    if few and worth_parsing:
         cache = caches.of(item.settings)
         key = cache.key(path, item.explicit) if cache else ""
     if cache is None:

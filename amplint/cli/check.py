@@ -6,6 +6,7 @@ from typing import Any
 
 import click
 
+from amplint.checker import check_bytes, withdraw
 from amplint.cli.console import CLEAN, FAILED, FINDINGS, Console
 from amplint.cli.options import Options, check_options
 from amplint.cli.summary import Result, summarize
@@ -13,7 +14,7 @@ from amplint.cli.targets import Targets, targets
 from amplint.config import ConfigError, SettingsResolver
 from amplint.diagnostics import FileReport
 from amplint.registry import RegistryError, rule_index
-from amplint.runner import RunOptions, check_bytes, run, withdraw
+from amplint.runner import RunOptions, run
 from amplint.selection import check_selectors, names
 
 

@@ -6,6 +6,7 @@ import sys
 from dataclasses import replace
 from typing import NamedTuple
 
+from amplint.checker import check_source, withdraw
 from amplint.cli.console import Console, abandon, say, wants_color
 from amplint.cli.options import Options
 from amplint.cli.summary import Result
@@ -15,7 +16,6 @@ from amplint.discovery import Found
 from amplint.fixer import FixError, FixOutcome, fix_source, write
 from amplint.report import diff
 from amplint.report.view import View
-from amplint.runner import check_source, withdraw
 from amplint.source import Source, SourceError
 
 

@@ -1,0 +1,78 @@
+"""One file under its settings: gate, rules, selection, suppression."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import replace
+from functools import lru_cache
+from pathlib import Path
+
+from amplint import gate
+from amplint.config import Settings
+from amplint.diagnostics import FileReport
+from amplint.linter import lint_source
+from amplint.registry import RuleInfo, rule_index
+from amplint.selection import active_codes, names
+from amplint.source import Source, SourceError
+
+
+def check_bytes(display: str, data: bytes, settings: Settings, path: Path, explicit: bool = False) -> FileReport:
+    """Everything there is to say about a file of these bytes, selected and suppressed as its settings and comments want.
+
+    Args:
+        display: the path as the user shall see it.
+        data: the content.
+        settings: those that hold for the file.
+        path: where it lies, for settings that depend on that.
+        explicit: the user named it, so that its syntax is checked even when no word of AMP occurs.
+    """
+    wanted = matters(data, settings)
+    if not wanted and not explicit:
+        return FileReport(display)
+    try:
+        source = Source.from_bytes(display, data)
+    except SourceError as error:
+        return FileReport(display, error=str(error))
+    return check_source(source, settings, path, rule_index() if wanted else ())
+
+
+def check_source(source: Source, settings: Settings, path: Path, rules: Sequence[RuleInfo] | None = None) -> FileReport:
+    """As `check_bytes`, for text; `rules` is all of them when it is not given."""
+    from amplint.suppression import suppress  # most files have nothing to suppress
+
+    index = rule_index()
+    active = active_codes(settings, path, index)
+    running = [rule for rule in (index if rules is None else rules) if rule.code in active]
+    report = lint_source(source, running, settings.torch)
+    if report.error:
+        return report
+    selected = [diagnostic for diagnostic in report.diagnostics if diagnostic.code in active]
+    return replace(report, diagnostics=suppress(source, selected, active, names(index)))
+
+
+def matters(data: bytes, settings: Settings) -> bool:
+    """Whether a file of these bytes may hold anything to report, its syntax aside."""
+    if gate.may_matter(data, _triggers(settings)):
+        return True
+    # A suppression comment may turn out to be unused in a file that holds nothing else of interest.
+    return (b"amplint" in data or b"noqa" in data.lower()) and _suppression().search(data) is not None
+
+
+@lru_cache(maxsize=1)
+def _suppression() -> re.Pattern[bytes]:
+    prefixes = sorted({code.rstrip("0123456789") for code in names(rule_index())})
+    return re.compile(rf"amplint\s*:|\bnoqa\b[^\n]*\b(?:{'|'.join(prefixes)})\d".encode(), re.IGNORECASE)
+
+
+@lru_cache(maxsize=64)
+def _triggers(settings: Settings) -> frozenset[str]:
+    index = rule_index()
+    active = active_codes(replace(settings, per_file_ignores=()), settings.root, index)
+    return frozenset(trigger for rule in index if rule.code in active for trigger in rule.triggers)
+
+
+def withdraw(report: FileReport, facts: frozenset[str]) -> FileReport:
+    """The report without the findings that need facts which no file of the run established."""
+    kept = tuple(diagnostic for diagnostic in report.diagnostics if diagnostic.needs <= facts)
+    return report if len(kept) == len(report.diagnostics) else replace(report, diagnostics=kept)
