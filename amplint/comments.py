@@ -5,15 +5,14 @@ from __future__ import annotations
 import tokenize
 from bisect import bisect_right
 from collections.abc import Iterator
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from amplint.source import Source
 
 _NO_CODE = {tokenize.COMMENT, tokenize.NL, tokenize.INDENT, tokenize.DEDENT, tokenize.ENDMARKER, tokenize.ENCODING}
 
 
-@dataclass(frozen=True)
-class Comment:
+class Comment(NamedTuple):
     """A comment from its `#` at offset `start` up to `end`.
 
     `target` are the rows of what it speaks of: the logical line on whose first or last row it stands, or its own row within a

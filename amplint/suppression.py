@@ -9,8 +9,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
 from functools import lru_cache
+from typing import NamedTuple
 
 from amplint.comments import Comment, comments
 from amplint.config import nearest
@@ -18,18 +18,15 @@ from amplint.diagnostics import Diagnostic, Edit, Fix
 from amplint.selection import SYNTAX_ERROR, UNKNOWN_SUPPRESSION, UNUSED_SUPPRESSION, names, select
 from amplint.source import Source
 
-_NOQA = re.compile(
-    r"#\s*(?P<word>noqa)(?!\w)(?:\s*:\s*(?P<words>[A-Z]+\d+(?![\w-])(?:[,\s]+[A-Z]+\d+(?![\w-]))*))?", re.IGNORECASE
-)
-_OWN = re.compile(r"#\s*amplint\s*:\s*(?P<word>[\w-]+)(?P<list>\s*\[(?P<words>[^\]#]*)(?P<end>\])?)?")
-_WORD = re.compile(r"[^\s,]+")
-_HINT = re.compile(r"noqa|amplint\s*:", re.IGNORECASE)
+# Compiled when first used: most runs meet no such comment.
+_NOQA = r"#\s*(?P<word>noqa)(?!\w)(?:\s*:\s*(?P<words>[A-Z]+\d+(?![\w-])(?:[,\s]+[A-Z]+\d+(?![\w-]))*))?"
+_OWN = r"#\s*amplint\s*:\s*(?P<word>[\w-]+)(?P<list>\s*\[(?P<words>[^\]#]*)(?P<end>\])?)?"
+_WORD = r"[^\s,]+"
 _ACTIONS = ["ignore", "file-ignore"]
 _ENGINE_CODES = frozenset(names(()))
 
 
-@dataclass(frozen=True)
-class _Word:
+class _Word(NamedTuple):
     """A rule named in a comment: the text from `start` up to `end`, and the codes it stands for."""
 
     text: str
@@ -38,8 +35,7 @@ class _Word:
     codes: frozenset[str]
 
 
-@dataclass(frozen=True)
-class _Directive:
+class _Directive(NamedTuple):
     """One suppression: from its `#` at `start` up to `end`; it names `words`, or everything when it is `bare`.
 
     One with a `fault`, in words, does nothing.
@@ -97,7 +93,7 @@ def suppress(
     `active` are the codes that were looked for, `known` the names of all codes. A code that was not looked for is never
     called unused; nor is anything in a file that does not parse.
     """
-    if not _HINT.search(source.text):
+    if "amplint" not in source.text and "noqa" not in source.text.lower():
         return tuple(diagnostics)
     known = {**names(()), **known}
     directives = [directive for comment in comments(source) for directive in _directives(comment, known)]
@@ -114,27 +110,31 @@ def suppress(
 
 
 def _directives(comment: Comment, known: Mapping[str, str]) -> Iterator[_Directive]:
-    for match in _NOQA.finditer(comment.text):
+    for match in re.finditer(_NOQA, comment.text, re.IGNORECASE):
         yield _directive(comment, match, "noqa", known)
-    for match in _OWN.finditer(comment.text):
+    for match in re.finditer(_OWN, comment.text):
         near = nearest(match["word"], _ACTIONS)
         if match["word"] not in _ACTIONS and not match["list"] and not near:
             continue  # prose
         directive = _directive(comment, match, match["word"], known)
         if match["word"] not in _ACTIONS:
-            directive = replace(directive, fault=f"Suppression with unknown action `{match['word']}`{near}")
+            directive = directive._replace(fault=f"Suppression with unknown action `{match['word']}`{near}")
         elif match["list"] and not match["end"]:
-            directive = replace(directive, fault="Suppression without a closing bracket")
+            directive = directive._replace(fault="Suppression without a closing bracket")
         elif match["list"] and not directive.words:
-            directive = replace(directive, fault="Suppression names no rule")
-        elif not match["list"] and (word := _WORD.search(comment.text, match.end())) and select(word.group(), known):
-            directive = replace(directive, fault="Suppression names its rules without brackets")
+            directive = directive._replace(fault="Suppression names no rule")
+        elif (
+            not match["list"]
+            and (word := re.search(_WORD, comment.text[match.end() :]))
+            and select(word.group(), known)
+        ):
+            directive = directive._replace(fault="Suppression names its rules without brackets")
         yield directive
 
 
 def _directive(comment: Comment, match: re.Match[str], action: str, known: Mapping[str, str]) -> _Directive:
     words = []
-    for word in _WORD.finditer(match["words"] or ""):
+    for word in re.finditer(_WORD, match["words"] or ""):
         text = word.group().upper() if action == "noqa" else word.group()
         start = comment.start + match.start("words") + word.start()
         words.append(_Word(text, start, start + len(text), select(text, known)))
