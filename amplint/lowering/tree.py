@@ -8,6 +8,7 @@ and `span` answers in offsets of the whole file.
 from __future__ import annotations
 
 import dataclasses
+import re
 from collections.abc import Iterator, Sequence
 from functools import cached_property, lru_cache
 from typing import TypeVar
@@ -24,6 +25,8 @@ _LAYOUT = frozenset(
     "whitespace leading_lines lines_after_decorators lines_after_import header footer indent newline comma semicolon "
     "lpar rpar lbracket rbracket lbrace rbrace equal dot colon first_line empty_lines trailing_whitespace".split()
 )
+
+_FORM_FEEDS = re.compile(r"(?:(?<=[\r\n])|\A)\f+")
 
 
 @lru_cache(maxsize=None)
@@ -66,7 +69,8 @@ class Tree:
         else:
             starts = [*source.line_starts, len(source.text)]
             text = "".join(source.text[starts[row - 1] : starts[row]] for row in rows)
-        self.module = cst.parse_module(text)
+        # LibCST drops form feeds at the start of some lines, and then counts columns without them: it gets to see none.
+        self.module = cst.parse_module(_FORM_FEEDS.sub("", text) if "\f" in text else text)
         self._parents: dict[cst.CSTNode, cst.CSTNode] = {}
         self._by_type: dict[type[cst.CSTNode], list[cst.CSTNode]] = {}
         self._index()
@@ -108,10 +112,13 @@ class Tree:
     def span(self, node: cst.CSTNode) -> tuple[int, int]:
         """Start and end offset in the whole file, without the node's own parentheses and leading comments."""
         place = self._positions[node]
-        return (
-            self.source.offset(self._row(place.start.line), place.start.column),
-            self.source.offset(self._row(place.end.line), place.end.column),
-        )
+        return self._offset(place.start.line, place.start.column), self._offset(place.end.line, place.end.column)
+
+    def _offset(self, line: int, column: int) -> int:
+        start = self.source.offset(self._row(line), 0)
+        while self.source.text[start : start + 1] == "\f":
+            start += 1
+        return start + column
 
     def _row(self, line: int) -> int:
         if self._rows is None:

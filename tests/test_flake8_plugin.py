@@ -1,0 +1,154 @@
+"""Inside flake8, amplint reports what it reports by itself: the same lines, rows and columns."""
+
+from __future__ import annotations
+
+import importlib.util
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import misbehaving_pack
+import pytest
+from checkout import ROOT
+from program import amplint, environment, problems
+
+pytestmark = pytest.mark.skipif(importlib.util.find_spec("flake8") is None, reason="flake8 is not installed")
+
+TRAINING = """\
+import torch
+
+scaler = torch.amp.GradScaler("cuda")
+
+
+def train(model, optimizer, batches):
+    for batch in batches:
+        with torch.amp.autocast("cuda", dtype=torch.float16):
+            loss = model(batch)
+        scaler.scale(loss).backward()
+        scaler.step(optimizer)
+        scaler.update()
+"""
+
+
+@pytest.fixture(autouse=True)
+def site(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A rule pack whose findings are known, and no settings of whoever runs the tests."""
+    monkeypatch.setenv("PYTHONPATH", str(misbehaving_pack.install(tmp_path / "site")))
+
+
+@pytest.fixture
+def project(tmp_path: Path) -> Path:
+    folder = tmp_path / "project"
+    folder.mkdir()
+    return folder
+
+
+def flake8(project: Path, *arguments: str, stdin: bytes = b"") -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, "-m", "flake8", "--isolated", "--select", "AMP,BAD", *arguments]
+    done = subprocess.run(command, cwd=project, env=environment(), input=stdin, capture_output=True)
+    assert done.stderr == b"", done.stderr.decode()
+    return subprocess.CompletedProcess(command, done.returncode, done.stdout.decode(), "")
+
+
+def lines(output: str) -> list[str]:
+    """Findings in order, without what marks them as fixable, and without the dot that flake8 puts before paths."""
+    plain = [re.sub(r" \[(\*|unsafe)\]$", "", line) for line in output.splitlines()]
+    return sorted((re.sub(r"^\./", "", line) for line in plain), key=lambda line: [*line.split(":")[:1], line])
+
+
+def check_equal(project: Path, *paths: str) -> list[str]:
+    """What flake8 and amplint both say about the paths."""
+    own = amplint("--no-cache", *paths, cwd=project)
+    assert problems(own) == []
+    inside = flake8(project, *paths)
+    assert lines(inside.stdout) == lines(own.stdout)
+    assert inside.returncode == own.returncode
+    return lines(inside.stdout)
+
+
+def test_the_same_findings_in_the_fixtures(project: Path) -> None:
+    for folder in sorted((ROOT / "fixtures").iterdir()):
+        for file in [*sorted(folder.glob("flagged_*.py"))[:4], *sorted(folder.glob("clean_*.py"))[:1]]:
+            if ".fixed" not in file.name:
+                shutil.copy(file, project / f"{folder.name}_{file.name}")
+    assert len(check_equal(project, ".")) > 10
+
+
+def test_rows_and_columns(project: Path) -> None:
+    (project / "a.py").write_bytes("def f():\r\n\tx = 'ä'; flags_here\r\n\r\nflags_here".encode())
+    (project / "b.py").write_bytes(b"\xef\xbb\xbfflags_here\n\x0cflags_here\n")
+    (project / "c.py").write_bytes(b"# coding: latin-1\ns = '\xe9\xe9'; flags_here\n")
+    assert check_equal(project, "a.py", "b.py", "c.py") == [
+        "a.py:2:11: BAD006 Flagged",
+        "a.py:4:1: BAD006 Flagged",
+        "b.py:1:1: BAD006 Flagged",
+        "b.py:2:2: BAD006 Flagged",
+        "c.py:2:11: BAD006 Flagged",
+    ]
+
+
+def test_suppression_comments_of_both(project: Path) -> None:
+    (project / "a.py").write_text(
+        "flags_here  # noqa\n"
+        "flags_here  # noqa: BAD006\n"
+        "flags_here  # amplint: ignore[BAD006]\n"
+        "flags_here  # amplint: ignore[flags-here]\n"
+        "flags_here  # noqa: E501\n"
+        "other = 1  # amplint: ignore[BAD006]\n"
+        "other = (\n    flags_here,\n    '''\n''',\n)  # noqa: BAD006\n"
+    )
+    (project / "b.py").write_text("# amplint: file-ignore[BAD006]\nflags_here\n")
+    (project / "c.py").write_text("other = 1  # noqa: BAD006\n")
+    found = check_equal(project, ".")
+    assert [line.split(" ")[0] + line.split(" ")[1] for line in found] == ["a.py:5:1:BAD006", "a.py:6:30:AMP901", "c.py:1:20:AMP901"]
+
+
+def test_settings_are_respected(project: Path) -> None:
+    (project / "pyproject.toml").write_text(
+        "[tool.amplint]\nignore = ['BAD006']\nexclude = ['old']\nper-file-ignores = {'tests/*' = ['BAD']}\n"
+    )
+    for name in ("plain", "tests", "old", "own"):
+        (project / name).mkdir()
+        (project / name / "a.py").write_text("flags_here\n")
+    (project / "own" / "amplint.toml").write_text("select = ['BAD006']\n")
+    assert check_equal(project, ".") == ["own/a.py:1:1: BAD006 Flagged"]
+    assert check_equal(project, "plain/a.py", "old/a.py", "own/a.py") == ["own/a.py:1:1: BAD006 Flagged"]
+
+
+@pytest.mark.parametrize("jobs", ["1", "2"])
+def test_what_other_files_establish(project: Path, jobs: str) -> None:
+    for name in ("a", "b"):
+        (project / f"{name}.py").write_text("wonders_here\n")
+    assert check_equal(project, "a.py", "b.py") == []
+    (project / "training.py").write_text(TRAINING)
+    expected = [f"{name}.py:1:1: BAD007 Flagged with reserve" for name in ("a", "b")]
+    assert check_equal(project, ".") == expected
+    assert check_equal(project, "a.py", "b.py", "training.py") == expected
+    assert check_equal(project, "a.py", "b.py") == []
+    assert lines(flake8(project, "--jobs", jobs).stdout) == expected
+
+
+def test_stdin(project: Path) -> None:
+    (project / "sub").mkdir()
+    (project / "sub" / "amplint.toml").write_text("ignore = ['BAD006']\n")
+    text = "x = 'ä'; flags_here\n".encode()
+    assert flake8(project, "-", stdin=text).stdout == "stdin:1:10: BAD006 Flagged\n"
+    assert flake8(project, "--stdin-display-name", "sub/a.py", "-", stdin=text).stdout == ""
+    assert amplint("--stdin-filename", "sub/a.py", "-", cwd=project, stdin=text).stdout == ""
+
+
+def test_syntax_errors_are_left_to_flake8(project: Path) -> None:
+    (project / "a.py").write_text("flags_here = (\n")
+    assert flake8(project, "a.py").stdout == ""
+    assert "E999" in flake8(project, "--select", "E9", "a.py").stdout
+
+
+def test_a_rule_that_crashes_is_named(project: Path) -> None:
+    (project / "a.py").write_text("crashes_here\n")
+    (project / "b.py").write_text("flags_here\n")
+    assert lines(flake8(project, ".").stdout) == [
+        "a.py:1:1: AMP900 Not checked: rule BAD001 crashed: ValueError: no luck at all",
+        "b.py:1:1: BAD006 Flagged",
+    ]
