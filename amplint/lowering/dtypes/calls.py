@@ -136,7 +136,7 @@ class Calls(TensorCalls):
         base = self.evaluate(func.value, frame)
         if name == "backward":
             self._reach(base, frame)
-        if name == "scale" and not tensors(base):
+        if name == "scale" and isinstance(base, Tensor) and base.dtype == precision.UNKNOWN:
             return arguments.values[0] if arguments.values else UNKNOWN
         if isinstance(base, Tensor):
             if self._is_model(name, base, frame):

@@ -281,8 +281,7 @@ class Expressions(ABC):
             return result
         operation = Operation(node, op, operands, result.dtype, frame.region, in_place)
         self.operations.append(operation)
-        lowered = frame.region is not None and precision.policy(op, frame.region.device) is precision.Policy.LOWER
-        if lowered:
+        if precision.policy(op, "cuda") is precision.Policy.LOWER:
             result = replace(result, half_at=node if result.half else None, sure=True, through=_narrowed(operation))
         if not frame.differentiates:
             return replace(result, detached=True, through=frozenset())

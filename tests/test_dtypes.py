@@ -1,0 +1,234 @@
+"""The dtype flow: what is half, what bounds it, and what a loss is differentiated through."""
+
+from __future__ import annotations
+
+from textwrap import dedent, indent
+
+import pytest
+
+from amplint.lowering.dtypes import Dtypes, Operation, Tensor
+from amplint.lowering.tree import Tree
+from amplint.rule import File
+from amplint.source import Source
+
+HEADER = """\
+import torch
+import torch.nn.functional as F
+from torch import nn
+"""
+
+
+def flow(code: str) -> Dtypes:
+    """The flow of a module that imports torch the usual way."""
+    return File(Tree(Source("test.py", HEADER + dedent(code))), (2, 3)).dtypes
+
+
+def logged(code: str, region: str = 'torch.autocast("cuda", dtype=torch.float16)') -> Tensor:
+    """What the one `torch.log` of some statements meets, inside a region and with layers at hand."""
+    setup = "lin = nn.Linear(8, 8)\nparam = nn.Parameter(torch.ones(8))\ndata = load()\n"
+    found = operations(flow(f"{setup}with {region}:\n{indent(dedent(code), '    ')}"), "log")
+    assert len(found) == 1
+    return found[0].operand
+
+
+def operations(dtypes: Dtypes, op: str) -> list[Operation]:
+    """The evaluations of one kind of operation."""
+    return [operation for operation in dtypes.operations if operation.op == op]
+
+
+@pytest.mark.parametrize(
+    ("expression", "dtype"),
+    [
+        ("lin(data)", "float16"),
+        ("data @ data", "float16"),
+        ("F.linear(data, param)", "float16"),
+        ("torch.relu(lin(data))", "float16"),
+        ("lin(data).mean(dim=1)", "float16"),
+        ("lin(data) * 2 + 1", "float16"),
+        ("lin(data)[0]", "float16"),
+        ("lin(data).view(-1, 2).squeeze()", "float16"),
+        ("torch.cat([lin(data), lin(data)])", "float16"),
+        ("nn.Sequential(nn.Linear(8, 8), nn.BatchNorm1d(8), nn.ReLU())(data)", "float16"),
+        ("nn.LSTM(8, 8)(data)[0]", "float16"),
+        ("lin(data) / lin(data).sum()", "float16"),
+        ("lin(data).float()", "float32"),
+        ("lin(data).to(torch.float32)", "float32"),
+        ("lin(data).type_as(param)", "float32"),
+        ("lin(data) + param", "float32"),
+        ("lin(data).softmax(-1)", "float32"),
+        ("lin(data).sum()", "float32"),
+        ("lin(data) ** 2", "float32"),
+        ("1 / lin(data)", "float32"),
+        ("nn.LayerNorm(8)(lin(data))", "float32"),
+        ("F.mse_loss(lin(data), data)", "float32"),
+        ("param", "float32"),
+        ("torch.zeros(8)", "float32"),
+        ("lin(data) > 0", "bool"),
+        ("lin(data).argmax(-1)", "int"),
+        ("data", "?"),
+        ("data + lin(data)", "?"),
+        ("unknown(lin(data))", "?"),
+        ("lin(data).to(chosen_dtype)", "?"),
+    ],
+)
+def test_dtype(expression: str, dtype: str) -> None:
+    assert logged(f"torch.log({expression})").dtype == dtype
+
+
+@pytest.mark.parametrize(
+    ("region", "dtype"),
+    [
+        ('torch.autocast("cuda")', "float16"),
+        ('torch.autocast("cuda", dtype=torch.bfloat16)', "bfloat16"),
+        ('torch.autocast("cpu")', "bfloat16"),
+        ("torch.autocast(device.type, dtype=torch.float16)", "float16"),
+        ('torch.autocast("cuda", enabled=flag)', "float16"),
+        ('torch.autocast("cuda", enabled=False)', "?"),
+        ('torch.autocast("cuda"), torch.autocast("cuda", enabled=False)', "?"),
+        ('torch.autocast("cuda"), torch.autocast("cpu", enabled=False)', "float16"),
+        ('torch.autocast("cuda"), torch.autocast("cuda", dtype=torch.bfloat16)', "bfloat16"),
+    ],
+)
+def test_region(region: str, dtype: str) -> None:
+    assert logged("torch.log(lin(data))", region).dtype == dtype
+
+
+@pytest.mark.parametrize(
+    ("expression", "low", "high"),
+    [
+        ("torch.sigmoid(lin(data))", 0.0, 1.0),
+        ("1 - torch.sigmoid(lin(data))", 0.0, 1.0),
+        ("torch.sigmoid(lin(data)) + 1e-8", 0.0, 1.0),
+        ("torch.sigmoid(lin(data)).clamp(1e-3, 0.9999)", 0.0010004043579101562, 1.0),
+        ("torch.sigmoid(lin(data).float()).clamp(1e-3, 0.9999)", 1e-3, 0.9999),
+        ("lin(data).abs() + 1", 1.0, float("inf")),
+        ("-torch.relu(lin(data))", float("-inf"), 0.0),
+        ("torch.tanh(lin(data)) * 2", -2.0, 2.0),
+        ("torch.clamp_min(lin(data), 0.5)", 0.5, float("inf")),
+        ("lin(data)", float("-inf"), float("inf")),
+    ],
+)
+def test_bounds(expression: str, low: float, high: float) -> None:
+    operand = logged(f"torch.log({expression})")
+    assert (operand.low, operand.high) == (low, high)
+
+
+def test_a_maximum_bounds_what_it_is_subtracted_from() -> None:
+    assert logged("h = lin(data)\nm = h.amax(dim=1)\ntorch.log(h - m)").high == 0
+    assert logged("h = lin(data)\nm = data.amax(dim=1)\ntorch.log(h - m)").high == float("inf")
+
+
+def test_branches_that_disagree_leave_the_dtype_unknown() -> None:
+    code = "h = lin(data)\nif widen:\n    h = h.float()\ntorch.log(h)"
+    assert logged(code).dtype == "?"
+    assert logged("h = lin(data)\nif widen:\n    raise ValueError\ntorch.log(h)").dtype == "float16"
+
+
+def test_lost_epsilon_and_where_to_widen() -> None:
+    dtypes = flow("""
+        lin = nn.Linear(8, 8)
+        with torch.autocast("cuda", dtype=torch.float16):
+            logits = lin(load())
+            p = torch.sigmoid(logits)
+            torch.log(p + 1e-8)
+            torch.log(p.float() + 1e-8)
+    """)
+    half, widened = (operation.operand for operation in operations(dtypes, "log"))
+    assert half.lost is not None and half.lost.value == 1e-8
+    assert half.cure is not None and half.cure.value == "logits"  # type: ignore[attr-defined]
+    assert widened.lost is None
+    assert widened.saturated is not None, "widening after the sigmoid does not undo its rounding"
+
+
+def test_through_classes_helpers_tuples_and_attributes() -> None:
+    dtypes = flow("""
+        class Base(nn.Module):
+            def __init__(self, width):
+                super().__init__()
+                self.body = nn.Sequential(nn.Linear(width, 8), nn.ReLU())
+
+        class Net(Base):
+            def __init__(self, width=4, *, heads=2):
+                super().__init__(width)
+                self.mean, self.scale = nn.Linear(8, 8), nn.LayerNorm(8)
+
+            def split(self, h):
+                return self.mean(h), self.scale(h)
+
+            def forward(self, x):
+                return self.split(self.body(x))
+
+        def helper(values):
+            mean, scale = values
+            torch.log(mean)
+            torch.log1p(scale)
+
+        def main(loader):
+            net = nn.DataParallel(Net().cuda())
+            for x in loader:
+                with torch.autocast("cuda", dtype=torch.float16):
+                    helper(net(x))
+    """)
+    assert {operation.operand.dtype for operation in operations(dtypes, "log")} == {"float16", "?"}
+    assert "float32" in {operation.operand.dtype for operation in operations(dtypes, "log1p")}
+
+
+@pytest.mark.parametrize(
+    ("use", "reached"),
+    [
+        ("loss.backward()", True),
+        ("scaler.scale(loss).backward()", True),
+        ("scaler.scale(loss.mean() / 4).backward()", True),
+        ("accelerator.backward(loss)", True),
+        ("print(loss.item())", False),
+        ("loss.detach().backward()", False),
+        ("lin(loss).backward()", False),
+    ],
+)
+def test_in_loss(use: str, reached: bool) -> None:
+    dtypes = flow(f"""
+        lin = nn.Linear(8, 8)
+        with torch.autocast("cuda", dtype=torch.float16):
+            loss = torch.log(lin(load())).mean()
+        {use}
+    """)
+    (operation,) = operations(dtypes, "log")
+    assert dtypes.in_loss(operation) is reached
+
+
+def test_in_loss_by_construction() -> None:
+    dtypes = flow("""
+        class EdgeLoss(nn.Module):
+            def forward(self, h):
+                return torch.log(h)
+
+        def measure(h):
+            return torch.log10(h)
+
+        def run(lin, x):
+            criterion = EdgeLoss()
+            with torch.autocast("cuda", dtype=torch.float16):
+                h = x @ x
+                with torch.no_grad():
+                    criterion(h)
+                return criterion(h), measure(h)
+    """)
+    half = [operation for operation in operations(dtypes, "log") if operation.operand.half]
+    assert [dtypes.in_loss(operation) for operation in half] == [False, True]
+    assert not any(dtypes.in_loss(operation) for operation in operations(dtypes, "log10"))
+
+
+def test_recursion_generators_and_size_end() -> None:
+    body = "\n".join(f"    if f{n}: x = x + {n}\n    else: x = g(x)" for n in range(60))
+    dtypes = flow(f"def g(x):\n{body}\n    return g(x)\n\nasync def h(x):\n    yield g(x)\n    torch.log(x @ x)\n")
+    assert len(dtypes.operations) < 5_000
+
+
+def test_silent_without_a_float16_region() -> None:
+    dtypes = flow("""
+        def loss(x):
+            return torch.log(torch.sigmoid(nn.Linear(8, 8)(x)) + 1e-8)
+        with torch.autocast("cuda", dtype=torch.bfloat16):
+            loss(load()).backward()
+    """)
+    assert dtypes.loss_hazards == ()
