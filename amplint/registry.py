@@ -11,10 +11,9 @@ import json
 import os
 import sys
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
 from functools import lru_cache
 from types import ModuleType
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
     from amplint.rule import Rule
@@ -27,8 +26,7 @@ class RegistryError(Exception):
     """A rule pack cannot be loaded, or two rules share a code or a name; the message is one line."""
 
 
-@dataclass(frozen=True, order=True)
-class RuleInfo:
+class RuleInfo(NamedTuple):
     """What is known of a rule without importing it; `fix` is its best applicability, None when it never has a fix."""
 
     code: str

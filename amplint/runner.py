@@ -7,9 +7,8 @@ import os
 import stat
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from contextlib import closing, contextmanager
-from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from amplint.checker import check_bytes, matters, withdraw
 from amplint.config import ConfigError, Settings
@@ -26,8 +25,7 @@ _POOL_WORK = 400_000
 """From so many bytes of source on that must be parsed, several processes repay the time they take to start."""
 
 
-@dataclass(frozen=True)
-class RunOptions:
+class RunOptions(NamedTuple):
     """How a run goes about it.
 
     `jobs` is the number of processes (0: as many as there are processors to use, if there is work for them). The cache
@@ -39,8 +37,7 @@ class RunOptions:
     no_cache: bool = False
 
 
-@dataclass(frozen=True)
-class _Task:
+class _Task(NamedTuple):
     """A file that must be parsed."""
 
     display: str
@@ -115,27 +112,26 @@ def _reports(
             if isinstance(seen, FileReport):
                 yield index, seen
             else:
-                tasks.append(replace(seen, index=index))
+                tasks.append(seen._replace(position=index))
         for pending, report in _lint(tasks, options.jobs):
             if pending.cache is not None:
                 pending.cache.keep(pending.key, pending.stat, pending.content, report)
-            yield pending.index, report
+            yield pending.position, report
     finally:
         for problem in caches.save():
             if on_note is not None:
                 on_note(problem)
 
 
-@dataclass(frozen=True)
-class _Pending:
-    """A file that must be parsed, and where its report is to be kept."""
+class _Pending(NamedTuple):
+    """A file that must be parsed, its position in the run, and where its report is to be kept."""
 
     task: _Task
     stat: os.stat_result
     cache: Cache | None = None
     key: str = ""
     content: str = ""
-    index: int = 0
+    position: int = 0
 
 
 def _look(item: Found, caches: _Caches, few: bool) -> FileReport | _Pending:

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from functools import lru_cache
 from typing import NamedTuple
 
 from amplint.comments import Comment, comments
@@ -68,17 +67,6 @@ class _Directive(NamedTuple):
         """Whether it suppresses a finding."""
         named = self.bare or any(diagnostic.code in word.codes for word in self.words)
         return named and not self.fault and self.covers(diagnostic.range.start.row)
-
-
-def may_say_something(data: bytes, known: Mapping[str, str]) -> bool:
-    """Whether there may be something to say about the suppression comments of a file that has no findings."""
-    return _own_hint(_prefixes(known)).search(data) is not None
-
-
-@lru_cache(maxsize=8)
-def _own_hint(prefixes: frozenset[str]) -> re.Pattern[bytes]:
-    words = "|".join(sorted(prefixes))
-    return re.compile(rf"amplint\s*:|noqa\s*:[^\r\n]*\b(?:{words})\d".encode(), re.IGNORECASE)
 
 
 def _prefixes(known: Mapping[str, str]) -> frozenset[str]:

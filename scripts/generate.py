@@ -6,7 +6,6 @@
 from __future__ import annotations
 
 import argparse
-import dataclasses
 import json
 import subprocess
 import sys
@@ -40,7 +39,7 @@ FIX = {
 
 def index(rules: Sequence[Rule]) -> str:
     """The rule index, one rule per line."""
-    entries = (json.dumps(dataclasses.asdict(RuleInfo.of(rule)), ensure_ascii=False) for rule in rules)
+    entries = (json.dumps(RuleInfo.of(rule)._asdict(), ensure_ascii=False) for rule in rules)
     return "[\n" + ",\n".join(entries) + "\n]\n"
 
 

@@ -16,7 +16,7 @@ import demo_pack
 import pytest
 from click.testing import CliRunner, Result
 
-from amplint import __version__, registry, runner
+from amplint import __version__, checker, registry
 from amplint.cli.main import main
 
 SAFE, UNSAFE, DISPLAY = "demo_safe()\n", "demo_unsafe()\n", "demo_display()\n"
@@ -30,7 +30,7 @@ def pack(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def forget_rules() -> None:
-    for cache in (registry.pack_names, registry.load_rules, registry.rule_index, runner._triggers):
+    for cache in (registry.pack_names, registry.load_rules, registry.rule_index, checker._triggers):
         cache.cache_clear()
 
 

@@ -8,7 +8,7 @@ from amplint.diagnostics import Diagnostic
 from amplint.report.diff import applied
 from amplint.selection import names
 from amplint.source import Source
-from amplint.suppression import may_say_something, suppress
+from amplint.suppression import suppress
 
 KNOWN = {"AMP101": "clip-before-unscale", "AMP104": "step-bypasses-scaler", "AMP201": "backward-in-autocast"}
 ALL = frozenset(names(())) | frozenset(KNOWN)
@@ -228,18 +228,3 @@ def test_what_names_no_rule(comment: str, message: str) -> None:
 def test_places_are_those_of_the_words() -> None:
     (found,) = diagnostics("x  # noqa: E501, AMP777\n")
     assert (found.range.start.column, found.range.end.column) == (18, 24)
-
-
-@pytest.mark.parametrize(
-    ("text", "expected"),
-    [
-        ("x  # noqa: E501", False),
-        ("x  # noqa", False),
-        ("amplint is mentioned", False),
-        ("x  # noqa: E501, AMP101", True),
-        ("x  # noqa:amp1", True),
-        ("# amplint : ignore", True),
-    ],
-)
-def test_bytes_tell_whether_a_clean_file_is_worth_a_look(text: str, expected: bool) -> None:
-    assert may_say_something(text.encode(), KNOWN) is expected
