@@ -96,18 +96,20 @@ def test_every_device_with_a_table_has_a_default() -> None:
 
 _UNARY = """
     exp expm1 log log10 log2 log1p reciprocal rsqrt tan cosh sinh acos asin sqrt mean var std sigmoid tanh erf erfc exp2 sin
-    cos atan abs cumsum cumprod sum prod square logit
+    cos atan abs sum prod square logit
 """.split()
 _FUNCTIONAL = "relu gelu silu mish elu selu leaky_relu softplus logsigmoid hardsigmoid relu6".split()
 
 
+def _of_first(function: Callable[..., Any], **how: Any) -> Callable[[Any, Any], Any]:
+    return lambda x, y: function(x, **how)
+
+
 def _calls(torch: Any) -> dict[str, Callable[[Any, Any], Any]]:
     F = torch.nn.functional
-    calls: dict[str, Callable[[Any, Any], Any]] = {
-        name: lambda x, y, f=getattr(torch, name), name=name: f(x, dim=-1) if name.startswith("cum") else f(x)
-        for name in _UNARY
-    }
-    calls |= {name: lambda x, y, f=getattr(F, name): f(x) for name in _FUNCTIONAL}
+    calls = {name: _of_first(getattr(torch, name)) for name in _UNARY}
+    calls |= {name: _of_first(getattr(torch, name), dim=-1) for name in ("cumsum", "cumprod")}
+    calls |= {name: _of_first(getattr(F, name)) for name in _FUNCTIONAL}
     calls |= {
         "softmax": lambda x, y: x.softmax(-1),
         "log_softmax": lambda x, y: x.log_softmax(-1),
