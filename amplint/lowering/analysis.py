@@ -11,7 +11,9 @@ import libcst as cst
 from amplint.lowering.classes import ClassInfo
 from amplint.lowering.structure import events_in, without_idle_calls
 from amplint.lowering.summaries import Program
-from amplint.model.events import GLOBAL, Assign, Call, Escape, Event, Function, ObjectFacts, Scale
+from amplint.model.events import (
+    GLOBAL, Assign, Backward, Call, Escape, Event, Function, ObjectFacts, Scale, ScalerStep,
+)  # fmt: skip
 from amplint.model.paths import MAX_DEPTH, Explorer
 from amplint.model.protocol import Hazard
 
@@ -67,15 +69,33 @@ class Analysis:
     def _roots(self) -> Iterator[tuple[Function, Mapping[str, Function]]]:
         """What is explored: every function in which something happens; inherited methods once more for each class that
         overrides what they call, with the overriding methods in place."""
-        yield from ((function, self.functions) for function in self.functions.values() if _is_busy(function))
+        training = self._training(self.functions)
+        yield from ((self.functions[key], self.functions) for key in self.functions if key in training)
         for info in self.program.classes.by_node.values():
             overridden = self._overridden(info)
             if not any(map(_is_busy, overridden.values())):
                 continue
             functions = without_idle_calls({**self._graphs, **overridden})
+            training = self._training(functions)
             for base in info.lineage[1:]:
-                inherited = (functions[self.program.key(node)] for name, node in base.methods.items() if name not in info.methods)
-                yield from ((function, functions) for function in inherited if _is_busy(function))
+                inherited = [self.program.key(node) for name, node in base.methods.items() if name not in info.methods]
+                yield from ((functions[key], functions) for key in inherited if key in training)
+
+    @staticmethod
+    def _training(functions: Mapping[str, Function]) -> set[str]:
+        """The functions that run a backward pass or a scaler's step, by themselves or through what they call: no other
+        function can be hazardous."""
+        events = {key: list(events_in(function.body)) for key, function in functions.items()}
+        found = {key for key in events if any(isinstance(event, (Backward, ScalerStep)) for event in events[key])}
+        while True:
+            more = {
+                key
+                for key in events.keys() - found
+                if any(isinstance(event, Call) and event.function in found for event in events[key])
+            }
+            if not more:
+                return found
+            found |= more
 
     def _overridden(self, info: ClassInfo) -> dict[str, Function]:
         """The graphs that stand for the methods of the bases in an instance of this class."""

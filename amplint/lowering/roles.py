@@ -133,9 +133,14 @@ class Roles:
             return ObjectFacts("framework")
         if "sklearn" in "".join(sorted(meanings)):
             return ObjectFacts()
-        if last and _OPTIMIZER_CLASS.search(last) and not _SCHEDULER_NAME.search(last):
+        if last and _OPTIMIZER_CLASS.search(last) and not _SCHEDULER_NAME.search(last) and not self._is_unpacked(call):
             return ObjectFacts("optimizer", self.owners(*(arg.value for arg in call.args)))
         return ObjectFacts() if all(name.startswith("torch.") for name in meanings) else None
+
+    def _is_unpacked(self, call: cst.Call) -> bool:
+        """Whether several targets share what a call returns (`optimizer, scheduler = configure_optimizers()`)."""
+        assign = self._tree.parent(call)
+        return isinstance(assign, cst.Assign) and any(isinstance(each.target, (cst.Tuple, cst.List)) for each in assign.targets)
 
     def _scheduled(self, call: cst.Call) -> tuple[str, ...]:
         """The optimizer whose rate a scheduler sets."""

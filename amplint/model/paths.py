@@ -19,7 +19,7 @@ from amplint.model.events import (
 from amplint.model.protocol import Entered, Hazard, Protocol, State
 
 MAX_STATES = 400
-MAX_WORK = 60_000
+MAX_WORK = 40_000
 MAX_DEPTH = 6
 MAX_ROUNDS = 8
 

@@ -432,7 +432,9 @@ class Protocol:
         candidates = [step for _, step in state.having("stepped") if isinstance(step, Stepped) and step.loops == loops]
         if set(owners) & set(self._optimizers):
             candidates = [step for step in candidates if step.optimizer in owners]
-        stepped = max(candidates, key=lambda step: step.site, default=None)
+        # Of several optimizers, the one that shares the scheduler's name is meant ("policy_scheduler"), or else the last.
+        word = _first_word(event.scheduler)
+        stepped = max(candidates, key=lambda step: (_first_word(step.optimizer) == word, step.site), default=None)
         if stepped is None or self._off(state, stepped.scaler):
             return ()
         pending = state.get("stage", stepped.scaler, stepped.optimizer) is not None
@@ -445,3 +447,7 @@ class Protocol:
         if entered is None or len(loops) <= entered.loops:
             return ()
         return (Hazard("region-spans-steps", entered.site, (("step", site),)),)
+
+
+def _first_word(reference: str) -> str:
+    return reference.rpartition(".")[2].partition("_")[0]
