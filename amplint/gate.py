@@ -88,15 +88,18 @@ def relevant_rows(source: Source, module: ast.Module, triggers: Iterable[str] = 
     A statement matters when it holds an identifier of AMP or of a rule; then the short statements that bind names (imports,
     assignments), the statements of the protocol, and the functions and classes that a kept statement names matter too.
     """
+    triggers = sorted(set(triggers))
     words = [frozenset(_identifiers(statement)) for statement in module.body]
-    amp = _pattern((*AMP_WORDS, *sorted(set(triggers))))
-    if not any(amp.search(word) for names in words for word in names):
+    amp = _pattern((*AMP_WORDS, *(trigger for trigger in triggers if not _is_text(trigger))))
+    marked = _rows_of(source, tuple(trigger for trigger in triggers if _is_text(trigger)))
+    if not marked and not any(amp.search(word) for names in words for word in names):
         return []
     protocol = _pattern(_PROTOCOL_WORDS)
     aliases = frozenset(_aliases(module, amp))
     keep = [
         isinstance(statement, _ALWAYS)
         or any(amp.search(word) or protocol.search(word) or word in aliases for word in names)
+        or any(statement.lineno <= row <= (statement.end_lineno or 0) for row in marked)
         for statement, names in zip(module.body, words)
     ]
     _follow_names(module, words, keep)
@@ -106,6 +109,17 @@ def relevant_rows(source: Source, module: ast.Module, triggers: Iterable[str] = 
             first = min([statement.lineno, *(d.lineno for d in getattr(statement, "decorator_list", ()))])
             rows.update(range(first, (statement.end_lineno or statement.lineno) + 1))
     return None if len(rows) == len(source.line_starts) else sorted(rows)
+
+
+def _is_text(trigger: str) -> bool:
+    """Whether a trigger is looked for in running text: no identifier holds a parenthesis."""
+    return r"\(" in trigger
+
+
+def _rows_of(source: Source, triggers: tuple[str, ...]) -> list[int]:
+    if not triggers:
+        return []
+    return [source.position(match.start()).row for match in _pattern(triggers).finditer(source.text)]
 
 
 def _aliases(module: ast.Module, amp: re.Pattern[str]) -> Iterator[str]:

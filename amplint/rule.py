@@ -118,8 +118,8 @@ class Rule:
     """A rule: its metadata and its check.
 
     `fix` is the best applicability its fixes reach (None: it never has one). `triggers` are regular expressions on
-    identifiers: only files, and top-level statements, in which one is found are parsed for the sake of this rule; the
-    words of AMP itself (`amplint.gate.AMP_WORDS`) always count.
+    identifiers, or on running text where they hold a `\\(`: only files, and top-level statements, in which one is found are
+    parsed for the sake of this rule; the words of AMP itself (`amplint.gate.AMP_WORDS`) always count.
     """
 
     code: str

@@ -43,7 +43,8 @@ with it.
 
 ## Limitations
 Input features, class counts and other outputs of a last layer are not free to choose and stay silent, and so do sizes
-below 32, whose products take no time worth saving. Sizes that arrive as parameters are not judged. Models under
+below 32, whose products take no time worth saving. Sizes that arrive as parameters are not judged; constants that are spelled in lower case are
+found only in files that mention AMP themselves. Models under
 `torch.compile` may be padded by the compiler already. How much time is lost depends on the device.
 
 ## References
@@ -67,7 +68,11 @@ _SMALLEST = 32
 """Products with a smaller side are over before alignment could matter."""
 
 
-@rule("AMP401", "misaligned-linear", fix=Applicability.UNSAFE, triggers=(r"^Linear$",))
+_SPELLED_OUT = r"\bLinear\([\w.=*,\s]{0,80}?\b(?:\d{2,}|[A-Z][A-Z0-9_]+)\b"
+"""Nearly every file of models holds a `Linear`; few spell out a size, and only those are worth a parse."""
+
+
+@rule("AMP401", "misaligned-linear", fix=Applicability.UNSAFE, triggers=(_SPELLED_OUT,))
 def check(file: File) -> Iterator[Finding]:
     for model in models(file):
         for hidden in model.hidden:
