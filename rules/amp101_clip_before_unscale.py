@@ -14,6 +14,8 @@ PyTorch raises nothing.
 
 ## Example
 ```python
+import torch
+
 with torch.autocast("cuda", dtype=torch.float16):
     loss = criterion(model(data), target)
 scaler.scale(loss).backward()
@@ -24,6 +26,8 @@ scaler.update()
 
 ## Use instead
 ```python
+import torch
+
 with torch.autocast("cuda", dtype=torch.float16):
     loss = criterion(model(data), target)
 scaler.scale(loss).backward()
@@ -54,9 +58,10 @@ from collections.abc import Iterator
 import libcst as cst
 
 from amplint.diagnostics import Applicability, Edit, Fix
+from amplint.model.events import OptimizerStep, Scale, ScalerStep, Unscale
 from amplint.model.literals import number
 from amplint.rule import File, Finding, Found, rule
-from amplint_rules import _protocol as protocol
+from . import _protocol as protocol, _repair
 
 KIND = "clip-before-unscale"
 
@@ -92,21 +97,32 @@ def consequence(found: Found) -> str:
 
 def repair(file: File, found: Found) -> Fix | None:
     """`unscale_` before the first clip of these gradients; None where it could raise, or has no name for its objects."""
-    step = protocol.only(protocol.calls(file, found, protocol.ScalerStep))
+    step, scaler, optimizer = _spelled(file, found)
     first = _first_clip(file, found)
     block = protocol.common_block(file, first, step) if step is not None else None
     if step is None or block is None or not found.hazard.optimizer or not _runs_with_step(file, found, step, block):
         return None
-    anchor = protocol.before_loops(file, first, block)
-    clip = file.editor.statement(anchor)
+    read = _first_reading(file, found, first)
+    anchor = protocol.before_loops(file, first, block) if read is None else file.editor.member_of(read, block)
+    clip = file.editor.statement(anchor) if anchor is not None else None
     if clip is None or anchor in file.tree.ancestors(found.related["scaled"]):
         return None
-    scaler, optimizer = protocol.base_text(file, step), protocol.argument_text(file, step)
-    late = [call for call in protocol.calls(file, found, protocol.Unscale) if file.tree.span(call) > file.tree.span(clip)]
+    late = [call for call in protocol.calls(file, found, Unscale) if file.tree.span(call) > file.tree.span(clip)]
     if not late:
         insertion = file.editor.insert_before(clip, f"{scaler}.unscale_({optimizer})")
         return Fix(f"Add `{scaler}.unscale_({optimizer})` before the clip", (insertion,))
     return _move(file, late, clip, f"{scaler}.unscale_({optimizer})")
+
+
+def _spelled(file: File, found: Found) -> tuple[cst.Call | None, str, str]:
+    """The step that takes the clipped gradients, and how scaler and optimizer are written there."""
+    step = protocol.only(protocol.calls(file, found, ScalerStep))
+    if step is not None:
+        return step, protocol.base_text(file, step), protocol.argument_text(file, step)
+    step, scale = protocol.only(protocol.calls(file, found, OptimizerStep)), next(protocol.calls(file, found, Scale), None)
+    if step is None or scale is None:
+        return None, "", ""
+    return step, protocol.base_text(file, scale), protocol.base_text(file, step)
 
 
 def _first_clip(file: File, found: Found) -> cst.CSTNode:
@@ -122,10 +138,27 @@ def _first_clip(file: File, found: Found) -> cst.CSTNode:
     return min(same, key=lambda node: file.tree.span(node))
 
 
+def _first_reading(file: File, found: Found, clip: cst.CSTNode) -> cst.CSTNode | None:
+    """Where gradients are first looked at between backward pass and clip: a norm measured there must be the true one too."""
+    home = file.tree.enclosing(clip, cst.FunctionDef)
+    after, before = file.tree.span(found.related["scaled"]), file.tree.span(clip)
+    readings = [
+        node
+        for node in file.tree.find(cst.Attribute)
+        if node.attr.value == "grad" and file.tree.enclosing(node, cst.FunctionDef) is home
+        if after < file.tree.span(node) < before
+    ]
+    return min(readings, key=file.tree.span, default=None)
+
+
 def _runs_with_step(file: File, found: Found, step: cst.Call, block: cst.CSTNode) -> bool:
     """Whether the step runs whenever the clip does; or is guarded by the question of AMP, and the scaler exists anyway."""
     guards = protocol.guards(file, step, block)
-    return not guards or (found.scaler.made and all(protocol.asks_for_amp(file, guard) for guard in guards))
+    if not guards:
+        return True
+    assert isinstance(step.func, cst.Attribute)
+    always = _repair.always_made(file, found, step.func.value)
+    return always and all(protocol.asks_for_amp(file, guard) for guard in guards)
 
 
 def _move(file: File, late: list[cst.Call], clip: cst.CSTNode, text: str) -> Fix | None:
