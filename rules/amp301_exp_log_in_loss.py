@@ -52,7 +52,8 @@ Safe where a sigmoid is what float16 spoils: its argument is widened with `.floa
 and the gradient that is cast back to float16 there is at most 1. Unsafe where widening saves the value and not the
 gradient (an epsilon beside other operands, an `exp` that runs in float16): there a larger epsilon or a bound belongs
 too. Where only the gradient overflows, no cast helps, so there is no fix: clamp the operand, or compute the layer
-that makes it in a disabled region.
+that makes it in a disabled region. Unsafe, too, where the model comes from elsewhere, so that its
+output is only likely to be float16.
 
 ## Limitations
 A value is taken for float16 only where the file shows it: layers and matrix products inside the region, models and
@@ -145,7 +146,8 @@ def _related(file: File, hazard: Hazard) -> Iterator[Related]:
 
 def _fix(file: File, hazard: Hazard) -> Fix | None:
     if hazard.danger in (Danger.ROUNDED, Danger.LOST_EPS, Danger.GRADIENT) and hazard.operand.saturated is not None:
-        cure, applicability = hazard.operand.cure, Applicability.SAFE
+        cure = hazard.operand.cure
+        applicability = Applicability.SAFE if hazard.operand.sure else Applicability.UNSAFE
     elif hazard.danger is Danger.LOST_EPS:
         cure, applicability = hazard.operand.cure, Applicability.UNSAFE
     elif hazard.danger is Danger.IN_HALF and not hazard.operation.in_place:

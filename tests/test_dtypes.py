@@ -232,3 +232,20 @@ def test_silent_without_a_float16_region() -> None:
             loss(load()).backward()
     """)
     assert dtypes.loss_hazards == ()
+
+
+def test_generators_are_followed_and_give_nothing_known() -> None:
+    dtypes = flow("""
+        def steps(x):
+            with torch.autocast("cuda", dtype=torch.float16):
+                h = x @ x
+                loss = torch.log(h).mean()
+            loss.backward()
+            yield h
+
+        def main(x):
+            for h in steps(x):
+                torch.log10(h)
+    """)
+    assert any(dtypes.in_loss(operation) for operation in operations(dtypes, "log"))
+    assert {operation.operand.dtype for operation in operations(dtypes, "log10")} == {"?"}

@@ -125,8 +125,7 @@ def sigmoid(operand: Tensor, argument: cst.BaseExpression | None, result: Tensor
     limits = precision.LIMITS[precision.FLOAT16]
     if not result.half or (operand.low > limits.sigmoid_zero and operand.high < limits.sigmoid_one):
         return result
-    # A model whose output goes through a sigmoid ends in a linear layer or a convolution.
-    return replace(result, sure=True, saturated=node, cure=argument)
+    return replace(result, saturated=node, cure=argument)
 
 
 def clamped(

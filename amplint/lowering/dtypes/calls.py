@@ -1,83 +1,36 @@
-"""The dtype flow through calls: modules, classes and functions of the file, models that come from elsewhere."""
+"""The dtype flow through calls: what is called, and how a module that is called runs."""
 
 from __future__ import annotations
 
 import re
-from abc import abstractmethod
 from collections.abc import Sequence
 from dataclasses import replace
 
 import libcst as cst
 
-from amplint.lowering.classes import Classes, ClassInfo
-from amplint.lowering.contexts import Contexts
 from amplint.lowering.dtypes import layers
-from amplint.lowering.dtypes.expressions import joined
 from amplint.lowering.dtypes.frames import Frame
-from amplint.lowering.dtypes.tensor_calls import MODULES, Arguments, TensorCalls, no_result
+from amplint.lowering.dtypes.functions import LOSS, Functions
+from amplint.lowering.dtypes.tensor_calls import MODULES, Arguments, no_result
 from amplint.lowering.dtypes.values import (
     UNKNOWN,
     Class,
-    Flow,
     Function,
     Instance,
     Items,
     Layer,
-    Operation,
     Tensor,
     Value,
-    tensors,
 )
-from amplint.lowering.names import Names, dotted
-from amplint.lowering.tree import Tree
+from amplint.lowering.names import dotted
 from amplint.model import precision
 
-_MAX_DEPTH = 8
-_LOSS = re.compile(r"loss|criterion", re.IGNORECASE)
 _MODEL = re.compile(r"(?:^|_)(?:model|net|network|classifier|discriminator|generator|critic)(?:_|$)|^net[A-Z]$")
 _BACKWARD = re.compile(r"backward$|scaler$")
-_KEEPS_MODULE = {f"torch.nn.Module.{name}" for name in layers.SAME_MODULE}
-
-_Key = tuple[object, ...]
 
 
-class Calls(TensorCalls):
-    """Evaluates calls; what a body does is left to the floor above."""
-
-    def __init__(self, tree: Tree, names: Names, contexts: Contexts, classes: Classes, budget: int) -> None:
-        super().__init__(tree, names, contexts, budget)
-        self.classes = classes
-        self.reached: dict[Operation, bool] = {}
-        """The operations through which a loss is differentiated, and whether what follows cancels their derivative."""
-        self._running: list[cst.CSTNode] = []
-        self._results: dict[_Key, Value] = {}
-
-    @abstractmethod
-    def run(self, body: cst.BaseSuite, frame: Frame) -> None:
-        """Follow the statements of a body."""
-
-    # -- names -----------------------------------------------------------------------------------------------------
-
-    def definition(self, node: cst.Name) -> Value | None:
-        bindings = self.names.bindings(node.value, node)
-        if len(bindings) != 1:
-            return None
-        found = bindings[0].node
-        if isinstance(found, cst.FunctionDef):
-            return Function(found)
-        return Class(found) if isinstance(found, cst.ClassDef) else None
-
-    def attribute_of(self, instance: Instance, name: str, frame: Frame) -> Value:
-        if name in instance.attributes:
-            return instance.attributes[name]
-        method = self.classes.by_node[instance.cls].method(name)
-        if method is None:
-            return UNKNOWN
-        bound = Function(method, None, instance)
-        decorators = {dotted(decorator.decorator) for decorator in method.decorators}
-        return self._invoke(bound, Arguments((), (), {}, {}), frame, "") if "property" in decorators else bound
-
-    # -- calls -----------------------------------------------------------------------------------------------------
+class Calls(Functions):
+    """Evaluates calls."""
 
     def call(self, node: cst.Call, frame: Frame) -> Value:
         arguments = self._arguments(node.args, frame)
@@ -89,7 +42,7 @@ class Calls(TensorCalls):
                 return known
         if _BACKWARD.search(called):
             for value in arguments.values:
-                self._reach(value, frame)
+                self.reach(value, frame)
         if isinstance(node.func, cst.Attribute):
             return self._method(node, node.func, called, arguments, frame)
         return self._apply(self.evaluate(node.func, frame), node, called, arguments, frame)
@@ -135,7 +88,7 @@ class Calls(TensorCalls):
             return self._super(name, node, arguments, frame)
         base = self.evaluate(func.value, frame)
         if name == "backward":
-            self._reach(base, frame)
+            self.reach(base, frame)
         if name == "scale" and isinstance(base, Tensor) and base.dtype == precision.UNKNOWN:
             return arguments.values[0] if arguments.values else UNKNOWN
         if isinstance(base, Tensor):
@@ -161,11 +114,11 @@ class Calls(TensorCalls):
         method = next((info.methods[name] for info in above if name in info.methods), None)
         if method is None or frame.this is None:
             return UNKNOWN
-        return self._invoke(Function(method, None, frame.this), arguments, frame, name)
+        return self.invoke(Function(method, None, frame.this), arguments, frame, name)
 
     def _apply(self, value: Value, node: cst.Call, called: str, arguments: Arguments, frame: Frame) -> Value:
         if isinstance(value, Function):
-            return self._invoke(value, arguments, frame, called)
+            return self.invoke(value, arguments, frame, called)
         if isinstance(value, Class):
             return self.construct(value.node, arguments, frame)
         if isinstance(value, Layer):
@@ -175,8 +128,8 @@ class Calls(TensorCalls):
             method = info.method("__call__") or info.method("forward")
             if method is None:
                 return no_result(*arguments.values)
-            loss = called if _LOSS.search(called) else info.name
-            return self._invoke(Function(method, None, value), arguments, frame, loss)
+            loss = called if LOSS.search(called) else info.name
+            return self.invoke(Function(method, None, value), arguments, frame, loss)
         if self._is_model(called, value, frame):
             return self._model(node, frame)
         return no_result(*arguments.values, *arguments.keywords.values())
@@ -212,105 +165,6 @@ class Calls(TensorCalls):
         detached = not frame.differentiates
         return Tensor(dtype, made=node, core=node, half_at=node, sure=False, detached=detached)
 
-    def construct(self, node: cst.ClassDef, arguments: Arguments, frame: Frame) -> Instance:
-        """An object of a class of this file, its attributes as `__init__` leaves them."""
-        instance = Instance(node)
-        info = self.classes.by_node[node]
-        outer = Frame(self.tree.module, parent=_outermost(frame), depth=frame.depth)
-        for above in reversed(info.lineage):
-            for statement in above.node.body.body:
-                if isinstance(statement, cst.SimpleStatementLine):
-                    self.run(cst.IndentedBlock([statement]), outer)
-        instance.attributes.update(outer.variables)
-        method = info.method("__init__")
-        if method is not None:
-            self._invoke(Function(method, None, instance), arguments, frame, "")
-        return instance
-
-    # -- functions -------------------------------------------------------------------------------------------------
-
-    def _invoke(self, function: Function, arguments: Arguments, frame: Frame, called: str) -> Value:
-        node = function.node
-        if node in self._running or frame.depth >= _MAX_DEPTH:
-            return no_result(*arguments.values)
-        if isinstance(node, cst.FunctionDef) and (node.asynchronous or self._generates(node)):
-            return UNKNOWN
-        name = node.name.value if isinstance(node, cst.FunctionDef) else ""
-        parent = function.closure if isinstance(function.closure, Frame) else _outermost(frame)
-        inner = Frame(
-            node, parent=parent, regions=frame.regions, depth=frame.depth + 1, this=function.bound,
-            loss=frame.loss or bool(_LOSS.search(called) or _LOSS.search(name)),
-        )  # fmt: skip
-        if isinstance(node, cst.FunctionDef):
-            inner.regions += tuple(self.contexts.decorating(node))
-        self._bind(node, function, arguments, inner)
-        key: _Key = (node, function.bound, parent, tuple(inner.variables.items()), inner.regions, inner.loss)
-        if key in self._results:  # what it does to its operands was filed the first time
-            return self._results[key]
-        self._running.append(node)
-        try:
-            result = self._result(node, inner, entered_loss=inner.loss and not frame.loss)
-        finally:
-            self._running.pop()
-        self._results[key] = result
-        return result
-
-    def _result(self, node: cst.FunctionDef | cst.Lambda, frame: Frame, *, entered_loss: bool) -> Value:
-        if isinstance(node, cst.Lambda):
-            value = self.evaluate(node.body, frame)
-        else:
-            self.run(node.body, frame)
-            value = joined(frame.returned)
-        if entered_loss:
-            self._reach(value, frame)
-        return value
-
-    def _generates(self, node: cst.FunctionDef) -> bool:
-        return any(self.tree.enclosing(each, cst.FunctionDef) is node for each in self.tree.find(cst.Yield))
-
-    def _bind(self, node: cst.FunctionDef | cst.Lambda, function: Function, arguments: Arguments, frame: Frame) -> None:
-        static = isinstance(node, cst.FunctionDef) and any(
-            dotted(decorator.decorator) == "staticmethod" for decorator in node.decorators
-        )
-        values: list[Value] = [*arguments.values]
-        if function.bound is not None and not static:
-            values.insert(0, function.bound)
-        params = [*node.params.posonly_params, *node.params.params]
-        spread = "*" in arguments.keywords
-        for position, param in enumerate([*params, *node.params.kwonly_params]):
-            name = param.name.value
-            if position < len(params) and position < len(values):
-                frame.variables[name] = values[position]
-            elif name in arguments.keywords:
-                frame.variables[name] = arguments.keywords[name]
-            elif param.default is not None and not spread:
-                frame.variables[name] = self.evaluate(param.default, frame.parent or frame)
-            else:
-                frame.variables[name] = Tensor(made=param)
-        for star in (node.params.star_arg, node.params.star_kwarg):
-            if isinstance(star, cst.Param):
-                frame.variables[star.name.value] = UNKNOWN
-
-    def enter(self, node: cst.FunctionDef, frame: Frame) -> None:
-        """Follow a function whose callers are not known."""
-        info = self.classes.owner(node)
-        bound: Instance | None = None
-        if info is not None and info.methods.get(node.name.value) is node:
-            bound = self._some(info, frame)
-        self._invoke(
-            Function(node, None, bound), Arguments((), (), {}, {}), frame, info.name if info is not None else ""
-        )
-
-    def _some(self, info: ClassInfo, frame: Frame) -> Instance:
-        return self.construct(info.node, Arguments((), (), {}, {}), frame)
-
-    def _reach(self, value: Value, frame: Frame) -> None:
-        if not frame.differentiates:
-            return
-        flows: list[Flow] = [flow for tensor in tensors(value) for flow in tensor.through]
-        for flow in flows:
-            self.reached[flow.operation] = self.reached.get(flow.operation, True) and flow.damped
-
 
 _TENSOR_METHODS = re.compile(
     r"(?:float|half|bfloat16|double|to|type_as|type|log\w*|exp\w*|pow|sigmoid|softmax|log_softmax|sum|mean|abs|clamp\w*|clip"
@@ -318,9 +172,3 @@ _TENSOR_METHODS = re.compile(
     r"|permute|transpose|t|contiguous|backward|requires_grad_|gather|masked_fill|new_\w+|cuda|cpu|clone|expand\w*)_?$"
 )
 """Methods that only tensors have, or that mean the same on whatever has them."""
-
-
-def _outermost(frame: Frame) -> Frame:
-    while frame.parent is not None:
-        frame = frame.parent
-    return frame

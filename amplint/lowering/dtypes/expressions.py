@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import replace
@@ -10,22 +9,19 @@ from dataclasses import replace
 import libcst as cst
 
 from amplint.lowering.contexts import Contexts
-from amplint.lowering.dtypes import arithmetic
 from amplint.lowering.dtypes.frames import Frame
+from amplint.lowering.dtypes.operators import Operators
 from amplint.lowering.dtypes.values import (
     UNKNOWN,
     DType,
-    Flow,
     Function,
     Instance,
     Items,
     Layer,
     Number,
-    Operation,
     Tensor,
     Value,
     join,
-    tensors,
     unknown,
 )
 from amplint.lowering.names import Names
@@ -50,7 +46,7 @@ class OutOfBudget(Exception):
     """The file takes more evaluation than a linter may spend."""
 
 
-class Expressions(ABC):
+class Expressions(Operators, ABC):
     """Evaluates expressions; calls are left to the floor above.
 
     Args:
@@ -58,10 +54,7 @@ class Expressions(ABC):
     """
 
     def __init__(self, tree: Tree, names: Names, contexts: Contexts, budget: int) -> None:
-        self.tree = tree
-        self.names = names
-        self.contexts = contexts
-        self.operations: list[Operation] = []
+        super().__init__(tree, names, contexts)
         self._budget = budget
 
     @abstractmethod
@@ -228,7 +221,7 @@ class Expressions(ABC):
                 before = owner.attributes.get(target.attr.value)
                 owner.attributes[target.attr.value] = value if before is None else join(before, value)
 
-    # -- arithmetic ------------------------------------------------------------------------------------------------
+    # -- operators -------------------------------------------------------------------------------------------------
 
     def _unary(self, node: cst.UnaryOperation, frame: Frame) -> Value:
         value = self.evaluate(node.expression, frame)
@@ -246,61 +239,6 @@ class Expressions(ABC):
         one, other = self.evaluate(left, frame), self.evaluate(right, frame)
         return self.combine(op, node, one, other, frame, left, right)
 
-    def combine(
-        self, op: str, node: cst.CSTNode, one: Value, other: Value, frame: Frame,
-        left: cst.BaseExpression | None = None, right: cst.BaseExpression | None = None,
-    ) -> Value:  # fmt: skip
-        """`one op other`; `left` and `right` are their expressions."""
-        if isinstance(one, Number) and isinstance(other, Number):
-            return Number(_fold(op, one.value, other.value))
-        if op == "add" and isinstance(one, Items) and isinstance(other, Items):
-            return Items(one.items + other.items)
-        region = frame.region
-        result: Value
-        if isinstance(one, Tensor) and isinstance(other, Number):
-            result = arithmetic.with_number(op, one, other, False, region, node, left)
-        elif isinstance(one, Number) and isinstance(other, Tensor):
-            result = arithmetic.with_number(op, other, one, True, region, node, right)
-        elif isinstance(one, Tensor) and isinstance(other, Tensor):
-            result = arithmetic.between(op, one, other, region, node)
-        else:
-            return unknown(one, other)
-        return self.record(op, (one, other), result, node, frame)
-
-    def record(
-        self,
-        op: str,
-        operands: tuple[Value, ...],
-        result: Value,
-        node: cst.CSTNode,
-        frame: Frame,
-        in_place: bool = False,
-    ) -> Value:
-        """File an operation with its operands, and complete its result by where it stands."""
-        if not isinstance(result, Tensor):
-            return result
-        operation = Operation(node, op, operands, result.dtype, frame.region, in_place)
-        self.operations.append(operation)
-        if precision.policy(op, "cuda") is precision.Policy.LOWER:
-            result = replace(result, half_at=node if result.half else None, sure=True, through=_narrowed(operation))
-        if not frame.differentiates:
-            return replace(result, detached=True, through=frozenset())
-        if op in arithmetic.FOLLOWED:
-            result = replace(result, through=result.through | {Flow(operation)})
-        return result
-
-
-def _narrowed(operation: Operation) -> frozenset[Flow]:
-    # A model's own arithmetic is not the loss: what a layer is fed is followed no further, except an exponential that
-    # the layer casts down, whose derivative is then no longer the point.
-    return frozenset(
-        Flow(flow.operation, damped=True)
-        for value in operation.operands
-        for part in tensors(value)
-        for flow in part.through
-        if flow.operation.node is part.made and flow.operation.op in arithmetic.EXPONENTIALS
-    )
-
 
 def _item(items: Items, position: Value | None) -> Value:
     index = position.value if isinstance(position, Number) else None
@@ -317,22 +255,3 @@ def joined(values: Sequence[Value]) -> Value:
     for value in values[1:]:
         result = join(result, value)
     return result
-
-
-def _fold(op: str, left: float | None, right: float | None) -> float | None:
-    if left is None or right is None:
-        return None
-    try:
-        if op == "add":
-            return left + right
-        if op == "sub":
-            return left - right
-        if op == "mul":
-            return left * right
-        if op == "div":
-            return left / right
-        if op == "pow":
-            return math.pow(left, right)
-    except (ArithmeticError, ValueError):
-        return None
-    return None

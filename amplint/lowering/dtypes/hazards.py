@@ -116,7 +116,7 @@ def _logarithm(operation: Operation, operand: Tensor, cancelled: bool, tree: Tre
     if operation.op == "log1p" and math.isinf(low):
         return None  # what is given to log1p is hardly ever meant to be negative
     at_one = operation.op == "logit" and operand.high >= 1
-    if low >= limit and not at_one or not operand.sure:
+    if low >= limit and not at_one:
         return None
     curable = operand.saturated is not None and operand.cure is not None
     if operand.saturated is not None:
@@ -125,7 +125,7 @@ def _logarithm(operation: Operation, operand: Tensor, cancelled: bool, tree: Tre
         if low <= 0 or at_one:
             danger = Danger.LOST_EPS if operand.lost is not None else Danger.ROUNDED
             return Hazard(danger, operation, operand, limit, curable=curable)
-    elif not operand.half:
+    elif not (operand.half and operand.sure):
         return None
     elif operand.lost is not None and low <= 0:
         return Hazard(Danger.LOST_EPS, operation, operand, limit)

@@ -29,7 +29,8 @@ class Tensor:
         low, high: every element lies between them, rounding to the dtype included.
         made: the expression that computed it.
         half_at: the expression that brought it to half (a layer, a matmul, a model's call).
-        sure: False when half only because the call looks like one of a model.
+        sure: False when half only because the call looks like one of a model; a sigmoid of it is as good as sure, since
+            what goes through a sigmoid left a linear layer or a convolution.
         saturated: the half sigmoid whose rounding to exactly 0 or 1 reaches this value.
         cure: the expression whose widening (`.float()`) keeps all that follows in float32.
         lost: the epsilon that vanished in it.
