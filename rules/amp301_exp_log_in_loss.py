@@ -52,8 +52,8 @@ Safe where a sigmoid is what float16 spoils: its argument is widened with `.floa
 and the gradient that is cast back to float16 there is at most 1. Unsafe where widening saves the value and not the
 gradient (an epsilon beside other operands, an `exp` that runs in float16): there a larger epsilon or a bound belongs
 too. Where only the gradient overflows, no cast helps, so there is no fix: clamp the operand, or compute the layer
-that makes it in a disabled region. Unsafe, too, where the model comes from elsewhere, so that its
-output is only likely to be float16.
+that makes it in a disabled region. Unsafe, too, where the model comes from elsewhere, so that its output is only
+likely to be float16.
 
 ## Limitations
 A value is taken for float16 only where the file shows it: layers and matrix products inside the region, models and

@@ -43,9 +43,9 @@ with it.
 
 ## Limitations
 Input features, class counts and other outputs of a last layer are not free to choose and stay silent, and so do sizes
-below 32, whose products take no time worth saving. Sizes that arrive as parameters are not judged; constants that are spelled in lower case are
-found only in files that mention AMP themselves. Models under
-`torch.compile` may be padded by the compiler already. How much time is lost depends on the device.
+below 32, whose products take no time worth saving. Sizes that arrive as parameters are not judged; constants that are
+spelled in lower case are found only in files that mention AMP themselves. Models under `torch.compile` may be padded
+by the compiler already. How much time is lost depends on the device.
 
 ## References
 - https://docs.nvidia.com/deeplearning/performance/dl-performance-matrix-multiplication/index.html#requirements-tc
