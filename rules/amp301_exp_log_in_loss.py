@@ -100,7 +100,8 @@ def _words(hazard: Hazard) -> tuple[str, str]:
         )
     if hazard.danger is Danger.LOST_EPS:
         eps = f"{hazard.operand.lost.value:g}" if hazard.operand.lost is not None else "epsilon"
-        reason = f" and the sigmoid beside it reaches 0: {saturation}" if hazard.operand.saturated is not None else ""
+        sigmoid = f", and the sigmoid beside it reaches 0 or 1: {saturation}"
+        reason = sigmoid if hazard.operand.saturated is not None else "; 1e-4 would keep the gradient finite as well"
         return (
             f"Epsilon {eps} is lost in float16 before {name}",
             f"constants up to 2.98e-08 added to, or clamped on, a float16 tensor round to 0{reason}",
