@@ -19,13 +19,13 @@ from functools import cached_property
 
 import libcst as cst
 
-from amplint.diagnostics import Diagnostic, Fix, Applicability, Range, Related
+from amplint.diagnostics import Applicability, Diagnostic, Fix, Range, Related
 from amplint.editor import Editor
 from amplint.importer import Importer
+from amplint.lowering.analysis import Analysis, Found
 from amplint.lowering.classes import Classes
 from amplint.lowering.contexts import Contexts
 from amplint.lowering.dtypes import Danger, Dtypes, Hazard
-from amplint.lowering.analysis import Analysis, Found
 from amplint.lowering.names import Names
 from amplint.lowering.summaries import Program
 from amplint.lowering.tree import Tree

@@ -78,7 +78,9 @@ def argument_text(file: File, call: cst.Call) -> str:
 def related(file: File, found: Found, **labels: str) -> tuple[Related, ...]:
     """The second locations of a hazard: label -> what happens there."""
     return tuple(
-        Related(message, file.range(found.related[label])) for label, message in labels.items() if label in found.related
+        Related(message, file.range(found.related[label]))
+        for label, message in labels.items()
+        if label in found.related
     )
 
 

@@ -61,7 +61,9 @@ from amplint.diagnostics import Applicability, Edit, Fix
 from amplint.model.events import OptimizerStep, Scale, ScalerStep, Unscale
 from amplint.model.literals import number
 from amplint.rule import File, Finding, Found, rule
-from . import _protocol as protocol, _repair
+
+from . import _protocol as protocol
+from . import _repair
 
 KIND = "clip-before-unscale"
 
@@ -105,7 +107,7 @@ def repair(file: File, found: Found) -> Fix | None:
     read = _first_reading(file, found, first)
     anchor = protocol.before_loops(file, first, block) if read is None else file.editor.member_of(read, block)
     clip = file.editor.statement(anchor) if anchor is not None else None
-    if clip is None or anchor in file.tree.ancestors(found.related["scaled"]):
+    if clip is None or clip in file.tree.ancestors(found.related["scaled"]):
         return None
     late = [call for call in protocol.calls(file, found, Unscale) if file.tree.span(call) > file.tree.span(clip)]
     if not late:
@@ -119,7 +121,10 @@ def _spelled(file: File, found: Found) -> tuple[cst.Call | None, str, str]:
     step = protocol.only(protocol.calls(file, found, ScalerStep))
     if step is not None:
         return step, protocol.base_text(file, step), protocol.argument_text(file, step)
-    step, scale = protocol.only(protocol.calls(file, found, OptimizerStep)), next(protocol.calls(file, found, Scale), None)
+    step, scale = (
+        protocol.only(protocol.calls(file, found, OptimizerStep)),
+        next(protocol.calls(file, found, Scale), None),
+    )
     if step is None or scale is None:
         return None, "", ""
     return step, protocol.base_text(file, scale), protocol.base_text(file, step)

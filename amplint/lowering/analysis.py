@@ -11,9 +11,8 @@ import libcst as cst
 from amplint.lowering.classes import ClassInfo
 from amplint.lowering.structure import events_in, without_idle_calls
 from amplint.lowering.summaries import Program
-from amplint.model.events import (
-    GLOBAL, Assign, Backward, Call, Escape, Event, Function, ObjectFacts, Scale, ScalerStep,
-)  # fmt: skip
+from amplint.model.events import GLOBAL, Assign, Backward, Escape, Event, ObjectFacts, Scale, ScalerStep
+from amplint.model.graph import Call, Function
 from amplint.model.paths import MAX_DEPTH, Explorer
 from amplint.model.protocol import Hazard
 
@@ -62,9 +61,15 @@ class Analysis:
     @cached_property
     def _nothing_scales(self) -> bool:
         """Whether every scaler in this file is made in it, and none of them scales anything or leaves its sight."""
-        facts = [each for function in self.functions.values() for each in function.objects.values() if each.role == "scaler"]
+        facts = [
+            each for function in self.functions.values() for each in function.objects.values() if each.role == "scaler"
+        ]
         events = (event for function in self.functions.values() for event in events_in(function.body))
-        return bool(facts) and all(each.made for each in facts) and not any(isinstance(each, (Scale, Escape)) for each in events)
+        return (
+            bool(facts)
+            and all(each.made for each in facts)
+            and not any(isinstance(each, (Scale, Escape)) for each in events)
+        )
 
     def _roots(self) -> Iterator[tuple[Function, Mapping[str, Function]]]:
         """What is explored: every function in which something happens; inherited methods once more for each class that

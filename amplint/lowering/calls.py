@@ -3,78 +3,55 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 
 import libcst as cst
 
-from amplint.lowering.conditions import words
+from amplint.lowering.gradients import CLIP_METHODS, CLIPS, GradientReader, argument, is_grad
 from amplint.lowering.roles import path_of
-from amplint.lowering.tree import children
+from amplint.lowering.scope import Flow
 from amplint.model.events import (
-    Backward, Clip, Escape, Event, GradAccess, OptimizerStep, Scale, ScalerStep, ScalerUpdate, SchedulerStep, Unscale,
+    Backward,
+    Escape,
+    OptimizerStep,
+    Scale,
+    ScalerStep,
+    ScalerUpdate,
+    SchedulerStep,
+    Unscale,
     ZeroGrad,
 )  # fmt: skip
 
-CLIPS = {
-    "torch.nn.utils.clip_grad_norm_": "norm",
-    "torch.nn.utils.clip_grad_norm": "norm",
-    "torch.nn.utils.clip_grad_value_": "value",
-    "torch.nn.utils.clip_grads_with_norm_": "norm",
-}
-_CLIP_METHODS = frozenset({"clip_grad_norm_", "clip_grad_norm", "clip_grad_value_"})
-_MODEL_NAME = re.compile(r"model|net(\d|_|$)|module|fsdp|ddp", re.IGNORECASE)
 _HARMLESS = re.compile(
     r"save|log|print|checkpoint|ckpt|state_dict|learning_rate|(^|_)lr(_|$)|warm_?up|report|display|write|dump|repr|format|"
     r"^(len|isinstance|hasattr|getattr|id|type|zip|enumerate|list|tuple|dict|set|str|bool|range|iter|next|cast|sorted|reversed)$|"
     r"sched|get_scale|is_enabled|param_groups|summary|count|describe|info|debug|warning|broadcast_optimizer",
     re.IGNORECASE,
 )
-_IN_PLACE_CLIPS = frozenset({"clamp_", "clip_"})
-_CLIP_WORD = re.compile(r"clip|max_norm|max_grad")
 _VALUE_METHODS = frozenset(
     "mean sum div div_ mul mul_ float double item to clone detach cuda cpu squeeze view reshape add add_ sub neg abs "
     "requires_grad_ backward retain_grad type half bfloat16 unsqueeze max min values items get pop copy".split()
 )
 
 
-@dataclass(frozen=True)
-class Flow:
-    """Where the value of an expression comes from; see `Assign`."""
+class CallReader(GradientReader):
+    """The part of a function's lowering that turns one call into events, and says where its value comes from."""
 
-    carried: tuple[str, ...] = ()
-    args: tuple[str, ...] = ()
-    computes: bool = False
-
-    def __or__(self, other: Flow) -> Flow:
-        return Flow(_merge(self.carried, other.carried), _merge(self.args, other.args), self.computes or other.computes)
-
-    def as_argument(self) -> Flow:
-        """The flow of a call that this value is an argument of."""
-        return Flow((), _merge(self.carried, self.args), True)
-
-
-def _merge(left: tuple[str, ...], right: tuple[str, ...]) -> tuple[str, ...]:
-    return tuple(dict.fromkeys((*left, *right)))
-
-
-class CallReader:
-    """Mixed into the lowering of a function: turns one call into events, and says where its value comes from.
-
-    What it needs of the function: `ref`, `roles`, `names`, `site`, `emit`, `flow`, `temporary`, `call_into`, `scale_names`.
-    """
+    def call_into(self, call: cst.Call, at: cst.Call | None = None) -> Flow | None:
+        """Enter the graph of the function that a call is known to run; None when it is not known."""
+        raise NotImplementedError
 
     def read_call(self, call: cst.Call) -> Flow:
         """Emit the events of a call, its arguments first."""
         if self.names.all_in(call.func, {"typing.cast"}) and len(call.args) == 2:
             return self.flow(call.args[1].value)
         if self.names.any_in(call.func, {"torch.autograd.backward"}):
-            return self._backward(call, _argument(call, 0, ("tensors",)))
+            return self._backward(call, argument(call, 0, ("tensors",)))
         whole = self._preset(call)
         if self.names.any_in(whole.func, CLIPS):
-            self._arguments(call)
+            self.arguments(call)
             by = next(CLIPS[name] for name in sorted(self.names.resolve(whole.func)) if name in CLIPS)
-            limit = _argument(whole, 1, ("max_norm", "clip_value"))
-            self._clip(call, _argument(whole, 0, ("parameters",)), limit, by)
+            limit = argument(whole, 1, ("max_norm", "clip_value"))
+            self.clip(call, argument(whole, 0, ("parameters",)), limit, by)
             return Flow(computes=True)
         if isinstance(call.func, cst.Attribute):
             flow = self._method(call, call.func)
@@ -98,15 +75,15 @@ class CallReader:
     def _method(self, call: cst.Call, func: cst.Attribute) -> Flow | None:
         attribute = func.attr.value
         if is_grad(func.value):
-            return self._grad_method(call, func)
+            return self.grad_method(call, func)
         reader = getattr(self, f"_on_{attribute}", None)
         if reader is not None:
             result: Flow | None = reader(call, func)
             return result
-        if attribute in _CLIP_METHODS and not self.names.any_in(func, CLIPS):
-            return self._clip_method(call, func)
+        if attribute in CLIP_METHODS and not self.names.any_in(func, CLIPS):
+            return self.clip_method(call, func)
         if attribute in _VALUE_METHODS:
-            return self.flow(func.value) | self._arguments(call).as_argument()
+            return self.flow(func.value) | self.arguments(call).as_argument()
         return None
 
     def _on_scale(self, call: cst.Call, func: cst.Attribute) -> Flow | None:
@@ -142,7 +119,7 @@ class CallReader:
             return entered
         role = self.roles.of(func.value).role
         if role == "scaler" and call.args:
-            self._arguments(call, but=1)
+            self.arguments(call, but=1)
             closure = len(call.args) > 1
             self.emit(ScalerStep(self.site(call), self.ref(func.value), self.ref(call.args[0].value), closure))
             if closure:
@@ -165,18 +142,18 @@ class CallReader:
             return entered
         role = self.roles.of(func.value).role
         if role in ("framework", "optimizer", "scaler") or path_of(func.value) in ("self", "ctx", "cls"):
-            self._arguments(call)
+            self.arguments(call)
             self.emit(Escape(self.site(call), ()))
             return Flow()
         positional = [arg for arg in call.args if arg.keyword is None]
         if positional and not self.is_value(func.value):
-            self._arguments(call)
+            self.arguments(call)
             self.emit(Escape(self.site(call), ()))
             return Flow()
         return self._backward(call, func.value)
 
     def _backward(self, call: cst.Call, loss: cst.BaseExpression | None) -> Flow:
-        self._arguments(call)
+        self.arguments(call)
         if loss is None:
             self.emit(Escape(self.site(call), ()))
         else:
@@ -193,67 +170,7 @@ class CallReader:
             return flow.carried[0]
         return self.assign_temporary(node, flow)
 
-    # -- clipping and gradients ------------------------------------------------------------------------------------
-
-    def _clip_method(self, call: cst.Call, func: cst.Attribute) -> Flow:
-        self._arguments(call)
-        role = self.roles.of(func.value).role
-        if role == "framework" or not _MODEL_NAME.search(path_of(func.value)):
-            self.emit(Escape(self.site(call), ()))
-        else:
-            self._clip(call, func.value, _argument(call, 0, ("max_norm", "clip_value")), "norm")
-        return Flow(computes=True)
-
-    def _clip(self, call: cst.Call, params: cst.BaseExpression | None, limit: cst.BaseExpression | None, by: str) -> None:
-        if limit is not None and self._is_scale_aware(limit):
-            self.emit(Escape(self.site(call), ()))
-            return
-        optimizer, owners = self.whose(params)
-        if limit is not None and "inf" in " ".join(words(limit)):
-            self.emit(GradAccess(self.site(call), owners))
-            return
-        text = self.text(limit) if limit is not None else ""
-        self.emit(Clip(self.site(call), owners, optimizer, by, text))
-
-    def whose(self, params: cst.BaseExpression | None) -> tuple[str, tuple[str, ...]]:
-        """The optimizer that an expression of parameters names, or else the references that they come from."""
-        if params is None:
-            return "", ()
-        for node in _chain(params):
-            if isinstance(node, (cst.Name, cst.Attribute, cst.Subscript)) and self.roles.of(node).role == "optimizer":
-                return self.ref(node), ()
-        return "", tuple(self.qualify(path) for path in self.roles.owners(params))
-
-    def _is_scale_aware(self, limit: cst.BaseExpression) -> bool:
-        found = set(words(limit))
-        return "get_scale" in found or bool(found & self.scale_names)
-
-    def _grad_method(self, call: cst.Call, func: cst.Attribute) -> Flow:
-        attribute = func.attr.value
-        self._arguments(call)
-        owners = tuple(self.grad_owners(func.value))
-        if attribute == "zero_":
-            self.emit(ZeroGrad(self.site(call), owner=owners[0] if owners else ""))
-        elif attribute in _IN_PLACE_CLIPS or (attribute == "mul_" and _CLIP_WORD.search(" ".join(words(call.args[0]) if call.args else ()))):
-            self.hand_clip(call, owners, _last_argument(call))
-        elif attribute.endswith("_"):
-            self.emit(GradAccess(self.site(call), owners, writes=True))
-        return Flow(computes=True)
-
-    def hand_clip(self, node: cst.CSTNode, owners: tuple[str, ...], limit: cst.BaseExpression | None) -> None:
-        """Gradients are clipped by the author's own arithmetic."""
-        if limit is not None and self._is_scale_aware(limit):
-            self.emit(Escape(self.site(node), ()))
-        else:
-            self.emit(Clip(self.site(node), owners, "", "hand", self.text(limit) if limit is not None else ""))
-
     # -- the rest --------------------------------------------------------------------------------------------------
-
-    def _arguments(self, call: cst.Call, but: int = 0) -> Flow:
-        flow = Flow()
-        for arg in call.args[but:]:
-            flow |= self.flow(arg.value)
-        return flow
 
     def _run_closures(self, call: cst.Call) -> None:
         for arg in call.args:
@@ -262,7 +179,7 @@ class CallReader:
 
     def _unknown(self, call: cst.Call) -> Flow:
         base = call.func.value if isinstance(call.func, cst.Attribute) else None
-        flow = self._arguments(call)
+        flow = self.arguments(call)
         if base is not None and not path_of(base):
             flow |= self.flow(base)
         name = path_of(call.func).rpartition(".")[2]
@@ -285,33 +202,3 @@ class CallReader:
         if isinstance(node, (cst.List, cst.Tuple, cst.Dict)):
             return any(self._gives(item.value) for item in node.elements)
         return False
-
-
-def _argument(call: cst.Call, position: int, keywords: tuple[str, ...]) -> cst.BaseExpression | None:
-    for arg in call.args:
-        if arg.keyword is not None and arg.keyword.value in keywords:
-            return arg.value
-    positional = [arg.value for arg in call.args if arg.keyword is None and not arg.star]
-    return positional[position] if len(positional) > position else None
-
-
-def _last_argument(call: cst.Call) -> cst.BaseExpression | None:
-    return call.args[-1].value if call.args else None
-
-
-def is_grad(node: cst.BaseExpression) -> bool:
-    if isinstance(node, cst.Call) and isinstance(node.func, cst.Attribute) and node.func.attr.value == "detach":
-        node = node.func.value
-    if isinstance(node, cst.Attribute) and node.attr.value == "data":
-        node = node.value
-    return isinstance(node, cst.Attribute) and node.attr.value == "grad"
-
-
-def _chain(node: cst.CSTNode) -> list[cst.CSTNode]:
-    """All sub-expressions of an expression."""
-    found, waiting = [], [node]
-    while waiting:
-        current = waiting.pop(0)
-        found.append(current)
-        waiting.extend(children(current))
-    return found

@@ -8,10 +8,11 @@ from collections.abc import Callable, Iterator
 import libcst as cst
 
 from amplint.lowering.tree import children
-from amplint.model.events import Both, Condition, Not, Test
+from amplint.model.graph import Both, Condition, Not, Test
 
 _AMP_NAME = re.compile(
-    r"(^|_)(amp|fp16|half|autocast|scaler|mixed|mixed_precision|float16)(_|$)|use_?amp|grad_?scaler|mixed_?prec", re.IGNORECASE
+    r"(^|_)(amp|fp16|half|autocast|scaler|mixed|mixed_precision|float16)(_|$)|use_?amp|grad_?scaler|mixed_?prec",
+    re.IGNORECASE,
 )
 _AMP_VALUE = re.compile(r"fp16|float16|half|16-mixed|(^|\W)amp|mixed|^16$", re.IGNORECASE)
 _FULL_VALUE = re.compile(r"fp32|float32|^32|full|single|^no(ne)?$|32-true", re.IGNORECASE)
@@ -40,7 +41,12 @@ class Conditions:
     """
 
     def __init__(
-        self, ref: RefOf, definition: ValueOf, changing: frozenset[str], scale_names: frozenset[str], is_scaler: IsScaler
+        self,
+        ref: RefOf,
+        definition: ValueOf,
+        changing: frozenset[str],
+        scale_names: frozenset[str],
+        is_scaler: IsScaler,
     ) -> None:
         self._ref = ref
         self._scale_names = scale_names
@@ -57,7 +63,12 @@ class Conditions:
             return Both(parts, any_of=isinstance(node.operator, cst.Or))
         if isinstance(node, cst.NamedExpr):
             return self.read(node.value, depth)
-        if isinstance(node, cst.Call) and isinstance(node.func, cst.Name) and node.func.value == "bool" and len(node.args) == 1:
+        if (
+            isinstance(node, cst.Call)
+            and isinstance(node.func, cst.Name)
+            and node.func.value == "bool"
+            and len(node.args) == 1
+        ):
             return self.read(node.args[0].value, depth)
         if isinstance(node, cst.Comparison) and len(node.comparisons) == 1:
             return self._comparison(node, node.comparisons[0], depth)
@@ -86,10 +97,13 @@ class Conditions:
 
     def _comparison(self, node: cst.Comparison, target: cst.ComparisonTarget, depth: int) -> Condition:
         left, right, operator = node.left, target.comparator, target.operator
-        if isinstance(right, cst.Name) and right.value == "None" and isinstance(operator, (cst.Is, cst.IsNot, cst.Equal, cst.NotEqual)):
-            present = self._truth(left, depth) if isinstance(left, (cst.Name, cst.Attribute)) else self._test(left, "config")
+        equality = isinstance(operator, (cst.Is, cst.IsNot, cst.Equal, cst.NotEqual))
+        if equality and isinstance(right, cst.Name) and right.value == "None":
+            present = (
+                self._truth(left, depth) if isinstance(left, (cst.Name, cst.Attribute)) else self._test(left, "config")
+            )
             return Not(present) if isinstance(operator, (cst.Is, cst.Equal)) else present
-        if isinstance(operator, (cst.Is, cst.Equal, cst.NotEqual, cst.IsNot)):
+        if equality:
             equal = self._equality(left, right)
             return Not(equal) if isinstance(operator, (cst.NotEqual, cst.IsNot)) else equal
         return self._scale_fell(node, left, operator, right) or self._test(node, self._kind(node))
@@ -119,8 +133,8 @@ class Conditions:
         return both and isinstance(node, cst.Name) and _BEFORE.search(node.value) is not None
 
     def _equality(self, left: cst.BaseExpression, right: cst.BaseExpression) -> Condition:
-        if isinstance(left, (cst.SimpleString, cst.Integer)) or (isinstance(right, cst.Name) and right.value in ("True", "False")):
-            left, right = (right, left) if not isinstance(right, cst.Name) else (left, right)
+        if isinstance(left, (cst.SimpleString, cst.Integer)):
+            left, right = right, left
         if isinstance(right, cst.Name) and right.value in ("True", "False"):
             truth = self.read(left)
             return truth if right.value == "True" else Not(truth)
@@ -143,7 +157,11 @@ class Conditions:
         found = " ".join(words(node))
         if _GATE_WORD.search(found):
             # A finite loss says nothing about gradients, which overflow later and more easily.
-            return "config" if _FINITE.search(found) and "loss" in found.lower() and "grad" not in found.lower() else "gate"
+            return (
+                "config"
+                if _FINITE.search(found) and "loss" in found.lower() and "grad" not in found.lower()
+                else "gate"
+            )
         if isinstance(node, cst.Call):
             func = node.func
             name = func.attr.value if isinstance(func, cst.Attribute) else getattr(func, "value", "")

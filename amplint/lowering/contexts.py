@@ -138,8 +138,12 @@ class Contexts:
     def _autocast(self, meanings: frozenset[str], args: Sequence[cst.Arg]) -> Region:
         if any(arg.star for arg in args):
             return Region("?", "?", "maybe")
-        device = next((torch_api.AUTOCAST_DEVICE[name] for name in sorted(meanings) if name in torch_api.AUTOCAST_DEVICE), "")
-        order = ("enabled", "dtype", "cache_enabled") if device else ("device_type", "dtype", "enabled", "cache_enabled")
+        device = next(
+            (torch_api.AUTOCAST_DEVICE[name] for name in sorted(meanings) if name in torch_api.AUTOCAST_DEVICE), ""
+        )
+        order = (
+            ("enabled", "dtype", "cache_enabled") if device else ("device_type", "dtype", "enabled", "cache_enabled")
+        )
         given: Arguments = {}
         positional = 0
         for arg in args:

@@ -30,13 +30,17 @@ _NOT_RATE = re.compile(
     r"noise|ddpm|ddim|diffusion|beta|momentum|weight_decay|(^|_)wd|temp|ema|(^|_)kl|tau|mask|alpha|margin|sigma|task|plateau|prof",
     re.IGNORECASE,
 )
-_SCHEDULER_MAKERS = ("torch.optim.lr_scheduler.", "transformers.get_", "transformers.optimization.get_", "diffusers.optimization.get_")
+_SCHEDULER_MAKERS = (
+    "torch.optim.lr_scheduler.", "transformers.get_", "transformers.optimization.get_", "diffusers.optimization.get_",
+)  # fmt: skip
 _NOT_PER_STEP = frozenset({"torch.optim.lr_scheduler.ReduceLROnPlateau"})
 _FRAMEWORKS = re.compile(
     r"^(accelerate|deepspeed|lightning|pytorch_lightning|lightning_fabric|apex|composer|colossalai|mmengine|mmcv|"
     r"megatron|fairscale|timm\.utils|ignite|transformers\.Trainer)\b"
 )
-_FRAMEWORK_NAME = re.compile(r"^(accelerator|fabric|engine|model_engine|trainer|booster|strategy|xm|ds_engine|loss_scaler)$")
+_FRAMEWORK_NAME = re.compile(
+    r"^(accelerator|fabric|engine|model_engine|trainer|booster|strategy|xm|ds_engine|loss_scaler)$"
+)
 
 OPTIMIZER_USES = frozenset({"step", "unscale_"})
 
@@ -94,7 +98,13 @@ class Roles:
     def _unpacked(self, target: cst.Name) -> cst.BaseExpression | None:
         """The call that targets are unpacked from (`model, optimizer = accelerator.prepare(...)`), or `with` enters."""
         binder = self._tree.enclosing(target, cst.Assign, cst.For, cst.WithItem, cst.FunctionDef)
-        value = binder.value if isinstance(binder, cst.Assign) else binder.item if isinstance(binder, cst.WithItem) else None
+        value = (
+            binder.value
+            if isinstance(binder, cst.Assign)
+            else binder.item
+            if isinstance(binder, cst.WithItem)
+            else None
+        )
         return value if isinstance(value, cst.Call) else None
 
     # -- by constructor --------------------------------------------------------------------------------------------
@@ -129,7 +139,12 @@ class Roles:
         last = dotted(call.func).rpartition(".")[2]
         if all(name.startswith("torch.optim.") and ".swa_utils" not in name for name in meanings):
             return ObjectFacts("optimizer", self.owners(*(arg.value for arg in call.args)))
-        if all(_FRAMEWORKS.search(name) for name in meanings) or last in ("prepare", "setup", "setup_optimizers", "initialize"):
+        if all(_FRAMEWORKS.search(name) for name in meanings) or last in (
+            "prepare",
+            "setup",
+            "setup_optimizers",
+            "initialize",
+        ):
             return ObjectFacts("framework")
         if "sklearn" in "".join(sorted(meanings)):
             return ObjectFacts()
@@ -140,7 +155,9 @@ class Roles:
     def _is_unpacked(self, call: cst.Call) -> bool:
         """Whether several targets share what a call returns (`optimizer, scheduler = configure_optimizers()`)."""
         assign = self._tree.parent(call)
-        return isinstance(assign, cst.Assign) and any(isinstance(each.target, (cst.Tuple, cst.List)) for each in assign.targets)
+        return isinstance(assign, cst.Assign) and any(
+            isinstance(each.target, (cst.Tuple, cst.List)) for each in assign.targets
+        )
 
     def _scheduled(self, call: cst.Call) -> tuple[str, ...]:
         """The optimizer whose rate a scheduler sets."""
@@ -239,10 +256,9 @@ def path_of(node: cst.CSTNode) -> str:
     if isinstance(node, cst.Subscript) and len(node.slice) == 1:
         base = path_of(node.value)
         index = node.slice[0].slice
-        literal = isinstance(index, cst.Index) and isinstance(index.value, (cst.SimpleString, cst.Integer))
-        inside = index.value.value.strip("'\"") if literal else "*"  # type: ignore[union-attr]
-        if isinstance(index, cst.Index) and isinstance(index.value, cst.Name):
-            inside = index.value.value
+        inside = "*"
+        if isinstance(index, cst.Index) and isinstance(index.value, (cst.SimpleString, cst.Integer, cst.Name)):
+            inside = index.value.value.strip("'\"")
         return f"{base}[{inside}]" if base else ""
     return ""
 

@@ -5,10 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 
-from amplint.model.events import (
-    Assign, Backward, Branch, Call, Condition, Event, Function, Jump, Loop, Node, Not, OptimizerStep, Scale, ScalerStep,
-    ScalerUpdate, Scoped, Seq, Test, Try, Unscale,
-)  # fmt: skip
+from amplint.model.events import Assign, Backward, Event, OptimizerStep, Scale, ScalerStep, ScalerUpdate, Unscale
+from amplint.model.graph import Branch, Call, Condition, Function, Jump, Loop, Node, Not, Scoped, Seq, Test, Try
 
 _SCALING = (Scale, ScalerStep, ScalerUpdate, Unscale)
 
@@ -119,7 +117,9 @@ def without_idle_calls(functions: Mapping[str, Function]) -> dict[str, Function]
         for caller in callers.get(waiting.pop(), set()) - busy:
             busy.add(caller)
             waiting.append(caller)
-    return {key: replace(function, body=prune(_idle_replaced(function.body, busy))) for key, function in functions.items()}
+    return {
+        key: replace(function, body=prune(_idle_replaced(function.body, busy))) for key, function in functions.items()
+    }
 
 
 def _acts(node: Node) -> bool:
@@ -196,7 +196,11 @@ def _pruned(node: Node, wanted: set[str]) -> Node:
             return Seq() if then == orelse == Seq() else Branch(node.condition, then, orelse)
         case Loop():
             body, orelse = _pruned(node.body, wanted), _pruned(node.orelse, wanted)
-            return orelse if body == Seq() else Loop(node.site, body, orelse, node.targets, node.condition, node.over_objects)
+            return (
+                orelse
+                if body == Seq()
+                else Loop(node.site, body, orelse, node.targets, node.condition, node.over_objects)
+            )
         case Scoped():
             inner = _pruned(node.body, wanted)
             return Seq() if inner == Seq() else Scoped(node.site, node.region, inner)

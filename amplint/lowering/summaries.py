@@ -12,8 +12,9 @@ from amplint.lowering.contexts import Contexts
 from amplint.lowering.flow import FunctionReader
 from amplint.lowering.names import Names
 from amplint.lowering.roles import Roles, path_of
+from amplint.lowering.scope import FunctionScope
 from amplint.lowering.tree import Tree
-from amplint.model.events import Function
+from amplint.model.graph import Function
 
 MODULE = "<module>"
 
@@ -63,7 +64,11 @@ class Program:
 
     def key(self, node: cst.FunctionDef) -> str:
         """The name of a function in this file, outer functions and classes first; its site tells namesakes apart."""
-        outer = [above.name.value for above in self.tree.ancestors(node) if isinstance(above, (cst.FunctionDef, cst.ClassDef))]
+        outer = [
+            above.name.value
+            for above in self.tree.ancestors(node)
+            if isinstance(above, (cst.FunctionDef, cst.ClassDef))
+        ]
         return f"{'.'.join(reversed([node.name.value, *outer]))}@{self.site(node)}"
 
     def graph(self, key: str) -> Function:
@@ -136,11 +141,11 @@ class Program:
         infos = {self.classes.instance_of(value) for value in self.roles.values(instance)}
         return infos.pop() if len(infos) == 1 else None
 
-    def binding(self, callee: Callee, call: cst.Call, caller: FunctionReader) -> tuple[tuple[str, str], ...]:
+    def binding(self, callee: Callee, call: cst.Call, caller: FunctionScope) -> tuple[tuple[str, str], ...]:
         """What the parameters of a called function mean to the caller; an empty reference is some other value."""
         params = callee.node.params
         positional = [param.name.value for param in (*params.posonly_params, *params.params)]
-        bound: dict[str, str] = {name: "" for name in (*positional, *(param.name.value for param in params.kwonly_params))}
+        bound: dict[str, str] = dict.fromkeys((*positional, *(param.name.value for param in params.kwonly_params)), "")
         if callee.receiver is not None and positional and not self._is_static(callee.node):
             receiver = positional.pop(0)
             bound[receiver] = caller.qualify(callee.receiver)

@@ -10,7 +10,7 @@ from __future__ import annotations
 import dataclasses
 import re
 from collections.abc import Iterator, Sequence
-from functools import cached_property, lru_cache
+from functools import cache, cached_property
 from typing import TypeVar
 
 import libcst as cst
@@ -29,7 +29,7 @@ _LAYOUT = frozenset(
 _FORM_FEEDS = re.compile(r"(?:(?<=[\r\n])|\A)\f+")
 
 
-@lru_cache(maxsize=None)
+@cache
 def _child_fields(kind: type[cst.CSTNode]) -> tuple[str, ...]:
     return tuple(
         field.name

@@ -7,16 +7,14 @@ so that independent branches do not multiply. At the bound the whole function is
 
 from __future__ import annotations
 
-import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
-from functools import lru_cache
 
-from amplint.model.events import (
-    Assign, Backward, Both, Branch, Call, Condition, Event, Function, Jump, Loop, Node, Not, ObjectFacts, Scale, Scoped, Seq,
-    Test, Try,
-)  # fmt: skip
-from amplint.model.protocol import Entered, Hazard, Protocol, State
+from amplint.model.events import Assign, Event, ObjectFacts, Scale
+from amplint.model.frames import Frame, Needs, references
+from amplint.model.graph import Both, Branch, Call, Condition, Function, Jump, Loop, Node, Not, Scoped, Seq, Test, Try
+from amplint.model.protocol import Hazard, Protocol
+from amplint.model.state import Entered, State
 
 MAX_STATES = 400
 MAX_WORK = 40_000
@@ -25,14 +23,6 @@ MAX_ROUNDS = 8
 
 States = dict[State, None]
 """An ordered set, so that results do not depend on the hash seed."""
-
-_QUOTED = re.compile("‹([^›]*)›")
-
-
-@lru_cache(maxsize=4096)
-def _references(key: str) -> frozenset[str]:
-    """The references in the key of a condition, and what they are parts of."""
-    return frozenset(each for name in _QUOTED.findall(key) for each in _with_owners(name))
 
 
 class GiveUp(Exception):
@@ -51,128 +41,6 @@ class Ends:
         for kind, states in other.jumps.items():
             if kind not in but:
                 self.jumps.setdefault(kind, {}).update(states)
-
-
-@dataclass(frozen=True)
-class Frame:
-    """One call: what its references mean in the root function, and the keys of conditions still met after it."""
-
-    function: Function
-    binding: tuple[tuple[str, str], ...] = ()
-    prefix: str = ""
-    depth: int = 0
-    loops: tuple[int, ...] = ()
-
-    def ref(self, reference: str) -> str:
-        """A reference of this frame as the root function would write it."""
-        root, dot, rest = reference.partition(".")
-        bare, bracket, index = root.partition("[")
-        for name, meaning in self.binding:
-            if name == bare:
-                return meaning + bracket + index + dot + rest if meaning else ""
-        if bare in self.function.locals and self.prefix:
-            return f"{self.prefix}{reference}"
-        return reference
-
-    def key(self, key: str) -> str:
-        """The key of a condition, with its references as the root function would write them."""
-        return _QUOTED.sub(lambda match: f"‹{self.ref(match.group(1))}›", key)
-
-    def need(self, need: str) -> str:
-        """A need (the key of a condition, or the reference of a value) as the root function would write it."""
-        return self.key(need) if "‹" in need else self.ref(need)
-
-    def event(self, event: Event) -> Event:
-        """An event with the references of the root function."""
-        if not self.binding and not self.prefix:
-            return event
-        changes: dict[str, object] = {}
-        for name in _reference_fields(type(event)):
-            value = getattr(event, name)
-            changes[name] = self.ref(value) if isinstance(value, str) else tuple(self.ref(item) for item in value)
-        return replace(event, **changes)  # type: ignore[arg-type]
-
-
-_NOT_REFERENCES = frozenset({"site", "by", "limit", "computes", "truth", "closure", "writes"})
-
-
-@lru_cache(maxsize=None)
-def _reference_fields(kind: type[Event]) -> tuple[str, ...]:
-    return tuple(name for name in kind.__dataclass_fields__ if name not in _NOT_REFERENCES)
-
-
-def _mentioned(event: Event | Jump) -> Iterator[str]:
-    """The values that an event looks at."""
-    match event:
-        case Backward():
-            yield event.loss
-        case Scale():
-            yield event.source
-        case Assign() | Jump():
-            yield from event.carried
-            yield from event.args
-
-
-def _with_owners(reference: str) -> Iterator[str]:
-    """`outputs.loss`, then `outputs`: a part of a value is known by the whole."""
-    while reference:
-        yield reference
-        reference = reference.rpartition(".")[0]
-
-
-class Needs:
-    """What the code that is still to come may ask of a state: keys of conditions, and references of values.
-
-    Whatever is not needed is forgotten, so that states which differ in nothing that matters become equal.
-    """
-
-    def __init__(self, functions: Mapping[str, Function]) -> None:
-        self._functions = functions
-        # By identity: hashing a node by value would walk it again each time. The graphs outlive this object.
-        self._known: dict[int, frozenset[str]] = {}
-        self._entered: set[str] = set()
-
-    def of(self, node: Node | Condition | None) -> frozenset[str]:
-        """The needs of a node, in the references of its own function."""
-        if node is None:
-            return frozenset()
-        found = self._known.get(id(node))
-        if found is None:
-            found = self._known[id(node)] = self._work_out(node)
-        return found
-
-    def _work_out(self, node: Node | Condition) -> frozenset[str]:
-        match node:
-            case Test():
-                return frozenset({node.key})
-            case Not():
-                return self.of(node.part)
-            case Both() | Seq():
-                return frozenset().union(*map(self.of, node.parts))
-            case Branch():
-                return self.of(node.condition) | self.of(node.then) | self.of(node.orelse)
-            case Loop():
-                return self.of(node.condition) | self.of(node.body) | self.of(node.orelse)
-            case Scoped():
-                return self.of(node.body)
-            case Try():
-                return frozenset().union(*map(self.of, (node.body, *node.handlers, node.orelse, node.final)))
-            case Call():
-                return self._of_call(node)
-        return frozenset(each for name in _mentioned(node) for each in _with_owners(name))
-
-    def _of_call(self, call: Call) -> frozenset[str]:
-        function = self._functions.get(call.function)
-        if function is None or call.function in self._entered:
-            return frozenset()
-        self._entered.add(call.function)
-        frame = Frame(function, call.binding, _INNER)
-        outer = frozenset(name for need in self.of(function.body) if _INNER not in (name := frame.need(need)))
-        self._entered.discard(call.function)
-        return outer
-
-
-_INNER = "¤"
 
 
 class Explorer:
@@ -249,14 +117,16 @@ class Explorer:
             for hazard in hazards:
                 self.hazards[replace(hazard, root=frame.function.key, inlined=frame.depth > 0)] = None
             if isinstance(event, (Assign, Scale)):
-                state = self._forget_tests(state, event.target, keep=isinstance(event, Assign) and event.truth is not None)
+                state = self._forget_tests(
+                    state, event.target, keep=isinstance(event, Assign) and event.truth is not None
+                )
             after[state] = None
         return Ends(after)
 
     def _forget_tests(self, state: State, target: str, keep: bool = False) -> State:
-        changed = {}
+        changed: dict[tuple[str, ...], None] = {}
         for slot, _ in state.having("test") + state.having("once"):
-            if not (keep and slot[1] == f"‹{target}›") and target in _references(slot[1]):
+            if not (keep and slot[1] == f"‹{target}›") and target in references(slot[1]):
                 changed[slot] = None
         return state.put(changed) if changed else state
 
@@ -340,7 +210,11 @@ class Explorer:
     def _renew(self, state: State, target: str) -> State:
         """The state when a loop's target takes its next value: elements that it indexes are other objects now."""
         index = f"[{target}]"
-        others = {slot: None for slot, _ in state.having("grad") + state.having("stage") if any(index in part for part in slot)}
+        others = {
+            slot: None
+            for slot, _ in state.having("grad") + state.having("stage")
+            if any(index in part for part in slot)
+        }
         return self._forget_tests(state.put({**others, ("value", target): None}), target)
 
     def _scoped(self, node: Scoped, states: States, frame: Frame, live: frozenset[str]) -> Ends:
@@ -383,8 +257,9 @@ class Explorer:
     def _returned(self, node: Jump, state: State, frame: Frame) -> State:
         if node.kind != "return" or frame.depth == 0:
             return state
-        event = Assign(-1, f"{frame.prefix}return", node.carried, node.args, node.computes)
-        return self._protocol.apply(state, replace(frame.event(event), target=f"{frame.prefix}return"))[0]
+        carried, args = tuple(map(frame.ref, node.carried)), tuple(map(frame.ref, node.args))
+        event = Assign(-1, f"{frame.prefix}return", carried, args, node.computes)
+        return self._protocol.apply(state, event)[0]
 
     def _call(self, node: Call, states: States, frame: Frame, live: frozenset[str]) -> Ends:
         function = self._functions.get(node.function)
@@ -442,7 +317,8 @@ class Explorer:
         outcomes = []
         for truth in (True, False):
             after = state.put({slot: truth}) if remembered else state
-            if test.kind in ("gate", "varying") or (test.kind == "skipped" and not truth and not self._protocol.has_pending_step(state)):
+            stepped = test.kind == "skipped" and not truth and not self._protocol.has_pending_step(state)
+            if test.kind in ("gate", "varying") or stepped:
                 after = self._protocol.settle(after)
             outcomes.append((after, truth))
         return outcomes
@@ -458,5 +334,3 @@ class Explorer:
 
 def _is_true(condition: Condition | None) -> bool:
     return isinstance(condition, Test) and condition.kind == "true"
-
-

@@ -1,18 +1,6 @@
 """The protocol: a typestate machine over events. One event turns one state into the next, and may be a hazard.
 
-Both witnesses feed it. The state is one flat, immutable mapping of slots, so that equal states merge and paths settle:
-
-    ("grad", optimizer)     what the gradients hold that this optimizer will use; "*" stands for optimizers not met yet
-    ("stage", scaler, opt)  what the scaler has done for the optimizer since its last update
-    ("value", reference)    how a loss came about: scaled by which scaler, computed in which precision
-    ("regions",)            the stack of autocast and no-grad regions
-    ("stepped", optimizer)  the last scaler step, while nothing has asked yet whether it was skipped
-    ("untested",)           `unscale_` ran, and nothing has asked yet whether it met an overflow
-    ("mode",)               whether this path runs with AMP on, once a condition has decided it
-    ("test", key)           the truth of other conditions that are met again
-    ("once", key)           the same, for conditions that may change from one iteration to the next
-
-Source of the rules: `torch/amp/grad_scaler.py` of PyTorch 2.13 and runs of each misuse against it.
+Both witnesses feed it. Source of the rules: `torch/amp/grad_scaler.py` of PyTorch 2.13 and runs of each misuse against it.
 """
 
 from __future__ import annotations
@@ -22,167 +10,24 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from amplint.model.events import (
-    Assign, Backward, Clip, Escape, Event, GradAccess, ObjectFacts, OptimizerStep, Region, Scale, ScalerStep,
-    ScalerUpdate, SchedulerStep, Unscale, ZeroGrad,
+    Assign,
+    Backward,
+    Clip,
+    Escape,
+    Event,
+    GradAccess,
+    ObjectFacts,
+    OptimizerStep,
+    Scale,
+    ScalerStep,
+    ScalerUpdate,
+    SchedulerStep,
+    Unscale,
+    ZeroGrad,
 )  # fmt: skip
+from amplint.model.state import ANY, UNKNOWN_GRAD, Grad, Part, Slot, State, Stepped, Value
 
-Slot = tuple[str, ...]
-ANY = "*"
 _LOSS_NAME = re.compile(r"loss|scaled|err|obj|cost", re.IGNORECASE)
-
-
-@dataclass(frozen=True)
-class Part:
-    """One contribution to a gradient: "scaled" by `scaler`, "plain", or "unknown"; `half` when the graph ran in float16."""
-
-    kind: str
-    site: int = -1
-    scaler: str = ""
-    half: bool = False
-
-
-@dataclass(frozen=True)
-class Grad:
-    """What gradients hold: the contributions since they were cleared, and the site of `unscale_`, if it ran."""
-
-    parts: frozenset[Part] = frozenset()
-    unscaled_at: int = -1
-
-    @property
-    def kinds(self) -> set[str]:
-        """The kinds of contribution; empty for cleared gradients."""
-        return {part.kind for part in self.parts}
-
-    @property
-    def still_scaled(self) -> bool:
-        """Whether all that these gradients hold is scaled, and nothing has unscaled it."""
-        return self.kinds == {"scaled"} and self.unscaled_at < 0
-
-
-UNKNOWN_GRAD = Grad(frozenset({Part("unknown")}))
-
-
-@dataclass(frozen=True)
-class Value:
-    """A value that may become a loss: `scaler` that scaled it ("?" unknown, "" none), `half` as in `Part`."""
-
-    scaler: str = "?"
-    half: bool = False
-
-
-@dataclass(frozen=True)
-class Entered:
-    """A region on the stack: where it was entered, and inside how many loops."""
-
-    region: Region
-    site: int
-    loops: int
-
-
-@dataclass(frozen=True)
-class Stepped:
-    """A scaler step: whose, where, in which loops (their sites, outermost first)."""
-
-    scaler: str
-    optimizer: str
-    site: int
-    loops: tuple[int, ...]
-
-
-class State:
-    """An immutable mapping of slots, kept by their kind (the first member of a slot); equal when all slots are."""
-
-    __slots__ = ("_hash", "_kinds")
-
-    def __init__(self, kinds: Mapping[str, Mapping[Slot, object]] | None = None) -> None:
-        self._kinds: Mapping[str, Mapping[Slot, object]] = kinds or {}
-        self._hash = 0
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, State) and (self is other or self._kinds == other._kinds)
-
-    def __hash__(self) -> int:
-        if not self._hash:
-            self._hash = hash(frozenset(item for slots in self._kinds.values() for item in slots.items()))
-        return self._hash
-
-    def get(self, *slot: str) -> object | None:
-        """The content of a slot; None when it is empty."""
-        slots = self._kinds.get(slot[0])
-        return slots.get(slot) if slots else None
-
-    def having(self, kind: str) -> list[tuple[Slot, object]]:
-        """All filled slots of one kind."""
-        slots = self._kinds.get(kind)
-        return list(slots.items()) if slots else []
-
-    def put(self, changes: Mapping[Slot, object | None]) -> State:
-        """The state with some slots changed; None empties a slot."""
-        changed: dict[str, dict[Slot, object]] = {}
-        for slot, content in changes.items():
-            kind = slot[0]
-            before = changed.get(kind) or self._kinds.get(kind, {})
-            if before.get(slot) == content:
-                continue
-            after = changed.setdefault(kind, dict(before))
-            if content is None:
-                del after[slot]
-            else:
-                after[slot] = content
-        if not changed:
-            return self
-        kinds = {**self._kinds, **changed}
-        return State({kind: slots for kind, slots in kinds.items() if slots})
-
-    # -- what the slots mean ---------------------------------------------------------------------------------------
-
-    def grad(self, optimizer: str) -> Grad:
-        """The gradients that an optimizer will use."""
-        for name in (optimizer, ANY):
-            found = self.get("grad", name)
-            if isinstance(found, Grad):
-                return found
-        return UNKNOWN_GRAD
-
-    def grads(self) -> dict[str, Grad]:
-        """The gradients of every optimizer met so far, and of the others (`ANY`)."""
-        known = {slot[1]: content for slot, content in self.having("grad") if isinstance(content, Grad)}
-        return {ANY: UNKNOWN_GRAD, **known}
-
-    def value(self, reference: str) -> Value | None:
-        """How a value, or what it is a part of, came about; None when it was not seen to be computed."""
-        while reference:
-            found = self.get("value", reference)
-            if isinstance(found, Value):
-                return found
-            reference = reference.rpartition(".")[0]
-        return None
-
-    @property
-    def regions(self) -> tuple[Entered, ...]:
-        """The stack of regions, outermost first."""
-        found = self.get("regions")
-        return found if isinstance(found, tuple) else ()
-
-    @property
-    def amp_off(self) -> bool:
-        """Whether this path was taken because AMP is off: its scalers are disabled or None."""
-        return self.get("mode") is False
-
-    def active_region(self) -> Entered | None:
-        """The region that decides the precision here: the innermost of a device that is not switched off again."""
-        by_device: dict[str, Entered] = {}
-        for entered in self.regions:
-            if entered.region.device != "grad":
-                by_device.pop(entered.region.device, None)
-                by_device[entered.region.device] = entered
-        lowering = [entered for entered in by_device.values() if entered.region.lowers]
-        return lowering[-1] if lowering else None
-
-    @property
-    def records_graph(self) -> bool:
-        """Whether operations are recorded for backward (no `no_grad` around)."""
-        return all(entered.region.device != "grad" for entered in self.regions)
 
 
 @dataclass(frozen=True)
@@ -366,7 +211,9 @@ class Protocol:
         if owners:
             concerned = [state.grad(owner) for owner in owners]
         else:
-            concerned = [grad for name, grad in grads.items() if name != ANY or len(grads) == 1 or not grad.unscaled_at < 0]
+            concerned = [
+                grad for name, grad in grads.items() if name != ANY or len(grads) == 1 or not grad.unscaled_at < 0
+            ]
             concerned = concerned or list(grads.values())
         if not concerned or not all(grad.still_scaled for grad in concerned):
             return ()
@@ -377,14 +224,25 @@ class Protocol:
             owners = self._optimizers if len(self._optimizers) == 1 else []
         optimizer = owners[0] if owners else ""
         return (
-            Hazard("clip-before-unscale", event.site, (("scaled", part.site),), part.scaler, optimizer, (event.by, event.limit)),
+            Hazard(
+                "clip-before-unscale",
+                event.site,
+                (("scaled", part.site),),
+                part.scaler,
+                optimizer,
+                (event.by, event.limit),
+            ),
         )
 
     def _optimizer_step(self, state: State, event: OptimizerStep) -> tuple[Hazard, ...]:
         grad = state.grad(event.optimizer)
         parts = sorted(grad.parts, key=lambda part: part.site)
         scaled = next((part for part in parts if part.kind == "scaled"), None)
-        if scaled is not None and not self._off(state, scaled.scaler) and self._steps_scaled(state, event, grad, scaled):
+        if (
+            scaled is not None
+            and not self._off(state, scaled.scaler)
+            and self._steps_scaled(state, event, grad, scaled)
+        ):
             how = "unscaled" if grad.unscaled_at >= 0 else "mixed" if grad.kinds != {"scaled"} else "scaled"
             related = (("scaled", scaled.site),)
             return (Hazard("step-bypasses-scaler", event.site, related, scaled.scaler, event.optimizer, (how,)),)

@@ -1,0 +1,122 @@
+"""Gradients in the author's hands: clipping by a library or by hand, reading, changing and clearing `.grad`."""
+
+from __future__ import annotations
+
+import re
+
+import libcst as cst
+
+from amplint.lowering.conditions import words
+from amplint.lowering.roles import path_of
+from amplint.lowering.scope import Flow, FunctionScope
+from amplint.lowering.tree import children
+from amplint.model.events import Clip, Escape, GradAccess, ZeroGrad
+
+CLIPS = {
+    "torch.nn.utils.clip_grad_norm_": "norm",
+    "torch.nn.utils.clip_grad_norm": "norm",
+    "torch.nn.utils.clip_grad_value_": "value",
+    "torch.nn.utils.clip_grads_with_norm_": "norm",
+}
+CLIP_METHODS = frozenset({"clip_grad_norm_", "clip_grad_norm", "clip_grad_value_"})
+_MODEL_NAME = re.compile(r"model|net(\d|_|$)|module|fsdp|ddp", re.IGNORECASE)
+_IN_PLACE_CLIPS = frozenset({"clamp_", "clip_"})
+_CLIP_WORD = re.compile(r"clip|max_norm|max_grad")
+
+
+class GradientReader(FunctionScope):
+    """The part of a function's lowering that sees what happens to gradients outside of scaler and optimizer."""
+
+    def flow(self, node: cst.CSTNode) -> Flow:
+        """Emit the events of an expression in the order in which they happen, and say where its value comes from."""
+        raise NotImplementedError
+
+    def arguments(self, call: cst.Call, but: int = 0) -> Flow:
+        flow = Flow()
+        for arg in call.args[but:]:
+            flow |= self.flow(arg.value)
+        return flow
+
+    def clip_method(self, call: cst.Call, func: cst.Attribute) -> Flow:
+        self.arguments(call)
+        role = self.roles.of(func.value).role
+        if role == "framework" or not _MODEL_NAME.search(path_of(func.value)):
+            self.emit(Escape(self.site(call), ()))
+        else:
+            self.clip(call, func.value, argument(call, 0, ("max_norm", "clip_value")), "norm")
+        return Flow(computes=True)
+
+    def clip(
+        self, call: cst.Call, params: cst.BaseExpression | None, limit: cst.BaseExpression | None, by: str
+    ) -> None:
+        if limit is not None and self._is_scale_aware(limit):
+            self.emit(Escape(self.site(call), ()))
+            return
+        optimizer, owners = self.whose(params)
+        if limit is not None and "inf" in " ".join(words(limit)):
+            self.emit(GradAccess(self.site(call), owners))
+            return
+        text = self.text(limit) if limit is not None else ""
+        self.emit(Clip(self.site(call), owners, optimizer, by, text))
+
+    def whose(self, params: cst.BaseExpression | None) -> tuple[str, tuple[str, ...]]:
+        """The optimizer that an expression of parameters names, or else the references that they come from."""
+        if params is None:
+            return "", ()
+        for node in _chain(params):
+            if isinstance(node, (cst.Name, cst.Attribute, cst.Subscript)) and self.roles.of(node).role == "optimizer":
+                return self.ref(node), ()
+        return "", tuple(self.qualify(path) for path in self.roles.owners(params))
+
+    def _is_scale_aware(self, limit: cst.BaseExpression) -> bool:
+        found = set(words(limit))
+        return "get_scale" in found or bool(found & self.scale_names)
+
+    def grad_method(self, call: cst.Call, func: cst.Attribute) -> Flow:
+        attribute = func.attr.value
+        self.arguments(call)
+        owners = tuple(self.grad_owners(func.value))
+        if attribute == "zero_":
+            self.emit(ZeroGrad(self.site(call), owner=owners[0] if owners else ""))
+        elif attribute in _IN_PLACE_CLIPS or (attribute == "mul_" and _CLIP_WORD.search(" ".join(words(call)))):
+            self.hand_clip(call, owners, _last_argument(call))
+        elif attribute.endswith("_"):
+            self.emit(GradAccess(self.site(call), owners, writes=True))
+        return Flow(computes=True)
+
+    def hand_clip(self, node: cst.CSTNode, owners: tuple[str, ...], limit: cst.BaseExpression | None) -> None:
+        """Gradients are clipped by the author's own arithmetic."""
+        if limit is not None and self._is_scale_aware(limit):
+            self.emit(Escape(self.site(node), ()))
+        else:
+            self.emit(Clip(self.site(node), owners, "", "hand", self.text(limit) if limit is not None else ""))
+
+
+def argument(call: cst.Call, position: int, keywords: tuple[str, ...]) -> cst.BaseExpression | None:
+    for arg in call.args:
+        if arg.keyword is not None and arg.keyword.value in keywords:
+            return arg.value
+    positional = [arg.value for arg in call.args if arg.keyword is None and not arg.star]
+    return positional[position] if len(positional) > position else None
+
+
+def _last_argument(call: cst.Call) -> cst.BaseExpression | None:
+    return call.args[-1].value if call.args else None
+
+
+def is_grad(node: cst.BaseExpression) -> bool:
+    if isinstance(node, cst.Call) and isinstance(node.func, cst.Attribute) and node.func.attr.value == "detach":
+        node = node.func.value
+    if isinstance(node, cst.Attribute) and node.attr.value == "data":
+        node = node.value
+    return isinstance(node, cst.Attribute) and node.attr.value == "grad"
+
+
+def _chain(node: cst.CSTNode) -> list[cst.CSTNode]:
+    """All sub-expressions of an expression."""
+    found, waiting = [], [node]
+    while waiting:
+        current = waiting.pop(0)
+        found.append(current)
+        waiting.extend(children(current))
+    return found

@@ -1,0 +1,140 @@
+"""Calls as the root function sees them: what the references in a called function mean, and what code may still ask for."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, fields, replace
+from functools import lru_cache
+
+from amplint.model.events import Assign, Backward, Event, Scale
+from amplint.model.graph import Both, Branch, Call, Condition, Function, Jump, Loop, Node, Not, Scoped, Seq, Test, Try
+
+_QUOTED = re.compile("‹([^›]*)›")
+
+
+@dataclass(frozen=True)
+class Frame:
+    """One call: what its references mean in the root function, and the keys of conditions still met after it."""
+
+    function: Function
+    binding: tuple[tuple[str, str], ...] = ()
+    prefix: str = ""
+    depth: int = 0
+    loops: tuple[int, ...] = ()
+
+    def ref(self, reference: str) -> str:
+        """A reference of this frame as the root function would write it."""
+        root, dot, rest = reference.partition(".")
+        bare, bracket, index = root.partition("[")
+        for name, meaning in self.binding:
+            if name == bare:
+                return meaning + bracket + index + dot + rest if meaning else ""
+        if bare in self.function.locals and self.prefix:
+            return f"{self.prefix}{reference}"
+        return reference
+
+    def key(self, key: str) -> str:
+        """The key of a condition, with its references as the root function would write them."""
+        return _QUOTED.sub(lambda match: f"‹{self.ref(match.group(1))}›", key)
+
+    def need(self, need: str) -> str:
+        """A need (the key of a condition, or the reference of a value) as the root function would write it."""
+        return self.key(need) if "‹" in need else self.ref(need)
+
+    def event(self, event: Event) -> Event:
+        """An event with the references of the root function."""
+        if not self.binding and not self.prefix:
+            return event
+        changes: dict[str, object] = {}
+        for name in _reference_fields(event):
+            value = getattr(event, name)
+            changes[name] = self.ref(value) if isinstance(value, str) else tuple(self.ref(item) for item in value)
+        return replace(event, **changes)  # type: ignore[arg-type]
+
+
+_NOT_REFERENCES = frozenset({"site", "by", "limit", "computes", "truth", "closure", "writes"})
+
+
+def _reference_fields(event: Event) -> list[str]:
+    return [field.name for field in fields(event) if field.name not in _NOT_REFERENCES]
+
+
+def _mentioned(event: Event | Jump) -> Iterator[str]:
+    """The values that an event looks at."""
+    match event:
+        case Backward():
+            yield event.loss
+        case Scale():
+            yield event.source
+        case Assign() | Jump():
+            yield from event.carried
+            yield from event.args
+
+
+def _with_owners(reference: str) -> Iterator[str]:
+    """`outputs.loss`, then `outputs`: a part of a value is known by the whole."""
+    while reference:
+        yield reference
+        reference = reference.rpartition(".")[0]
+
+
+class Needs:
+    """What the code that is still to come may ask of a state: keys of conditions, and references of values.
+
+    Whatever is not needed is forgotten, so that states which differ in nothing that matters become equal.
+    """
+
+    def __init__(self, functions: Mapping[str, Function]) -> None:
+        self._functions = functions
+        # By identity: hashing a node by value would walk it again each time. The graphs outlive this object.
+        self._known: dict[int, frozenset[str]] = {}
+        self._entered: set[str] = set()
+
+    def of(self, node: Node | Condition | None) -> frozenset[str]:
+        """The needs of a node, in the references of its own function."""
+        if node is None:
+            return frozenset()
+        found = self._known.get(id(node))
+        if found is None:
+            found = self._known[id(node)] = self._work_out(node)
+        return found
+
+    def _work_out(self, node: Node | Condition) -> frozenset[str]:
+        match node:
+            case Test():
+                return frozenset({node.key})
+            case Not():
+                return self.of(node.part)
+            case Both() | Seq():
+                return frozenset().union(*map(self.of, node.parts))
+            case Branch():
+                return self.of(node.condition) | self.of(node.then) | self.of(node.orelse)
+            case Loop():
+                return self.of(node.condition) | self.of(node.body) | self.of(node.orelse)
+            case Scoped():
+                return self.of(node.body)
+            case Try():
+                return frozenset().union(*map(self.of, (node.body, *node.handlers, node.orelse, node.final)))
+            case Call():
+                return self._of_call(node)
+        return frozenset(each for name in _mentioned(node) for each in _with_owners(name))
+
+    def _of_call(self, call: Call) -> frozenset[str]:
+        function = self._functions.get(call.function)
+        if function is None or call.function in self._entered:
+            return frozenset()
+        self._entered.add(call.function)
+        frame = Frame(function, call.binding, _INNER)
+        outer = frozenset(name for need in self.of(function.body) if _INNER not in (name := frame.need(need)))
+        self._entered.discard(call.function)
+        return outer
+
+
+_INNER = "¤"
+
+
+@lru_cache(maxsize=4096)
+def references(key: str) -> frozenset[str]:
+    """The references in the key of a condition, and what they are parts of."""
+    return frozenset(each for name in _QUOTED.findall(key) for each in _with_owners(name))

@@ -1,0 +1,136 @@
+"""Graphs of events: the order, the branches and the conditions in which a function does things.
+
+Plain data, so that the graph of a function is its summary: it can be entered from any call, and stored.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from amplint.model.events import Event, ObjectFacts, Region
+
+
+@dataclass(frozen=True)
+class Test:
+    """One condition that is not taken apart further.
+
+    `key` is its normalised text with every reference in angle quotes (`‹args.amp›`); equal keys have equal truth until a
+    reference in it is assigned. `kind` says what the condition is about:
+    "mode" whether AMP is on (true side: on); "config" constant over a run; "skipped" whether the scale fell (true side: the
+    optimizer step was skipped); "gate" anything else that may tell so; "true" and "false" constants; "varying" the rest.
+    """
+
+    key: str
+    refs: frozenset[str] = frozenset()
+    kind: str = "varying"
+
+
+@dataclass(frozen=True)
+class Not:
+    """Negation."""
+
+    part: Condition
+
+
+@dataclass(frozen=True)
+class Both:
+    """`and` (any_of False) or `or` (any_of True), evaluated from the left."""
+
+    parts: tuple[Condition, ...]
+    any_of: bool = False
+
+
+Condition = Test | Not | Both
+
+
+@dataclass(frozen=True)
+class Seq:
+    """One after the other."""
+
+    parts: tuple[Node, ...] = ()
+
+
+@dataclass(frozen=True)
+class Branch:
+    """`if`."""
+
+    condition: Condition
+    then: Node
+    orelse: Node
+
+
+@dataclass(frozen=True)
+class Loop:
+    """`for` and `while`.
+
+    `targets` are assigned anew by each iteration. A loop over a collection of optimizers (`over_objects`) is one step done
+    to all of them: its body runs exactly once.
+    """
+
+    site: int
+    body: Node
+    orelse: Node
+    targets: tuple[str, ...] = ()
+    condition: Condition | None = None
+    over_objects: bool = False
+
+
+@dataclass(frozen=True)
+class Scoped:
+    """The body of a `with` statement (or decorated function) that enters a region."""
+
+    site: int
+    region: Region
+    body: Node
+
+
+@dataclass(frozen=True)
+class Try:
+    """`try`: any handler may take over after any part of the body."""
+
+    body: Node
+    handlers: tuple[Node, ...]
+    orelse: Node
+    final: Node
+
+
+@dataclass(frozen=True)
+class Jump:
+    """`break`, `continue`, `return` (of values computed from `carried` and `args`), `raise`."""
+
+    kind: str
+    carried: tuple[str, ...] = ()
+    args: tuple[str, ...] = ()
+    computes: bool = False
+
+
+@dataclass(frozen=True)
+class Call:
+    """A call of a function whose graph is known, under the key `function`.
+
+    `binding` maps parameters to references of the caller; `target` gets the returned value.
+    """
+
+    site: int
+    function: str
+    binding: tuple[tuple[str, str], ...] = ()
+    target: str = ""
+
+
+Node = Event | Seq | Branch | Loop | Scoped | Try | Jump | Call
+
+
+@dataclass(frozen=True)
+class Function:
+    """The graph of one function: its summary.
+
+    `locals` are the names that belong to a call's own frame; all other references mean the same to caller and callee.
+    `objects` is what is known about the references in it.
+    """
+
+    key: str
+    params: tuple[str, ...]
+    body: Node
+    locals: frozenset[str] = frozenset()
+    objects: dict[str, ObjectFacts] = field(default_factory=dict, hash=False, compare=False)
+    site: int = -1
