@@ -15,12 +15,8 @@ from amplint.lowering.names import LOCAL, Names, dotted
 from amplint.lowering.tree import Tree
 from amplint.model import torch_api
 from amplint.model.events import NO_GRAD, Region
+from amplint.model.precision import DEFAULT_DTYPE
 
-DEFAULT_DTYPE = {
-    "cuda": "float16", "xpu": "float16", "mps": "float16", "mtia": "float16", "cpu": "bfloat16", "hpu": "bfloat16",
-    "xla": "bfloat16", "maia": "bfloat16", "ipu": "float16",
-}  # fmt: skip
-"""What autocast computes in when no dtype is given, by device type (read from PyTorch 2.13)."""
 
 _DTYPES = {
     "torch.float16": "float16", "torch.half": "float16", "torch.bfloat16": "bfloat16", "torch.float32": "float32",
