@@ -178,4 +178,3 @@ def _stamp(stat: os.stat_result) -> list[int]:
     if time.time_ns() - last < _CLOCK_NS:
         return list(_UNTRUSTED)
     return [stat.st_size, stat.st_mtime_ns, stat.st_ctime_ns]
-

@@ -59,7 +59,9 @@ def fix_source(source: Source, lint: Lint, unsafe: bool) -> FixOutcome:
         if not used:
             return _encodable(source, first, FixOutcome(current.text, applied, report, _breaks(broken)))
         if text in texts or round_ == _ROUNDS and len(wanted) >= len(_wanted(first, unsafe)):
-            return FixOutcome(source.text, report=first, error=f"the fixes of {_codes(used)} never settle; nothing was fixed")
+            return FixOutcome(
+                source.text, report=first, error=f"the fixes of {_codes(used)} never settle; nothing was fixed"
+            )
         if round_ == _ROUNDS:
             break
         texts.add(text)
@@ -87,7 +89,9 @@ def _encodable(source: Source, first: FileReport, outcome: FixOutcome) -> FixOut
         source.encode(outcome.text)
     except UnicodeEncodeError as error:
         lacking = error.object[error.start]
-        message = f"the fixes of {_names(outcome.applied)} need {lacking!r}, which {source.encoding} lacks; nothing was fixed"
+        message = (
+            f"the fixes of {_names(outcome.applied)} need {lacking!r}, which {source.encoding} lacks; nothing was fixed"
+        )
         return FixOutcome(source.text, report=first, error=message)
     return outcome
 

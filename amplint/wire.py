@@ -63,4 +63,6 @@ def _read_fix(value: Any) -> Fix | None:
     if value is None:
         return None
     title, applicability, edits = value
-    return Fix(title, tuple(Edit(int(start), int(end), str(text)) for start, end, text in edits), Applicability(applicability))
+    return Fix(
+        title, tuple(Edit(int(start), int(end), str(text)) for start, end, text in edits), Applicability(applicability)
+    )

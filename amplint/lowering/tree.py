@@ -101,8 +101,8 @@ class Tree:
             current = self._parents.get(current)
 
     def enclosing(self, node: cst.CSTNode, *kinds: type[cst.CSTNode]) -> cst.CSTNode | None:
-        """The nearest ancestor of one of these types."""
-        return next((above for above in self.ancestors(node) if isinstance(above, kinds)), None)
+        """The nearest ancestor of exactly one of these types."""
+        return next((above for above in self.ancestors(node) if type(above) in kinds), None)
 
     @cached_property
     def _positions(self) -> dict[cst.CSTNode, CodeRange]:
