@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from amplint import gate
 from amplint.diagnostics import Diagnostic, FileReport
+from amplint.slicing import relevant_rows
 from amplint.source import Source
 
 if TYPE_CHECKING:
@@ -34,7 +35,7 @@ def lint_source(source: Source, rules: Sequence[Rule | RuleInfo], torch: tuple[i
         return FileReport(source.path, (_syntax_error(source, error),))
     except gate.TooDeep:
         return FileReport(source.path, error=_TOO_DEEP)
-    rows = gate.relevant_rows(source, module, triggers)
+    rows = relevant_rows(source, module, triggers)
     if rows is not None and not rows:
         return FileReport(source.path)
     if _is_too_deep(module):

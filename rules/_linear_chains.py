@@ -165,7 +165,7 @@ def _in_order_of_use(file: File, scope: cst.CSTNode, linears: list[Linear]) -> l
     if forward is None:
         return linears
     order: dict[str, int] = {}
-    for call in sorted(calls_in(file, forward), key=lambda call: file.tree.span(call)[1]):
+    for call in sorted(calls_in(file, forward), key=file.tree.end_order):
         if (
             isinstance(call.func, cst.Attribute)
             and isinstance(call.func.value, cst.Name)

@@ -8,6 +8,7 @@ from amplint import gate
 from amplint.linter import lint_source
 from amplint.registry import load_rules
 from amplint.rule import MIXED_PRECISION
+from amplint.slicing import relevant_rows
 from amplint.source import Source
 
 RULES = tuple(rule for rule in load_rules() if rule.code == "AMP401")
@@ -36,8 +37,8 @@ def test_a_file_of_models_depends_on_the_run() -> None:
 
 
 def test_only_what_spells_out_a_size_is_parsed() -> None:
-    assert gate.relevant_rows(Source("model.py", MODEL), gate.parse(MODEL), TRIGGERS) == [1, 6, 7, 8, 9, 10]
-    assert gate.relevant_rows(Source("model.py", MODEL), gate.parse(MODEL)) == []
+    assert relevant_rows(Source("model.py", MODEL), gate.parse(MODEL), TRIGGERS) == [1, 6, 7, 8, 9, 10]
+    assert relevant_rows(Source("model.py", MODEL), gate.parse(MODEL)) == []
 
 
 @pytest.mark.parametrize(

@@ -46,6 +46,8 @@ class Analysis:
     @cached_property
     def hazards(self) -> tuple[Found, ...]:
         """All hazards, one for each kind and place; what a function shows by itself goes before what a caller shows."""
+        if not self._trains():
+            return ()
         found: dict[tuple[str, int], tuple[Hazard, Explorer, Mapping[str, ObjectFacts]]] = {}
         for function, functions in self._roots():
             objects = self._objects(function, functions)
@@ -57,6 +59,11 @@ class Analysis:
                 if place not in found or (found[place][0].inlined and not hazard.inlined):
                     found[place] = (hazard, explorer, objects)
         return tuple(self._place(*entry) for _, entry in sorted(found.items(), key=lambda entry: entry[0]))
+
+    def _trains(self) -> bool:
+        """Whether the file calls anything by the names of the protocol; without, no graph needs to be made."""
+        called = {call.func.attr.value for call in self.program.tree.find(cst.Call) if isinstance(call.func, cst.Attribute)}
+        return "backward" in called or {"step", "update"} <= called or {"step", "scale"} <= called
 
     @cached_property
     def _nothing_scales(self) -> bool:

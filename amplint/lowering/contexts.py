@@ -17,7 +17,6 @@ from amplint.model import torch_api
 from amplint.model.events import NO_GRAD, Region
 from amplint.model.precision import DEFAULT_DTYPE
 
-
 _DTYPES = {
     "torch.float16": "float16", "torch.half": "float16", "torch.bfloat16": "bfloat16", "torch.float32": "float32",
     "torch.float": "float32", "torch.float64": "float64", "torch.double": "float64",

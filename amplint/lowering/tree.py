@@ -71,7 +71,9 @@ class Tree:
             text = "".join(source.text[starts[row - 1] : starts[row]] for row in rows)
         # LibCST drops form feeds at the start of some lines, and then counts columns without them: it gets to see none.
         self.module = cst.parse_module(_FORM_FEEDS.sub("", text) if "\f" in text else text)
-        self._parents: dict[cst.CSTNode, cst.CSTNode] = {}
+        # By identity: LibCST's nodes compare by identity too, but hash in Python, which is slow.
+        self._parents: dict[int, cst.CSTNode] = {}
+        self._order: dict[int, int] = {}
         self._by_type: dict[type[cst.CSTNode], list[cst.CSTNode]] = {}
         self._index()
 
@@ -79,10 +81,11 @@ class Tree:
         stack: list[cst.CSTNode] = [self.module]
         while stack:
             node = stack.pop()
+            self._order[id(node)] = len(self._order)
             self._by_type.setdefault(type(node), []).append(node)
             below = list(children(node))
             for child in below:
-                self._parents[child] = node
+                self._parents[id(child)] = node
             stack.extend(reversed(below))
 
     def find(self, kind: type[NodeT]) -> list[NodeT]:
@@ -91,14 +94,25 @@ class Tree:
 
     def parent(self, node: cst.CSTNode) -> cst.CSTNode | None:
         """The node that holds `node`; None for the module."""
-        return self._parents.get(node)
+        return self._parents.get(id(node))
+
+    def order(self, node: cst.CSTNode) -> int:
+        """The number of a node in source order, parents before children; cheaper than `span`."""
+        return self._order[id(node)]
+
+    def end_order(self, node: cst.CSTNode) -> tuple[int, int]:
+        """A key that sorts nodes by where they end, inner before outer: calls in the order in which they run."""
+        last = node
+        while below := list(children(last)):
+            last = below[-1]
+        return self._order[id(last)], -self._order[id(node)]
 
     def ancestors(self, node: cst.CSTNode) -> Iterator[cst.CSTNode]:
         """Parent, grandparent, and so on up to the module."""
-        current = self._parents.get(node)
+        current = self._parents.get(id(node))
         while current is not None:
             yield current
-            current = self._parents.get(current)
+            current = self._parents.get(id(current))
 
     def enclosing(self, node: cst.CSTNode, *kinds: type[cst.CSTNode]) -> cst.CSTNode | None:
         """The nearest ancestor of exactly one of these types."""

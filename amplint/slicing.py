@@ -1,0 +1,178 @@
+"""Which rows of a file matter: those of the statements that have to do with AMP, and of what they lean on.
+
+The unit is the top-level statement, and in a class the method. Stdlib `ast` settles it, several times cheaper than a parse by
+LibCST of what turns out not to matter.
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+
+from amplint.gate import AMP_WORDS, pattern
+from amplint.source import Source
+
+_PROTOCOL_WORDS = (
+    r"^backward$", r"^step$", r"^zero_grad$", r"^clip_grad", r"^get_total_norm$", r"^clip_grads_with_norm_$", r"^grad$",
+    r"^b?float16$", r"^half$", r"optim", r"sched", r"^nullcontext$", r"^ExitStack$", r"^parameters$",
+)  # fmt: skip
+"""Identifiers that say more about AMP code that stands elsewhere in the file."""
+
+
+_FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
+_DEFINITIONS = (*_FUNCTIONS, ast.ClassDef)
+_SCALER = re.compile("[Ss]caler")
+_LOSS = re.compile("loss|criterion", re.IGNORECASE)
+_NOTHING = re.compile("(?!)")
+_SHORT = 40
+"""Statements outside of definitions bind names; a longer one than this many rows is a table or a text."""
+
+
+@dataclass
+class _Unit:
+    """A top-level statement without the methods of a class, or one method. `methods` are units of their own."""
+
+    name: str
+    first: int
+    last: int
+    words: frozenset[str]
+    marked: bool
+    definition: bool = True
+    methods: list[_Unit] = field(default_factory=list)
+    kept: bool = False
+
+
+def relevant_rows(source: Source, module: ast.Module, triggers: Iterable[str] = ()) -> list[int] | None:
+    """The rows of the statements that matter, ascending; empty when none does, None when all do.
+
+    A statement matters when it holds an identifier of AMP, or of a rule; then so do imports and short statements that bind
+    names. In a file that trains so do the definitions that a kept statement names, and the statements of the protocol that
+    name a kept one; elsewhere nothing but the single call can be wrong.
+    """
+    units = _units(source, module, sorted(set(triggers)))
+    if not any(unit.marked or any(method.marked for method in unit.methods) for unit in units):
+        return []
+    _keep(units)
+    rows: set[int] = set()
+    for unit in units:
+        if unit.kept:
+            rows.update(range(unit.first, unit.last + 1))
+            for method in unit.methods:
+                if not method.kept:
+                    rows.difference_update(range(method.first, method.last + 1))
+    return None if len(rows) == len(source.line_starts) else sorted(rows)
+
+
+def _keep(units: list[_Unit]) -> None:
+    """Mark what matters, until nothing new is named."""
+    words = frozenset().union(*map(_all_words, units))
+    trains = "backward" in words or any(_SCALER.search(word) for word in words)
+    protocol = pattern(_PROTOCOL_WORDS) if trains else _NOTHING
+    follows = trains or any(_LOSS.search(word) for word in words)
+    for unit in units:
+        short = not unit.definition and unit.last - unit.first < _SHORT
+        unit.kept = short or unit.marked or any(method.marked for method in unit.methods)
+    busy = [unit for unit in units if any(map(protocol.search, _all_words(unit)))]
+    named: frozenset[str] = frozenset()
+    while True:
+        for unit in units:
+            if unit.kept:
+                _keep_methods(unit, named, protocol)
+        before, named = named, frozenset().union(*(_kept_words(unit) for unit in units if unit.kept))
+        definitions = {unit.name for unit in units if unit.kept and unit.definition}
+        for unit in units:
+            unit.kept = unit.kept or (follows and unit.definition and unit.name in named)
+        for unit in busy:
+            unit.kept = unit.kept or not definitions.isdisjoint(_all_words(unit))
+        if named == before:
+            return
+
+
+def _keep_methods(unit: _Unit, named: frozenset[str], protocol: re.Pattern[str]) -> None:
+    for method in unit.methods:
+        special = method.name.startswith("__") or method.name == "forward"
+        method.kept = method.kept or special or method.marked or method.name in named
+        method.kept = method.kept or any(map(protocol.search, method.words))
+
+
+def _all_words(unit: _Unit) -> frozenset[str]:
+    return unit.words.union(*(method.words for method in unit.methods))
+
+
+def _kept_words(unit: _Unit) -> frozenset[str]:
+    return unit.words.union(*(method.words for method in unit.methods if method.kept))
+
+
+# -- reading -------------------------------------------------------------------------------------------------------------
+
+
+def _units(source: Source, module: ast.Module, triggers: list[str]) -> list[_Unit]:
+    amp = pattern((*AMP_WORDS, *(trigger for trigger in triggers if not _is_text(trigger))))
+    rows = _rows_of(source, tuple(trigger for trigger in triggers if _is_text(trigger)))
+    aliases = frozenset(_aliases(module, amp))
+
+    def unit(node: ast.stmt, *parts: ast.AST, name: str = "", definition: bool = True) -> _Unit:
+        first = min([node.lineno, *(decorator.lineno for decorator in getattr(node, "decorator_list", ()))])
+        last = node.end_lineno or node.lineno
+        words = frozenset(word for part in parts for word in _identifiers(part)) | ({name} if name else set())
+        hit = any(amp.search(word) or word in aliases for word in words)
+        return _Unit(name, first, last, words, hit or any(first <= row <= last for row in rows), definition)
+
+    found: list[_Unit] = []
+    for statement in module.body:
+        if isinstance(statement, ast.ClassDef):
+            methods = [each for each in statement.body if isinstance(each, _FUNCTIONS)]
+            rest = [each for each in statement.body if not isinstance(each, _FUNCTIONS)]
+            whole = unit(
+                statement, *statement.bases, *statement.keywords, *statement.decorator_list, *rest, name=statement.name
+            )
+            whole.methods = [unit(each, each, name=each.name) for each in methods]
+            if methods and not rest:
+                whole.methods[0].kept = True  # a class body must not become empty
+            found.append(whole)
+        elif isinstance(statement, _FUNCTIONS):
+            found.append(unit(statement, statement, name=statement.name))
+        else:
+            found.append(unit(statement, statement, definition=False))
+    return found
+
+
+def _identifiers(node: ast.AST) -> Iterator[str]:
+    for below in ast.walk(node):
+        if isinstance(below, ast.Name):
+            yield below.id
+        elif isinstance(below, ast.Attribute):
+            yield below.attr
+        elif isinstance(below, _DEFINITIONS):
+            yield below.name
+        elif isinstance(below, ast.alias):
+            yield from below.name.split(".")
+        elif isinstance(below, ast.arg | ast.keyword) and below.arg:
+            yield below.arg
+        elif isinstance(below, ast.ImportFrom) and below.module:
+            yield from below.module.split(".")
+
+
+def _is_text(trigger: str) -> bool:
+    """Whether a trigger is looked for in running text: no identifier holds a parenthesis."""
+    return r"\(" in trigger
+
+
+def _rows_of(source: Source, triggers: tuple[str, ...]) -> list[int]:
+    if not triggers:
+        return []
+    return [source.position(match.start()).row for match in pattern(triggers).finditer(source.text)]
+
+
+def _aliases(module: ast.Module, amp: re.Pattern[str]) -> Iterator[str]:
+    """The other names that the file gives to what is called by a word of AMP: `autocast as half`, `half = autocast`."""
+    for statement in module.body:
+        if not isinstance(statement, _DEFINITIONS):
+            for node in ast.walk(statement):
+                if isinstance(node, ast.alias) and node.asname and amp.search(node.name):
+                    yield node.asname
+                elif isinstance(node, ast.Assign) and isinstance(node.value, (ast.Name, ast.Attribute)):
+                    if any(amp.search(word) for word in _identifiers(node.value)):
+                        yield from (target.id for target in node.targets if isinstance(target, ast.Name))
