@@ -23,9 +23,16 @@ def amplint(
 ) -> subprocess.CompletedProcess[str]:
     """Run `amplint` with these arguments; output is decoded as UTF-8."""
     done = subprocess.run(
-        [*AMPLINT, *map(str, arguments)], cwd=cwd, env=environment(site), input=stdin, capture_output=True, timeout=timeout
+        [*AMPLINT, *map(str, arguments)],
+        cwd=cwd,
+        env=environment(site),
+        input=stdin,
+        capture_output=True,
+        timeout=timeout,
     )
-    out, err = (stream.decode("utf-8", "backslashreplace").replace("\r\n", "\n") for stream in (done.stdout, done.stderr))
+    out, err = (
+        stream.decode("utf-8", "backslashreplace").replace("\r\n", "\n") for stream in (done.stdout, done.stderr)
+    )
     return subprocess.CompletedProcess(done.args, done.returncode, out, err)
 
 

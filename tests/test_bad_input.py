@@ -124,7 +124,9 @@ def test_deep_nesting_is_checked_or_refused_in_one_line(project: Path, shape: st
     # One file is checked by the process itself, so that nothing outside it could hide a crash.
     (project / "deep.py").write_text(f"{AMP_HEAD}{NESTED[shape]}\n")
     done = amplint("flagged.py", "deep.py", cwd=project)
-    assert problems(done) in ([], ["deep.py: nested too deeply to be checked"]) or "LibCST cannot read row" in done.stderr
+    assert (
+        problems(done) in ([], ["deep.py: nested too deeply to be checked"]) or "LibCST cannot read row" in done.stderr
+    )
     assert done.returncode == (2 if problems(done) else 1)
     assert done.stdout.splitlines()[-1] == FLAGGED_LINE
 
@@ -214,7 +216,11 @@ def test_loops_of_links(project: Path) -> None:
     ("name", "text", "message"),
     [
         ("pyproject.toml", "[tool.amplint\n", "pyproject.toml: is not valid TOML: "),
-        ("pyproject.toml", "[tool.amplint]\nselekt = []\n", "pyproject.toml: unknown key `selekt`; did you mean `select`?"),
+        (
+            "pyproject.toml",
+            "[tool.amplint]\nselekt = []\n",
+            "pyproject.toml: unknown key `selekt`; did you mean `select`?",
+        ),
         ("pyproject.toml", "[tool]\namplint = 3\n", "pyproject.toml: `tool.amplint` must be a table"),
         ("amplint.toml", "select = 'AMP101'\n", "amplint.toml: `select` must be a list of strings"),
         ("amplint.toml", "select = ['AMP999']\n", "amplint.toml: `select`: unknown rule `AMP999`"),
@@ -263,7 +269,9 @@ def test_a_rule_pack_that_cannot_be_loaded(project: Path) -> None:
     package.mkdir(parents=True)
     (package / "__init__.py").write_text("raise RuntimeError('not\\ntoday')\n")
     (project / "site" / "lame_rules-1.0.dist-info").mkdir()
-    (project / "site" / "lame_rules-1.0.dist-info" / "entry_points.txt").write_text("[amplint.rules]\nlame = lame_rules\n")
+    (project / "site" / "lame_rules-1.0.dist-info" / "entry_points.txt").write_text(
+        "[amplint.rules]\nlame = lame_rules\n"
+    )
     done = amplint("flagged.py", cwd=project, site=project / "site")
     assert problems(done) == ["rule pack 'lame_rules' cannot be loaded: RuntimeError: not today"]
     assert (done.returncode, done.stdout) == (2, "")
@@ -343,7 +351,11 @@ def test_nobody_reads_the_output(project: Path) -> None:
         (project / f"flagged{number}.py").write_text(FLAGGED)
     read, written = os.pipe()
     process = subprocess.Popen(
-        [*AMPLINT, "--no-cache", "--jobs", "1", "."], cwd=project, env=environment(), stdout=written, stderr=subprocess.PIPE
+        [*AMPLINT, "--no-cache", "--jobs", "1", "."],
+        cwd=project,
+        env=environment(),
+        stdout=written,
+        stderr=subprocess.PIPE,
     )
     os.close(written)
     os.close(read)

@@ -44,7 +44,9 @@ def test_reports_are_shown_under_the_path_of_the_new_run() -> None:
     assert report.diagnostics[0].related[0].path == "other.py"
 
 
-@pytest.mark.parametrize("value", [None, 3, "x", [], [1], [[], [1]], [[], [["A"]]], [[[]], []], [[], [[1] * 8]], {"a": 1}])
+@pytest.mark.parametrize(
+    "value", [None, 3, "x", [], [1], [[], [1]], [[], [["A"]]], [[[]], []], [[], [[1] * 8]], {"a": 1}]
+)
 def test_what_is_no_report_is_noticed(value: object) -> None:
     with pytest.raises(wire.Damaged):
         wire.decode_report("f", value)
@@ -213,7 +215,11 @@ def test_a_changed_rule_is_asked_again(project: Path) -> None:
 def test_the_folder_hides_itself_from_git_and_backups(project: Path) -> None:
     check(project)
     assert (project / ".amplint_cache" / ".gitignore").read_text() == "*\n"
-    assert (project / ".amplint_cache" / "CACHEDIR.TAG").read_text().startswith("Signature: 8a477f597d28d172789f06886806bc55\n")
+    assert (
+        (project / ".amplint_cache" / "CACHEDIR.TAG")
+        .read_text()
+        .startswith("Signature: 8a477f597d28d172789f06886806bc55\n")
+    )
 
 
 def test_another_folder_may_be_named(project: Path) -> None:

@@ -60,7 +60,9 @@ def test_edits_of_several_fixes_are_applied_in_order_of_place() -> None:
     assert (new, used) == ("Ab-cdEf", wanted)
 
 
-@pytest.mark.parametrize("edits", [[(1, 3, "x")], [(3, 3, "x")], [(0, 1, "x"), (5, 6, "y")], [(2, 3, "B")], [(1, 1, "x")]])
+@pytest.mark.parametrize(
+    "edits", [[(1, 3, "x")], [(3, 3, "x")], [(0, 1, "x"), (5, 6, "y")], [(2, 3, "B")], [(1, 1, "x")]]
+)
 def test_a_fix_that_overlaps_or_touches_one_before_it_is_left_out_whole(edits: Edits) -> None:
     source = text("abcdef")
     first = finding(source, "A", [(1, 3, "B"), (5, 5, "-")])
@@ -169,7 +171,9 @@ def test_rounds_that_get_somewhere_are_kept_though_they_do_not_come_to_an_end() 
     def lint(now: Source) -> FileReport:
         # Every fix rewrites the whole file, so that only one can be applied in a round.
         better = now.text.replace("a", "b", 1)
-        return FileReport("f", tuple(finding(now, "A", [(0, len(now.text), better)]) for _ in range(now.text.count("a"))))
+        return FileReport(
+            "f", tuple(finding(now, "A", [(0, len(now.text), better)]) for _ in range(now.text.count("a")))
+        )
 
     outcome = fix_source(text("a\n" * 12), lint, False)
     assert (outcome.text.count("a"), outcome.applied, outcome.error) == (2, Counter(A=10), "")
@@ -317,5 +321,3 @@ def test_readers_see_the_old_content_or_the_new(tmp_path: Path) -> None:
     done.set()
     reader.join()
     assert seen <= set(contents)
-
-

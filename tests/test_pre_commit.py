@@ -31,7 +31,12 @@ def train(model, loader, optimizer):
         scaler.update()
 """
 FIXED = FLAGGED.replace("        torch.nn", "        scaler.unscale_(optimizer)\n        torch.nn")
-NO_NETWORK = ("Could not find a version", "No matching distribution", "ConnectionError", "Temporary failure in name resolution")
+NO_NETWORK = (
+    "Could not find a version",
+    "No matching distribution",
+    "ConnectionError",
+    "Temporary failure in name resolution",
+)
 
 
 def git(folder: Path, *arguments: str) -> str:

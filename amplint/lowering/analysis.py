@@ -62,7 +62,9 @@ class Analysis:
 
     def _trains(self) -> bool:
         """Whether the file calls anything by the names of the protocol; without, no graph needs to be made."""
-        called = {call.func.attr.value for call in self.program.tree.find(cst.Call) if isinstance(call.func, cst.Attribute)}
+        called = {
+            call.func.attr.value for call in self.program.tree.find(cst.Call) if isinstance(call.func, cst.Attribute)
+        }
         return "backward" in called or {"step", "update"} <= called or {"step", "scale"} <= called
 
     @cached_property
