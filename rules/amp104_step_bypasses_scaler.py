@@ -40,9 +40,10 @@ for data, target in loader:
 ```
 
 ## Fix safety
-The fix writes `scaler.step(optimizer)`, and adds `scaler.update()` behind it where the scaler is never updated. It is safe
-where the scaler has a name at the step. There is no fix for a step with a closure, for gradients of which only a part was
-scaled, in a helper that the scaler does not reach, and where the scaler may be None.
+The fix writes `scaler.step(optimizer)`, and adds `scaler.update()` behind it where the scaler is never updated. Where the
+scaler takes the same step already, the direct one is removed. The fix is safe where the scaler has a name at the step. There
+is none for a step with a closure, for gradients of which only a part was scaled, in a helper that the scaler does not reach,
+and where the scaler may be None.
 
 ## Limitations
 A step is judged only together with the backward pass before it: both must be in one function, or in functions of the file
@@ -59,7 +60,7 @@ from collections.abc import Iterator
 import libcst as cst
 
 from amplint.diagnostics import Applicability, Edit, Fix
-from amplint.model.events import Scale, ScalerStep, ScalerUpdate, Unscale
+from amplint.model.events import Backward, Scale, ScalerStep, ScalerUpdate, Unscale
 from amplint.rule import File, Finding, Found, rule
 
 from . import _optimizers as optimizers
@@ -128,12 +129,41 @@ def mend(file: File, found: Found) -> Fix | None:
         return None
     if repair.amp_guards(file, scaled, step) and not repair.always_made(file, found, scaler):
         return None
+    if double := _also_through_scaler(file, found, step):
+        return _without(file, found, step, double)
     text, optimizer = file.tree.text(scaler), protocol.base_text(file, step)
     update = _update(file, found, step, text)
     if update is None:
         return None
     title = f"Replace with `{text}.step({optimizer})`" + (f" and add `{text}.update()`" if update else "")
     return Fix(title, repair.merged(file.editor.replace(step, f"{text}.step({optimizer})"), *update))
+
+
+def _also_through_scaler(file: File, found: Found, step: cst.Call) -> cst.Call | None:
+    """A step of the same optimizer through the scaler, with the bypassing one in its block or around it: both run."""
+    for other in protocol.calls(file, found, ScalerStep):
+        if protocol.common_block(file, step, other) in (_block(file, step), _block(file, other)):
+            return other
+    return None
+
+
+def _block(file: File, node: cst.CSTNode) -> cst.CSTNode | None:
+    return file.tree.enclosing(node, cst.IndentedBlock, cst.Module)
+
+
+def _without(file: File, found: Found, step: cst.Call, through_scaler: cst.Call) -> Fix | None:
+    """Remove a step that the scaler takes as well: a second `scaler.step` would raise. None where it is not the same step."""
+    line = file.editor.statement(step)
+    if not isinstance(line, cst.SimpleStatementLine) or len(line.body) != 1:
+        return None
+    (_, end), (start, _) = sorted((file.tree.span(step), file.tree.span(through_scaler)))
+    between = (file.tree.span(node)[0] for node in repair.at_home(file, found, Backward, ScalerUpdate))
+    if _block(file, step) is not _block(file, through_scaler) or any(end <= other < start for other in between):
+        return None
+    comment = line.trailing_whitespace.comment
+    # A comment behind the step keeps its row.
+    edit = Edit(file.tree.span(step)[0], file.tree.span(comment)[0], "") if comment else file.editor.delete(line)
+    return Fix(f"Remove `{file.tree.text(step)}`: the scaler takes this step", (edit,))
 
 
 def _update(file: File, found: Found, step: cst.Call, scaler: str) -> list[Edit] | None:
