@@ -10,6 +10,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from amplint.model.events import (
+    GLOBAL,
     Assign,
     Backward,
     Clip,
@@ -290,9 +291,10 @@ class Protocol:
         candidates = [step for _, step in state.having("stepped") if isinstance(step, Stepped) and step.loops == loops]
         if set(owners) & set(self._optimizers):
             candidates = [step for step in candidates if step.optimizer in owners]
-        # Of several optimizers, the one that shares the scheduler's name is meant ("policy_scheduler"), or else the last.
-        word = _first_word(event.scheduler)
-        stepped = max(candidates, key=lambda step: (_first_word(step.optimizer) == word, step.site), default=None)
+        # Of several optimizers, the one that shares a word with the scheduler is meant ("policy_scheduler", "sched_d"), or
+        # else the last.
+        words = _words(event.scheduler)
+        stepped = max(candidates, key=lambda step: (len(_words(step.optimizer) & words), step.site), default=None)
         if stepped is None or self._off(state, stepped.scaler):
             return ()
         pending = state.get("stage", stepped.scaler, stepped.optimizer) is not None
@@ -307,5 +309,5 @@ class Protocol:
         return (Hazard("region-spans-steps", entered.site, (("step", site),)),)
 
 
-def _first_word(reference: str) -> str:
-    return reference.rpartition(".")[2].partition("_")[0]
+def _words(reference: str) -> set[str]:
+    return set(reference.rpartition(".")[2].removeprefix(GLOBAL).lower().split("_"))

@@ -1,0 +1,173 @@
+"""The protocol of autocast regions and of learning-rate schedulers, fed by hand with events."""
+
+from __future__ import annotations
+
+import pytest
+from recorder import HALF, PLAIN, SCALER, STEP, UPDATE, Recorder, forward, plain, scaled
+
+from amplint.model.events import (
+    NO_GRAD,
+    Assign,
+    Backward,
+    Escape,
+    Event,
+    ObjectFacts,
+    OptimizerStep,
+    Region,
+    ScalerStep,
+    ScalerUpdate,
+    SchedulerStep,
+)
+
+BF16 = Region("cuda", "bfloat16", "yes")
+OFF = Region("cuda", "float16", "no")
+MAYBE = Region("cuda", "float16", "maybe")
+CPU_OFF = Region("cpu", "bfloat16", "no")
+
+
+@pytest.mark.parametrize(
+    ("regions", "found"),
+    [
+        ([HALF], True),
+        ([BF16], True),
+        ([MAYBE], True),
+        ([OFF], False),
+        ([HALF, OFF], False),
+        ([OFF, HALF], True),
+        ([HALF, CPU_OFF], True),
+        ([HALF, NO_GRAD], True),
+        ([NO_GRAD], False),
+        ([Region("cuda", "float32", "yes")], False),
+        ([HALF, Region("cuda", "float32", "yes")], False),
+        ([], False),
+    ],
+)
+def test_backward_inside_a_region(regions: list[Region], found: bool) -> None:
+    recorder = Recorder().enter(*regions).feed(Backward(2, "loss"))
+    assert (recorder.found == [("backward-in-autocast", 2)]) is found
+
+
+def test_the_region_that_decides_is_named() -> None:
+    (hazard,) = Recorder().enter(BF16, OFF, HALF).feed(Backward(2, "loss")).hazards
+    assert hazard.at("region") == 902
+
+
+def test_a_region_that_is_left_decides_nothing() -> None:
+    assert Recorder().enter(HALF).leave().feed(Backward(2, "loss")).found == []
+
+
+def test_a_region_by_flag_is_off_where_amp_is_off() -> None:
+    assert Recorder().mode(False).enter(MAYBE).feed(Backward(2, "loss")).found == []
+    assert Recorder().mode(False).enter(HALF).feed(Backward(2, "loss")).found == [("backward-in-autocast", 2)]
+
+
+def test_a_region_that_spans_the_iterations() -> None:
+    step = OptimizerStep(5, "opt")
+    assert Recorder(PLAIN).enter(HALF, loops=0).feed(step, loops=(1,)).found == [("region-spans-steps", 900)]
+    assert Recorder(PLAIN).enter(HALF, loops=1).feed(step, loops=(1,)).found == []
+    assert Recorder().enter(HALF).feed(STEP, loops=(1,)).found == [("region-spans-steps", 900)]
+    (backward,) = Recorder().enter(HALF).feed(Backward(2, "loss"), loops=(1,)).hazards
+    assert backward.details == ("spans",)
+
+
+# -- half without a scaler -----------------------------------------------------------------------------------------------
+
+
+def half(*regions: Region, objects: dict[str, ObjectFacts] = PLAIN, loss: str = "loss") -> Recorder:
+    recorder = Recorder(objects).enter(*regions).feed(forward(loss))
+    for _ in regions:
+        recorder.leave()
+    return recorder.feed(Backward(2, loss), OptimizerStep(5, "opt"))
+
+
+def test_half_precision_without_a_scaler() -> None:
+    assert half(HALF).found == [("fp16-without-scaler", 2)]
+    assert half(MAYBE).found == [("fp16-without-scaler", 2)]
+    assert half(HALF, HALF).found == [("fp16-without-scaler", 2)]
+
+
+@pytest.mark.parametrize("regions", [(BF16,), (OFF,), (HALF, OFF), (HALF, NO_GRAD), (Region("cuda", "?", "yes"),), ()])
+def test_nothing_underflows_here(regions: tuple[Region, ...]) -> None:
+    assert half(*regions).found == []
+
+
+def test_a_scaler_or_a_framework_somewhere_takes_care() -> None:
+    for role in ("scaler", "framework"):
+        assert half(HALF, objects={**PLAIN, "it": ObjectFacts(role)}).found == [], role
+
+
+def test_half_flows_from_the_outputs_into_the_loss() -> None:
+    recorder = Recorder(PLAIN).enter(HALF).feed(forward("out")).leave()
+    recorder.feed(Assign(3, "loss", (), ("out",), computes=True), Backward(2, "loss"), OptimizerStep(5, "opt"))
+    assert recorder.found == [("fp16-without-scaler", 2)]
+    assert Recorder(PLAIN).enter(HALF).feed(forward("out")).leave().feed(*plain(), OptimizerStep(5, "opt")).found == []
+
+
+def test_without_a_step_there_is_nothing_to_protect() -> None:
+    assert Recorder(PLAIN).enter(HALF).feed(forward()).leave().feed(Backward(2, "loss")).found == []
+
+
+# -- schedulers ----------------------------------------------------------------------------------------------------------
+
+SCHEDULE = SchedulerStep(7, "sched")
+
+
+@pytest.mark.parametrize(
+    ("events", "details"),
+    [
+        ((*scaled(), STEP, UPDATE, SCHEDULE), ("after-update",)),
+        ((*scaled(), STEP, SCHEDULE, UPDATE), ("before-update",)),
+        ((*scaled(), SCHEDULE, STEP, UPDATE), None),
+        ((SCHEDULE,), None),
+        ((*plain(), OptimizerStep(5, "opt"), SCHEDULE), None),
+        ((*scaled(), STEP, UPDATE, Escape(8, ()), SCHEDULE), None),
+    ],
+)
+def test_a_scheduler_that_moves_on_although_the_step_was_skipped(
+    events: tuple[Event, ...], details: tuple[str, ...] | None
+) -> None:
+    hazards = Recorder().feed(*events).hazards
+    assert [hazard.details for hazard in hazards] == ([] if details is None else [details])
+    assert all((hazard.kind, hazard.site, hazard.at("step")) == ("scheduler-not-gated", 7, 5) for hazard in hazards)
+
+
+def test_a_gate_settles_the_step_before_it() -> None:
+    recorder = Recorder().feed(*scaled(), STEP, UPDATE)
+    recorder.state = recorder.protocol.settle(recorder.state)
+    assert recorder.feed(SCHEDULE).found == []
+    assert recorder.feed(*scaled(), STEP, UPDATE, SCHEDULE).found == [("scheduler-not-gated", 7)], "asked each time"
+
+
+def test_only_an_updated_scale_can_tell_what_was_skipped() -> None:
+    recorder = Recorder().feed(*scaled(), STEP)
+    assert recorder.protocol.has_pending_step(recorder.state)
+    assert not recorder.protocol.has_pending_step(recorder.feed(UPDATE).state)
+
+
+def test_a_scheduler_of_the_epoch_is_none_of_the_step() -> None:
+    recorder = Recorder().feed(*scaled(), STEP, UPDATE, loops=(1, 2))
+    assert recorder.feed(SCHEDULE, loops=(1,)).found == []
+    assert recorder.feed(SCHEDULE, loops=(1, 2)).found == [("scheduler-not-gated", 7)]
+
+
+@pytest.mark.parametrize(
+    ("scheduler", "owners", "optimizer"),
+    [
+        ("sched", ("opt_d",), "opt_d"),
+        ("sched", ("opt_g",), "opt_g"),
+        ("scheduler_G", (), "opt_g"),
+        ("self.g_sched", (), "opt_g"),
+        ("sched", (), "opt_d"),
+        ("sched", ("elsewhere",), "opt_d"),
+    ],
+)
+def test_which_step_a_scheduler_follows(scheduler: str, owners: tuple[str, ...], optimizer: str) -> None:
+    objects = {
+        "scaler": SCALER,
+        "opt_g": ObjectFacts("optimizer", ("gen",)),
+        "opt_d": ObjectFacts("optimizer", ("disc",)),
+        scheduler: ObjectFacts("scheduler", owners),
+    }
+    recorder = Recorder(objects).feed(*scaled(), ScalerStep(5, "scaler", "opt_g"), ScalerStep(6, "scaler", "opt_d"))
+    (hazard,) = recorder.feed(ScalerUpdate(8, "scaler"), SchedulerStep(9, scheduler)).hazards
+    assert hazard.optimizer == optimizer
