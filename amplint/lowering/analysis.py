@@ -13,8 +13,8 @@ from amplint.lowering.structure import events_in, without_idle_calls
 from amplint.lowering.summaries import Program
 from amplint.model.events import GLOBAL, Assign, Backward, Escape, Event, ObjectFacts, Scale, ScalerStep
 from amplint.model.graph import Call, Function
+from amplint.model.hazards import Hazard
 from amplint.model.paths import MAX_DEPTH, Explorer
-from amplint.model.protocol import Hazard
 
 
 @dataclass(frozen=True)

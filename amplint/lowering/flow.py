@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
 import libcst as cst
@@ -47,6 +47,19 @@ class FunctionReader(ExpressionReader):
         params = self._parameters() if isinstance(self._node, cst.FunctionDef) else ()
         local = frozenset(self._bound) if isinstance(self._node, cst.FunctionDef) else frozenset[str]()
         return Function(self._key, params, prune(body), local | {"self"}, self._objects, self.site(self._node))
+
+    def flow(self, node: cst.CSTNode) -> Flow:
+        """As for other expressions; a conditional expression is a branch like any other."""
+        if not isinstance(node, cst.IfExp):
+            return super().flow(node)
+        target = self.temporary(node)
+
+        def take(side: cst.BaseExpression) -> None:
+            flow = self.flow(side)
+            self.emit(Assign(self.site(side), target, flow.carried, flow.args, flow.computes))
+
+        self._either(node, take)
+        return Flow((target,))
 
     # -- statements ------------------------------------------------------------------------------------------------
 
@@ -108,23 +121,25 @@ class FunctionReader(ExpressionReader):
                 self._assign_grad(target.target, node)
                 return
         if isinstance(node.value, cst.IfExp):
-            self._assign_either(node, node.value)
-            return
-        flow = self.flow(node.value)
-        for target in node.targets:
-            self.assign_target(target.target, flow, node, node.value)
+            self._either(node.value, lambda side: self._assign(node, side))
+        else:
+            self._assign(node, node.value)
 
-    def _assign_either(self, node: cst.Assign, value: cst.IfExp) -> None:
-        self.flow(value.test)
+    def _assign(self, node: cst.Assign, value: cst.BaseExpression) -> None:
+        flow = self.flow(value)
+        for target in node.targets:
+            self.assign_target(target.target, flow, node, value)
+
+    def _either(self, node: cst.IfExp, read: Callable[[cst.BaseExpression], None]) -> None:
+        """Emit a branch for a conditional expression; `read` emits what happens on a side of it."""
+        self.flow(node.test)
         sides: list[Seq] = []
-        for side in (value.body, value.orelse):
+        for side in (node.body, node.orelse):
             outer, self._events = self._events, []
-            flow = self.flow(side)
-            for target in node.targets:
-                self.assign_target(target.target, flow, node, side)
+            read(side)
             sides.append(Seq(tuple(self._events)))
             self._events = outer
-        self._events.append(as_mode_branch(self._conditions.read(value.test), sides[0], sides[1]))
+        self._events.append(as_mode_branch(self._conditions.read(node.test), sides[0], sides[1]))
 
     def _assign_grad(self, target: cst.BaseExpression, node: cst.Assign) -> None:
         owners = self.grad_owners(target)

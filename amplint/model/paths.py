@@ -13,7 +13,8 @@ from dataclasses import dataclass, field, replace
 from amplint.model.events import Assign, Event, ObjectFacts, Scale
 from amplint.model.frames import Frame, Needs, references
 from amplint.model.graph import Both, Branch, Call, Condition, Function, Jump, Loop, Node, Not, Scoped, Seq, Test, Try
-from amplint.model.protocol import Hazard, Protocol
+from amplint.model.hazards import Hazard
+from amplint.model.protocol import Protocol
 from amplint.model.state import Entered, State
 
 MAX_STATES = 400
