@@ -73,6 +73,8 @@ KIND = "unscaled-backward"
 def check(file: File) -> Iterator[Finding]:
     for found in file.analysis.of(KIND):
         scaler = found.hazard.scaler.removeprefix("::")
+        if not scaler or is_scaled_otherwise(file, found):
+            continue
         yield Finding(
             file.range(protocol.callee_range(file, found.node)),
             f"`{loss_of(file, found)}` is propagated unscaled, although `{scaler}` steps the optimizer",
@@ -90,6 +92,19 @@ def loss_of(file: File, found: Found) -> str:
     if call.args and file.names.any_in(call.func, {"torch.autograd.backward"}):
         return repair.one_line(file.tree.text(call.args[0].value), "loss")
     return repair.one_line(file.tree.text(call.func.value), "loss") if isinstance(call.func, cst.Attribute) else "loss"
+
+
+def is_scaled_otherwise(file: File, found: Found) -> bool:
+    """Whether, in the same function, another scaler scales this very loss: then that one steps what the loss trains."""
+    loss, home = loss_of(file, found), file.tree.enclosing(found.node, cst.FunctionDef)
+    scaled = [(method, file.tree.parent(method)) for method in repair.scaler_methods(file, "scale")]
+    pairs = [
+        (file.tree.text(method.value), file.tree.text(call.args[0].value))
+        for method, call in scaled
+        if isinstance(call, cst.Call) and call.args and file.tree.enclosing(call, cst.FunctionDef) is home
+    ]
+    scalers = {scaler for scaler, scaled_loss in pairs if scaled_loss == loss}
+    return bool(scalers) and found.hazard.scaler.removeprefix("::") not in scalers
 
 
 def consequence(file: File, found: Found) -> str:

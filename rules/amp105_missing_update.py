@@ -69,6 +69,8 @@ _LOOPS = (cst.For, cst.While)
 @rule("AMP105", KIND, fix=Applicability.SAFE)
 def check(file: File) -> Iterator[Finding]:
     for found in last_steps(file):
+        if not found.scaler.made and scales_without_update(file):
+            continue
         updates = repair.of_scaler(file, found, ScalerUpdate)
         if not isinstance(found.node, cst.Call) or not all(runs_less_often(file, found, update) for update in updates):
             continue
@@ -91,6 +93,15 @@ def last_steps(file: File) -> list[Found]:
     for found in file.analysis.of(KIND):
         last[found.hazard.scaler, file.tree.enclosing(found.node, cst.FunctionDef)] = found
     return list(last.values())
+
+
+def scales_without_update(file: File) -> bool:
+    """Whether a class of the file is a loss scaler of the author's own, of the kind that is never updated."""
+    for scaler in file.tree.find(cst.ClassDef):
+        methods = {each.name.value for each in scaler.body.body if isinstance(each, cst.FunctionDef)}
+        if not scaler.bases and {"scale", "step"} <= methods and "update" not in methods:
+            return True
+    return False
 
 
 def runs_less_often(file: File, found: Found, update: cst.Call) -> bool:
