@@ -57,6 +57,7 @@ def gate(file: File, found: Found, hazards: Sequence[Found]) -> Fix | None:
     if anchor in place.statements or (conditional and not found.scaler.made):
         return None
     scaler = protocol.base_text(file, step)
+    anchor = _shared_anchor(file, found, anchor, hazards)
     noted = _noted_before(file, found, scaler, anchor, update)
     name = noted or file.editor.fresh(_NOTED)
     edits = _gated(file, place, update, f"{scaler}.get_scale() >= {name}")
@@ -144,6 +145,23 @@ def _update(file: File, found: Found, step: cst.Call, place: Place) -> cst.Call 
     later = [call for call in protocol.calls(file, found, protocol.ScalerUpdate) if span(call) > span(step)]
     between = [call for call in later if span(call) < span(place.first)]
     return None if len(between) > 1 else next(iter(between or later), None)
+
+
+def _shared_anchor(file: File, found: Found, anchor: Statement, hazards: Sequence[Found]) -> Statement:
+    """The first step that leads to the same `update` as the one at `anchor`: one note of the scale serves all schedulers."""
+    siblings, block = list(file.editor.siblings(anchor)), file.editor.block(anchor)
+    if block is None:
+        return anchor
+    updates = {file.editor.member_of(call, block) for call in protocol.calls(file, found, protocol.ScalerUpdate)}
+    rivals = [each.related.get("step") for each in hazards if each.hazard.scaler == found.hazard.scaler]
+    steps = {file.editor.member_of(step, block) for step in rivals if step is not None}
+    first = anchor
+    for statement in reversed(siblings[: siblings.index(anchor)]):
+        if statement in updates:
+            break
+        if isinstance(statement, cst.SimpleStatementLine) and statement in steps and _is_alone(statement):
+            first = statement
+    return first
 
 
 def _noted_before(file: File, found: Found, scaler: str, anchor: Statement, update: cst.Call) -> str | None:

@@ -18,6 +18,7 @@ _MODERN = (
 )
 _IMPORT_ERRORS = frozenset({"ImportError", "ModuleNotFoundError", "AttributeError", "Exception", "BaseException"})
 _ABSENCE = frozenset({"AttributeError", "ImportError", "TypeError"})
+_LISTING = (cst.List, cst.Tuple, cst.Set, cst.Element, cst.ComparisonTarget)
 _LEAVES = (cst.Return, cst.Raise, cst.Continue, cst.Break)
 
 
@@ -42,6 +43,25 @@ def expects_absence(file: File, node: cst.CSTNode) -> bool:
                 return True
         below = above
     return False
+
+
+def is_recognised(file: File, node: cst.CSTNode) -> bool:
+    """Whether a name is only compared with, or listed beside its modern counterpart: both are to be recognised."""
+    listed: cst.CSTNode | None = None
+    for above in file.tree.ancestors(node):
+        if isinstance(above, cst.Comparison):
+            return True
+        if not isinstance(above, _LISTING):
+            # `isinstance` takes the old classes for the new ones, whose subclasses they are.
+            call = file.tree.parent(above) if isinstance(above, cst.Arg) else None
+            asked = isinstance(call, cst.Call) and file.names.all_in(call.func, {"builtins.isinstance"})
+            return listed is not None and not asked and _mentions_modern(file, listed)
+        listed = above
+    return False
+
+
+def _mentions_modern(file: File, node: cst.CSTNode) -> bool:
+    return any(above is node for name in file.names.references(_MODERN) for above in file.tree.ancestors(name))
 
 
 def _catches(handler: cst.ExceptHandler, errors: frozenset[str]) -> bool:

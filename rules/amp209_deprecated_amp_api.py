@@ -37,8 +37,8 @@ new one takes over that of the region around it. Imports are added and removed a
 star-arguments, subclasses, stored classes, and imports that a `try` may replace.
 
 ## Limitations
-Code that tries `torch.amp` first, and code inside a test of the version, is taken for a deliberate fallback. Mentions in
-strings are not looked at.
+Code that tries `torch.amp` first, and code inside a test of the version, is taken for a deliberate fallback. A class that is
+only compared with, or listed beside the new one, is there to be recognised. Mentions in strings are not looked at.
 
 ## References
 - https://docs.pytorch.org/docs/stable/amp.html
@@ -60,7 +60,7 @@ from amplint.rule import File, Finding, rule
 
 from ._calls import has_star, in_format_string, insert_arguments, quoted
 from ._regions import may_be_nested
-from ._versions import expects_absence, is_attempt, is_fallback
+from ._versions import expects_absence, is_attempt, is_fallback, is_recognised
 
 _DEPRECATED = frozenset(torch_api.DEPRECATED) | torch_api.DEPRECATED_MODULES
 _SINCE = "{}.{}".format(*torch_api.DEPRECATED_SINCE)
@@ -71,7 +71,7 @@ def check(file: File) -> Iterator[Finding]:
     old = {name: new for name, new in torch_api.DEPRECATED.items() if file.torch >= new.since}
     for node in file.names.references(old):
         source = file.importer.import_of(node)
-        if is_fallback(file, node) or source is not None and _is_choice(file, source):
+        if is_fallback(file, node) or is_recognised(file, node) or source is not None and _is_choice(file, source):
             continue
         [name] = file.names.resolve(node)
         yield Finding(file.range(node), _message(name), _note(old[name]), fix=_fix(file, node, name))
