@@ -1,0 +1,410 @@
+"""Paths: which orders of events are feasible. Each program is marked (`#! kind`) where it is wrong on one of them."""
+
+from __future__ import annotations
+
+import pytest
+from lowered import found, in_loop, kinds, marked
+
+CORRELATED = {
+    "the same flag": """
+        if args.amp:
+            scaler.scale(loss).backward()
+            scaler.unscale_(optimizer)
+        else:
+            loss.backward()
+        clip_grad_norm_(model.parameters(), 1.0)
+        if args.amp:
+            scaler.step(optimizer)
+            scaler.update()
+        else:
+            optimizer.step()
+    """,
+    "the flag and its negation": """
+        if not args.amp:
+            loss.backward()
+        else:
+            scaler.scale(loss).backward()
+        if args.amp:
+            scaler.unscale_(optimizer)
+        clip_grad_norm_(model.parameters(), 1.0)
+        if not args.amp:
+            optimizer.step()
+        else:
+            scaler.step(optimizer)
+            scaler.update()
+    """,
+    "different words for the mode": """
+        scaled = args.use_amp and scaler is not None
+        if scaler is not None:
+            scaler.scale(loss).backward()
+        else:
+            loss.backward()
+        if args.use_amp:
+            scaler.unscale_(optimizer)
+        clip_grad_norm_(model.parameters(), 1.0)
+        if scaler:
+            scaler.step(optimizer)
+            scaler.update()
+        else:
+            optimizer.step()
+    """,
+    "a clip under one condition, unscaled under the same": """
+        scaler.scale(loss).backward()
+        if args.clip > 0:
+            scaler.unscale_(optimizer)
+        log(step)
+        if args.clip > 0:
+            clip_grad_norm_(model.parameters(), args.clip)
+        scaler.step(optimizer)
+        scaler.update()
+    """,
+    "a conjunction holds both": """
+        scaler.scale(loss).backward()
+        if args.clip and args.late:
+            scaler.unscale_(optimizer)
+        if args.clip and args.late:
+            clip_grad_norm_(model.parameters(), 1.0)
+        scaler.step(optimizer)
+        scaler.update()
+    """,
+    "another condition": """
+        scaler.scale(loss).backward()
+        if args.careful:
+            scaler.unscale_(optimizer)
+        if args.clip:
+            clip_grad_norm_(model.parameters(), 1.0)  #! clip-before-unscale
+        scaler.step(optimizer)
+        scaler.update()
+    """,
+    "the same condition on another value": """
+        scaler.scale(loss).backward()
+        if args.clip == 1:
+            scaler.unscale_(optimizer)
+        if args.clip == 2:
+            clip_grad_norm_(model.parameters(), 1.0)  #! clip-before-unscale
+        scaler.step(optimizer)
+        scaler.update()
+    """,
+    "forgotten after assignment": """
+        scaler.scale(loss).backward()
+        ready = step % 4 == 0
+        if ready:
+            scaler.unscale_(optimizer)
+        ready = step % 2 == 0
+        if ready:
+            clip_grad_norm_(model.parameters(), 1.0)  #! clip-before-unscale
+        scaler.step(optimizer)
+        scaler.update()
+    """,
+    "the iteration decides anew": """
+        scaler.scale(loss).backward()
+        if (step + 1) % 4 == 0:
+            scaler.unscale_(optimizer)
+            clip_grad_norm_(model.parameters(), 1.0)
+        if (step + 1) % 4 == 0:
+            scaler.step(optimizer)
+            scaler.update()
+    """,
+    "elif": """
+        scaler.scale(loss).backward()
+        if args.mode == "a":
+            scaler.unscale_(optimizer)
+        elif args.mode == "b":
+            clip_grad_norm_(model.parameters(), 1.0)  #! clip-before-unscale
+        scaler.step(optimizer)
+        scaler.update()
+    """,
+    "match": """
+        match args.mode:
+            case "plain":
+                pass
+            case _:
+                scaler.unscale_(optimizer)
+        scaler.scale(loss).backward()
+        match args.mode:
+            case "plain":
+                clip_grad_norm_(model.parameters(), 1.0)  #! clip-before-unscale
+            case _:
+                scaler.unscale_(optimizer)
+                clip_grad_norm_(model.parameters(), 1.0)
+        scaler.step(optimizer)
+        scaler.update()
+    """,
+    "a conditional expression": """
+        loss = scaler.scale(loss) if args.amp else loss
+        loss.backward()
+        if args.amp:
+            scaler.unscale_(optimizer)
+        clip_grad_norm_(model.parameters(), 1.0)
+        scaler.step(optimizer) if args.amp else optimizer.step()
+        scaler.update()
+    """,
+}
+
+LEAVING = {
+    "continue": """
+        scaler.scale(loss).backward()
+        if step % 4:
+            continue
+        clip_grad_norm_(model.parameters(), 1.0)  #! clip-before-unscale
+        scaler.step(optimizer)
+        scaler.update()
+    """,
+    "unscaled on the way that stays": """
+        scaler.scale(loss).backward()
+        if not args.unscale:
+            continue
+        scaler.unscale_(optimizer)
+        clip_grad_norm_(model.parameters(), 1.0)
+        scaler.step(optimizer)
+        scaler.update()
+    """,
+    "a path that leaves clips nothing": """
+        scaler.scale(loss).backward()
+        if args.skip_unscale:
+            return
+        else:
+            scaler.unscale_(optimizer)
+        clip_grad_norm_(model.parameters(), 1.0)
+        scaler.step(optimizer)
+        scaler.update()
+    """,
+    "raise": """
+        if args.amp_level:
+            scaler.scale(loss).backward()
+            raise RuntimeError
+        loss.backward()
+        optimizer.step()
+    """,
+    "exit": """
+        scaler.scale(loss).backward()
+        if not torch.isfinite(loss):
+            print("stopping")
+            sys.exit(1)
+        scaler.unscale_(optimizer)
+        clip_grad_norm_(model.parameters(), 1.0)
+        scaler.step(optimizer)
+        scaler.update()
+    """,
+    "break before the update": """
+        scaler.scale(loss).backward()
+        scaler.step(optimizer)
+        if step > args.most:
+            break
+        scaler.update()
+    """,
+    "continue before the update": """
+        scaler.scale(loss).backward()
+        scaler.step(optimizer)  #! missing-update
+        if step < args.least:
+            continue
+        scaler.update()
+    """,
+    "AMP returns, the plain path follows": """
+        if args.amp:
+            scaler.scale(loss).backward()
+            scaler.step(optimizer)
+            scaler.update()
+            continue
+        loss.backward()
+        optimizer.step()
+    """,
+}
+
+TRIED = {
+    "a handler takes over": """
+        scaler.scale(loss).backward()
+        try:
+            scaler.unscale_(optimizer)
+        except RuntimeError:
+            log("again")
+        clip_grad_norm_(model.parameters(), 1.0)  #! clip-before-unscale
+        scaler.step(optimizer)
+        scaler.update()
+    """,
+    "a handler that goes on with the next batch": """
+        scaler.scale(loss).backward()
+        try:
+            scaler.unscale_(optimizer)
+        except RuntimeError:
+            continue
+        clip_grad_norm_(model.parameters(), 1.0)
+        scaler.step(optimizer)
+        scaler.update()
+    """,
+    "finally": """
+        scaler.scale(loss).backward()
+        try:
+            check(loss)
+        finally:
+            scaler.unscale_(optimizer)
+        clip_grad_norm_(model.parameters(), 1.0)
+        scaler.step(optimizer)
+        scaler.update()
+    """,
+    "finally on the way out": """
+        scaler.scale(loss).backward()
+        try:
+            if step > 3:
+                continue
+            scaler.step(optimizer)
+        finally:
+            scaler.update()
+    """,
+    "else": """
+        try:
+            scaler.scale(loss).backward()
+        except RuntimeError:
+            continue
+        else:
+            clip_grad_norm_(model.parameters(), 1.0)  #! clip-before-unscale
+        scaler.step(optimizer)
+        scaler.update()
+    """,
+}
+
+LOOPS = {
+    "the second round": """
+        scaler.scale(loss).backward()
+        clip_grad_norm_(model.parameters(), 1.0)  #! clip-before-unscale
+        scaler.step(optimizer)
+        scaler.update()
+    """,
+    "an inner loop accumulates": """
+        for part in batch:
+            scaler.scale(model(part).mean()).backward()
+        scaler.unscale_(optimizer)
+        clip_grad_norm_(model.parameters(), 1.0)
+        scaler.step(optimizer)
+        scaler.update()
+    """,
+    "while": """
+        pending = 4
+        while pending > 0:
+            scaler.scale(model(batch).mean()).backward()
+            pending -= 1
+        clip_grad_norm_(model.parameters(), 1.0)  #! clip-before-unscale
+        scaler.step(optimizer)
+        scaler.update()
+    """,
+    "else of a loop": """
+        for part in batch:
+            scaler.scale(model(part).mean()).backward()
+        else:
+            scaler.unscale_(optimizer)
+        clip_grad_norm_(model.parameters(), 1.0)
+        scaler.step(optimizer)
+        scaler.update()
+    """,
+    "a counter kept by hand": """
+        scaler.scale(loss).backward()
+        count += 1
+        if count >= args.accumulate:
+            scaler.unscale_(optimizer)
+            clip_grad_norm_(model.parameters(), 1.0)
+            scaler.step(optimizer)
+            scaler.update()
+            count = 0
+    """,
+    "the last batch": """
+        scaler.scale(loss / 4).backward()
+        if (step + 1) % 4 == 0 or step + 1 == len(loader):
+            clip_grad_norm_(model.parameters(), 1.0)  #! clip-before-unscale
+            scaler.step(optimizer)
+            scaler.update()
+    """,
+    "a comprehension that calls": """
+        [scaler.scale(model(part).mean()).backward() for part in batch]
+        clip_grad_norm_(model.parameters(), 1.0)  #! clip-before-unscale
+        scaler.step(optimizer)
+        scaler.update()
+    """,
+    "while True": """
+        while True:
+            scaler.scale(model(batch).mean()).backward()
+            if done():
+                break
+        scaler.unscale_(optimizer)
+        clip_grad_norm_(model.parameters(), 1.0)
+        scaler.step(optimizer)
+        scaler.update()
+    """,
+}
+
+GATES = {
+    "ungated": """
+        scaler.scale(loss).backward()
+        scaler.step(optimizer)
+        scaler.update()
+        scheduler.step()  #! scheduler-not-gated
+    """,
+    "the scale did not fall": """
+        scale = scaler.get_scale()
+        scaler.scale(loss).backward()
+        scaler.step(optimizer)
+        scaler.update()
+        if scale <= scaler.get_scale():
+            scheduler.step()
+    """,
+    "the scale fell": """
+        before = scaler.get_scale()
+        scaler.scale(loss).backward()
+        scaler.step(optimizer)
+        scaler.update()
+        if scaler.get_scale() < before:
+            log("skipped")
+        else:
+            scheduler.step()
+    """,
+    "the wrong side": """
+        before = scaler.get_scale()
+        scaler.scale(loss).backward()
+        scaler.step(optimizer)
+        scaler.update()
+        if scaler.get_scale() < before:
+            scheduler.step()  #! scheduler-not-gated
+    """,
+    "asked too early": """
+        before = scaler.get_scale()
+        scaler.scale(loss).backward()
+        scaler.step(optimizer)
+        if scaler.get_scale() >= before:
+            scheduler.step()  #! scheduler-not-gated
+        scaler.update()
+    """,
+    "kept in a variable": """
+        before = scaler.get_scale()
+        scaler.scale(loss).backward()
+        scaler.step(optimizer)
+        scaler.update()
+        stepped = scaler.get_scale() >= before
+        if stepped and not args.constant:
+            scheduler.step()
+    """,
+    "a flag of the run is no gate": """
+        scaler.scale(loss).backward()
+        scaler.step(optimizer)
+        scaler.update()
+        if args.warm_restarts:
+            scheduler.step()  #! scheduler-not-gated
+    """,
+}
+
+PROGRAMS = {
+    f"{family}: {name}": in_loop(body)
+    for family, bodies in {
+        "correlated": CORRELATED, "leaving": LEAVING, "try": TRIED, "loop": LOOPS, "gate": GATES,
+    }.items()
+    for name, body in bodies.items()
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("program", PROGRAMS.values(), ids=PROGRAMS.keys())
+def test_feasible_paths(program: str) -> None:
+    assert found(program) == marked(program)
+
+
+@pytest.mark.parametrize(("after", "expected"), [("scheduler.step()", []), ("pass", [])])
+def test_a_scheduler_of_the_epoch(after: str, expected: list[str]) -> None:
+    body = "scaler.scale(loss).backward()\nscaler.step(optimizer)\nscaler.update()"
+    assert kinds(in_loop(body, after=after)) == expected
