@@ -32,9 +32,12 @@ _SHORT = 40
 
 @dataclass
 class _Unit:
-    """A top-level statement without the methods of a class, or one method. `methods` are units of their own."""
+    """A top-level statement without the methods of a class, or one method. `methods` are units of their own.
 
-    name: str
+    `names` are what it defines or, for a statement, what it assigns.
+    """
+
+    names: frozenset[str]
     first: int
     last: int
     words: frozenset[str]
@@ -81,20 +84,31 @@ def _keep(units: list[_Unit]) -> None:
             if unit.kept:
                 _keep_methods(unit, named, protocol)
         before, named = named, frozenset().union(*(_kept_words(unit) for unit in units if unit.kept))
-        definitions = {unit.name for unit in units if unit.kept and unit.definition}
+        definitions = _telling_names(units)
         for unit in units:
-            unit.kept = unit.kept or (follows and unit.definition and unit.name in named)
+            unit.kept = unit.kept or (follows and unit.definition and not unit.names.isdisjoint(named))
         for unit in busy:
             unit.kept = unit.kept or not definitions.isdisjoint(_all_words(unit))
         if named == before:
             return
 
 
+def _telling_names(units: list[_Unit]) -> frozenset[str]:
+    """The names of what is kept for its own sake: who names one of them may be part of the protocol."""
+    kept = [unit for unit in units if unit.kept and (unit.definition or unit.marked)]
+    return frozenset().union(*(unit.names for unit in kept))
+
+
 def _keep_methods(unit: _Unit, named: frozenset[str], protocol: re.Pattern[str]) -> None:
+    busy = {name for method in unit.methods if method.kept and not _is_special(method) for name in method.names}
     for method in unit.methods:
-        special = method.name.startswith("__") or method.name == "forward"
-        method.kept = method.kept or special or method.marked or method.name in named
-        method.kept = method.kept or any(map(protocol.search, method.words))
+        wanted = _is_special(method) or method.marked or not method.names.isdisjoint(named)
+        acts = any(map(protocol.search, method.words)) or not busy.isdisjoint(method.words)
+        method.kept = method.kept or wanted or acts
+
+
+def _is_special(method: _Unit) -> bool:
+    return any(name.startswith("__") or name == "forward" for name in method.names)
 
 
 def _all_words(unit: _Unit) -> frozenset[str]:
@@ -113,29 +127,34 @@ def _units(source: Source, module: ast.Module, triggers: list[str]) -> list[_Uni
     rows = _rows_of(source, tuple(trigger for trigger in triggers if _is_text(trigger)))
     aliases = frozenset(_aliases(module, amp))
 
-    def unit(node: ast.stmt, *parts: ast.AST, name: str = "", definition: bool = True) -> _Unit:
+    def unit(node: ast.stmt, *parts: ast.AST, names: Iterable[str], definition: bool = True) -> _Unit:
+        names = frozenset(names)
         first = min([node.lineno, *(decorator.lineno for decorator in getattr(node, "decorator_list", ()))])
         last = node.end_lineno or node.lineno
-        words = frozenset(word for part in parts for word in _identifiers(part)) | ({name} if name else set())
+        words = names.union(word for part in parts for word in _identifiers(part))
         hit = any(amp.search(word) or word in aliases for word in words)
-        return _Unit(name, first, last, words, hit or any(first <= row <= last for row in rows), definition)
+        return _Unit(names, first, last, words, hit or any(first <= row <= last for row in rows), definition)
 
     found: list[_Unit] = []
     for statement in module.body:
         if isinstance(statement, ast.ClassDef):
             methods = [each for each in statement.body if isinstance(each, _FUNCTIONS)]
             rest = [each for each in statement.body if not isinstance(each, _FUNCTIONS)]
-            whole = unit(
-                statement, *statement.bases, *statement.keywords, *statement.decorator_list, *rest, name=statement.name
-            )
-            whole.methods = [unit(each, each, name=each.name) for each in methods]
+            head = (*statement.bases, *statement.keywords, *statement.decorator_list)
+            whole = unit(statement, *head, *rest, names=[statement.name])
+            whole.methods = [unit(each, each, names=[each.name]) for each in methods]
             if methods and not rest:
                 whole.methods[0].kept = True  # a class body must not become empty
             found.append(whole)
         elif isinstance(statement, _FUNCTIONS):
-            found.append(unit(statement, statement, name=statement.name))
+            found.append(unit(statement, statement, names=[statement.name]))
         else:
-            found.append(unit(statement, statement, definition=False))
+            assigned = [
+                node.id
+                for node in ast.walk(statement)
+                if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)
+            ]
+            found.append(unit(statement, statement, names=assigned, definition=False))
     return found
 
 
