@@ -13,6 +13,7 @@ from amplint.editor import Statement
 from amplint.rule import File, Found
 
 from . import _protocol as protocol
+from . import _repair as repair
 
 _NOTED = "scale_before"
 _ASKS = re.compile(r"get_scale|found_inf|skip|overflow")
@@ -54,7 +55,7 @@ def gate(file: File, found: Found, hazards: Sequence[Found]) -> Fix | None:
     if update is None or block is None or anchor is None or not _is_alone(anchor):
         return None
     conditional = bool(protocol.guards(file, step, block))
-    if anchor in place.statements or (conditional and not found.scaler.made):
+    if anchor in place.statements or (conditional and not _always_made(file, found, step)):
         return None
     scaler = protocol.base_text(file, step)
     anchor = _shared_anchor(file, found, anchor, hazards)
@@ -77,6 +78,12 @@ def gate(file: File, found: Found, hazards: Sequence[Found]) -> Fix | None:
 
 def _home(file: File, node: cst.CSTNode) -> cst.CSTNode | None:
     return file.tree.enclosing(node, *_FUNCTIONS)
+
+
+def _always_made(file: File, found: Found, step: cst.CSTNode) -> bool:
+    """Whether the scaler that takes a step exists also on the paths that do not take it."""
+    assert isinstance(step, cst.Call) and isinstance(step.func, cst.Attribute)
+    return repair.always_made(file, found, step.func.value)
 
 
 def _is_alone(statement: cst.CSTNode) -> bool:
