@@ -145,6 +145,25 @@ class SchedulerStep(Event):
 
 
 @dataclass(frozen=True)
+class AutocastEnter(Event):
+    """A region begins. (A graph has no such event: there a region is the node `Scoped`.)"""
+
+    region: Region
+
+
+@dataclass(frozen=True)
+class AutocastExit(Event):
+    """The innermost region ends."""
+
+
+@dataclass(frozen=True)
+class Checkpoint(Event):
+    """State is taken to be kept: `refs` are the objects whose state it is, empty where it is written to a file."""
+
+    refs: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
 class Escape(Event):
     """Something unknown gets hold of these objects (or, with no reference, of all gradients): their state is unknown."""
 

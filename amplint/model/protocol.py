@@ -10,7 +10,10 @@ from collections.abc import Mapping
 
 from amplint.model.events import (
     Assign,
+    AutocastEnter,
+    AutocastExit,
     Backward,
+    Checkpoint,
     Clip,
     Escape,
     Event,
@@ -25,7 +28,7 @@ from amplint.model.events import (
     ZeroGrad,
 )  # fmt: skip
 from amplint.model.hazards import Hazard, Judge
-from amplint.model.state import ANY, UNKNOWN_GRAD, Grad, Part, Slot, State, Stepped, Value
+from amplint.model.state import ANY, UNKNOWN_GRAD, Entered, Grad, Part, Slot, State, Stepped, Value
 
 _LOSS_NAME = re.compile(r"loss|scaled|err|obj|cost", re.IGNORECASE)
 
@@ -85,9 +88,14 @@ class Protocol:
                 return self._zero_grad(state, event)
             case GradAccess():
                 return self._forget_grads(state) if event.writes else state
+            case AutocastEnter():
+                entered = Entered(event.region, event.site, len(loops))
+                return state.put({("regions",): (*state.regions, entered)})
+            case AutocastExit():
+                return state.put({("regions",): state.regions[:-1] or None})
             case Escape():
                 return self._escape(state)
-            case Clip() | OptimizerStep() | SchedulerStep():
+            case Clip() | OptimizerStep() | SchedulerStep() | Checkpoint():
                 return state
         raise TypeError(f"no transition for {type(event).__name__}")
 
