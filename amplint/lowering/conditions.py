@@ -25,7 +25,7 @@ _BEFORE = re.compile(r"prev|old|before|last|orig|init|start", re.IGNORECASE)
 MAX_EXPANSION = 4
 
 RefOf = Callable[[cst.BaseExpression], str]
-IsScaler = Callable[[cst.BaseExpression], bool]
+RoleOf = Callable[[cst.BaseExpression], str]
 ValueOf = Callable[[cst.Name], "cst.BaseExpression | None"]
 
 
@@ -35,9 +35,9 @@ class Conditions:
     Args:
         ref: the reference that an expression names; empty for none.
         definition: the only value that a name is ever assigned in the function; None when there is no such value.
-        changing: names that are assigned inside the function.
+        changing: names that are assigned inside a loop; the reader of a loop narrows them to that loop.
         scale_names: names that hold a loss scale, read with `get_scale()`.
-        is_scaler: whether an expression is a scaler, whose presence says that AMP is on.
+        role: the role of the object that an expression names; the presence of a scaler says that AMP is on.
     """
 
     def __init__(
@@ -46,13 +46,13 @@ class Conditions:
         definition: ValueOf,
         changing: frozenset[str],
         scale_names: frozenset[str],
-        is_scaler: IsScaler,
+        role: RoleOf,
     ) -> None:
         self._ref = ref
         self._scale_names = scale_names
-        self._is_scaler = is_scaler
+        self._role = role
         self._definition = definition
-        self._changing = changing
+        self.changing = changing
 
     def read(self, node: cst.BaseExpression, depth: int = 0) -> Condition:
         """The condition that an expression is, in a truth context."""
@@ -88,11 +88,14 @@ class Conditions:
             if value is not None and _GATE_WORD.search(" ".join(words(value))):
                 return self._test(node, "gate")
         last = node.value if isinstance(node, cst.Name) else node.attr.value
-        if _AMP_NAME.search(last) or self._is_scaler(node):
+        role = self._role(node)
+        if _AMP_NAME.search(last) or role == "scaler":
             return self._test(node, "mode")
+        if role in ("optimizer", "scheduler"):
+            return self._test(node, "config")
         if _GATE_WORD.search(last):
             return self._test(node, "gate")
-        changes = isinstance(node, cst.Name) and node.value in self._changing
+        changes = isinstance(node, cst.Name) and node.value in self.changing
         return self._test(node, "varying" if changes else "config")
 
     def _comparison(self, node: cst.Comparison, target: cst.ComparisonTarget, depth: int) -> Condition:
@@ -174,7 +177,7 @@ class Conditions:
             value = self._definition(name)
             if value is not None and _GATE_WORD.search(" ".join(words(value))):
                 return "gate"
-        fixed = all(name.value not in self._changing and name.value != "self" for name in names)
+        fixed = all(name.value not in self.changing and name.value != "self" for name in names)
         return "config" if fixed and not _has_call(node) else "varying"
 
     def normal(self, node: cst.CSTNode) -> str:
@@ -195,6 +198,13 @@ class Conditions:
             return
         for child in children(node):
             yield from self._refs(child)
+
+
+def constant(node: cst.CSTNode) -> bool | None:
+    """The truth of `True`, `False` and `None`; None for anything else."""
+    if isinstance(node, cst.Name) and node.value in ("True", "False", "None"):
+        return node.value == "True"
+    return None
 
 
 def words(node: cst.CSTNode) -> Iterator[str]:

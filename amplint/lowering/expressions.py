@@ -66,8 +66,8 @@ class ExpressionReader(CallReader):
         for arg in call.args:
             flow |= self.flow(arg.value)
         target = self.temporary(at or call)
-        binding = self.program.binding(found, call, self)
-        self._events.append(Call(self.site(at or call), found.key, binding, target))
+        binding, truths = self.program.binding(found, call, self), self.program.truths(found, call, self)
+        self._events.append(Call(self.site(at or call), found.key, binding, target, truths))
         return Flow((target,), flow.as_argument().args, True)
 
     def assign_target(

@@ -35,7 +35,7 @@ class FunctionReader(ExpressionReader):
             self.definition,
             self._changing(),
             self.scale_names,
-            lambda node: self.roles.of(node).role == "scaler",
+            lambda node: self.roles.of(node).role,
         )
 
     def function(self) -> Function:
@@ -232,10 +232,16 @@ class FunctionReader(ExpressionReader):
         orelse = self._body(node.orelse.body) if node.orelse is not None else Seq()
         changed = () if over_objects else tuple(self.qualify(name) for name in targets)
         elements = tuple(Assign(self.site(node), name, flow.carried, flow.args) for name in changed if flow.carried)
-        body = self._body(node.body)
-        body = Seq((*elements, *body.parts))
+        body = Seq((*elements, *self._loop_body(node).parts))
         self._events.append(Loop(self.site(node), body, orelse, changed, None, over_objects))
         self._aliases = outer
+
+    def _loop_body(self, node: cst.For | cst.While) -> Seq:
+        """The body of a loop, in which what the loop does not assign is constant."""
+        outer, self._conditions.changing = self._conditions.changing, self._assigned_in(node)
+        body = self._body(node.body)
+        self._conditions.changing = outer
+        return body
 
     def _members(self, node: cst.For) -> list[cst.BaseExpression]:
         """The elements of a short literal collection of objects, over which a loop is unrolled."""
@@ -261,8 +267,7 @@ class FunctionReader(ExpressionReader):
         self.flow(node.test)
         condition = self._conditions.read(node.test)
         orelse = self._body(node.orelse.body) if node.orelse is not None else Seq()
-        body = self._body(node.body)
-        self._events.append(Loop(self.site(node), body, orelse, (), condition))
+        self._events.append(Loop(self.site(node), self._loop_body(node), orelse, (), condition))
 
     def _read_With(self, node: cst.With) -> None:
         entered: list[tuple[int, Region]] = []

@@ -26,6 +26,8 @@ _OPTIMIZER_CLASS = re.compile(
     r"^_?(build|create|make|get|init|setup|configure|construct|load)\w*optim"
 )
 _SCHEDULER_NAME = re.compile(r"(^|_)((lr_?)?sched(uler)?s?|lrs)(\d|_|$)", re.IGNORECASE)
+_CLASS = re.compile(r"[A-Z]\w*[a-z]")
+_SCHEDULE_CLASS = re.compile(r"LR|Sched|Anneal|Warm|Scaler|Optim")
 _NOT_RATE = re.compile(
     r"noise|ddpm|ddim|diffusion|beta|momentum|weight_decay|(^|_)wd|temp|ema|(^|_)kl|tau|mask|alpha|margin|sigma|task|plateau|prof",
     re.IGNORECASE,
@@ -78,7 +80,14 @@ class Roles:
             return replace(first, enabled=_join(known), owners=_all_owners(known), made=made_always)
         if known or (made and any(facts.role == "" for facts in made)):
             return ObjectFacts()
+        if path not in self._used_as and any(map(self._is_foreign, values)):
+            return ObjectFacts()
         return ObjectFacts(self._by_use_or_name(node, path))
+
+    def _is_foreign(self, value: cst.BaseExpression) -> bool:
+        """Whether a value is an instance of a class whose name says that it is neither optimizer nor scheduler."""
+        name = path_of(value.func).rpartition(".")[2] if isinstance(value, cst.Call) else ""
+        return bool(_CLASS.match(name)) and not _OPTIMIZER_CLASS.search(name) and not _SCHEDULE_CLASS.search(name)
 
     def values(self, node: cst.BaseExpression) -> Iterator[cst.BaseExpression]:
         """What may be assigned to a name, an attribute of `self`, or an element of either."""
@@ -125,7 +134,7 @@ class Roles:
             return next((facts for item in elements if (facts := self.made_by(item))), None)
         if isinstance(value, cst.Call):
             return self._called(value)
-        if isinstance(value, (cst.Name, cst.Attribute)) and path_of(value) not in ("", "None"):
+        if isinstance(value, (cst.Name, cst.Attribute, cst.Subscript)) and path_of(value) not in ("", "None"):
             facts = self.of(value)
             return facts if facts.role else None
         return None
@@ -138,7 +147,7 @@ class Roles:
             return ObjectFacts("" if meanings & _NOT_PER_STEP else "scheduler", self._scheduled(call))
         last = dotted(call.func).rpartition(".")[2]
         if all(name.startswith("torch.optim.") and ".swa_utils" not in name for name in meanings):
-            return ObjectFacts("optimizer", self.owners(*(arg.value for arg in call.args)))
+            return ObjectFacts("optimizer", self.owners(*(arg.value for arg in call.args)), made=True)
         if all(_FRAMEWORKS.search(name) for name in meanings) or last in (
             "prepare",
             "setup",
@@ -264,6 +273,10 @@ def path_of(node: cst.CSTNode) -> str:
 
 
 def _last(path: str) -> str:
+    """What an object is called: `scaler` for `state[scaler]` too, whose key is a name."""
+    key = re.search(r"\[([A-Za-z_]\w*)\]$", path)
+    if key is not None:
+        return key[1]
     return re.sub(r"\[[^]]*\]", "", path).rpartition(".")[2]
 
 

@@ -145,6 +145,14 @@ class FunctionScope:
                 changing.add(name)
         return frozenset(changing)
 
+    def _assigned_in(self, loop: cst.CSTNode) -> frozenset[str]:
+        """The local names that a loop assigns."""
+        return frozenset(
+            name
+            for name, bindings in self._bound.items()
+            if any(each.node is not None and loop in self.program.tree.ancestors(each.node) for each in bindings)
+        )
+
     def _parameters(self) -> tuple[str, ...]:
         assert isinstance(self._node, cst.FunctionDef)
         params = self._node.params

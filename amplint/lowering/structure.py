@@ -179,7 +179,7 @@ def prune(body: Node) -> Node:
 
 
 def _concerns(target: str, wanted: set[str]) -> bool:
-    return target in wanted or any(name.startswith(f"{target}.") for name in wanted)
+    return target in wanted or any(name.startswith((f"{target}.", f"{target}[")) for name in wanted)
 
 
 def _pruned(node: Node, wanted: set[str]) -> Node:

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
 
 import libcst as cst
 
 from amplint.lowering.classes import Classes, ClassInfo
+from amplint.lowering.conditions import constant
 from amplint.lowering.contexts import Contexts
 from amplint.lowering.flow import FunctionReader
 from amplint.lowering.names import Names
@@ -143,20 +145,45 @@ class Program:
 
     def binding(self, callee: Callee, call: cst.Call, caller: FunctionScope) -> tuple[tuple[str, str], ...]:
         """What the parameters of a called function mean to the caller; an empty reference is some other value."""
+        bound = dict.fromkeys((param.name.value for param in _all_params(callee.node)), "")
+        for name, value in self._given(callee, call, caller):
+            bound[name] = value if isinstance(value, str) else caller.ref(value) if constant(value) is None else ""
+        return tuple(bound.items())
+
+    def truths(self, callee: Callee, call: cst.Call, caller: FunctionScope) -> tuple[tuple[str, bool], ...]:
+        """The parameters that a call gives a constant, or leaves at one, with its truth."""
+        found = {
+            param.name.value: truth
+            for param in _all_params(callee.node)
+            if param.default is not None and (truth := constant(param.default)) is not None
+        }
+        for name, value in self._given(callee, call, caller):
+            truth = None if isinstance(value, str) else constant(value)
+            found.pop(name, None)
+            if truth is not None:
+                found[name] = truth
+        return tuple(found.items()) if not any(arg.star for arg in call.args) else ()
+
+    def _given(
+        self, callee: Callee, call: cst.Call, caller: FunctionScope
+    ) -> Iterator[tuple[str, str | cst.BaseExpression]]:
+        """Each parameter that a call fills, with the expression it gets; the receiver as a reference."""
         params = callee.node.params
+        names = {param.name.value for param in _all_params(callee.node)}
         positional = [param.name.value for param in (*params.posonly_params, *params.params)]
-        bound: dict[str, str] = dict.fromkeys((*positional, *(param.name.value for param in params.kwonly_params)), "")
         if callee.receiver is not None and positional and not self._is_static(callee.node):
-            receiver = positional.pop(0)
-            bound[receiver] = caller.qualify(callee.receiver)
+            yield positional.pop(0), caller.qualify(callee.receiver)
         free = iter(positional)
         for arg in call.args:
             if arg.star:
                 break
             name = arg.keyword.value if arg.keyword is not None else next(free, "")
-            if name in bound:
-                bound[name] = caller.ref(arg.value)
-        return tuple(bound.items())
+            if name in names:
+                yield name, arg.value
 
     def _is_static(self, node: cst.FunctionDef) -> bool:
         return any(self.names.all_in(decorator.decorator, {"builtins.staticmethod"}) for decorator in node.decorators)
+
+
+def _all_params(node: cst.FunctionDef) -> list[cst.Param]:
+    return [*node.params.posonly_params, *node.params.params, *node.params.kwonly_params]

@@ -9,6 +9,7 @@ from functools import lru_cache
 
 from amplint.model.events import Assign, Backward, Event, Scale
 from amplint.model.graph import Both, Branch, Call, Condition, Function, Jump, Loop, Node, Not, Scoped, Seq, Test, Try
+from amplint.model.state import whole_of
 
 _QUOTED = re.compile("‹([^›]*)›")
 
@@ -36,7 +37,7 @@ class Frame:
 
     def key(self, key: str) -> str:
         """The key of a condition, with its references as the root function would write them."""
-        return _QUOTED.sub(lambda match: f"‹{self.ref(match.group(1))}›", key)
+        return _QUOTED.sub(lambda match: f"‹{self.ref(match.group(1)) or self.prefix + match.group(1)}›", key)
 
     def need(self, need: str) -> str:
         """A need (the key of a condition, or the reference of a value) as the root function would write it."""
@@ -76,7 +77,7 @@ def _with_owners(reference: str) -> Iterator[str]:
     """`outputs.loss`, then `outputs`: a part of a value is known by the whole."""
     while reference:
         yield reference
-        reference = reference.rpartition(".")[0]
+        reference = whole_of(reference)
 
 
 class Needs:

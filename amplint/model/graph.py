@@ -108,13 +108,15 @@ class Jump:
 class Call:
     """A call of a function whose graph is known, under the key `function`.
 
-    `binding` maps parameters to references of the caller; `target` gets the returned value.
+    `binding` maps parameters to references of the caller; `truths` are the parameters that get a constant, with its truth;
+    `target` gets the returned value.
     """
 
     site: int
     function: str
     binding: tuple[tuple[str, str], ...] = ()
     target: str = ""
+    truths: tuple[tuple[str, bool], ...] = ()
 
 
 Node = Event | Seq | Branch | Loop | Scoped | Try | Jump | Call

@@ -2,7 +2,8 @@
 
 All states that can hold at a point are carried along together, and equal ones merge. A condition that is met again takes
 the same side, unless a reference in it was assigned in between. What a later condition cannot see any more is forgotten,
-so that independent branches do not multiply. At the bound the whole function is given up, in silence: no guess is made.
+and so is a condition whose two sides came to the same, so that independent branches do not multiply. At the bound the whole
+function is given up, in silence: no guess is made.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ from amplint.model.frames import Frame, Needs, references
 from amplint.model.graph import Both, Branch, Call, Condition, Function, Jump, Loop, Node, Not, Scoped, Seq, Test, Try
 from amplint.model.hazards import Hazard
 from amplint.model.protocol import Protocol
-from amplint.model.state import Entered, State
+from amplint.model.state import Entered, Once, Slot, State
 
 MAX_STATES = 400
 MAX_WORK = 40_000
@@ -44,6 +45,21 @@ class Ends:
                 self.jumps.setdefault(kind, {}).update(states)
 
 
+@dataclass(frozen=True)
+class Live:
+    """What the code to come may ask for: `soon` before the loop around goes on to its next iteration, `ever` at all."""
+
+    soon: frozenset[str] = frozenset()
+    ever: frozenset[str] = frozenset()
+
+    def __or__(self, needs: frozenset[str]) -> Live:
+        return Live(self.soon | needs, self.ever | needs)
+
+    def again(self, needs: frozenset[str]) -> Live:
+        """What code in a loop leaves to be asked for; `needs` are those of the loop."""
+        return Live(self.soon, self.ever | needs)
+
+
 class Explorer:
     """Explores one root function; `functions` are the graphs that calls in it may enter.
 
@@ -55,10 +71,12 @@ class Explorer:
     ) -> None:
         self._functions = functions
         self._protocol = Protocol(objects, nothing_scales)
+        self._always = frozenset(f"‹{name}›" for name, facts in objects.items() if facts.made)
         self._work = 0
         self._needs = Needs(functions)
         self._outer_needs: dict[tuple[int, str], frozenset[str]] = {}
         self._translated: dict[tuple[int, str], Event] = {}
+        self._config: dict[str, None] = {}
         self.hazards: dict[Hazard, None] = {}
         self.events: set[Event] = set()
         self.gave_up = False
@@ -66,12 +84,12 @@ class Explorer:
     def run(self, root: Function, start: State | None = None) -> None:
         """Explore every path of `root` from a state in which nothing is known."""
         try:
-            self._node(root.body, {start or State(): None}, Frame(root), frozenset())
+            self._node(root.body, {start or State(): None}, Frame(root), Live())
         except GiveUp:
             self.gave_up = True
             self.hazards.clear()
 
-    def _keys(self, node: Node, frame: Frame) -> frozenset[str]:
+    def _keys(self, node: Node | Condition, frame: Frame) -> frozenset[str]:
         """The needs of a node, as the root function would write them."""
         found = self._needs.of(node)
         if not found or (not frame.binding and not frame.prefix):
@@ -83,7 +101,7 @@ class Explorer:
 
     # -- nodes -----------------------------------------------------------------------------------------------------
 
-    def _node(self, node: Node, states: States, frame: Frame, live: frozenset[str]) -> Ends:
+    def _node(self, node: Node, states: States, frame: Frame, live: Live) -> Ends:
         if not states:
             return Ends()
         self._work += len(states)
@@ -131,7 +149,7 @@ class Explorer:
                 changed[slot] = None
         return state.put(changed) if changed else state
 
-    def _seq(self, node: Seq, states: States, frame: Frame, live: frozenset[str]) -> Ends:
+    def _seq(self, node: Seq, states: States, frame: Frame, live: Live) -> Ends:
         ends = Ends()
         after = [live]
         for part in reversed(node.parts[1:]):
@@ -139,20 +157,32 @@ class Explorer:
         for part, later in zip(node.parts, reversed(after)):
             inner = self._node(part, states, frame, later)
             ends.add(inner)
-            states = self._only_live(inner.normal, later)
+            states = self._only_live(inner.normal, later, frame.loops)
         ends.normal = states
         return ends
 
-    @staticmethod
-    def _only_live(states: States, live: frozenset[str]) -> States:
+    def _only_live(self, states: States, live: Live, loops: tuple[int, ...]) -> States:
         after: States = {}
         for state in states:
-            filled = state.having("test") + state.having("once") + state.having("value")
-            dead = {slot: None for slot, _ in filled if slot[1] not in live}
+            filled = state.having("test") + state.having("value")
+            dead: dict[Slot, None] = {slot: None for slot, _ in filled if slot[1] not in live.ever}
+            for slot, content in state.having("once"):
+                assert isinstance(content, Once)
+                if slot[1] not in (live.soon if len(content.loops) >= len(loops) else live.ever):
+                    dead[slot] = None
             after[state.put(dead) if dead else state] = None
         return after
 
-    def _branch(self, node: Branch, states: States, frame: Frame, live: frozenset[str]) -> Ends:
+    def _merged(self, states: States, keys: Iterable[str]) -> States:
+        """The states without the tests of which both outcomes left the same: asked again, they would come to both again."""
+        for key in keys:
+            if len(states) < 2:
+                return states
+            if key in self._config:
+                states = _without(("test", key), states)
+        return states
+
+    def _branch(self, node: Branch, states: States, frame: Frame, live: Live) -> Ends:
         inside = live | self._keys(node, frame)
         taken: dict[bool, States] = {True: {}, False: {}}
         for state in states:
@@ -163,16 +193,17 @@ class Explorer:
             inner = self._node(body, taken[truth], frame, live)
             ends.normal.update(inner.normal)
             ends.add(inner)
+        ends.normal = self._merged(ends.normal, sorted(self._keys(node.condition, frame)))
         return ends
 
-    def _loop(self, node: Loop, states: States, frame: Frame, live: frozenset[str]) -> Ends:
+    def _loop(self, node: Loop, states: States, frame: Frame, live: Live) -> Ends:
         if node.over_objects:
             inner = self._node(node.body, states, frame, live)
             left = {**inner.normal, **inner.jumps.get("continue", {}), **inner.jumps.get("break", {})}
             ends = Ends(left)
             ends.add(inner, but=("continue", "break"))
             return ends
-        inside = live | self._keys(node, frame)
+        needs = self._keys(node, frame)
         below = replace(frame, loops=(*frame.loops, node.site))
         ends, seen, fresh = Ends(), dict(states), dict(states)
         # A `for` loop over nothing is no path worth a finding; a `while` may well not be entered.
@@ -180,11 +211,11 @@ class Explorer:
         for _ in range(MAX_ROUNDS):
             if not fresh:
                 break
-            entering = self._loop_entry(node, fresh, frame, inside)
-            inner = self._node(node.body, entering, below, inside)
+            entering = self._loop_entry(node, fresh, frame, live | needs)
+            inner = self._node(node.body, entering, below, live.again(needs))
             ends.add(inner, but=("continue", "break"))
             ends.normal.update(inner.jumps.get("break", {}))
-            again = {**inner.normal, **inner.jumps.get("continue", {})}
+            again = self._merged({**inner.normal, **inner.jumps.get("continue", {})}, self._config)
             if not _is_true(node.condition):
                 exhausted.update(again)
             fresh = {state: None for state in again if state not in seen}
@@ -194,10 +225,16 @@ class Explorer:
         ends.normal.update(after.normal)
         return ends
 
-    def _loop_entry(self, node: Loop, states: States, frame: Frame, live: frozenset[str]) -> States:
+    def _loop_entry(self, node: Loop, states: States, frame: Frame, live: Live) -> States:
         entering: States = {}
         for state in states:
-            state = state.put({slot: None for slot, _ in state.having("once")})
+            state = state.put(
+                {
+                    slot: None
+                    for slot, asked in state.having("once")
+                    if isinstance(asked, Once) and node.site in asked.loops
+                }
+            )
             for target in node.targets:
                 state = self._renew(state, frame.ref(target))
             if node.condition is None:
@@ -218,7 +255,7 @@ class Explorer:
         }
         return self._forget_tests(state.put({**others, ("value", target): None}), target)
 
-    def _scoped(self, node: Scoped, states: States, frame: Frame, live: frozenset[str]) -> Ends:
+    def _scoped(self, node: Scoped, states: States, frame: Frame, live: Live) -> Ends:
         def enter(state: State) -> State:
             return state.put({("regions",): (*state.regions, Entered(node.region, node.site, len(frame.loops)))})
 
@@ -231,7 +268,7 @@ class Explorer:
             {kind: {leave(state): None for state in ended} for kind, ended in inner.jumps.items()},
         )
 
-    def _try(self, node: Try, states: States, frame: Frame, live: frozenset[str]) -> Ends:
+    def _try(self, node: Try, states: States, frame: Frame, live: Live) -> Ends:
         outer, live = live, live | self._keys(node, frame)
         body = self._node(node.body, states, frame, live)
         caught = {**states, **body.normal, **body.jumps.pop("raise", {})}
@@ -262,13 +299,16 @@ class Explorer:
         event = Assign(-1, f"{frame.prefix}return", carried, args, node.computes)
         return self._protocol.apply(state, event)[0]
 
-    def _call(self, node: Call, states: States, frame: Frame, live: frozenset[str]) -> Ends:
+    def _call(self, node: Call, states: States, frame: Frame, live: Live) -> Ends:
         function = self._functions.get(node.function)
         if function is None or frame.depth >= MAX_DEPTH:
             return Ends(states)
         prefix = f"{frame.prefix}{node.site}/"
         binding = tuple((name, frame.ref(value) if value else "") for name, value in node.binding)
         below = Frame(function, binding, prefix, frame.depth + 1, frame.loops)
+        truths: dict[tuple[str, ...], object] = {("test", below.key(f"‹{name}›")): truth for name, truth in node.truths}
+        if truths:
+            states = {state.put(truths): None for state in states}
         inner = self._node(function.body, states, below, live | self._keys(function.body, below))
         target, result = frame.ref(node.target), f"{prefix}return"
         after: States = {}
@@ -285,9 +325,7 @@ class Explorer:
 
     # -- conditions ------------------------------------------------------------------------------------------------
 
-    def _decide(
-        self, condition: Condition, state: State, frame: Frame, live: frozenset[str]
-    ) -> list[tuple[State, bool]]:
+    def _decide(self, condition: Condition, state: State, frame: Frame, live: Live) -> list[tuple[State, bool]]:
         match condition:
             case Not():
                 return [(after, not truth) for after, truth in self._decide(condition.part, state, frame, live)]
@@ -295,9 +333,7 @@ class Explorer:
                 return self._decide_both(condition, state, frame, live)
         return self._decide_test(condition, state, frame, live)
 
-    def _decide_both(
-        self, condition: Both, state: State, frame: Frame, live: frozenset[str]
-    ) -> list[tuple[State, bool]]:
+    def _decide_both(self, condition: Both, state: State, frame: Frame, live: Live) -> list[tuple[State, bool]]:
         done: list[tuple[State, bool]] = []
         open_ = [state]
         for part in condition.parts:
@@ -306,18 +342,25 @@ class Explorer:
             open_ = [after for after, truth in outcomes if truth != condition.any_of]
         return done + [(after, not condition.any_of) for after in open_]
 
-    def _decide_test(self, test: Test, state: State, frame: Frame, live: frozenset[str]) -> list[tuple[State, bool]]:
+    def _decide_test(self, test: Test, state: State, frame: Frame, live: Live) -> list[tuple[State, bool]]:
         if test.kind in ("true", "false"):
             return [(state, test.kind == "true")]
         key = frame.key(test.key)
+        if key in self._always:
+            return [(state, True)]
         slot = self._slot(test.kind, key, state)
         known = state.get(*slot)
+        if isinstance(known, Once):
+            known = known.truth
         if isinstance(known, bool):
             return [(state, known)]
-        remembered = test.kind == "mode" or key in live
+        if test.kind == "config":
+            self._config[key] = None
+        once = slot[0] == "once"
+        remembered = test.kind == "mode" or key in (live.soon if once else live.ever)
         outcomes = []
         for truth in (True, False):
-            after = state.put({slot: truth}) if remembered else state
+            after = state.put({slot: Once(truth, frame.loops) if once else truth}) if remembered else state
             stepped = test.kind == "skipped" and not truth and not self._protocol.has_pending_step(state)
             if test.kind in ("gate", "varying") or stepped:
                 after = self._protocol.settle(after)
@@ -331,6 +374,16 @@ class Explorer:
         # A constant assigned before ("x = None") is filed as a test, whatever kind the later condition is.
         constant = ("test", key)
         return constant if kind == "config" or state.get(*constant) is not None else ("once", key)
+
+
+def _without(slot: Slot, states: States) -> States:
+    """The states, with those that differ in this one test alone made one."""
+    after: States = {}
+    for state in states:
+        truth = state.get(*slot)
+        both = isinstance(truth, bool) and state.put({slot: not truth}) in states
+        after[state.put({slot: None}) if both else state] = None
+    return after
 
 
 def _is_true(condition: Condition | None) -> bool:

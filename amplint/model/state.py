@@ -8,7 +8,7 @@
 ("untested",)           `unscale_` ran, and nothing has asked yet whether it met an overflow
 ("mode",)               whether this path runs with AMP on, once a condition has decided it
 ("test", key)           the truth of other conditions that are met again
-("once", key)           the same, for conditions that may change from one iteration to the next
+("once", key)           the same (`Once`), for conditions that may change from one iteration to the next
 """
 
 from __future__ import annotations
@@ -80,6 +80,19 @@ class Stepped:
     loops: tuple[int, ...]
 
 
+def whole_of(reference: str) -> str:
+    """What a reference is a part of: `outputs` for `outputs.loss` and for `outputs[0]`; empty for the whole."""
+    return reference[: max(reference.rfind("."), reference.rfind("["), 0)]
+
+
+@dataclass(frozen=True)
+class Once:
+    """The truth of a condition, and the loops (their sites, outermost first) in an iteration of which it was asked."""
+
+    truth: bool
+    loops: tuple[int, ...] = ()
+
+
 class State:
     """An immutable mapping of slots, kept by their kind (the first member of a slot); equal when all slots are."""
 
@@ -146,7 +159,7 @@ class State:
             found = self.get("value", reference)
             if isinstance(found, Value):
                 return found
-            reference = reference.rpartition(".")[0]
+            reference = whole_of(reference)
         return None
 
     @property
