@@ -1,0 +1,195 @@
+"""What exploring costs: work grows with the length of a program, not with the number of its paths; at the bound, silence."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from textwrap import indent
+
+import pytest
+from lowered import file_of, in_loop, kinds
+
+from amplint.lowering.analysis import Analysis
+from amplint.model.paths import MAX_STATES, MAX_WORK, Explorer
+
+DEFECT = """
+scaler.scale(loss).backward()
+clip_grad_norm_(model.parameters(), 1.0)
+scaler.step(optimizer)
+scaler.update()
+"""
+
+
+def explored(code: str, name: str = "train") -> Explorer:
+    """The exploration of one function of a module."""
+    functions = file_of(code).analysis.functions
+    function = next(each for key, each in functions.items() if key.startswith(f"{name}@"))
+    explorer = Explorer(functions, Analysis._objects(function, functions))
+    explorer.run(function)
+    return explorer
+
+
+def work(code: str) -> int:
+    """How many states were carried through how many nodes."""
+    explorer = explored(code)
+    assert not explorer.gave_up
+    return explorer._work
+
+
+def independent(count: int) -> str:
+    return "\n".join(f"if args.option_{number}:\n    loss = loss + extra_{number}(batch)" for number in range(count))
+
+
+def pairs(count: int) -> str:
+    return "\n".join(
+        f"if args.option_{number}:\n    loss = loss + first_{number}(batch)\n"
+        f"if args.option_{number}:\n    loss = loss + second_{number}(batch)"
+        for number in range(count)
+    )
+
+
+def asked_twice(count: int) -> str:
+    """Conditions that are all asked first, and all asked again later."""
+    return f"{independent(count)}\n{independent(count)}"
+
+
+def nested_ifs(count: int) -> str:
+    return nest(count, "if args.option_{0}:")
+
+
+def nested_loops(count: int) -> str:
+    return nest(count, "for item_{0} in batch:")
+
+
+def nested_regions(count: int) -> str:
+    return nest(count, 'with torch.autocast("cuda", enabled=args.option_{0}):')
+
+
+def tries(count: int) -> str:
+    each = "try:\n    loss = loss + extra_{0}(batch)\nexcept ValueError:\n    loss = loss + other_{0}(batch)"
+    return "\n".join(each.format(number) for number in range(count))
+
+
+def exits(count: int) -> str:
+    return "\n".join(f"if check_{number}(batch):\n    scheduler.step()\n    continue" for number in range(count))
+
+
+def matches(count: int) -> str:
+    cases = "\n".join(f"    case {number}:\n        loss = loss * {number}" for number in range(count))
+    return f"match args.kind:\n{cases}"
+
+
+def calls(count: int) -> str:
+    return "\n".join("loss = helper(loss, args)" for _ in range(count))
+
+
+def nest(count: int, opening: str) -> str:
+    body = "loss = loss + extra(batch)"
+    for number in range(count):
+        body = f"{opening.format(number)}\n{indent(body, ' ')}"
+    return body
+
+
+HELPER = """
+def helper(value, options):
+    if options.double:
+        optimizer.zero_grad()
+        value = value * 2
+    return value
+"""
+SHAPES: list[Callable[[int], str]] = [
+    independent, pairs, asked_twice, nested_ifs, nested_loops, nested_regions, tries, exits, matches, calls,
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+def test_work_grows_with_the_length(shape: Callable[[int], str]) -> None:
+    """Forty of a kind cost what four times ten cost, or some times that: nowhere near two to the power of forty."""
+    ten, forty = (work(in_loop(f"{shape(count)}\n{DEFECT}", before=HELPER)) for count in (10, 40))
+    assert forty <= 16 * ten, "worse than the square of the length"
+    assert forty < MAX_WORK / 2
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+@pytest.mark.parametrize("before", [True, False], ids=["before", "after"])
+def test_the_defect_is_found_beside_all_that(shape: Callable[[int], str], before: bool) -> None:
+    body = f"{shape(40)}\n{DEFECT}" if before else f"{DEFECT}\n{shape(40)}"
+    assert "clip-before-unscale" in kinds(in_loop(body, before=HELPER))
+
+
+def test_the_defect_is_found_between_forty_branches() -> None:
+    lines = DEFECT.strip().splitlines()
+    body = "\n".join(f"if args.option_{number}:\n    log({number})\n    loss = loss * 2" for number in range(20))
+    late = body.replace("option_", "late_")
+    assert kinds(in_loop(f"{body}\n{lines[0]}\n{late}\n" + "\n".join(lines[1:]))) == ["clip-before-unscale"]
+
+
+# -- the bound -----------------------------------------------------------------------------------------------------------
+
+
+def told_apart(count: int) -> str:
+    """Every flag leaves another state behind and is asked again later: all combinations have to be told apart."""
+    names = [f"args.flag_{number}" for number in range(count)]
+    first = "".join(f"if {name}:\n    scaler.unscale_(optimizers[{name}])\n" for name in names)
+    again = "".join(f"if {name}:\n    scaler.step(optimizers[{name}])\n" for name in names)
+    return f"scaler.scale(loss).backward()\n{first}{again}{DEFECT}"
+
+
+def test_at_the_bound_the_function_is_given_up_in_silence() -> None:
+    explorer = explored(in_loop(told_apart(40)))
+    assert explorer.gave_up
+    assert explorer._work <= 2 * MAX_WORK
+    assert not explorer.hazards
+    assert kinds(in_loop(told_apart(40))) == []
+
+
+def test_below_the_bound_it_is_found() -> None:
+    assert "clip-before-unscale" in kinds(in_loop(told_apart(MAX_STATES.bit_length() - 5)))
+
+
+def test_one_function_given_up_leaves_the_others() -> None:
+    other = in_loop(DEFECT).split("def train")[1]
+    assert kinds(f"{in_loop(told_apart(40))}\ndef second{other}") == ["clip-before-unscale"]
+
+
+# -- calls ---------------------------------------------------------------------------------------------------------------
+
+
+def chain(length: int, times: int) -> str:
+    """Functions of which each calls the next some times, and the last one clips."""
+    functions = [
+        f"def stage_{number}(loss):\n" + "".join(f"    stage_{number + 1}(loss)\n" for _ in range(times))
+        for number in range(length)
+    ]
+    return "\n".join([*functions, f"def stage_{length}(loss):\n    clip_grad_norm_(model.parameters(), 1.0)\n"])
+
+
+@pytest.mark.parametrize(("length", "times"), [(4, 1), (4, 3), (50, 1), (50, 2)])
+def test_chains_of_calls(length: int, times: int) -> None:
+    body = "scaler.scale(loss).backward()\nstage_0(loss)\nscaler.step(optimizer)\nscaler.update()"
+    code = in_loop(body, before=chain(length, times))
+    assert work(code) < 2_000
+    assert kinds(code) == (["clip-before-unscale"] if length < 5 else []), "too deep a chain is not followed to its end"
+
+
+RECURSIVE = """
+def again(loss, depth):
+    if depth > 0:
+        again(loss, depth - 1)
+    clip_grad_norm_(model.parameters(), 1.0)
+
+def even(loss, depth):
+    odd(loss, depth - 1)
+
+def odd(loss, depth):
+    if depth:
+        even(loss, depth - 1)
+    else:
+        clip_grad_norm_(model.parameters(), 1.0)
+"""
+
+
+@pytest.mark.parametrize("call", ["again(loss, 3)", "even(loss, 3)"])
+def test_recursion_ends(call: str) -> None:
+    code = in_loop(f"scaler.scale(loss).backward()\n{call}\nscaler.step(optimizer)\nscaler.update()", before=RECURSIVE)
+    assert kinds(code) == ["clip-before-unscale"]
+    assert work(code) < 2_000
