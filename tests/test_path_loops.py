@@ -1,4 +1,4 @@
-"""Paths through loops, and from one iteration to the next. Each program is marked (`#! kind`) where it is wrong on one of them."""
+"""Paths through loops, and on from one iteration. Each program is marked (`#! kind`) where it is wrong on one of them."""
 
 from __future__ import annotations
 
