@@ -1,0 +1,44 @@
+"""What a replay comes to. Imports no torch: reports read it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+CONFIRMED = "confirmed"
+"""The defect was measured before the fix, and is gone after it."""
+REFUTED = "refuted"
+"""The measurement contradicts the finding or its fix."""
+NOT_OBSERVABLE = "not observable on this device"
+"""What the finding is about shows on another kind of device only."""
+NOT_REPLAYABLE = "not replayable"
+"""The code does something that cannot be replayed."""
+ERROR = "error"
+"""The replay itself failed: a defect of amplint or of the device, no verdict."""
+
+VERDICTS = (CONFIRMED, REFUTED, NOT_OBSERVABLE, NOT_REPLAYABLE, ERROR)
+
+Values = Mapping[str, "float | str"]
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """The verdict on one fix, and what it rests on.
+
+    Attributes:
+        verdict: one of `VERDICTS`.
+        reason: one line; why the verdict is not `confirmed`.
+        measure: what was measured, in words, such as "norm seen by the optimizer".
+        before: what was measured with the code as it stands; the first entry is the one that decides.
+        after: the same with the fix applied.
+        reference: what is right, under the same names, and the author's literals that it depends on.
+        series: what decides, iteration by iteration, of `before`, `after` and `reference`.
+    """
+
+    verdict: str
+    reason: str = ""
+    measure: str = ""
+    before: Values = field(default_factory=dict)
+    after: Values = field(default_factory=dict)
+    reference: Values = field(default_factory=dict)
+    series: Mapping[str, tuple[float, ...]] = field(default_factory=dict)
