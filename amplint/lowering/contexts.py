@@ -23,6 +23,7 @@ _DTYPES = {
 }  # fmt: skip
 _NO_GRAD = frozenset({"torch.no_grad", "torch.inference_mode", "torch.autograd.no_grad"})
 _PARTIAL = frozenset({"functools.partial"})
+_GENERATED = frozenset({"contextlib.contextmanager", "contextlib.asynccontextmanager"})
 _MAX_DEPTH = 8
 
 Arguments = dict[str, cst.BaseExpression]
@@ -42,11 +43,14 @@ class Contexts:
 
     def stack(self, node: cst.CSTNode) -> tuple[Region, ...]:
         """The regions around `node` within its function, outermost first: decorators of the function, then `with` items."""
+        return self._stack(node, 0)
+
+    def _stack(self, node: cst.CSTNode, depth: int) -> tuple[Region, ...]:
         found: list[Region] = []
         below: cst.CSTNode = node
         for above in self._tree.ancestors(node):
             if isinstance(above, cst.With) and below is above.body:
-                inner = [region for item in above.items if (region := self.of(item.item)) is not None]
+                inner = [region for item in above.items if (region := self._of(item.item, depth)) is not None]
                 found.extend(reversed(inner))
             elif isinstance(above, cst.FunctionDef) and below is above.body:
                 found.extend(reversed(self.decorating(above)))
@@ -95,7 +99,7 @@ class Contexts:
         if self._names.all_in(call.func, {"torch.set_grad_enabled"}):
             first = call.args[0].value if call.args else None
             return NO_GRAD if isinstance(first, cst.Name) and first.value == "False" else None
-        for value in self.values(call.func):
+        for value in (call.func, *self.values(call.func)):
             if isinstance(value, cst.Call) and self._names.all_in(value.func, _PARTIAL) and value.args:
                 if self._names.any_in(value.args[0].value, torch_api.AUTOCAST):
                     return self._autocast(self._names.resolve(value.args[0].value), [*value.args[1:], *call.args])
@@ -105,11 +109,15 @@ class Contexts:
         helper = self._helper(call.func)
         if helper is None:
             return None
-        returned: list[Region | None] = []
+        given: list[Region | None] = []
         for node in self._tree.find(cst.Return):
             if node.value is not None and self._tree.enclosing(node, cst.FunctionDef) is helper:
-                returned.append(self._of(node.value, depth + 1))
-        return self._either(returned) if returned else None
+                given.append(self._of(node.value, depth + 1))
+        if any(self._names.all_in(decorator.decorator, _GENERATED) for decorator in helper.decorators):
+            for pause in self._tree.find(cst.Yield):
+                if self._tree.enclosing(pause, cst.FunctionDef) is helper:
+                    given.append(next(reversed(self._stack(pause, depth + 1)), None))
+        return self._either(given) if given else None
 
     def _helper(self, func: cst.BaseExpression) -> cst.FunctionDef | None:
         if isinstance(func, cst.Name) and self._names.resolve(func) == {f"{LOCAL}.{func.value}"}:
@@ -136,9 +144,8 @@ class Contexts:
         device = next(
             (torch_api.AUTOCAST_DEVICE[name] for name in sorted(meanings) if name in torch_api.AUTOCAST_DEVICE), ""
         )
-        order = (
-            ("enabled", "dtype", "cache_enabled") if device else ("device_type", "dtype", "enabled", "cache_enabled")
-        )
+        generic = not meanings.isdisjoint(torch_api.AUTOCAST_GENERIC)
+        order = torch_api.AUTOCAST_PARAMETERS if generic or not device else ("enabled", "dtype", "cache_enabled")
         given: Arguments = {}
         positional = 0
         for arg in args:
