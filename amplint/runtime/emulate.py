@@ -8,8 +8,8 @@ What happens to an operation is read from the installed torch. The kernels stand
 inside `cuda_autocast` include; nothing is left behind when the last of them has gone. CPU autocast is not involved, and
 CUDA tensors go their usual way.
 
-The dtypes are exact; the arithmetic is the CPU's. Operations that take up autocast in a way of their own are not covered:
-activation checkpointing and `custom_bwd` open `torch.autocast("cuda")` themselves, which switches itself off without a GPU.
+The dtypes are exact; the arithmetic is the CPU's. Not covered is what opens `torch.autocast("cuda")` by itself, which
+switches itself off without a GPU: activation checkpointing and `custom_bwd`.
 """
 
 from __future__ import annotations
@@ -17,13 +17,14 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import AbstractContextManager, contextmanager
+from functools import partial
 from typing import Any
 
 import torch
 
 from amplint.model.precision import Policy
 from amplint.runtime.cuda_table import Treatment, cuda_table
-from amplint.runtime.dispatch import EMULATION, below, included, kernels, overload
+from amplint.runtime.dispatch import EMULATION, below, included, kernels, overload, overloads
 from amplint.runtime.region import Region, cast, region_dtype
 
 
@@ -53,7 +54,7 @@ class _Shared:
     def __enter__(self) -> None:
         with self._lock:
             if self._standing is None:
-                standing = kernels(EMULATION, {name: _kernel(name, how) for name, how in cuda_table().items()})
+                standing = kernels(EMULATION, _kernels())
                 standing.__enter__()
                 self._standing = standing
             self._users += 1
@@ -72,20 +73,41 @@ _shared = _Shared()
 # -- the policies ------------------------------------------------------------------------------------------------------
 
 
-def _kernel(name: str, how: Treatment) -> Callable[..., Any]:
+Treat = Callable[[Any, tuple[Any, ...], dict[str, Any]], Any]
+"""Calls an operation in its way, on the arguments given."""
+
+
+def _kernels() -> dict[str, Callable[..., Any]]:
+    listed = {name: _kernel(name, partial(_by_policy, how)) for name, how in cuda_table().items()}
+    return listed | {name: _kernel(name, _like_cudnn) for packet in _RECURRENT for name in overloads(packet)}
+
+
+def _kernel(name: str, treat: Treat) -> Callable[..., Any]:
     operation = overload(name)
 
     def kernel(*args: Any, **kwargs: Any) -> Any:
         with below(EMULATION):  # as on CUDA: what an operation is made of does not meet autocast once more
             if torch.is_autocast_enabled("cuda"):
-                return _treated(operation, how, args, kwargs)
+                return treat(operation, args, kwargs)
             return operation(*args, **kwargs)
 
     return kernel
 
 
-def _treated(operation: Any, how: Treatment, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-    """What an operation gives under its policy."""
+_RECURRENT = ("gru", "lstm", "rnn_relu", "rnn_tanh")
+"""On a GPU these layers are one operation of cuDNN, listed for autocast. A CPU has no such operation to be listed."""
+
+
+def _like_cudnn(operation: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    """A recurrent layer on operands in the region's precision, and with results in it; a CPU computes it in float32 only."""
+    dtype = region_dtype()
+    narrow_args, narrow_kwargs = _with_tensors(args, dtype), _with_tensors(kwargs, dtype)
+    result = operation(*_with_tensors(narrow_args, torch.float32), **_with_tensors(narrow_kwargs, torch.float32))
+    return _with_tensors(result, dtype)
+
+
+def _by_policy(how: Treatment, operation: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    """An operation under the policy that CUDA's autocast has for it."""
     if how.policy is Policy.BANNED:
         raise RuntimeError(how.refusal)
     if how.policy is Policy.FLOAT32_RESULT:
@@ -94,7 +116,7 @@ def _treated(operation: Any, how: Treatment, args: tuple[Any, ...], kwargs: dict
         dtype = _widest(_tensors([*args, *kwargs.values()]))
     else:
         dtype = region_dtype() if how.policy is Policy.LOWER else torch.float32
-    return operation(*(_with_tensors(one, dtype) for one in args), **_with_tensors(kwargs, dtype))
+    return operation(*_with_tensors(args, dtype), **_with_tensors(kwargs, dtype))
 
 
 def _with_float32_result(operation: Any, becomes: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
