@@ -18,6 +18,16 @@ from amplint.model.paths import MAX_DEPTH, Explorer
 
 
 @dataclass(frozen=True)
+class Entry:
+    """A function that is explored: with the graphs that its calls may enter, and what is known of the objects in all of them."""
+
+    function: Function
+    functions: Mapping[str, Function]
+    objects: Mapping[str, ObjectFacts]
+    nothing_scales: bool = False
+
+
+@dataclass(frozen=True)
 class Found:
     """A hazard in a file: with the node it stands at, and the nodes of the other half by label."""
 
@@ -26,6 +36,7 @@ class Found:
     related: Mapping[str, cst.CSTNode]
     root: Explorer
     scaler: ObjectFacts
+    entry: Entry
 
 
 class Analysis:
@@ -48,17 +59,24 @@ class Analysis:
         """All hazards, one for each kind and place; what a function shows by itself goes before what a caller shows."""
         if not self._trains():
             return ()
-        found: dict[tuple[str, int], tuple[Hazard, Explorer, Mapping[str, ObjectFacts]]] = {}
-        for function, functions in self._roots():
-            objects = self._objects(function, functions)
-            explorer = Explorer(functions, objects, self._nothing_scales)
-            explorer.run(function)
+        found: dict[tuple[str, int], tuple[Hazard, Explorer, Entry]] = {}
+        for entry in self.entries:
+            explorer = Explorer(entry.functions, entry.objects, entry.nothing_scales)
+            explorer.run(entry.function)
             for hazard in explorer.hazards:
                 place = (hazard.kind, hazard.site)
-                hazard = replace(hazard, root=function.key)
+                hazard = replace(hazard, root=entry.function.key)
                 if place not in found or (found[place][0].inlined and not hazard.inlined):
-                    found[place] = (hazard, explorer, objects)
+                    found[place] = (hazard, explorer, entry)
         return tuple(self._place(*entry) for _, entry in sorted(found.items(), key=lambda entry: entry[0]))
+
+    @cached_property
+    def entries(self) -> tuple[Entry, ...]:
+        """What is explored, in the order of the file."""
+        return tuple(
+            Entry(function, functions, self._objects(function, functions), self._nothing_scales)
+            for function, functions in self._roots()
+        )
 
     def _trains(self) -> bool:
         """Whether the file calls anything by the names of the protocol; without, no graph needs to be made."""
@@ -125,10 +143,10 @@ class Analysis:
                     replaced[key] = graph
         return replaced
 
-    def _place(self, hazard: Hazard, explorer: Explorer, objects: Mapping[str, ObjectFacts]) -> Found:
+    def _place(self, hazard: Hazard, explorer: Explorer, entry: Entry) -> Found:
         places = self.program.places
         related = {label: places[site] for label, site in hazard.related if site >= 0}
-        return Found(hazard, places[hazard.site], related, explorer, objects.get(hazard.scaler, ObjectFacts()))
+        return Found(hazard, places[hazard.site], related, explorer, entry.objects.get(hazard.scaler, ObjectFacts()), entry)
 
     def of(self, kind: str) -> list[Found]:
         """The hazards of one kind, in source order."""

@@ -176,7 +176,8 @@ class ObjectFacts:
 
     `role` is "scaler", "optimizer", "scheduler", "model", "framework" (another library's own protocol) or "". `owners` are
     the references an optimizer's parameters come from. `enabled` is "yes", "no" or "maybe" for a scaler. `made` says that
-    its construction was seen, and that it is never None.
+    its construction was seen, and that it is never None. `maker` is the only call that constructs it: its source text, with the
+    full name of what is called ("" when that cannot be told).
     """
 
     role: str = ""
@@ -184,3 +185,4 @@ class ObjectFacts:
     enabled: str = "maybe"
     init_scale: str = ""
     made: bool = False
+    maker: str = ""
