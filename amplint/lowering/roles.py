@@ -77,7 +77,8 @@ class Roles:
         if known and len({facts.role for facts in known}) == 1:
             first = known[0]
             made_always = len(known) == len(values) and all(facts.made for facts in known)
-            return replace(first, enabled=_join(known), owners=_all_owners(known), made=made_always)
+            maker = first.maker if len({facts.maker for facts in known}) == 1 else ""
+            return replace(first, enabled=_join(known), owners=_all_owners(known), made=made_always, maker=maker)
         if known or (made and any(facts.role == "" for facts in made)):
             return ObjectFacts()
         if path not in self._used_as and any(map(self._is_foreign, values)):
@@ -122,7 +123,8 @@ class Roles:
         """What an expression makes; None when that cannot be told, no role when it is something else."""
         if isinstance(value, cst.IfExp):
             sides = [facts for side in (value.body, value.orelse) if (facts := self.made_by(side)) is not None]
-            return replace(sides[0], enabled="maybe", made=len(sides) == 2) if sides else None
+            maker = sides[0].maker if len({facts.maker for facts in sides}) == 1 else ""
+            return replace(sides[0], enabled="maybe", made=len(sides) == 2, maker=maker) if sides else None
         if isinstance(value, cst.BooleanOperation):
             return self.made_by(value.left) or self.made_by(value.right)
         if isinstance(value, (cst.List, cst.Tuple)):
@@ -140,12 +142,24 @@ class Roles:
         return None
 
     def _called(self, call: cst.Call) -> ObjectFacts | None:
+        facts = self._constructed(call)
+        return replace(facts, maker=self._maker(call)) if facts is not None and facts.role else facts
+
+    def _maker(self, call: cst.Call) -> str:
+        """The text of a call, with the full name of what is called; empty when that name may have several meanings."""
+        meanings = self._names.resolve(call.func)
+        if len(meanings) != 1:
+            return ""
+        given = ", ".join(self._tree.module.code_for_node(arg.with_changes(comma=cst.MaybeSentinel.DEFAULT)) for arg in call.args)
+        return f"{next(iter(meanings))}({given})"
+
+    def _constructed(self, call: cst.Call) -> ObjectFacts | None:
         meanings = self._names.resolve(call.func)
         if meanings <= _SCALER_CLASSES or self._is_scaler_class(call):
             return self._scaler(call)
         if all(name.startswith(_SCHEDULER_MAKERS) for name in meanings):
             return ObjectFacts("" if meanings & _NOT_PER_STEP else "scheduler", self._scheduled(call))
-        last = dotted(call.func).rpartition(".")[2]
+        last = call.func.attr.value if isinstance(call.func, cst.Attribute) else dotted(call.func)
         if all(name.startswith("torch.optim.") and ".swa_utils" not in name for name in meanings):
             return ObjectFacts("optimizer", self.owners(*(arg.value for arg in call.args)), made=True)
         if all(_FRAMEWORKS.search(name) for name in meanings) or last in (
@@ -155,6 +169,10 @@ class Roles:
             "initialize",
         ):
             return ObjectFacts("framework")
+        if last.endswith("Scheduler") and (
+            _NOT_RATE.search(last) or all(name.startswith("diffusers.") for name in meanings)
+        ):
+            return ObjectFacts()
         if "sklearn" in "".join(sorted(meanings)):
             return ObjectFacts()
         if last and _OPTIMIZER_CLASS.search(last) and not _SCHEDULER_NAME.search(last) and not self._is_unpacked(call):
