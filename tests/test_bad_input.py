@@ -66,10 +66,10 @@ def test_a_syntax_error_in_a_walk_matters_where_amp_is_used(project: Path) -> No
 @pytest.mark.parametrize(
     ("data", "message"),
     [
-        (b"\n\nscaler = '\xff'\n", "cannot be decoded as utf-8: invalid start byte at byte 12"),
-        (b"scaler = 1\0\n", "contains NUL bytes"),
-        (b"# coding: klingon\nscaler = 1\n", "cannot be decoded: unknown encoding: klingon"),
-        (b"\xef\xbb\xbf# coding: latin-1\nscaler = 1\n", "cannot be decoded: encoding problem: utf-8"),
+        (b"\n\nGradScaler = '\xff'\n", "cannot be decoded as utf-8: invalid start byte at byte 16"),
+        (b"GradScaler = 1\0\n", "contains NUL bytes"),
+        (b"# coding: klingon\nGradScaler = 1\n", "cannot be decoded: unknown encoding: klingon"),
+        (b"\xef\xbb\xbf# coding: latin-1\nGradScaler = 1\n", "cannot be decoded: encoding problem: utf-8"),
     ],
     ids=["bytes", "nul", "cookie", "bom"],
 )

@@ -66,7 +66,7 @@ def test_unused_suppressions_are_found_in_files_without_amp() -> None:
 
 
 def test_bytes_that_are_no_text_are_an_error() -> None:
-    assert check(b"\n\nscaler = '\xff'\n").error == "cannot be decoded as utf-8: invalid start byte at byte 12"
+    assert check(b"\n\nGradScaler = '\xff'\n").error == "cannot be decoded as utf-8: invalid start byte at byte 16"
     assert check(b"\n\nx = '\xff'\n").error == ""
     assert check(b"\n\nx = '\xff'\n", explicit=True).error != ""
 
