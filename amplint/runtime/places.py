@@ -5,13 +5,22 @@ from __future__ import annotations
 import contextlib
 import os
 import sys
+import warnings
 from dataclasses import dataclass
 from types import FrameType
 
 import torch
+import typing_extensions
 
 _TORCH = os.path.dirname(torch.__file__) + os.sep
-_BETWEEN = (_TORCH, os.path.dirname(__file__) + os.sep, contextlib.__file__)
+# The last two wrap what torch has deprecated.
+_BETWEEN = (
+    _TORCH,
+    os.path.dirname(__file__) + os.sep,
+    contextlib.__file__,
+    warnings.__file__,
+    typing_extensions.__file__,
+)
 
 
 @dataclass(frozen=True)
@@ -35,5 +44,4 @@ def caller() -> Place | None:
     frame: FrameType | None = sys._getframe(1)
     while frame is not None and frame.f_code.co_filename.startswith(_BETWEEN):
         frame = frame.f_back
-    # Code without a file ("<frozen runpy>") is the interpreter's, not the program's, where nothing else is left.
     return None if frame is None else Place(frame.f_code.co_filename, frame.f_lineno)

@@ -27,6 +27,7 @@ class GradientWatch:
     def __init__(self, watch: Watch) -> None:
         self._watch = watch
         self._scale_asked = False
+        self._reached: dict[frozenset[int], frozenset[int]] = {}
 
     def install(self, patches: Patches) -> None:
         """Surround what torch offers; `patches` takes it back."""
@@ -55,7 +56,7 @@ class GradientWatch:
         if recorded is None:
             return original(*args, **kwargs)
         self._describe(recorded, outputs, found)
-        reached = frozenset(map(id, leaves))
+        reached = self._kept_once(leaves)
         # It takes effect before the pass is over: hooks may step optimizers in the middle of it.
         watch.journal.conclude(recorded, Facts(Value(found.scaler, found.half), reached))
         try:
@@ -80,6 +81,11 @@ class GradientWatch:
         recorded.values.update(size([grad for grad in _several(result) if grad is not None]))
         watch.journal.conclude(recorded)
         return result
+
+    def _kept_once(self, parameters: Iterable[torch.Tensor]) -> frozenset[int]:
+        """The ids of parameters; a set that comes up in every iteration is kept once."""
+        ids = frozenset(map(id, parameters))
+        return self._reached.setdefault(ids, ids)
 
     def _origin(self, outputs: list[torch.Tensor], weights: Any) -> Origin:
         given = [None] * len(outputs) if weights is None else _several(weights)
@@ -124,7 +130,7 @@ class GradientWatch:
         before = number(result) if tells else before
         recorded.values.update(limit=float(limit), before=before, **size(gradients(clipped)))
         if owners or not watch.names.optimizers():  # parameters of an optimizer not met yet: nothing is known of them
-            watch.journal.conclude(recorded, Facts(reached=frozenset(map(id, clipped))))
+            watch.journal.conclude(recorded, Facts(reached=self._kept_once(clipped)))
         return result
 
     def _clip_event(self, owners: tuple[str, ...], by: str, limit: float) -> Any:

@@ -578,6 +578,49 @@ def test_closures_come_before_their_step() -> None:
     assert events(recording, OptimizerStep)[0].event.closure is True
 
 
+def test_a_closure_given_to_a_scaler_leaves_unknown_gradients() -> None:
+    training = Training()
+
+    def closure() -> Any:
+        loss = training.loss()
+        training.scaler.scale(loss).backward()
+        return loss
+
+    with Recorder() as recording:
+        training.optimizer.zero_grad()
+        closure()
+        training.scaler.step(training.optimizer, closure)
+        training.scaler.update()
+        training.optimizer.step()
+    assert recording.hazards == ()
+    assert [step.event.closure for step in events(recording, ScalerStep)] == [True]
+    assert len(events(recording, Backward)) == 2
+
+
+@pytest.mark.parametrize("scaled", [False, True])
+def test_steps_in_the_middle_of_a_backward_pass(scaled: bool) -> None:
+    training = Training()
+
+    def step(parameter: Any) -> None:
+        training.optimizer.step()  # in a hook
+
+    training.model[0].weight.register_post_accumulate_grad_hook(step)
+    with Recorder() as recording:
+        loss = training.loss()
+        (training.scaler.scale(loss) if scaled else loss).backward()
+    assert [step.line for step in events(recording, OptimizerStep)] == [line("in a hook")]
+    assert kinds(recording) == ({"step-bypasses-scaler"} if scaled else set())
+
+
+def test_deprecated_spellings_are_seen_where_they_stand() -> None:
+    training = Training()
+    with Recorder() as recording, pytest.warns(FutureWarning):
+        training.scaler.scale(training.loss()).backward()
+        torch.nn.utils.clip_grad_norm(training.model.parameters(), 1.0)  # deprecated
+    (hazard,) = recording.hazards
+    assert hazard.place == Place(str(HERE), line("deprecated"))
+
+
 def test_an_optimizer_inside_an_optimizer_is_one() -> None:
     def begin(self: Any, parameters: Any, lr: float) -> None:
         torch.optim.Optimizer.__init__(self, parameters, {"lr": lr})
