@@ -190,7 +190,8 @@ class CallReader(GradientReader):
 
     def _hands_over(self, call: cst.Call, base: cst.BaseExpression | None) -> bool:
         """Whether an unknown call gets hold of a scaler or an optimizer."""
-        if self.roles.made_by(call) is not None:
+        made = self.roles.made_by(call)
+        if made is not None and made.role != "framework":
             return False
         if base is not None and self.escapes_by_receiver(base, call):
             return True

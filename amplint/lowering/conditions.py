@@ -88,13 +88,15 @@ class Conditions:
             if value is not None and _GATE_WORD.search(" ".join(words(value))):
                 return self._test(node, "gate")
         last = node.value if isinstance(node, cst.Name) else node.attr.value
+        if _GATE_WORD.search(
+            last
+        ):  # first: `optimizer._opt_called` is called like an optimizer, `amp_skipped` like a mode
+            return self._test(node, "gate")
         role = self._role(node)
         if _AMP_NAME.search(last) or role == "scaler":
             return self._test(node, "mode")
         if role in ("optimizer", "scheduler"):
             return self._test(node, "config")
-        if _GATE_WORD.search(last):
-            return self._test(node, "gate")
         changes = isinstance(node, cst.Name) and node.value in self.changing
         return self._test(node, "varying" if changes else "config")
 

@@ -1,0 +1,152 @@
+"""Conditions: equal ones have equal keys, and each says what it is about."""
+
+from __future__ import annotations
+
+from itertools import combinations
+
+import libcst as cst
+import pytest
+from lowered import file_of
+
+from amplint.lowering.flow import FunctionReader
+from amplint.model import graph
+from amplint.model.graph import Both, Condition, Not
+
+CODE = """
+import torch
+scaler = torch.amp.GradScaler("cuda")
+
+class Trainer:
+    def train(self, loader, args, flag, n):
+        before = scaler.get_scale()
+        grew = before <= scaler.get_scale()
+        due = flag and not args.late
+        for step, batch in enumerate(loader):
+            loss = 0
+            if {}:
+                pass
+"""
+
+
+def condition(text: str) -> Condition:
+    """How a condition in a method is read."""
+    file = file_of(CODE.format(text))
+    program = file.analysis.program
+    (function,) = file.tree.find(cst.FunctionDef)
+    (branch,) = file.tree.find(cst.If)
+    return FunctionReader(program, function, program.key(function))._conditions.read(branch.test)
+
+
+def plain(text: str) -> tuple[str, str, bool]:
+    """Key, kind and truth side of a condition that is a single test."""
+    read, truth = condition(text), True
+    while isinstance(read, Not):
+        read, truth = read.part, not truth
+    assert isinstance(read, graph.Test), read
+    return read.key, read.kind, truth
+
+
+EQUAL = [
+    ["args.amp", "(args.amp)", "bool(args.amp)", "args.amp is True", "args.amp == True", "args.amp is not None"],
+    ["not args.amp", "args.amp is None", "args.amp == None", "args.amp is False", "not (args.amp)"],
+    ["scaler is not None", "scaler", "scaler != None"],
+    ["step % 4 == 0", "(step % 4) == 0", "0 == step % 4", "step%4==0", "step % 4 is 0"],
+    ["step % 4 != 0", "not step % 4 == 0"],
+    ["step % 8 == 0"],
+    ["self.step % 4 == 0"],
+    ['args.kind == "a"', '"a" == args.kind'],
+    ['args.kind == "b"'],
+    ["args.kinds[0]"],
+    ["args.kinds[1]"],
+    ["isinstance(n, int)"],
+    ["isinstance(n, float)"],
+    ["n > 3", "(n > 3)"],
+    ["n > 4"],
+    ["n >= 3"],
+]
+
+
+@pytest.mark.parametrize("texts", EQUAL, ids=lambda texts: texts[0])
+def test_equal_conditions_are_one(texts: list[str]) -> None:
+    assert len({(plain(text)[0], plain(text)[2]) for text in texts}) == 1
+
+
+def test_other_conditions_are_others() -> None:
+    for one, other in combinations((plain(texts[0]) for texts in EQUAL), 2):
+        assert (one[0], one[2]) != (other[0], other[2])
+
+
+def test_a_variable_stands_for_its_only_value() -> None:
+    assert condition("due") == condition("flag and not args.late")
+    assert condition("not due") == Not(condition("due"))
+    assert isinstance(condition("flag or args.late"), Both)
+
+
+@pytest.mark.parametrize(
+    ("text", "kind", "truth"),
+    [
+        # Whether AMP is on: the true side is "on".
+        ("args.amp", "mode", True),
+        ("args.use_amp", "mode", True),
+        ("self.fp16", "mode", True),
+        ("not args.amp", "mode", False),
+        ("scaler is None", "mode", False),
+        ("scaler is not None", "mode", True),
+        ("scaler.is_enabled()", "mode", True),
+        ('args.precision == "fp16"', "mode", True),
+        ('args.precision != "fp16"', "mode", False),
+        ('args.precision == "fp32"', "mode", False),
+        ("args.dtype == torch.float16", "mode", True),
+        ('args.precision == "bf16"', "config", True),
+        # The same all through a run.
+        ("flag", "config", True),
+        ("self.verbose", "config", True),
+        ("n > 3", "config", True),
+        ("args.clip is not None", "config", True),
+        ("isinstance(n, int)", "config", True),
+        ('args.kind == "a"', "config", True),
+        ("torch.isfinite(loss)", "config", True),
+        # Another one at each iteration.
+        ("step % 4 == 0", "varying", True),
+        ("step > 3", "varying", True),
+        ("self.step % 4 == 0", "varying", True),
+        ("draw() < 0.5", "varying", True),
+        # Whether the step was skipped: the true side is "skipped".
+        ("scaler.get_scale() < before", "skipped", True),
+        ("before > scaler.get_scale()", "skipped", True),
+        ("scaler.get_scale() >= before", "skipped", False),
+        ("before <= scaler.get_scale()", "skipped", False),
+        ("not scaler.get_scale() < before", "skipped", False),
+        ("grew", "skipped", False),
+        ("not grew", "skipped", True),
+        # Something else that may tell.
+        ("scaler.get_scale() == before", "gate", True),
+        ("scaler.get_scale() <= before", "gate", True),
+        ("args.skipped", "gate", True),
+        ("torch.isfinite(norm)", "gate", True),
+        ("torch.isfinite(grad_loss_norm)", "gate", True),
+        ("self.optimizer._opt_called", "gate", True),
+        ("found_inf == 0", "gate", True),
+        ("scaler_found_inf", "gate", True),
+        # Constants.
+        ("True", "true", True),
+        ("False", "false", True),
+        ("1", "true", True),
+        ("0", "false", True),
+    ],
+)
+def test_kinds(text: str, kind: str, truth: bool) -> None:
+    assert plain(text)[1:] == (kind, truth)
+
+
+def test_references_are_told_from_text() -> None:
+    key, _, _ = plain("args.clip > n")
+    assert "‹args.clip›" in key and "‹n›" in key
+    read = condition("args.clip > n")
+    assert isinstance(read, graph.Test) and read.refs == {"args.clip", "n"}
+    assert plain('args.kind == "n"')[0].count("‹") == 1, "a string names nothing"
+
+
+def test_module_level_names_are_the_same_in_every_function() -> None:
+    assert plain("scaler")[0] == "‹::scaler›"
+    assert plain("flag")[0] == "‹flag›"
