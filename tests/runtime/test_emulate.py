@@ -395,6 +395,14 @@ def _frozen(open_region: Open) -> Iterator[Any]:
         yield F.linear(x, w)
 
 
+def _part_of_a_weight(open_region: Open) -> Iterator[Any]:
+    x, w = torch.ones(1, 2), torch.ones(1, 4)[:, :2].requires_grad_()
+    with open_region():
+        yield F.linear(x, w)
+        _doubled(w)
+        yield F.linear(x, w)
+
+
 def _half_weight(open_region: Open) -> Iterator[Any]:
     x, w = torch.ones(1, 2), torch.ones(1, 2, dtype=BFLOAT, requires_grad=True)
     with open_region():
@@ -418,7 +426,7 @@ def _training_in_one_region(open_region: Open) -> Iterator[Any]:
 
 @pytest.mark.parametrize(
     "story",
-    [_one_region, _first_without_gradient, _frozen, _half_weight, _training_in_one_region],
+    [_one_region, _first_without_gradient, _frozen, _part_of_a_weight, _half_weight, _training_in_one_region],
     ids=lambda story: story.__name__.strip("_"),
 )
 def test_weights_are_cached_as_torch_caches_them(story: Callable[[Open], Iterator[Any]]) -> None:
@@ -499,10 +507,17 @@ def _trace() -> list[Any]:
 
 
 def test_nothing_is_left_behind() -> None:
-    before = _trace()
-    with emulate.cuda_autocast(), emulate.region(BFLOAT, cache_enabled=False):
-        assert (torch.ones(2, 2) @ torch.ones(2, 2)).dtype is BFLOAT
-    assert _trace() == before
+    """In a thread that has not emulated before, so that what is left behind cannot have been there already."""
+
+    def work() -> list[Any]:
+        seen = [_trace()]
+        with emulate.cuda_autocast(), emulate.region(BFLOAT, cache_enabled=False):
+            seen.append((torch.ones(2, 2) @ torch.ones(2, 2)).dtype)
+        return [*seen, _trace()]
+
+    before, inside, after = _in_thread(work)
+    assert inside is BFLOAT
+    assert after == before
 
 
 def test_reading_the_table_leaves_nothing_behind() -> None:
@@ -616,6 +631,28 @@ def test_threads_emulate_at_the_same_time(first_ends: bool) -> None:
         thread.join(60)
     assert answers == {HALF: [HALF] * (1 if first_ends else 2), BFLOAT: [BFLOAT] * (2 if first_ends else 1)}
     assert _trace() == before
+
+
+def test_a_thread_forgets_its_weights_when_its_own_region_ends(emulated: None) -> None:
+    x, w = torch.ones(1, 2), torch.ones(1, 2, requires_grad=True)
+    entered, done = threading.Event(), threading.Event()
+
+    def stay_inside() -> None:
+        with emulate.cuda_autocast(), emulate.region(HALF):
+            entered.set()
+            done.wait(60)
+
+    other = threading.Thread(target=stay_inside)
+    other.start()
+    assert entered.wait(60)
+    values = []
+    for _ in range(2):
+        with emulate.region(HALF):
+            values.append(F.linear(x, w).item())
+        _doubled(w)
+    done.set()
+    other.join(60)
+    assert values == [2.0, 4.0]
 
 
 def test_a_backward_in_another_thread_is_that_threads_own(emulated: None) -> None:
