@@ -10,6 +10,9 @@ from amplint.model.events import Event
 from amplint.model.state import Value
 from amplint.runtime.places import Place
 
+Make = Callable[[int], Event]
+"""Makes an event, given its site."""
+
 
 @dataclass
 class Recorded:
@@ -73,7 +76,7 @@ class Journal:
         self._sites: dict[Place, int] = {}
         self._lock = threading.Lock()
 
-    def file(self, place: Place, make: Callable[[int], Event]) -> Recorded:
+    def file(self, place: Place, make: Make) -> Recorded:
         """Write an event down; `make` gets its site."""
         with self._lock:
             site = self._sites.setdefault(place, len(self.places))

@@ -48,7 +48,7 @@ class Recording:
     def hazards(self) -> tuple[Seen, ...]:
         """Every hazard that happened, in the order in which it first did."""
         journal, names = self._watch.journal, self._watch.names
-        return judge(tuple(journal.moves), journal.places, names.objects, names.members())
+        return judge(tuple(journal.moves), journal.places, dict(names.objects), names.members())
 
 
 class Recorder:

@@ -9,8 +9,8 @@ from typing import Any
 
 import torch
 
-from amplint.model.events import Event, GradAccess, ZeroGrad
-from amplint.runtime.journal import Facts, Journal, Recorded
+from amplint.model.events import GradAccess, ZeroGrad
+from amplint.runtime.journal import Facts, Journal, Make, Recorded
 from amplint.runtime.names import Names, parameters_of
 from amplint.runtime.places import Place
 
@@ -60,7 +60,7 @@ class Watch:
         self._locate = locate
         self._pending = _Pending()
 
-    def file(self, make: Callable[[int], Event]) -> Recorded | None:
+    def file(self, make: Make) -> Recorded | None:
         """Write an event down, before the call is made; None when no line of the program makes it."""
         self.settle_access()
         place = self._locate()

@@ -13,7 +13,7 @@ import torch.nn.utils.clip_grad
 
 from amplint.model.events import Assign, Backward, Clip, GradAccess, ZeroGrad
 from amplint.model.state import Value
-from amplint.runtime.journal import Facts, Recorded
+from amplint.runtime.journal import Facts, Make, Recorded
 from amplint.runtime.names import parameters_of
 from amplint.runtime.observed import GRAD, Origin, gradients, mark_of, number, origin, size
 from amplint.runtime.patches import Patches
@@ -133,7 +133,7 @@ class GradientWatch:
             watch.journal.conclude(recorded, Facts(reached=self._kept_once(clipped)))
         return result
 
-    def _clip_event(self, owners: tuple[str, ...], by: str, limit: float) -> Any:
+    def _clip_event(self, owners: tuple[str, ...], by: str, limit: float) -> Make:
         """A clip; a threshold of inf only measures, and one that is multiplied by the scale leaves what cannot be told."""
         references = parameters_of(owners)
         if limit == float("inf"):
@@ -170,10 +170,10 @@ class GradientWatch:
         if not names.optimizers():
             return self._cleared([partial(ZeroGrad, owner=model)], original, args, kwargs)
         covered = names.covered(args[0].parameters())
-        events = [partial(ZeroGrad, optimizer=name, owner=model) for name in covered]
+        events: list[Make] = [partial(ZeroGrad, optimizer=name, owner=model) for name in covered]
         return self._cleared(events, original, args, kwargs)
 
-    def _cleared(self, events: list[Any], original: Called, args: Arguments, kwargs: Named) -> Any:
+    def _cleared(self, events: list[Make], original: Called, args: Arguments, kwargs: Named) -> Any:
         filed = [recorded for make in events if (recorded := self._watch.file(make)) is not None]
         result = original(*args, **kwargs)
         for recorded in filed:

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import threading
+from collections.abc import Callable
 from typing import Any
 
 import torch
 from torch.optim.lr_scheduler import LRScheduler
 
 from amplint.model.events import AutocastEnter, AutocastExit, Checkpoint, Region
-from amplint.runtime.patches import Patches
+from amplint.runtime.patches import Around, Patches
 from amplint.runtime.watch import Arguments, Called, Named, Watch
 
 
@@ -68,7 +69,7 @@ class CheckpointWatch:
         patches.methods(torch.nn.Module, "state_dict", self._asked(names.model))
         patches.function((torch, torch.serialization), "save", self._save, "save")
 
-    def _asked(self, name_of: Any) -> Any:
+    def _asked(self, name_of: Callable[[Any], str]) -> Around:
         def state_dict(original: Called, args: Arguments, kwargs: Named) -> Any:
             return self._kept((name_of(args[0]),), original, args, kwargs)
 
