@@ -15,7 +15,8 @@ from amplint.model.events import (
     Unscale,
     ZeroGrad,
 )
-from amplint.model.protocol import Hazard, Protocol
+from amplint.model.hazards import Hazard
+from amplint.model.protocol import Protocol
 from amplint.model.state import Entered, State
 
 HALF = Region("cuda", "float16", "yes")
