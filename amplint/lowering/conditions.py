@@ -88,9 +88,10 @@ class Conditions:
             if value is not None and _GATE_WORD.search(" ".join(words(value))):
                 return self._test(node, "gate")
         last = node.value if isinstance(node, cst.Name) else node.attr.value
-        if _GATE_WORD.search(
-            last
-        ):  # first: `optimizer._opt_called` is called like an optimizer, `amp_skipped` like a mode
+        # First of all: `optimizer._opt_called` is called like an optimizer, `amp_skipped` like a mode.
+        if _GATE_WORD.search(last):
+            return self._test(node, "gate")
+        if isinstance(node, cst.Name) and node.value in self._scale_names:
             return self._test(node, "gate")
         role = self._role(node)
         if _AMP_NAME.search(last) or role == "scaler":

@@ -81,7 +81,7 @@ class Roles:
             return replace(first, enabled=_join(known), owners=_all_owners(known), made=made_always, maker=maker)
         if known or (made and any(facts.role == "" for facts in made)):
             return ObjectFacts()
-        if path not in self._used_as and any(map(self._is_foreign, values)):
+        if path not in self._used_as and any(self._is_foreign(value) or _is_plain(value) for value in values):
             return ObjectFacts()
         return ObjectFacts(self._by_use_or_name(node, path))
 
@@ -288,6 +288,13 @@ def path_of(node: cst.CSTNode) -> str:
             inside = index.value.value.strip("'\"")
         return f"{base}[{inside}]" if base else ""
     return ""
+
+
+def _is_plain(value: cst.BaseExpression) -> bool:
+    """Whether a value is a truth or a number, which is no object whatever it is called."""
+    if isinstance(value, cst.Name):
+        return value.value in ("True", "False")
+    return isinstance(value, (cst.Comparison, cst.UnaryOperation, cst.Integer, cst.Float))
 
 
 def _last(path: str) -> str:
