@@ -30,6 +30,7 @@ from amplint.lowering.names import Names
 from amplint.lowering.summaries import Program
 from amplint.lowering.tree import Tree
 from amplint.model import torch_api
+from amplint.model.observable import Observable
 from amplint.source import Source
 
 __all__ = ["MIXED_PRECISION", "Check", "Danger", "File", "Finding", "Found", "Hazard", "Rule", "rule"]
@@ -119,7 +120,8 @@ class Rule:
 
     `fix` is the best applicability its fixes reach (None: it never has one). `triggers` are regular expressions on
     identifiers, or on running text where they hold a `\\(`: only files, and top-level statements, in which one is found are
-    parsed for the sake of this rule; the words of AMP itself (`amplint.gate.AMP_WORDS`) always count.
+    parsed for the sake of this rule; the words of AMP itself (`amplint.gate.AMP_WORDS`) always count. `observable` is what a
+    replay measures to prove a fix; without one, fixes are not replayed.
     """
 
     code: str
@@ -130,6 +132,7 @@ class Rule:
     triggers: tuple[str, ...] = ()
     page: str = field(default="", compare=False, repr=False)
     module: str = ""
+    observable: Observable | None = None
 
     @property
     def summary(self) -> str:
@@ -152,11 +155,12 @@ def rule(
     fix: Applicability | None = None,
     default: bool = True,
     triggers: tuple[str, ...] = (),
+    observable: Observable | None = None,
 ) -> Callable[[Check], Rule]:
     """Make a check a rule; the docstring of its module becomes its page."""
 
     def wrap(check: Check) -> Rule:
         page = inspect.cleandoc(sys.modules[check.__module__].__doc__ or "")
-        return Rule(code, name, check, fix, default, triggers, page, check.__module__)
+        return Rule(code, name, check, fix, default, triggers, page, check.__module__, observable)
 
     return wrap

@@ -60,6 +60,7 @@ import libcst as cst
 from amplint.diagnostics import Applicability, Edit, Fix
 from amplint.model.events import OptimizerStep, Scale, ScalerStep, Unscale
 from amplint.model.literals import number
+from amplint.model.observable import NORM_SEEN, Observable
 from amplint.rule import File, Finding, Found, rule
 
 from . import _protocol as protocol
@@ -68,7 +69,7 @@ from . import _repair
 KIND = "clip-before-unscale"
 
 
-@rule("AMP101", KIND, fix=Applicability.SAFE)
+@rule("AMP101", KIND, fix=Applicability.SAFE, observable=Observable(NORM_SEEN))
 def check(file: File) -> Iterator[Finding]:
     for found in file.analysis.of(KIND):
         scaler = found.hazard.scaler.removeprefix("::")
@@ -139,8 +140,17 @@ def _first_clip(file: File, found: Found) -> cst.CSTNode:
         if file.tree.enclosing(other.node, cst.FunctionDef) is home
         and (other.hazard.scaler, other.hazard.optimizer, other.hazard.at("scaled"))
         == (found.hazard.scaler, found.hazard.optimizer, found.hazard.at("scaled"))
+        and (other.node is found.node or _comes_always(file, other.node, found.node))
     ]
     return min(same, key=lambda node: file.tree.span(node))
+
+
+def _comes_always(file: File, clip: cst.CSTNode, later: cst.CSTNode) -> bool:
+    """Whether a clip runs whenever a later one does: it stands in no branch of its own."""
+    block = protocol.common_block(file, clip, later)
+    return block is not None and all(
+        isinstance(each, (cst.For, cst.While)) for each in protocol.guards(file, clip, block)
+    )
 
 
 def _first_reading(file: File, found: Found, clip: cst.CSTNode) -> cst.CSTNode | None:

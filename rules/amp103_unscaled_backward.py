@@ -60,6 +60,7 @@ import libcst as cst
 
 from amplint.diagnostics import Applicability, Edit, Fix
 from amplint.model.events import Scale, ScalerStep, ScalerUpdate, Unscale
+from amplint.model.observable import NORM_SEEN, Observable
 from amplint.rule import File, Finding, Found, rule
 
 from . import _optimizers as optimizers
@@ -69,7 +70,7 @@ from . import _repair as repair
 KIND = "unscaled-backward"
 
 
-@rule("AMP103", KIND, fix=Applicability.SAFE)
+@rule("AMP103", KIND, fix=Applicability.SAFE, observable=Observable(NORM_SEEN))
 def check(file: File) -> Iterator[Finding]:
     for found in file.analysis.of(KIND):
         scaler = found.hazard.scaler.removeprefix("::")

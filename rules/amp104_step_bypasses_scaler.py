@@ -61,6 +61,7 @@ import libcst as cst
 
 from amplint.diagnostics import Applicability, Edit, Fix
 from amplint.model.events import Backward, Scale, ScalerStep, ScalerUpdate, Unscale
+from amplint.model.observable import NORM_SEEN, Observable
 from amplint.rule import File, Finding, Found, rule
 
 from . import _optimizers as optimizers
@@ -71,7 +72,7 @@ KIND = "step-bypasses-scaler"
 UPDATE_ERROR = "`AssertionError: No inf checks were recorded prior to update.`"
 
 
-@rule("AMP104", KIND, fix=Applicability.SAFE)
+@rule("AMP104", KIND, fix=Applicability.SAFE, observable=Observable(NORM_SEEN))
 def check(file: File) -> Iterator[Finding]:
     for found in file.analysis.of(KIND):
         step = repair.one_line(file.tree.text(found.node), "optimizer.step()")

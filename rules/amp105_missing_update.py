@@ -57,6 +57,7 @@ import libcst as cst
 
 from amplint.diagnostics import Applicability, Fix
 from amplint.model.events import ScalerStep, ScalerUpdate
+from amplint.model.observable import ERROR, Observable
 from amplint.rule import File, Finding, Found, rule
 
 from . import _protocol as protocol
@@ -66,7 +67,7 @@ KIND = "missing-update"
 _LOOPS = (cst.For, cst.While)
 
 
-@rule("AMP105", KIND, fix=Applicability.SAFE)
+@rule("AMP105", KIND, fix=Applicability.SAFE, observable=Observable(ERROR))
 def check(file: File) -> Iterator[Finding]:
     for found in last_steps(file):
         if not found.scaler.made and scales_without_update(file):

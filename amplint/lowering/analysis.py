@@ -19,12 +19,16 @@ from amplint.model.paths import MAX_DEPTH, Explorer
 
 @dataclass(frozen=True)
 class Entry:
-    """A function that is explored: with the graphs that its calls may enter, and what is known of the objects in all of them."""
+    """A function that is explored: with the graphs that its calls may enter, and what is known of the objects in all of them.
+
+    `heir` is the class that inherits the function, where it is explored with the methods that this class overrides.
+    """
 
     function: Function
     functions: Mapping[str, Function]
     objects: Mapping[str, ObjectFacts]
     nothing_scales: bool = False
+    heir: str = ""
 
 
 @dataclass(frozen=True)
@@ -74,8 +78,8 @@ class Analysis:
     def entries(self) -> tuple[Entry, ...]:
         """What is explored, in the order of the file."""
         return tuple(
-            Entry(function, functions, self._objects(function, functions), self._nothing_scales)
-            for function, functions in self._roots()
+            Entry(function, functions, self._objects(function, functions), self._nothing_scales, heir)
+            for function, functions, heir in self._roots()
         )
 
     def _trains(self) -> bool:
@@ -98,11 +102,11 @@ class Analysis:
             and not any(isinstance(each, (Scale, Escape)) for each in events)
         )
 
-    def _roots(self) -> Iterator[tuple[Function, Mapping[str, Function]]]:
+    def _roots(self) -> Iterator[tuple[Function, Mapping[str, Function], str]]:
         """What is explored: every function in which something happens; inherited methods once more for each class that
         overrides what they call, with the overriding methods in place."""
         training = self._training(self.functions)
-        yield from ((self.functions[key], self.functions) for key in self.functions if key in training)
+        yield from ((self.functions[key], self.functions, "") for key in self.functions if key in training)
         for info in self.program.classes.by_node.values():
             overridden = self._overridden(info)
             if not any(map(_is_busy, overridden.values())):
@@ -111,7 +115,7 @@ class Analysis:
             training = self._training(functions)
             for base in info.lineage[1:]:
                 inherited = [self.program.key(node) for name, node in base.methods.items() if name not in info.methods]
-                yield from ((functions[key], functions) for key in inherited if key in training)
+                yield from ((functions[key], functions, info.node.name.value) for key in inherited if key in training)
 
     @staticmethod
     def _training(functions: Mapping[str, Function]) -> set[str]:

@@ -1,0 +1,35 @@
+"""How a defect shows: what a rule says about its observable, so that a replay can measure it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+NORM_SEEN = "norm seen by the optimizer"
+"""The norm of the gradients that each step of an optimizer took (the largest element, where the author clips by value),
+and what an injected overflow did to the parameters."""
+ERROR = "error raised"
+"""What torch raises."""
+ZEROED = "fraction of gradients lost to zero"
+"""How many gradients are exactly zero that are not in float32, at a small loss."""
+SCHEDULER_LEAD = "scheduler steps beyond optimizer steps"
+"""How far a schedule has run ahead of the steps that were really taken."""
+ISLAND_ERROR = "error of the gradients of a float32 part"
+"""How far the gradients of a part that the model runs in float32 are from float32 ones, relative to those."""
+
+
+@dataclass(frozen=True)
+class Observable:
+    """What to measure before and after a fix.
+
+    A fix is confirmed when what is measured after it agrees with the reference, plain float32 training, and what is
+    measured before it does not.
+
+    Attributes:
+        measure: one of the names above.
+        tolerance: how far a measured value may be from the reference, relative to it.
+        devices: the device types of the author's regions for which replays measure this faithfully; empty for any.
+    """
+
+    measure: str
+    tolerance: float = 0.05
+    devices: frozenset[str] = frozenset()

@@ -1,0 +1,91 @@
+"""What a replay answers to the conditions in the author's code, which it does not evaluate.
+
+A condition is known by its key (`amplint.model.graph.Test`), so that the code after a fix gets the same answers as before.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+
+from amplint.model.graph import Test
+
+PERIOD = 2
+"""Micro-batches of an accumulation whose number the author does not write down."""
+_MAX_PERIOD = 16
+_MAX_TRIES = 300
+_MODULO = re.compile(r"Modulo\(?\)?,([^()]*)\)( == )?")
+_BAD = re.compile(r"is_?nan|is_?inf|skip|overflow|found_inf", re.IGNORECASE)
+
+
+@dataclass(frozen=True)
+class Answer:
+    """`truth` at every `period`-th time of asking, and the opposite at the others; a period of 1 is a constant."""
+
+    truth: bool
+    period: int = 1
+
+    def at(self, count: int) -> bool:
+        """The answer at the `count`-th time of asking, counted from 1."""
+        return self.truth if count % self.period == 0 else not self.truth
+
+
+YES, NO = Answer(True), Answer(False)
+
+
+def answers(test: Test, away: bool | None) -> tuple[Answer, ...]:
+    """The answers to try, the likeliest first. `away` is the side that leaves the loop or the function, if one does."""
+    modulo = _MODULO.search(test.key)
+    if modulo is not None and test.kind in ("varying", "config", "gate"):
+        period = int(modulo[1]) if modulo[1].isdigit() and 1 < int(modulo[1]) <= _MAX_PERIOD else PERIOD
+        return (Answer(modulo[2] is not None, period), YES, NO)
+    if test.kind in ("gate", "skipped"):
+        return (NO, YES) if _BAD.search(test.key) else (YES, NO)
+    unlikely = away is True or ("len" in test.key and " == " in test.key)  # the last of all
+    first, second = (NO, YES) if unlikely else (YES, NO)
+    if test.kind == "varying":
+        return first, Answer(True, PERIOD), Answer(False, PERIOD), second
+    return first, second
+
+
+@dataclass
+class Decisions:
+    """The answers of one replay: those that were chosen, and the likeliest one to any other condition."""
+
+    chosen: Mapping[str, Answer] = field(default_factory=dict)
+    asked: dict[str, tuple[Answer, ...]] = field(default_factory=dict)
+    _counts: dict[str, int] = field(default_factory=dict)
+
+    def decide(self, key: str, test: Test, away: bool | None) -> bool:
+        """The answer to a condition that comes up anew."""
+        options = self.asked.setdefault(key, answers(test, away))
+        self._counts[key] = self._counts.get(key, 0) + 1
+        return self.chosen.get(key, options[0]).at(self._counts[key])
+
+    def again(self) -> Decisions:
+        """The same decisions for another run: whatever was asked is answered in the same way, also where code has moved."""
+        return Decisions({key: self.chosen.get(key, options[0]) for key, options in self.asked.items()})
+
+
+def search(leads_there: Callable[[Decisions], bool]) -> Decisions | None:
+    """The decisions closest to the likeliest ones that lead somewhere; None when no small change of them does."""
+    tried: set[frozenset[tuple[str, Answer]]] = set()
+    waiting: list[dict[str, Answer]] = [{}]
+    for chosen in waiting:  # grows while it is gone through
+        if len(tried) >= _MAX_TRIES:
+            return None
+        decisions = Decisions(chosen)
+        tried.add(frozenset(chosen.items()))
+        if leads_there(decisions):
+            return decisions
+        waiting += [each for each in _changes(decisions) if frozenset(each.items()) not in tried]
+    return None
+
+
+def _changes(decisions: Decisions) -> Iterator[dict[str, Answer]]:
+    """The decisions with one more answer changed."""
+    for key, options in decisions.asked.items():
+        if key not in decisions.chosen:
+            for answer in options[1:]:
+                yield {**decisions.chosen, key: answer}

@@ -1,0 +1,269 @@
+"""Measurements: what the record of a run says about a defect."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Protocol as Interface
+
+import torch
+
+from amplint.model import observable
+from amplint.model.events import Clip
+from amplint.model.hazards import Hazard
+from amplint.model.literals import number
+from amplint.runtime.training import ASSUMED_LIMIT, Record, by_value
+
+NONE = "none"
+_MAGNITUDES = (1.0, 1e-1, 1e-2, 1e-3, 1e-4, 1e-5)
+_SAME = 0.05
+"""Sizes that differ by less than this, relative to each other, are shown as the same."""
+_Where = tuple[str, int]
+
+
+@dataclass(frozen=True)
+class Trio:
+    """The records of three runs: with the code as it stands, with the fix, and of the reference."""
+
+    before: Record
+    after: Record
+    reference: Record
+
+    def each(self, value: Callable[[Record], float | str]) -> tuple[float | str, ...]:
+        """One value of each record."""
+        return value(self.before), value(self.after), value(self.reference)
+
+
+class Player(Interface):
+    """Runs the three."""
+
+    def play(self, magnitude: float = 1.0, island: bool = False) -> Trio:
+        """Train on losses of some magnitude, with or without a part that the model runs in float32."""
+
+
+@dataclass(frozen=True)
+class Figure:
+    """A measured value: with the code as it stands, with the fix, and what is right."""
+
+    name: str
+    before: float | str
+    after: float | str
+    reference: float | str
+
+
+@dataclass(frozen=True)
+class Measurement:
+    """Figures, the deciding one first; `given` are literals of the author that they depend on."""
+
+    figures: tuple[Figure, ...]
+    given: Mapping[str, float | str] = field(default_factory=dict)
+    series: Mapping[str, tuple[float, ...]] = field(default_factory=dict)
+    ordinary: bool = True
+    """Whether at least one ordinary step was taken as it should be, so that agreement means something."""
+
+
+def take(measure: str, player: Player, hazard: Hazard) -> Measurement:
+    """Take a measurement (one of those named in `amplint.model.observable`) of a hazard."""
+    return _MEASURES[measure](player, hazard)
+
+
+def agree(measured: float | str, reference: float | str, tolerance: float) -> bool:
+    """Whether a measured value is the reference, up to a tolerance relative to it (absolute where it is zero)."""
+    if isinstance(measured, str) or isinstance(reference, str):
+        return measured == reference
+    if not (math.isfinite(measured) and math.isfinite(reference)):
+        return measured == reference
+    return abs(measured - reference) <= tolerance * (abs(reference) or 1.0)
+
+
+# -- what optimizers saw -----------------------------------------------------------------------------------------------
+
+
+def _norm_seen(player: Player, hazard: Hazard) -> Measurement:
+    name, size = observable.NORM_SEEN, _norm
+    given: dict[str, float | str] = {}
+    if hazard.kind == "clip-before-unscale":
+        by, text = hazard.details
+        clip, limit = Clip(-1, (), by=by, limit=text), number(text)
+        word = "clip_value" if by_value(clip) else "max_norm"
+        given = {word: limit} if limit is not None else {f"{word} (assumed)": ASSUMED_LIMIT}
+        if by_value(clip):
+            name, size = "largest gradient element seen by the optimizer", _largest
+    trio = player.play()
+    seen = [_seen(record, size) for record in (trio.before, trio.after, trio.reference)]
+    concerned = {hazard.optimizer} & {step.optimizer for step in trio.reference.steps}
+    ordinary = [
+        (step.optimizer, step.round)
+        for step in trio.reference.steps
+        if step.gradient is not None and (not concerned or step.optimizer in concerned)
+    ]
+    figures = _errors(trio)
+    overflow = _differing("parameters after an overflow", trio.each(_after_overflow(trio.reference)))
+    if ordinary:
+        at = _telling(ordinary, *seen)
+        size_seen = Figure(name, *(each.get(at, NONE) for each in seen))
+        same = overflow and agree(size_seen.before, size_seen.after, _SAME)
+        figures += [*overflow, size_seen] if same else [size_seen, *overflow]
+    rounds = sorted(set(ordinary))
+    names = ("before", "after", "reference")
+    series = {
+        label: tuple(float(each.get(at, math.nan)) for at in rounds if at[0] == rounds[0][0])
+        for label, each in zip(names, seen)
+    }
+    return Measurement(tuple(figures), given, series, bool(ordinary))
+
+
+def _norm(gradient: torch.Tensor) -> float:
+    return float(gradient.norm())
+
+
+def _largest(gradient: torch.Tensor) -> float:
+    return float(gradient.abs().max()) if gradient.numel() else 0.0
+
+
+def _seen(record: Record, size: Callable[[torch.Tensor], float]) -> dict[_Where, float]:
+    """For each optimizer and iteration, the size of the gradients that it took; 0 where the step was skipped."""
+    found: dict[_Where, float] = {}
+    for step in record.steps:
+        at, value = (step.optimizer, step.round), 0.0 if step.gradient is None else size(step.gradient)
+        found[at] = value if not value <= found.get(at, -1.0) else found[at]
+    return found
+
+
+def _telling(
+    ordinary: list[_Where], before: Mapping[_Where, float], after: Mapping[_Where, float], right: Mapping[_Where, float]
+) -> _Where:
+    """The iteration that tells most: where the fix leaves something wrong, or else where the defect is at its worst."""
+    worst = max(ordinary, key=lambda at: _deviation(after.get(at), right[at]))
+    if abs(_deviation(after.get(worst), right[worst])) > _SAME:
+        return worst
+    finite = [at for at in ordinary if 0 < before.get(at, 0) < math.inf]
+    return max(finite or ordinary, key=lambda at: _deviation(before.get(at), right[at]))
+
+
+def _deviation(measured: float | None, right: float) -> float:
+    """How far apart two sizes are: the logarithm of their ratio; infinite where there is none."""
+    if measured is None or not (0 < measured < math.inf and 0 < right < math.inf):
+        return 0.0 if measured == right else math.inf
+    return abs(math.log(measured / right))
+
+
+def _after_overflow(reference: Record) -> Callable[[Record], str]:
+    skipped = reference.skips()
+
+    def state(record: Record) -> str:
+        steps = [step for step in record.steps if (step.optimizer, step.round) in skipped]
+        if not all(step.finite for step in steps):
+            return "non-finite"
+        return "changed" if any(step.changed for step in steps) else "unchanged"
+
+    return state
+
+
+# -- errors ------------------------------------------------------------------------------------------------------------
+
+
+def _error(player: Player, hazard: Hazard) -> Measurement:
+    trio = player.play()
+    return Measurement((Figure(observable.ERROR, *trio.each(_raised)),))
+
+
+def _raised(record: Record) -> str:
+    return record.error or NONE
+
+
+def _errors(trio: Trio) -> list[Figure]:
+    return _differing(observable.ERROR, trio.each(_raised))
+
+
+def _differing(name: str, values: tuple[float | str, ...]) -> list[Figure]:
+    """A figure that is worth a word only where it differs."""
+    return [Figure(name, *values)] if len(set(values)) > 1 else []
+
+
+# -- schedules ---------------------------------------------------------------------------------------------------------
+
+
+def _scheduler_lead(player: Player, hazard: Hazard) -> Measurement:
+    trio = player.play()
+    figure = Figure(observable.SCHEDULER_LEAD, *trio.each(_lead))
+    series = {name: _leads(record) for name, record in vars(trio).items()}
+    return Measurement((*_errors(trio), figure), {}, series, bool(trio.reference.schedule))
+
+
+def _lead(record: Record) -> float:
+    """The most steps by which a schedule is ahead of its optimizer."""
+    taken = [step.optimizer for step in record.steps if step.gradient is not None]
+    schedulers = dict.fromkeys(record.schedule)
+    return max((float(record.schedule.count(each) - taken.count(each[1])) for each in schedulers), default=0.0)
+
+
+def _leads(record: Record) -> tuple[float, ...]:
+    return (_lead(record),)
+
+
+# -- underflow ---------------------------------------------------------------------------------------------------------
+
+
+def _zeroed(player: Player, hazard: Hazard) -> Measurement:
+    sweep = {magnitude: _zero_fractions(player.play(magnitude)) for magnitude in _MAGNITUDES}
+    known = {magnitude: each for magnitude, each in sweep.items() if each is not None}
+    if not known:
+        return Measurement((), ordinary=False)
+    magnitude = max(known, key=lambda each: known[each][0] - known[each][1])
+    figure = Figure(observable.ZEROED, *known[magnitude], 0.0)
+    series = {
+        "before": tuple(each[0] for each in known.values()),
+        "after": tuple(each[1] for each in known.values()),
+        "reference": (0.0,) * len(known),
+    }
+    return Measurement((figure,), {"loss times": magnitude}, series)
+
+
+def _zero_fractions(trio: Trio) -> tuple[float, float] | None:
+    """The fractions of gradients lost, before and after, at the first step that all three runs took."""
+    firsts = [_first_taken(record) for record in (trio.before, trio.after, trio.reference)]
+    shared = set.intersection(*(set(first) for first in firsts))
+    if not shared:
+        return None
+    at = min(shared, key=lambda where: where[1])
+    before, after, right = (first[at] for first in firsts)
+    nonzero = right != 0
+    return tuple(float((each[nonzero] == 0).float().mean()) for each in (before, after))  # type: ignore[return-value]
+
+
+def _first_taken(record: Record) -> dict[_Where, torch.Tensor]:
+    return {(step.optimizer, step.round): step.gradient for step in record.steps if step.gradient is not None}
+
+
+# -- backward inside a region ------------------------------------------------------------------------------------------
+
+
+def _island_error(player: Player, hazard: Hazard) -> Measurement:
+    trio = player.play(island=True)
+    errors = [_relative_errors(record, trio.reference) for record in (trio.before, trio.after)]
+    figure = Figure(observable.ISLAND_ERROR, max(errors[0], default=NONE), max(errors[1], default=NONE), 0.0)
+    series = {"before": tuple(errors[0]), "after": tuple(errors[1]), "reference": (0.0,) * len(errors[1])}
+    return Measurement((*_errors(trio), figure), {}, series, bool(errors[1]))
+
+
+def _relative_errors(record: Record, reference: Record) -> list[float]:
+    """For the first backward pass, the distance of the gradients of each optimizer from the right ones, relative to those."""
+    return [error for mine, right in zip(record.backward[:1], reference.backward) for error in _distances(mine, right)]
+
+
+def _distances(mine: Mapping[str, torch.Tensor], right: Mapping[str, torch.Tensor]) -> Iterable[float]:
+    for name in mine:
+        direction, target = (vector / vector.norm() for vector in (mine[name], right[name]))
+        distance = float((direction - target).norm())
+        yield distance if math.isfinite(distance) else math.inf
+
+
+_MEASURES: Mapping[str, Callable[[Player, Hazard], Measurement]] = {
+    observable.NORM_SEEN: _norm_seen,
+    observable.ERROR: _error,
+    observable.SCHEDULER_LEAD: _scheduler_lead,
+    observable.ZEROED: _zeroed,
+    observable.ISLAND_ERROR: _island_error,
+}

@@ -1,0 +1,230 @@
+"""A finding and its fix, replayed: the defect is made to show, the fix must make it go away.
+
+The code of the author is never run. Its event graph is walked along a path that shows the hazard, and each event is made
+to happen with real torch objects on a small problem (`walk`, `worlds`, `makers`, `problem`). The text with the fix is read
+anew and walked with the same answers to the same conditions: what is proved is what will be written.
+
+Conditions are not evaluated, but answered; values that only a call in the author's code could tell are the problem's own;
+calls whose effect on AMP's objects is unknown are left out.
+"""
+
+from __future__ import annotations
+
+import warnings
+from contextlib import AbstractContextManager, nullcontext
+from dataclasses import dataclass
+from functools import lru_cache
+
+import libcst as cst
+
+from amplint.diagnostics import Diagnostic
+from amplint.lowering.analysis import Entry, Found
+from amplint.lowering.tree import Tree
+from amplint.model.events import NO_GRAD, Region
+from amplint.model.hazards import Hazard
+from amplint.model.observable import Observable
+from amplint.rule import File, Rule
+from amplint.runtime import measure
+from amplint.runtime.decisions import YES, Decisions, search
+from amplint.runtime.devices import CUDA, EMULATED
+from amplint.runtime.makers import CannotMake
+from amplint.runtime.measure import Measurement, Trio, agree
+from amplint.runtime.outcome import CONFIRMED, NOT_OBSERVABLE, NOT_REPLAYABLE, REFUTED, Outcome
+from amplint.runtime.problem import Problem
+from amplint.runtime.rounds import Rounds
+from amplint.runtime.training import NotReplayable, Record, Training, feeding, last_steps, stepped
+from amplint.runtime.walk import Idle, TooLong, Walk, bare
+from amplint.runtime.worlds import Amp, Reference, autocast, scalers_of
+from amplint.source import Source
+
+_TORCH_ERRORS = (RuntimeError, AssertionError, ValueError)
+"""What torch raises on a misuse."""
+
+
+def replay(before: Source, after: Source, diagnostic: Diagnostic, rule: Rule, device: str, seed: int) -> Outcome:
+    """Replay a finding in a file, and the file with the fix of this finding applied.
+
+    Args:
+        before: the file.
+        after: the file with the fix.
+        diagnostic: the finding.
+        rule: the rule it is of.
+        device: one of `amplint.runtime.devices`; `auto` is none.
+        seed: decides the small problem; same seed, same device: same outcome.
+    """
+    if rule.observable is None:
+        return Outcome(NOT_REPLAYABLE, f"{rule.code} does not say how its defect shows")
+    file = _file(before)
+    found = _find(file, diagnostic)
+    if found is None:
+        return Outcome(
+            NOT_REPLAYABLE, "the event that the finding is about is not found again", rule.observable.measure
+        )
+    try:
+        paths = _paths(found, file, _file(after))
+        _require_faithful(rule.observable, paths[0], found)
+        players = _Player(*paths, device, seed)
+        with _emulation(device), warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # code with a defect is what torch warns about
+            taken = measure.take(rule.observable.measure, players, found.hazard)
+    except (NotReplayable, CannotMake, TooLong) as problem:
+        return Outcome(NOT_REPLAYABLE, str(problem), rule.observable.measure)
+    return _judge(rule.observable, taken, _others(paths[1], found.hazard))
+
+
+@lru_cache(maxsize=8)
+def _file(source: Source) -> File:
+    return File(Tree(source), torch=(2, 3))
+
+
+def _find(file: File, diagnostic: Diagnostic) -> Found | None:
+    """The hazard that a diagnostic is about."""
+    for found in file.analysis.of(diagnostic.name):
+        node = found.node.func if isinstance(found.node, cst.Call) else found.node
+        if file.range(node) == diagnostic.range:
+            return found
+    return None
+
+
+# -- paths -------------------------------------------------------------------------------------------------------------
+
+
+def _paths(found: Found, before: File, after: File) -> tuple[Walk, Walk]:
+    """A path that shows a hazard, and the same path in the code with the fix."""
+    shown: list[Walk] = []
+
+    def leads_there(decisions: Decisions) -> bool:
+        walk = _walked(Walk(found.entry, decisions, Idle()))
+        if walk is None or not any((each.kind, each.site) == _place(found.hazard) for each in walk.hazards):
+            return False
+        shown.append(walk)
+        return True
+
+    decisions = search(leads_there)
+    if decisions is None:
+        raise NotReplayable("no path found that shows the defect")
+    fixed = _walked(Walk(_counterpart(found.entry, before, after), decisions.again(), Idle()))
+    if fixed is None:
+        raise NotReplayable("with the fix, the path does not come to an end")
+    return shown[0], fixed
+
+
+def _walked(walk: Walk) -> Walk | None:
+    try:
+        walk.run()
+    except TooLong:
+        return None
+    return walk
+
+
+def _place(hazard: Hazard) -> tuple[str, int]:
+    return hazard.kind, hazard.site
+
+
+def _counterpart(entry: Entry, before: File, after: File) -> Entry:
+    """The same function in the file with the fix: of its name, and of the namesakes the one in the same place."""
+    name = bare(entry.function), entry.heir
+    namesakes = [each for each in before.analysis.entries if (bare(each.function), each.heir) == name]
+    fixed = [each for each in after.analysis.entries if (bare(each.function), each.heir) == name]
+    if len(namesakes) != len(fixed):
+        raise NotReplayable("with the fix, the function is not found again")
+    return next(there for here, there in zip(namesakes, fixed) if here is entry)
+
+
+def _require_faithful(observable: Observable, path: Walk, found: Found) -> None:
+    regions = {event.region for event in path.events if hasattr(event, "region")} - {NO_GRAD}
+    foreign = sorted({region.device for region in regions} - observable.devices - {"?"})
+    if observable.devices and foreign:
+        raise NotReplayable(f"autocast of device type {foreign[0]!r} is not replayed")
+
+
+# -- runs --------------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class _Player:
+    """Plays the two paths, and the reference."""
+
+    before: Walk
+    after: Walk
+    device: str
+    seed: int
+
+    def play(self, magnitude: float = 1.0, island: bool = False) -> Trio:
+        """See `amplint.runtime.measure.Player`."""
+        optimizers = sorted({*stepped(self.before.events), *stepped(self.after.events)})
+        if not optimizers or "" in optimizers:
+            raise NotReplayable("an optimizer cannot be told")
+
+        def problem(device: str) -> Problem:
+            aside = (lambda: autocast(self._region(), device, True)) if island else None
+            return Problem(optimizers, "cuda" if device == CUDA else "cpu", self.seed, magnitude, aside)
+
+        before, after = (self._amp(walk, problem(self.device)) for walk in (self.before, self.after))
+        walk, rounds = self.before, Rounds()
+        feeds, last = feeding(walk.events), last_steps(walk.events)
+        reference = Reference(problem(self.device), walk.entry.objects, rounds, feeds, last, after.skips())
+        return Trio(before, after, _run(walk, reference, rounds))
+
+    def _amp(self, walk: Walk, problem: Problem) -> Record:
+        rounds, decisions = Rounds(), walk.decisions.again()
+        on = decisions.chosen.get("mode", YES).truth
+        events = walk.events
+        feeds, scalers = feeding(events), scalers_of(events)
+        return _run(walk, Amp(problem, walk.entry.objects, rounds, feeds, self.device, on, scalers), rounds)
+
+    def _region(self) -> Region:
+        """A region that switches autocast off for the device of the code's own regions."""
+        regions = [event.region for event in self.before.events if hasattr(event, "region")]
+        device = next((region.device for region in regions if region.device != "grad"), "cuda")
+        return Region(device, "?", "no")
+
+
+def _run(walk: Walk, world: Training, rounds: Rounds) -> Record:
+    """Walk a path again, in a world where things happen."""
+    try:
+        Walk(walk.entry, walk.decisions.again(), world, rounds).run()
+    except _TORCH_ERRORS as error:
+        world.record.error = f"{type(error).__name__}: {str(error).partition('. ')[0].strip()}"
+    return world.record
+
+
+def _emulation(device: str) -> AbstractContextManager[None]:
+    if device != EMULATED:
+        return nullcontext()
+    from amplint.runtime.emulate import cuda_autocast
+
+    return cuda_autocast()
+
+
+# -- verdicts ----------------------------------------------------------------------------------------------------------
+
+
+def _others(fixed: Walk, hazard: Hazard) -> list[str]:
+    """The kinds of other defects on the path with the fix."""
+    return sorted({each.kind for each in fixed.hazards} - {hazard.kind})
+
+
+def _judge(observable: Observable, taken: Measurement, others: list[str]) -> Outcome:
+    figures = taken.figures
+    right = all(agree(each.after, each.reference, observable.tolerance) for each in figures)
+    wrong = not all(agree(each.before, each.reference, observable.tolerance) for each in figures)
+    if not figures or not taken.ordinary:
+        verdict, reason = NOT_REPLAYABLE, "no step was taken from which to judge"
+    elif right and wrong:
+        verdict, reason = CONFIRMED, ""
+    elif right:
+        verdict, reason = NOT_OBSERVABLE, "the defect makes no difference to what is measured"
+    elif others:
+        verdict, reason = NOT_REPLAYABLE, f"another defect remains on the path: {', '.join(others)}"
+    else:
+        verdict, reason = REFUTED, "with the fix, what is measured is not what it should be"
+    return Outcome(
+        verdict,
+        reason,
+        figures[0].name if figures else observable.measure,
+        {each.name: each.before for each in figures},
+        {each.name: each.after for each in figures},
+        {**{each.name: each.reference for each in figures}, **taken.given},
+        taken.series,
+    )

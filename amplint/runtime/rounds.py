@@ -1,0 +1,36 @@
+"""Which training iteration an event belongs to, for each optimizer."""
+
+from __future__ import annotations
+
+from amplint.model.events import Backward, Event, OptimizerStep, ScalerStep
+
+
+class Rounds:
+    """Counts the iterations of each optimizer: a backward pass after a step begins the next one."""
+
+    def __init__(self) -> None:
+        self._of: dict[str, int] = {}
+        self._stepped: set[str] = set()
+
+    def on(self, event: Event) -> None:
+        """Take note of an event that is about to happen."""
+        if isinstance(event, Backward):
+            for optimizer in self._stepped:
+                self._of[optimizer] += 1
+            self._stepped.clear()
+        elif isinstance(event, (OptimizerStep, ScalerStep)):
+            self._of.setdefault(event.optimizer, 0)
+            self._stepped.add(event.optimizer)
+
+    def of(self, optimizer: str) -> int:
+        """The iteration in which an optimizer is, counted from 0."""
+        return self._of.get(optimizer, 0)
+
+    def has_stepped(self, optimizer: str) -> bool:
+        """Whether an optimizer has stepped since the last backward pass."""
+        return optimizer in self._stepped
+
+    @property
+    def coming(self) -> int:
+        """The iteration to which a loss that is computed now will belong."""
+        return max((self._of[name] + (name in self._stepped) for name in self._of), default=0)

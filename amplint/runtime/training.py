@@ -1,0 +1,276 @@
+"""What training runs are made of: values, optimizers, schedulers, and the record of every step.
+
+`Training` makes the events happen that mean the same with and without AMP; `amplint.runtime.worlds` adds the others.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from contextlib import AbstractContextManager
+from dataclasses import dataclass, field
+
+import torch
+
+from amplint.model.events import (
+    Assign,
+    Backward,
+    Clip,
+    Event,
+    GradAccess,
+    ObjectFacts,
+    OptimizerStep,
+    Region,
+    Scale,
+    ScalerStep,
+    SchedulerStep,
+    Unscale,
+    ZeroGrad,
+)  # fmt: skip
+from amplint.model.graph import Test
+from amplint.model.literals import number
+from amplint.model.state import whole_of
+from amplint.runtime import makers
+from amplint.runtime.problem import Problem
+from amplint.runtime.rounds import Rounds
+
+OVERFLOW_ROUND = 2
+"""The iteration, counted from 0, whose gradients are made to overflow."""
+ASSUMED_LIMIT = 1.0
+"""The threshold of a clip whose author does not write it down."""
+
+Losses = dict[str, torch.Tensor]
+"""The part of a loss that depends on the parameters of each optimizer."""
+
+
+class NotReplayable(Exception):
+    """The code does something that a replay cannot do; the message is one line."""
+
+
+@dataclass(frozen=True)
+class Step:
+    """One step of an optimizer: in which iteration, the gradients it took (None when it was skipped), and what came of it."""
+
+    optimizer: str
+    round: int
+    gradient: torch.Tensor | None
+    finite: bool
+    changed: bool
+
+
+@dataclass
+class Record:
+    """What is kept of a run."""
+
+    steps: list[Step] = field(default_factory=list)
+    schedule: list[tuple[str, str]] = field(default_factory=list)
+    """Each step of a scheduler: its name, and the optimizer whose rate it sets."""
+    backward: list[dict[str, torch.Tensor]] = field(default_factory=list)
+    """After each backward pass, the gradients of each optimizer."""
+    error: str = ""
+
+    def skips(self) -> frozenset[tuple[str, int]]:
+        """The steps that were skipped, by optimizer and iteration."""
+        return frozenset((step.optimizer, step.round) for step in self.steps if step.gradient is None)
+
+
+class Training:
+    """A run of training in which events happen for real.
+
+    Args:
+        problem: nets and losses.
+        objects: what is known of the objects that events name.
+        rounds: which iteration it is, kept by whoever tells of the events.
+        feeds: the values that losses are computed from; others are not computed.
+    """
+
+    def __init__(
+        self, problem: Problem, objects: Mapping[str, ObjectFacts], rounds: Rounds, feeds: frozenset[str]
+    ) -> None:
+        self.record = Record()
+        self.problem, self.rounds = problem, rounds
+        self.objects, self._feeds = objects, feeds
+        self.optimizers = {
+            name: makers.optimizer(objects.get(name, ObjectFacts()), problem.parameters(name))[0]
+            for name in problem.nets
+        }
+        self._schedulers: dict[str, tuple[str, torch.optim.lr_scheduler.LRScheduler]] = {}
+        self._values: dict[str, Losses] = {}
+
+    def do(self, event: Event) -> None:
+        """Make an event happen."""
+        happen: Callable[[Event], None] | None = getattr(self, f"_on_{type(event).__name__}", None)
+        if happen is not None:
+            happen(event)
+
+    def region(self, region: Region) -> AbstractContextManager[object]:
+        """The context of an autocast or no-grad region."""
+        raise NotImplementedError
+
+    def has_skipped(self, test: Test) -> bool:
+        """Whether the scale that a condition asks about fell."""
+        raise NotImplementedError
+
+    # -- values ----------------------------------------------------------------------------------------------------
+
+    def _on_Assign(self, event: Assign) -> None:
+        self._values.pop(event.target, None)
+        if event.target not in self._feeds or event.truth is not None:
+            return
+        inputs = [value for name in (*event.carried, *event.args) if (value := self._known(name)) is not None]
+        if inputs:
+            self._values[event.target] = _mean(inputs)
+        elif event.computes:
+            self._values[event.target] = self._forward()
+
+    def _known(self, reference: str) -> Losses | None:
+        while reference:
+            if reference in self._values:
+                return self._values[reference]
+            reference = whole_of(reference)
+        return None
+
+    def value(self, reference: str) -> Losses:
+        """The loss that a reference stands for; one that was computed out of sight, or before a step, is computed now."""
+        known = self._known(reference)
+        if not known:
+            known = self._values[reference] = self._forward()
+        return known
+
+    def assign(self, reference: str, value: Losses) -> None:
+        """Let a reference stand for a loss."""
+        self._values[reference] = value
+
+    def _forward(self) -> Losses:
+        return self.problem.losses(overflow=self.rounds.coming == OVERFLOW_ROUND)
+
+    # -- gradients -------------------------------------------------------------------------------------------------
+
+    def _on_Backward(self, event: Backward) -> None:
+        losses = self.value(event.loss)
+        if not all(loss.requires_grad for loss in losses.values()):
+            raise NotReplayable("the loss of a backward pass was computed without gradients")
+        # A loop over losses meets the same one again: its graph is kept.
+        torch.autograd.backward(list(losses.values()), retain_graph=True)  # type: ignore[no-untyped-call]
+        self.record.backward.append({name: self.gradient(name) for name in losses})
+
+    def gradient(self, optimizer: str) -> torch.Tensor:
+        """The gradients of an optimizer's parameters as one vector."""
+        return flat(parameter.grad for parameter in self.problem.parameters(optimizer))
+
+    def owners(self, event: Clip | ZeroGrad) -> list[str]:
+        """The optimizers whose gradients an event concerns."""
+        if event.optimizer:
+            return [event.optimizer] if event.optimizer in self.optimizers else []
+        named = {event.owner} if isinstance(event, ZeroGrad) else set(event.owners)
+        owning = [name for name in self.optimizers if named & set(self.objects.get(name, ObjectFacts()).owners)]
+        return owning or list(self.optimizers)
+
+    def _on_ZeroGrad(self, event: ZeroGrad) -> None:
+        for name in self.owners(event):
+            self.optimizers[name].zero_grad()
+
+    def _on_Clip(self, event: Clip) -> None:
+        known = number(event.limit)
+        limit = ASSUMED_LIMIT if known is None else known
+        parameters = [each for name in self.owners(event) for each in self.problem.parameters(name)]
+        if by_value(event):
+            torch.nn.utils.clip_grad_value_(parameters, limit)
+        else:
+            torch.nn.utils.clip_grad_norm_(parameters, limit)
+
+    def _on_GradAccess(self, event: GradAccess) -> None:
+        if event.writes:
+            raise NotReplayable("gradients are changed by hand")
+
+    # -- steps -----------------------------------------------------------------------------------------------------
+
+    def step(self, name: str, call: Callable[[], object]) -> bool:
+        """Let `call` step an optimizer, and record it; whether the step was taken."""
+        optimizer, parameters = self.optimizers[name], self.problem.parameters(name)
+        seen: list[torch.Tensor | None] = []
+        hook = optimizer.register_step_pre_hook(lambda stepping, *_: seen.append(_seen(stepping, parameters)))
+        before = flat(parameters)
+        try:
+            call()
+        finally:
+            hook.remove()
+        for losses in self._values.values():
+            losses.pop(name, None)  # what was computed with other parameters
+        after = flat(parameters)
+        taken = seen[0] if seen else None
+        finite, changed = bool(after.isfinite().all()), not bool(torch.equal(before, after))
+        self.record.steps.append(Step(name, self.rounds.of(name), taken, finite, changed))
+        return taken is not None
+
+    def scheduler(self, event: SchedulerStep) -> tuple[str, torch.optim.lr_scheduler.LRScheduler]:
+        """A scheduler, and the optimizer whose rate it sets."""
+        if event.scheduler not in self._schedulers:
+            facts = self.objects.get(event.scheduler, ObjectFacts())
+            name = next((owner for owner in facts.owners if owner in self.optimizers), next(iter(self.optimizers)))
+            self._schedulers[event.scheduler] = name, makers.scheduler(facts, self.optimizers[name])
+        return self._schedulers[event.scheduler]
+
+
+def by_value(event: Clip) -> bool:
+    """Whether each element is clipped for itself: a clip by hand, too, if its limit is a number and no coefficient."""
+    return event.by == "value" or (event.by == "hand" and number(event.limit) is not None)
+
+
+def flat(tensors: Iterable[torch.Tensor | None]) -> torch.Tensor:
+    """All elements as one vector on the CPU; a missing tensor has none."""
+    found = [tensor.detach().flatten().float().cpu() for tensor in tensors if tensor is not None]
+    return torch.cat(found) if found else torch.empty(0)
+
+
+def _seen(optimizer: torch.optim.Optimizer, parameters: list[torch.nn.Parameter]) -> torch.Tensor | None:
+    """The gradients that an optimizer is about to use; None when it will not, which a fused one decides for itself."""
+    found_inf, scale = getattr(optimizer, "found_inf", None), getattr(optimizer, "grad_scale", None)
+    if found_inf is not None and found_inf.item() > 0:
+        return None
+    gradient = flat(parameter.grad for parameter in parameters)
+    return gradient if scale is None else gradient / scale.cpu()
+
+
+def _mean(values: list[Losses]) -> Losses:
+    """One value of several: their mean, so that gradients keep their magnitude however many there are."""
+    names = dict.fromkeys(name for value in values for name in value)
+    parts = {name: [value[name] for value in values if name in value] for name in names}
+    return {name: sum(each[1:], each[0]) / len(each) for name, each in parts.items()}
+
+
+def feeding(events: Iterable[Event]) -> frozenset[str]:
+    """The references whose values go into a loss."""
+    assigned: dict[str, set[str]] = {}
+    wanted: set[str] = set()
+    for event in events:
+        if isinstance(event, Assign):
+            assigned.setdefault(event.target, set()).update(event.carried, event.args)
+        elif isinstance(event, Scale):
+            assigned.setdefault(event.target, set()).add(event.source)
+        elif isinstance(event, Backward):
+            wanted.add(event.loss)
+    waiting, found = list(wanted), set[str]()
+    while waiting:
+        reference = waiting.pop()
+        while reference and reference not in found:
+            found.add(reference)
+            waiting += assigned.get(reference, ())
+            reference = whole_of(reference)
+    return frozenset(found)
+
+
+def stepped(events: Iterable[Event]) -> list[str]:
+    """The optimizers that events name, sorted."""
+    kinds = (OptimizerStep, ScalerStep, Unscale)
+    return sorted({event.optimizer for event in events if isinstance(event, kinds)})
+
+
+def last_steps(events: Iterable[Event]) -> dict[tuple[str, int], int]:
+    """How many steps each optimizer takes in each iteration."""
+    rounds, found = Rounds(), dict[tuple[str, int], int]()
+    for event in events:
+        rounds.on(event)
+        if isinstance(event, (OptimizerStep, ScalerStep)):
+            at = event.optimizer, rounds.of(event.optimizer)
+            found[at] = found.get(at, 0) + 1
+    return found

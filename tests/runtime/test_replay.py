@@ -1,0 +1,122 @@
+"""Fixes are proved by replaying them: what they repair shows before, and is gone after."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+pytest.importorskip("torch")
+
+import torch
+from fixture_harness import ROOT
+
+from amplint.diagnostics import Diagnostic
+from amplint.fixer import apply
+from amplint.linter import lint_source
+from amplint.registry import load_rules
+from amplint.rule import Rule
+from amplint.runtime.outcome import CONFIRMED, NOT_REPLAYABLE, REFUTED, Outcome
+from amplint.runtime.replay import replay
+from amplint.source import Source
+
+RULES = {rule.code: rule for rule in load_rules()}
+EMULATED = "cuda-emulated"
+
+
+@pytest.fixture(autouse=True)
+def one_thread() -> None:
+    torch.set_num_threads(1)  # the order of sums decides the last digits
+
+
+def read(path: Path) -> Source:
+    return Source.from_bytes(str(path), path.read_bytes())
+
+
+def findings(source: Source, rule: Rule) -> list[Diagnostic]:
+    """The findings that have a fix."""
+    return [each for each in lint_source(source, [rule]).diagnostics if each.fix is not None]
+
+
+def outcome(code: str, text: str, device: str = EMULATED, after: str | None = None) -> Outcome:
+    """The outcome of the only fixable finding in a text; `after` stands for the text with its fix."""
+    source = Source("train.py", text)
+    (diagnostic,) = findings(source, RULES[code])
+    fixed = apply(source, [diagnostic])[0] if after is None else after
+    return replay(source, Source("train.py", fixed), diagnostic, RULES[code], device, 0)
+
+
+def flagged(code: str) -> list[Path]:
+    files = sorted(ROOT.glob(f"fixtures/{code.lower()}_*/flagged_*.py"))
+    return [path for path in files if not path.name.endswith(".fixed.py")]
+
+
+REPLAYED = [path for code, rule in RULES.items() if rule.observable is not None for path in flagged(code)]
+
+
+@pytest.mark.parametrize("path", REPLAYED, ids=lambda path: f"{path.parent.name}/{path.stem}")
+def test_no_fix_of_a_fixture_is_refuted(path: Path) -> None:
+    source, rule = read(path), RULES[path.parent.name[:6].upper()]
+    for diagnostic in findings(source, rule):
+        fixed, _ = apply(source, [diagnostic])
+        proved = replay(source, Source(str(path), fixed), diagnostic, rule, EMULATED, 0)
+        assert proved.verdict != REFUTED, proved
+        # Whatever else is wrong in a fixture may hide what the fix does.
+        assert proved.verdict == CONFIRMED or "another defect" in proved.reason or "device type" in proved.reason, (
+            proved
+        )
+
+
+CLIP = """
+import torch
+
+def train(model, loader, loss_fn):
+    optimizer = torch.optim.{optimizer}
+    scaler = torch.amp.GradScaler("cuda", init_scale={scale})
+    for x, y in loader:
+        optimizer.zero_grad()
+        with torch.amp.autocast("cuda", dtype=torch.float16):
+            loss = loss_fn(model(x), y)
+        scaler.scale(loss).backward()
+        torch.nn.utils.clip_grad_norm_(model.parameters(), 0.5)
+        scaler.step(optimizer)
+        scaler.update()
+"""
+
+
+@pytest.mark.parametrize("device", [EMULATED, "cpu"])
+@pytest.mark.parametrize("optimizer", ["SGD(model.parameters(), lr=0.1)", "AdamW(model.parameters(), fused=True)"])
+def test_the_norm_of_a_scaled_clip_is_the_threshold_over_the_scale(device: str, optimizer: str) -> None:
+    proved = outcome("AMP101", CLIP.format(optimizer=optimizer, scale="2.0**14"), device)
+    name = "norm seen by the optimizer"
+    assert proved.verdict == CONFIRMED
+    assert proved.before[name] == pytest.approx(0.5 / 2**14, rel=1e-3)
+    assert proved.after[name] == pytest.approx(0.5, rel=1e-3)
+    assert proved.reference == {name: pytest.approx(0.5, rel=1e-3), "max_norm": 0.5}
+
+
+def test_the_series_holds_the_iterations_that_were_not_skipped() -> None:
+    series = outcome("AMP101", CLIP.format(optimizer="SGD(model.parameters())", scale="65536.")).series
+    assert {name: len(values) for name, values in series.items()} == {"before": 5, "after": 5, "reference": 5}
+    assert series["after"] == pytest.approx(series["reference"], rel=0.01)
+
+
+def test_a_fix_that_repairs_nothing_is_refuted() -> None:
+    text = CLIP.format(optimizer="SGD(model.parameters())", scale="65536.")
+    assert outcome("AMP101", text, after=text).verdict == REFUTED
+
+
+def test_a_fix_that_drops_the_clip_is_refuted() -> None:
+    text = CLIP.format(optimizer="SGD(model.parameters())", scale="65536.")
+    dropped = "\n".join(line for line in text.split("\n") if "clip_grad_norm_" not in line)
+    assert outcome("AMP101", text, after=dropped).verdict == REFUTED
+
+
+def test_the_same_seed_gives_the_same_outcome() -> None:
+    text = CLIP.format(optimizer="Adam(model.parameters())", scale="65536.")
+    assert outcome("AMP101", text) == outcome("AMP101", text)
+
+
+def test_what_needs_a_closure_is_not_replayed() -> None:
+    proved = outcome("AMP101", CLIP.format(optimizer="LBFGS(model.parameters())", scale="65536."))
+    assert (proved.verdict, proved.reason) == (NOT_REPLAYABLE, "LBFGS needs a closure")
