@@ -1,10 +1,11 @@
 """Fetch the packages pinned in manifest.toml, so that amplint can be run over code its authors did not write.
 
-    python benchmarks/real_code/fetch.py DEST [--only NAME ...]
+    python benchmarks/real_code/fetch.py [DEST] [--only NAME ...]
 
 Each file is downloaded and checked against its sha256 by this interpreter's pip, and unpacked into
-DEST/<name>-<version>/. A folder whose files are all as they were unpacked is left alone; one that was edited is
-replaced. Prints a line per package. Exit code 2, with a one-line error, when a download or a hash fails.
+DEST/<name>-<version>/; DEST is build/real_code of the checkout when it is not given. A folder whose files are all as
+they were unpacked is left alone; one that was edited is replaced. Prints a line per package. Exit code 2, with a
+one-line error, when a download or a hash fails.
 The sources of these packages belong to their authors and are never committed here.
 """
 
@@ -28,6 +29,7 @@ else:
     from pip._vendor import tomli as tomllib
 
 MANIFEST = Path(__file__).with_name("manifest.toml")
+DEST = Path(__file__).resolve().parent.parent.parent / "build" / "real_code"
 RECEIPT = ".fetched"
 
 
@@ -130,7 +132,7 @@ def fetch(package: Package, dest: Path) -> str:
 def main() -> int:
     packages = read_manifest()
     parser = argparse.ArgumentParser(description="Fetch the packages pinned in manifest.toml.")
-    parser.add_argument("dest", type=Path, metavar="DEST")
+    parser.add_argument("dest", type=Path, metavar="DEST", nargs="?", default=DEST)
     parser.add_argument("--only", nargs="+", metavar="NAME", choices=[package.name for package in packages])
     arguments = parser.parse_args()
     arguments.dest.mkdir(parents=True, exist_ok=True)

@@ -1,0 +1,113 @@
+"""The findings over other people's packages are those that were read and judged (docs/real-code.md), no more and no less.
+
+The packages are looked for in the folder that AMPLINT_REAL_CODE names, or else where benchmarks/real_code/fetch.py puts
+them; one that is not there is skipped. With AMPLINT_FETCH_REAL_CODE=1 it is downloaded first.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+import json
+import os
+import subprocess
+import sys
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import pytest
+from checkout import ROOT
+
+if sys.version_info >= (3, 11):
+    import tomllib
+else:
+    import tomli as tomllib
+
+REAL_CODE = ROOT / "benchmarks" / "real_code"
+OLDEST, NEWEST = "2.3", "2.4"  # the default target, and the one at which every deprecated name has its replacement
+VERDICTS = frozenset({"true", "false", "debatable"})
+
+Place = tuple[str, int, str]
+"""File within the package, row, code."""
+
+
+def _load_fetch() -> ModuleType:
+    spec = importlib.util.spec_from_file_location("real_code_fetch", REAL_CODE / "fetch.py")
+    assert spec is not None and spec.loader is not None
+    module = sys.modules[spec.name] = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+fetch = _load_fetch()
+PACKAGES = fetch.read_manifest()
+RECORDS: list[dict[str, Any]] = tomllib.loads((REAL_CODE / "verdicts.toml").read_text(encoding="utf-8"))["finding"]
+
+
+def _records(package: Any) -> Iterator[dict[str, Any]]:
+    return (one for one in RECORDS if (one["package"], one["version"]) == (package.name, package.version))
+
+
+def _recorded(package: Any, target: str) -> Counter[Place]:
+    return Counter((one["file"], one["line"], one["code"]) for one in _records(package) if one["torch"] <= target)
+
+
+def _folder(package: Any) -> Path:
+    """Where the package lies; skips the test where it does not."""
+    home = Path(os.environ.get("AMPLINT_REAL_CODE") or fetch.DEST)
+    if os.environ.get("AMPLINT_FETCH_REAL_CODE") == "1":
+        home.mkdir(parents=True, exist_ok=True)
+        fetch.fetch(package, home)
+    folder: Path = home.resolve() / package.folder
+    if not folder.is_dir():
+        pytest.skip(f"{folder} is not there; `python benchmarks/real_code/fetch.py {home}` gets it")
+    return folder
+
+
+def _found(folder: Path, target: str, files: Iterable[str] = (".",)) -> Counter[Place]:
+    """What amplint finds; from the cache beside the packages while neither they nor amplint changed."""
+    command = [sys.executable, "-m", "amplint", "--isolated", "--quiet", "--torch-version", target]
+    command += ["--output-format", "json", *(os.path.join(folder.name, file) for file in files)]
+    run = subprocess.run(command, cwd=folder.parent, capture_output=True, text=True)
+    assert (run.stderr, run.returncode in (0, 1)) == ("", True)
+    return Counter(
+        (Path(one["filename"]).relative_to(folder).as_posix(), one["location"]["row"], one["code"])
+        for one in json.loads(run.stdout)
+    )
+
+
+@pytest.mark.parametrize("package", PACKAGES, ids=[package.folder for package in PACKAGES])
+def test_findings_are_those_judged(package: Any) -> None:
+    found, recorded = _found(_folder(package), NEWEST), _recorded(package, NEWEST)
+    assert {"new": found - recorded, "gone": recorded - found} == {"new": Counter(), "gone": Counter()}
+
+
+@pytest.mark.parametrize("package", PACKAGES, ids=[package.folder for package in PACKAGES])
+def test_an_older_target_finds_no_name_whose_replacement_it_lacks(package: Any) -> None:
+    files = sorted({one["file"] for one in _records(package)})
+    if files:
+        assert _found(_folder(package), OLDEST, files) == _recorded(package, OLDEST)
+
+
+def test_every_record_is_of_a_pinned_package() -> None:
+    pinned = {(package.name, package.version) for package in PACKAGES}
+    assert {(one["package"], one["version"]) for one in RECORDS} <= pinned
+
+
+def test_every_record_is_judged_with_a_reason() -> None:
+    assert {one["verdict"] for one in RECORDS} <= VERDICTS
+    assert all(one["reason"].endswith(".") and one["torch"] in (OLDEST, NEWEST) for one in RECORDS)
+
+
+def test_precision_is_what_was_promised() -> None:
+    right = sum(one["verdict"] == "true" for one in RECORDS)
+    assert right / len(RECORDS) >= 0.95
+
+
+def test_the_document_shows_every_record() -> None:
+    rows = (ROOT / "docs" / "real-code.md").read_text(encoding="utf-8").splitlines()
+    for one in RECORDS:
+        place = f"`{one['file']}:{one['line']}`"
+        assert any(place in row and one["code"] in row and one["reason"] in row for row in rows), place
