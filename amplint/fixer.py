@@ -52,13 +52,13 @@ def fix_source(source: Source, lint: Lint, unsafe: bool) -> FixOutcome:
     applied: Counter[str] = Counter()
     broken: set[str] = set()
     for round_ in range(_ROUNDS + 1):
-        wanted = _wanted(report, unsafe)
+        wanted = fixable(report, unsafe)
         broken |= {one.code for one in wanted if not _is_sound(one, current)}
         wanted = [one for one in wanted if _is_sound(one, current)]
         text, used = _apply_compiling(current, wanted, broken)
         if not used:
             return _encodable(source, first, FixOutcome(current.text, applied, report, _breaks(broken)))
-        if text in texts or round_ == _ROUNDS and len(wanted) >= len(_wanted(first, unsafe)):
+        if text in texts or round_ == _ROUNDS and len(wanted) >= len(fixable(first, unsafe)):
             return FixOutcome(
                 source.text, report=first, error=f"the fixes of {_codes(used)} never settle; nothing was fixed"
             )
@@ -73,10 +73,11 @@ def fix_source(source: Source, lint: Lint, unsafe: bool) -> FixOutcome:
     return _encodable(source, first, FixOutcome(current.text, applied, report, _breaks(broken)))
 
 
-def _wanted(report: FileReport, unsafe: bool) -> list[Diagnostic]:
+def fixable(report: FileReport, unsafe: bool) -> list[Diagnostic]:
+    """The findings with a safe fix, with `unsafe` also those with an unsafe one, in the order of their first edits."""
     trusted = (Applicability.SAFE, Applicability.UNSAFE) if unsafe else (Applicability.SAFE,)
-    fixable = [one for one in report.diagnostics if one.fix and one.fix.edits and one.fix.applicability in trusted]
-    return sorted(fixable, key=lambda one: (_edits(one)[0], one.sort_key))
+    found = [one for one in report.diagnostics if one.fix and one.fix.edits and one.fix.applicability in trusted]
+    return sorted(found, key=lambda one: (_edits(one)[0], one.sort_key))
 
 
 def _is_sound(diagnostic: Diagnostic, source: Source) -> bool:
@@ -114,14 +115,14 @@ def _names(codes: Iterable[str]) -> str:
 def _apply_compiling(source: Source, wanted: list[Diagnostic], broken: set[str]) -> tuple[str, list[Diagnostic]]:
     """The text with as many of the fixes as can stand together, and those; adds the codes of what breaks it to `broken`."""
     text, used = apply(source, wanted)
-    if not used or _compiles(text) or not _compiles(source.text):
+    if not used or compiles(text) or not compiles(source.text):
         return text, used
     text, used = source.text, []
     for diagnostic in wanted:
         attempt, together = apply(source, [*used, diagnostic])
         if len(together) == len(used):
             continue  # touches one of the others: its turn comes in the next round
-        if _compiles(attempt):
+        if compiles(attempt):
             text, used = attempt, together
         else:
             broken.add(diagnostic.code)
@@ -164,7 +165,8 @@ def _dressed(replacement: str, newline: str) -> str:
     return replacement if newline == "\n" else _LINE_END.sub(newline, replacement)
 
 
-def _compiles(text: str) -> bool:
+def compiles(text: str) -> bool:
+    """Whether Python accepts a text."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         try:

@@ -7,6 +7,8 @@ import os
 import signal
 import sys
 import threading
+import time
+import warnings
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -26,6 +28,10 @@ class Died:
     how: str
 
 
+_FIRST = 60.0
+"""Seconds that a process gets on top for its first task, for which it may have to import a lot."""
+
+
 def worker_count(jobs: int) -> int:
     """How many processes `jobs` means; 0 means as many as this process may use."""
     if jobs > 0:
@@ -35,34 +41,47 @@ def worker_count(jobs: int) -> int:
 
 
 def run_all(
-    function: Callable[[TaskT], ResultT], tasks: Sequence[TaskT], workers: int, prepare: Callable[[], object]
+    function: Callable[[TaskT], ResultT],
+    tasks: Sequence[TaskT],
+    workers: int,
+    prepare: Callable[[], object],
+    limit: float | None = None,
+    fork: bool = True,
 ) -> Iterator[tuple[int, ResultT | Died]]:
     """Call a module-level function on every task; yields the task's index and the answer, as answers come.
 
     `prepare` does what every process would have to do first, such as importing; where processes are forked it is called
-    once, before. Closing the iterator, or an exception such as Ctrl-C in the caller, ends the processes at once.
+    once, before. A process that takes longer than `limit` seconds for one task is killed. Without `fork` every process
+    starts afresh, for what a fork cannot inherit. Closing the iterator, or an exception such as Ctrl-C in the caller,
+    ends the processes at once.
     """
-    pool: _Pool[TaskT, ResultT] = _Pool(function, tasks)
+    pool: _Pool[TaskT, ResultT] = _Pool(function, tasks, limit, fork)
     if pool.forks:
         prepare()
     try:
         for _ in range(min(workers, len(tasks))):
             pool.start()
         while pool.busy:
-            for connection in wait([*pool.busy]):
+            for connection in wait([*pool.busy], pool.patience()):
                 assert isinstance(connection, Connection)
                 yield pool.receive(connection)
+            for connection in pool.overdue():
+                yield pool.give_up(connection)
     finally:
         pool.stop()
 
 
 class _Pool(Generic[TaskT, ResultT]):
-    def __init__(self, function: Callable[[TaskT], ResultT], tasks: Sequence[TaskT]) -> None:
+    def __init__(
+        self, function: Callable[[TaskT], ResultT], tasks: Sequence[TaskT], limit: float | None, fork: bool
+    ) -> None:
         self._function = function
+        self._limit = limit
+        self._deadlines: dict[Connection, float] = {}
         self._waiting = deque(enumerate(tasks))
         # A fork is by far the cheapest start, and safe only where nothing runs beside us: no thread, no system library
         # with threads of its own as on macOS.
-        self.forks = sys.platform == "linux" and threading.active_count() == 1
+        self.forks = fork and sys.platform == "linux" and threading.active_count() == 1
         self._context = multiprocessing.get_context("fork" if self.forks else "spawn")
         self._processes: dict[Connection, BaseProcess] = {}
         self.busy: dict[Connection, int] = {}
@@ -73,15 +92,19 @@ class _Pool(Generic[TaskT, ResultT]):
         # Ends that a fork inherits would keep the pipes open, and the workers waiting, when we are gone.
         inherited = (*self._processes, ours) if self.forks else ()
         process = self._context.Process(target=_work, args=(self._function, theirs, inherited), daemon=True)  # type: ignore[attr-defined]
-        with _interrupts_blocked():
+        with _interrupts_blocked(), warnings.catch_warnings():
+            # Python 3.12 warns of any thread of any library; numeric ones have idle threads, and are made to be forked.
+            warnings.simplefilter("ignore", DeprecationWarning)
             process.start()
         theirs.close()
         self._processes[ours] = process
-        self._give(ours)
+        self._give(ours, 0.0 if self.forks else _FIRST)
 
-    def _give(self, connection: Connection) -> None:
+    def _give(self, connection: Connection, extra: float = 0.0) -> None:
         index, task = self._waiting.popleft()
         self.busy[connection] = index
+        if self._limit is not None:
+            self._deadlines[connection] = time.monotonic() + self._limit + extra
         try:
             connection.send(task)
         except OSError:
@@ -101,8 +124,31 @@ class _Pool(Generic[TaskT, ResultT]):
                 self._give(connection)
         return index, answer
 
+    def patience(self) -> float | None:
+        """Seconds until the first process is overdue; None where none ever is."""
+        if self._limit is None:
+            return None
+        return max(0.0, min(self._deadlines[connection] for connection in self.busy) - time.monotonic())
+
+    def overdue(self) -> list[Connection]:
+        """The processes whose time is up and that have no answer ready."""
+        if self._limit is None:
+            return []
+        now = time.monotonic()
+        return [one for one in self.busy if self._deadlines[one] <= now and not one.poll()]
+
+    def give_up(self, connection: Connection) -> tuple[int, ResultT | Died]:
+        """Kill a process, and let a successor have the next task."""
+        index = self.busy.pop(connection)
+        self._processes[connection].kill()
+        self._bury(connection)
+        if self._waiting:
+            self.start()
+        return index, Died(f"no answer within {self._limit:g} s")
+
     def _bury(self, connection: Connection) -> str:
         process = self._processes.pop(connection)
+        self._deadlines.pop(connection, None)
         connection.close()
         process.join()
         return _ending(process.exitcode or 0)

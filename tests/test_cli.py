@@ -30,7 +30,13 @@ def pack(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def forget_rules() -> None:
-    for cache in (registry.pack_names, registry.load_rules, registry.rule_index, checker._triggers):
+    for cache in (
+        registry.pack_names,
+        registry.load_rules,
+        registry.rule_index,
+        checker._triggers,
+        checker._suppression,
+    ):
         cache.cache_clear()
 
 

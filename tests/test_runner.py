@@ -219,6 +219,15 @@ def test_all_processes_may_die(start: None) -> None:
     assert outcome([13, 13, 14]).keys() == {13, 14}
 
 
+def test_a_process_that_takes_too_long_is_killed() -> None:
+    if sys.platform != "linux" or threading.active_count() > 1:
+        pytest.skip("no forks here, and a fresh process gets time to import")
+    began = time.monotonic()
+    answers = dict(run_all(_work, [1, 99, 2, 99, 3], 2, prepared, limit=1.0))
+    assert answers == {0: 1, 1: Died("no answer within 1 s"), 2: 4, 3: Died("no answer within 1 s"), 4: 9}
+    assert time.monotonic() - began < 10
+
+
 def _enough(predicate: Callable[[], bool]) -> bool:
     deadline = time.monotonic() + 10
     while not predicate() and time.monotonic() < deadline:

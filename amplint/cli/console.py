@@ -89,13 +89,13 @@ class Console:
         """Seconds since the run began."""
         return time.monotonic() - self._began
 
-    def progress(self, done: int, total: int) -> None:
+    def progress(self, done: int, total: int, noun: str = "files") -> None:
         """Show how far the run is: on a terminal, once it takes long enough to wonder, and not too often."""
         elapsed = self.elapsed
         if self._quiet or elapsed < _PATIENCE or elapsed - self._shown < _PACE or not sys.stderr.isatty():
             return
         self._shown = elapsed
-        say(sys.stderr, f"\r\x1b[K{done}/{total} files")
+        say(sys.stderr, f"\r\x1b[K{done}/{total} {noun}")
 
     def end_progress(self) -> None:
         """Wipe the progress away."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Callable
 from dataclasses import replace
 from typing import NamedTuple
 
@@ -11,9 +12,9 @@ from amplint.cli.console import Console, abandon, say, wants_color
 from amplint.cli.options import Options
 from amplint.cli.summary import Result
 from amplint.cli.targets import Targets
-from amplint.diagnostics import Applicability, FileReport
+from amplint.diagnostics import FileReport
 from amplint.discovery import Found
-from amplint.fixer import FixError, FixOutcome, fix_source, write
+from amplint.fixer import FixError, FixOutcome, fix_source, fixable, write
 from amplint.report import diff
 from amplint.report.view import View
 from amplint.source import Source, SourceError
@@ -27,21 +28,28 @@ class _Repaired(NamedTuple):
     outcome: FixOutcome
 
 
-def fix_all(wanted: Targets, result: Result, options: Options, console: Console) -> None:
+Confirm = Callable[[Source, FileReport], FileReport]
+"""Takes from a report the fixes that do not hold."""
+
+
+def fix_all(
+    wanted: Targets, result: Result, options: Options, console: Console, confirm: Confirm | None = None
+) -> None:
     """Fix every file that can be fixed, and bring `result` up to date; with `--diff`, print what would change instead.
 
-    The text of stdin goes to stdout, fixed or not.
+    The text of stdin goes to stdout, fixed or not. Where there is a `confirm`, only what it leaves is applied.
     """
     facts = frozenset(fact for report in result.reports for fact in report.facts)
     printed = wanted.stdin
     for index, item in enumerate(wanted.files):
-        if result.reports[index].error or not _fixable(result.reports[index], options.unsafe_fixes):
+        if result.reports[index].error or not fixable(result.reports[index], options.unsafe_fixes):
             continue
         try:
-            repaired = _repair(item, wanted, facts, options.unsafe_fixes)
+            repaired = _repair(item, wanted, facts, options.unsafe_fixes, confirm)
             if repaired.outcome.error:
                 console.warning(item.display, repaired.outcome.error)
             if not repaired.outcome.applied:
+                result.reports[index] = repaired.outcome.report
                 continue
             new = repaired.source.encode(repaired.outcome.text)
             if options.diff:
@@ -60,14 +68,10 @@ def fix_all(wanted: Targets, result: Result, options: Options, console: Console)
         _print_bytes(printed)
 
 
-def _fixable(report: FileReport, unsafe: bool) -> bool:
-    trusted = {Applicability.SAFE, Applicability.UNSAFE} if unsafe else {Applicability.SAFE}
-    return any(one.fix is not None and one.fix.applicability in trusted for one in report.diagnostics)
-
-
-def _repair(item: Found, wanted: Targets, facts: frozenset[str], unsafe: bool) -> _Repaired:
+def _repair(item: Found, wanted: Targets, facts: frozenset[str], unsafe: bool, confirm: Confirm | None) -> _Repaired:
     def lint(source: Source) -> FileReport:
-        return withdraw(check_source(source, item.settings, item.path), facts)
+        report = withdraw(check_source(source, item.settings, item.path), facts)
+        return report if confirm is None else confirm(source, report)
 
     try:
         data = wanted.read(item.path)

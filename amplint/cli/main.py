@@ -12,7 +12,7 @@ import click
 from amplint import __version__
 from amplint.cli.console import FAILED, INTERRUPTED, say
 
-COMMANDS = ("check", "explain", "rules")
+COMMANDS = ("check", "explain", "rules", "verify")
 """Each is a module of this package that holds a click command of the same name."""
 
 _OWN_OPTIONS = ("-h", "--help", "-V", "--version")
@@ -56,7 +56,8 @@ class Program(click.Group):
         try:
             code = super().main(args, prog_name or "amplint", complete_var, standalone_mode=False, **extra)
         except click.UsageError as error:
-            say(sys.stderr, f"error: {error.format_message()}; see `amplint check -h`\n")
+            command = error.ctx.command_path if error.ctx else "amplint check"
+            say(sys.stderr, f"error: {error.format_message()}; see `{command} -h`\n")
             sys.exit(FAILED)
         except click.Abort:
             say(sys.stderr, "interrupted\n")

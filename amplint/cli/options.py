@@ -1,4 +1,4 @@
-"""The options of `amplint check`, and what their values mean."""
+"""The options of `amplint check`, of which other commands share some, and what their values mean."""
 
 from __future__ import annotations
 
@@ -20,6 +20,7 @@ class Options(NamedTuple):
     paths: tuple[str, ...] = ()
     fix: bool = False
     unsafe_fixes: bool = False
+    verify: bool = False
     diff: bool = False
     show_fixes: bool = False
     select: tuple[str, ...] = ()
@@ -82,17 +83,24 @@ def _torch(ctx: click.Context, param: click.Parameter, value: str | None) -> tup
         raise click.BadParameter(str(error), ctx, param) from error
 
 
-def _path(ctx: click.Context, param: click.Parameter, value: str | None) -> Path | None:
+def as_path(ctx: click.Context, param: click.Parameter, value: str | None) -> Path | None:
+    """The value of an option that names a file; a click callback."""
     return None if value is None else Path(value)
 
 
-_OPTIONS = (
+FIXING = (
     click.option("--fix", is_flag=True, help="Apply the safe fixes, and report what remains."),
     click.option(
         "--unsafe-fixes", is_flag=True, help="Count in unsafe fixes: with --fix they are applied, without shown."
     ),
+    click.option(
+        "--verify", is_flag=True, help="With --fix or --diff: only fixes that a replay on this device confirms."
+    ),
     click.option("--diff", is_flag=True, help="Write nothing; show what --fix would change."),
     click.option("--show-fixes", is_flag=True, help="With --fix or --diff: list the fixes by file."),
+)
+
+SELECTION = (
     click.option("--select", multiple=True, metavar="RULES", callback=_words, help="Run these rules only."),
     click.option("--ignore", multiple=True, metavar="RULES", callback=_words, help="Leave these rules out."),
     click.option("--extend-select", multiple=True, metavar="RULES", callback=_words, help="Run these rules, too."),
@@ -111,8 +119,14 @@ _OPTIONS = (
         help="Leave out these files and folders, in the manner of .gitignore.",
     ),
     click.option("--torch-version", metavar="X.Y", callback=_torch, help="The oldest PyTorch the project supports."),
-    click.option("--config", metavar="FILE", callback=_path, help="The pyproject.toml or amplint.toml for all files."),
+    click.option(
+        "--config", metavar="FILE", callback=as_path, help="The pyproject.toml or amplint.toml for all files."
+    ),
     click.option("--isolated", is_flag=True, help="Look at no configuration file."),
+)
+"""What to look at, and for what."""
+
+REPORT = (
     click.option(
         "--output-format",
         type=click.Choice(list(FORMATS)),
@@ -120,15 +134,18 @@ _OPTIONS = (
         show_default=True,
         help="The form of the report.",
     ),
-    click.option("-o", "--output-file", metavar="FILE", callback=_path, help="Write the report to a file."),
     click.option("--statistics", is_flag=True, help="Report how often each rule found something, instead of what."),
     click.option("-e", "--exit-zero", is_flag=True, help="Exit with 0 even if there are findings."),
     click.option("--exit-non-zero-on-fix", is_flag=True, help="Exit with 1 even if all findings were fixed."),
+)
+
+RUN = (
+    click.option("-o", "--output-file", metavar="FILE", callback=as_path, help="Write the report to a file."),
     click.option(
         "-j", "--jobs", type=click.IntRange(0), default=0, help="Processes to use; 0: one for each processor."
     ),
     click.option("-n", "--no-cache", is_flag=True, help="Neither read nor write the cache."),
-    click.option("--cache-dir", metavar="FOLDER", callback=_path, help="Where the cache lies."),
+    click.option("--cache-dir", metavar="FOLDER", callback=as_path, help="Where the cache lies."),
     click.option("--stdin-filename", metavar="PATH", help="What to call the text that is read from `-`."),
     click.option("-q", "--quiet", is_flag=True, help="No summary, no progress."),
     click.option("-v", "--verbose", is_flag=True, help="Say more about the run."),
@@ -140,10 +157,15 @@ _OPTIONS = (
         help="When to use colours.",
     ),
 )
+"""How to go about it."""
 
 
-def check_options(command: Command) -> Command:
-    """Give a click command the options of `amplint check`."""
-    for option in reversed(_OPTIONS):
-        command = option(command)
-    return command
+def with_options(*options: Callable[[Command], Command]) -> Callable[[Command], Command]:
+    """Give a click command options, listed in this order by its help."""
+
+    def decorate(command: Command) -> Command:
+        for option in reversed(options):
+            command = option(command)
+        return command
+
+    return decorate

@@ -12,19 +12,14 @@ from amplint.cli.summary import Result
 from amplint.cli.targets import Targets
 from amplint.report import renderer
 from amplint.report.view import View
-from amplint.source import Source, SourceError
+from amplint.source import Source
 
 
 def write_report(wanted: Targets, result: Result, options: Options, console: Console) -> None:
     """Write all findings to where they are wanted, in the form in which they are wanted."""
 
     def source(path: str) -> Source | None:
-        if path not in result.texts:
-            try:
-                result.texts[path] = Source.from_bytes(path, wanted.read(Path(path)))
-            except (OSError, SourceError):
-                return None
-        return result.texts[path]
+        return result.source(path, wanted.read)
 
     # Where stdin is fixed, its text has stdout for itself.
     stream = sys.stderr if wanted.stdin is not None and options.fix else sys.stdout
@@ -34,11 +29,15 @@ def write_report(wanted: Targets, result: Result, options: Options, console: Con
             say(stream, piece)
         return
     view = View(source, options.unsafe_fixes, options.color == "always")
+    write_file(options.output_file, "".join(_pieces(result, view, options)), console)
+
+
+def write_file(path: Path, text: str, console: Console) -> None:
+    """Write a report to a file, or tell the console that this cannot be done."""
     try:
-        text = "".join(_pieces(result, view, options))
-        options.output_file.write_text(text, encoding="utf-8", errors="backslashreplace")
+        path.write_text(text, encoding="utf-8", errors="backslashreplace")
     except OSError as error:
-        console.problem(str(options.output_file), f"cannot be written: {error.strerror or error}")
+        console.problem(str(path), f"cannot be written: {error.strerror or error}")
 
 
 def _pieces(result: Result, view: View, options: Options) -> Iterator[str]:

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from pathlib import Path
 
 from amplint.cli.console import Console
 from amplint.cli.options import Options
 from amplint.diagnostics import Applicability, Diagnostic, FileReport
-from amplint.source import Source
+from amplint.source import Source, SourceError
 
 
 class Result:
@@ -24,6 +25,15 @@ class Result:
         """All findings, in order."""
         return [diagnostic for report in self.reports for diagnostic in report.diagnostics]
 
+    def source(self, path: str, read: Callable[[Path], bytes]) -> Source | None:
+        """The text that a path's findings refer to; None when it cannot be read any more."""
+        if path not in self.texts:
+            try:
+                self.texts[path] = Source.from_bytes(path, read(Path(path)))
+            except (OSError, SourceError):
+                return None
+        return self.texts[path]
+
 
 def summarize(result: Result, options: Options, console: Console) -> None:
     """Tell the console what a run came to."""
@@ -34,10 +44,11 @@ def summarize(result: Result, options: Options, console: Console) -> None:
     if checked:
         for line in _lines(result, checked, options):
             console.note(line)
-    console.detail(f"{checked} of {_count(len(result.reports), 'file')} checked in {console.elapsed:.2f} s")
+    console.detail(f"{checked} of {count(len(result.reports), 'file')} checked in {console.elapsed:.2f} s")
 
 
-def _count(number: int, noun: str) -> str:
+def count(number: int, noun: str) -> str:
+    """Such as `1 finding`, `2 findings`."""
     return f"{number} {noun}" + ("" if number == 1 else "s")
 
 
@@ -55,20 +66,20 @@ def _fixes(result: Result) -> Iterator[str]:
 def _lines(result: Result, checked: int, options: Options) -> Iterator[str]:
     diagnostics = result.diagnostics
     done = sum(sum(applied.values()) for applied in result.fixed.values())
-    where = f" in {_count(len(result.fixed), 'file')}"
+    where = f" in {count(len(result.fixed), 'file')}"
     if options.diff:
-        would = f"Would fix {_count(done, 'finding')}{where}" if done else "Nothing to fix"
+        would = f"Would fix {count(done, 'finding')}{where}" if done else "Nothing to fix"
         yield would + _more(diagnostics, options)
         return
     if done:
-        yield f"Fixed {_count(done, 'finding')}{where}"
+        yield f"Fixed {count(done, 'finding')}{where}"
     if not diagnostics:
-        yield f"No findings{' remain' if done else ''} in {_count(checked, 'file')}"
+        yield f"No findings{' remain' if done else ''} in {count(checked, 'file')}"
         return
-    total = _count(len(diagnostics), "finding")
+    total = count(len(diagnostics), "finding")
     found = f"{total} {'remains' if len(diagnostics) == 1 else 'remain'}" if done else f"Found {total}"
     paths = len({diagnostic.path for diagnostic in diagnostics})
-    yield f"{found} in {paths} of {_count(checked, 'file')}{_more(diagnostics, options)}"
+    yield f"{found} in {paths} of {count(checked, 'file')}{_more(diagnostics, options)}"
 
 
 def _more(diagnostics: list[Diagnostic], options: Options) -> str:

@@ -29,7 +29,7 @@ class Outcome:
         verdict: one of `VERDICTS`.
         reason: one line; why the verdict is not `confirmed`.
         measure: what was measured, in words, such as "norm seen by the optimizer".
-        before: what was measured with the code as it stands; the first entry is the one that decides.
+        before: what was measured with the code as it stands. Counts are integers, and shown as such.
         after: the same with the fix applied.
         reference: what is right, under the same names, and the author's literals that it depends on.
         series: what decides, iteration by iteration, of `before`, `after` and `reference`.

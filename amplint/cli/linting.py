@@ -1,0 +1,52 @@
+"""The step that finds: what every command that looks at files begins with."""
+
+from __future__ import annotations
+
+from amplint.checker import check_bytes, withdraw
+from amplint.cli.console import Console
+from amplint.cli.options import Options
+from amplint.cli.summary import Result
+from amplint.cli.targets import Targets, targets
+from amplint.config import SettingsResolver
+from amplint.diagnostics import FileReport
+from amplint.registry import rule_index
+from amplint.runner import RunOptions, run
+from amplint.selection import check_selectors, names
+
+
+def lint(options: Options, console: Console) -> tuple[Targets, Result]:
+    """Check what the options name; tells the console about what could not be checked.
+
+    Raises:
+        ConfigError: settings or selectors are of no use.
+        RegistryError: a rule pack cannot be loaded.
+        click.UsageError: stdin and other paths are wanted at once.
+    """
+    _check_selectors(options)
+    wanted = targets(options, SettingsResolver(options.overrides, options.config, options.isolated), console)
+    result = Result(_reports(wanted, options, console))
+    for report in result.reports:
+        if report.error:
+            console.problem(report.path, report.error)
+    return wanted, result
+
+
+def _check_selectors(options: Options) -> None:
+    known = names(rule_index())
+    check_selectors(options.select, known, "--select")
+    check_selectors(options.ignore, known, "--ignore")
+    check_selectors(options.extend_select, known, "--extend-select")
+    for _, selectors in options.per_file_ignores:
+        check_selectors(selectors, known, "--per-file-ignores")
+
+
+def _reports(wanted: Targets, options: Options, console: Console) -> list[FileReport]:
+    if wanted.stdin is not None:
+        data = wanted.stdin
+        reports = [check_bytes(one.display, data, one.settings, one.path, explicit=True) for one in wanted.files]
+        return [withdraw(report, report.facts) for report in reports]
+    try:
+        how = RunOptions(options.jobs, options.cache_dir, options.no_cache)
+        return list(run(wanted.files, how, console.progress, console.detail))
+    finally:
+        console.end_progress()

@@ -1,0 +1,82 @@
+"""The device that replays run on, and `amplint check --fix --verify`, which fixes what they confirm."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+
+from amplint.cli.console import Console
+from amplint.cli.fixing import Confirm
+from amplint.cli.options import Options
+from amplint.diagnostics import Applicability, Diagnostic, FileReport
+from amplint.fixer import fixable
+from amplint.report.evidence.text import place, verdict
+from amplint.runtime.devices import AUTO, DeviceError
+from amplint.runtime.evidence import Evidence
+from amplint.runtime.outcome import CONFIRMED
+from amplint.runtime.verify import Finding, How, choose_device, verify
+from amplint.source import Source
+
+TIMEOUT = 60.0
+"""Seconds that one replay may take, unless told otherwise."""
+
+
+def how_to_replay(device: str, seed: int = 0, limit: float = TIMEOUT, jobs: int = 0) -> How:
+    """How findings are replayed on a device, named as the command line names it.
+
+    Raises:
+        DeviceError: there is no PyTorch or no such device.
+    """
+    chosen = choose_device(device)
+    from amplint.runtime.replay import replay  # needs torch, which is known to be there only now
+
+    return How(replay, chosen, seed, limit, jobs)
+
+
+def replays_shown(console: Console) -> Callable[[int, int], None]:
+    """Shows how far replaying is."""
+    return lambda done, total: console.progress(done, total, "findings replayed")
+
+
+def confirmer(options: Options, console: Console) -> Confirm | None:
+    """What takes the fixes from a report that no replay confirms, and tells the console why.
+
+    None, once the console knows the reason, where nothing can be replayed.
+    """
+    try:
+        how = how_to_replay(AUTO, jobs=options.jobs)
+    except DeviceError as error:
+        console.problem("", str(error))
+        return None
+
+    def confirm(source: Source, report: FileReport) -> FileReport:
+        findings = [Finding(source, one) for one in fixable(report, options.unsafe_fixes)]
+        unproved: dict[Diagnostic, Evidence] = {}
+        for one in verify(findings, how, replays_shown(console)):
+            if one.outcome.verdict != CONFIRMED:
+                unproved[one.diagnostic] = one
+        console.end_progress()
+        for diagnostic, evidence in unproved.items():
+            tell(f"{place(diagnostic)}: {diagnostic.code} not fixed: {verdict(evidence)}")
+        kept = tuple(_untrusted(one) if one in unproved else one for one in report.diagnostics)
+        return replace(report, diagnostics=kept)
+
+    tell = _once(console.note)
+    return confirm
+
+
+def _untrusted(diagnostic: Diagnostic) -> Diagnostic:
+    assert diagnostic.fix is not None
+    return replace(diagnostic, fix=diagnostic.fix.demoted(Applicability.DISPLAY))
+
+
+def _once(say: Callable[[str], None]) -> Callable[[str], None]:
+    """A file is looked at again after each round of fixes; what was said of it need not be said again."""
+    said: set[str] = set()
+
+    def tell(text: str) -> None:
+        if text not in said:
+            said.add(text)
+            say(text)
+
+    return tell

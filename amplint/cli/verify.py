@@ -1,0 +1,193 @@
+"""`amplint verify`: replay every fix, and show what was measured."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import ExitStack
+from pathlib import Path
+from typing import Any, NamedTuple, TextIO
+
+import click
+
+from amplint.cli.console import CLEAN, FAILED, FINDINGS, Console, say, wants_color
+from amplint.cli.linting import lint
+from amplint.cli.options import RUN, SELECTION, Options, as_path, with_options
+from amplint.cli.proof import TIMEOUT, how_to_replay, replays_shown
+from amplint.cli.reporting import write_file
+from amplint.cli.summary import Result, count
+from amplint.cli.targets import Targets
+from amplint.config import ConfigError
+from amplint.fixer import fixable
+from amplint.registry import RegistryError
+from amplint.report.evidence import record, text
+from amplint.report.view import View
+from amplint.runtime.devices import AUTO, CHOICES, Device, DeviceError
+from amplint.runtime.evidence import Evidence
+from amplint.runtime.outcome import ERROR, REFUTED
+from amplint.runtime.verify import Finding
+from amplint.runtime.verify import verify as replay_all
+
+
+class Request(NamedTuple):
+    """What `amplint verify` was asked for besides `Options`; a field for each option."""
+
+    device: str = AUTO
+    seed: int = 0
+    timeout: float = TIMEOUT
+    evidence: Path | None = None
+
+
+def _text(evidence: Iterable[Evidence], view: View) -> Iterator[str]:
+    """A line as soon as it is known, then the table."""
+    seen: list[Evidence] = []
+    for one in evidence:
+        seen.append(one)
+        yield text.line(one, view)
+    if seen:
+        yield "\n" + "".join(text.table(seen, view))
+
+
+def _json(evidence: Iterable[Evidence], view: View) -> Iterator[str]:
+    yield json.dumps([record.record(one) for one in evidence], ensure_ascii=False, indent=2, allow_nan=False) + "\n"
+
+
+def _html(evidence: Iterable[Evidence], view: View) -> Iterator[str]:
+    from amplint.report.evidence import page
+
+    yield from page.render(list(evidence))
+
+
+FORMATS: dict[str, Callable[[Iterable[Evidence], View], Iterator[str]]] = {"text": _text, "json": _json, "html": _html}
+
+_OWN = (
+    click.option("--unsafe-fixes", is_flag=True, help="Replay the unsafe fixes, too."),
+    click.option(
+        "--device",
+        type=click.Choice(CHOICES),
+        default=AUTO,
+        show_default=True,
+        help="What to replay on; auto: the strongest that is there.",
+    ),
+    click.option(
+        "--seed", type=click.IntRange(0, 2**32 - 1), default=0, show_default=True, help="Of the models and their data."
+    ),
+    click.option(
+        "--timeout",
+        type=click.FloatRange(0, min_open=True),
+        metavar="SECONDS",
+        default=TIMEOUT,
+        show_default=True,
+        help="What one replay may take.",
+    ),
+)
+_REPORT = (
+    click.option(
+        "--output-format", type=click.Choice(list(FORMATS)), default="text", show_default=True, help="The form of the report."
+    ),
+    click.option("--evidence", metavar="FILE", callback=as_path, help="Write what was measured to a file, as JSON lines."),
+)  # fmt: skip
+
+
+@click.command("verify", context_settings={"help_option_names": ["-h", "--help"]})
+@click.argument("paths", nargs=-1)
+@with_options(*_OWN, *SELECTION, *_REPORT, *RUN)
+def verify(**values: Any) -> int:
+    """Replay the fix of every finding on a device, and say whether it holds.
+
+    No code of the files is run: real PyTorch objects go through what it does, before the fix and after. Exit code: 0 no fix
+    was refuted, 1 one was, 2 something went wrong. Needs PyTorch: pip install 'amplint[verify]'.
+    """
+    request = Request(**{name: values.pop(name) for name in Request._fields})
+    options = Options(**values)
+    console = Console(options.quiet, options.verbose, options.color)
+    try:
+        return _verify(options, request, console)
+    except (ConfigError, DeviceError, RegistryError) as error:
+        console.problem("", str(error))
+        return FAILED
+
+
+def _verify(options: Options, request: Request, console: Console) -> int:
+    how = how_to_replay(request.device, request.seed, request.timeout, options.jobs)
+    wanted, result = lint(options, console)
+    findings = _findings(wanted, result, options)
+    evidence: list[Evidence] = []
+    with ExitStack() as stack:
+        file = _opened(request.evidence, stack, console)
+        if request.evidence is not None and file is None:
+            return FAILED  # now, not after minutes of work
+
+        def gathered() -> Iterator[Evidence]:
+            for one in replay_all(findings, how, replays_shown(console)):
+                evidence.append(one)
+                _keep(file, one, console)
+                console.end_progress()
+                yield one
+
+        _write(FORMATS[options.output_format], gathered(), options, console)
+    _summarize(evidence, how.device, options, console)
+    return _exit_code(evidence, console.failed)
+
+
+def _findings(wanted: Targets, result: Result, options: Options) -> list[Finding]:
+    findings: list[Finding] = []
+    for report in result.reports:
+        ours = fixable(report, options.unsafe_fixes)
+        source = result.source(report.path, wanted.read) if ours else None
+        if source is not None:
+            findings += (Finding(source, one) for one in sorted(ours, key=lambda one: one.sort_key))
+    return findings
+
+
+def _opened(path: Path | None, stack: ExitStack, console: Console) -> TextIO | None:
+    if path is None:
+        return None
+    try:
+        return stack.enter_context(open(path, "w", encoding="utf-8", newline="\n"))
+    except OSError as error:
+        console.problem(str(path), f"cannot be written: {error.strerror or error}")
+        return None
+
+
+def _keep(file: TextIO | None, evidence: Evidence, console: Console) -> None:
+    """Write evidence as soon as there is some: a long run that is interrupted leaves what it had."""
+    if file is None:
+        return
+    try:
+        file.write(record.line(evidence))
+        file.flush()
+    except OSError as error:
+        console.problem(file.name, f"cannot be written: {error.strerror or error}")
+
+
+def _write(
+    render: Callable[[Iterable[Evidence], View], Iterator[str]],
+    evidence: Iterable[Evidence],
+    options: Options,
+    console: Console,
+) -> None:
+    if options.output_file is None:
+        view = View(lambda path: None, color=wants_color(options.color, sys.stdout))
+        for piece in render(evidence, view):
+            say(sys.stdout, piece)
+    else:
+        view = View(lambda path: None, color=options.color == "always")
+        write_file(options.output_file, "".join(render(evidence, view)), console)
+
+
+def _summarize(evidence: Sequence[Evidence], device: Device, options: Options, console: Console) -> None:
+    more = "" if options.unsafe_fixes else " (unsafe ones are replayed with `--unsafe-fixes`)"
+    if evidence:
+        console.note(f"Replayed {count(len(evidence), 'finding')} on {device.kind}: {text.totals(evidence)}")
+    elif not console.failed:
+        console.note(f"No fixes to replay{more}")
+    console.detail(f"{device.name} ({device.capability}), PyTorch {device.torch}, {console.elapsed:.2f} s")
+
+
+def _exit_code(evidence: Sequence[Evidence], failed: bool) -> int:
+    verdicts = {one.outcome.verdict for one in evidence}
+    if failed or ERROR in verdicts:
+        return FAILED
+    return FINDINGS if REFUTED in verdicts else CLEAN

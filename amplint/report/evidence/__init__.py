@@ -1,0 +1,1 @@
+"""What replays measured, as text, as JSON and as a page."""

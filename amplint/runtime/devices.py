@@ -1,0 +1,102 @@
+"""What a replay can run on: the GPU, CPU tensors under CUDA's autocast table, the CPU. Imports torch when asked to."""
+
+from __future__ import annotations
+
+import importlib
+import platform
+import re
+from dataclasses import dataclass
+from pathlib import Path
+from types import ModuleType
+
+AUTO, CUDA, EMULATED, CPU = "auto", "cuda", "cuda-emulated", "cpu"
+CHOICES = (AUTO, CUDA, EMULATED, CPU)
+"""What may be asked for; `auto` stands for the first of the others that is there."""
+
+OLDEST = (2, 3)
+"""The oldest PyTorch that replays run on."""
+
+
+class DeviceError(Exception):
+    """A device, or PyTorch itself, is not there; the message is one line."""
+
+
+@dataclass(frozen=True)
+class Device:
+    """What verdicts were obtained on.
+
+    Attributes:
+        kind: `cuda`, `cuda-emulated` or `cpu`.
+        name: the model of the GPU or the CPU.
+        capability: the compute capability of a GPU ("9.0"), the instruction set that torch uses on a CPU ("AVX2").
+        torch: the version of PyTorch.
+    """
+
+    kind: str
+    name: str
+    capability: str
+    torch: str
+
+
+def require_torch() -> ModuleType:
+    """Import PyTorch.
+
+    Raises:
+        DeviceError: it is not installed, too old, or broken.
+    """
+    try:
+        torch = importlib.import_module("torch")
+    except ModuleNotFoundError as error:
+        if error.name != "torch":
+            raise DeviceError(f"PyTorch cannot be imported: {error}") from error
+        torch = ModuleType("torch")
+    except (ImportError, OSError) as error:
+        raise DeviceError(f"PyTorch cannot be imported: {' '.join(str(error).split())}") from error
+    version = re.match(r"(\d+)\.(\d+)", getattr(torch, "__version__", ""))
+    if version is None:  # not there, or a mere folder of that name
+        raise DeviceError("replaying needs PyTorch; install it with: pip install 'amplint[verify]'")
+    if (int(version[1]), int(version[2])) < OLDEST:
+        oldest = ".".join(map(str, OLDEST))
+        raise DeviceError(f"replaying needs PyTorch {oldest} or newer, and this is {torch.__version__}")
+    return torch
+
+
+def find_device(choice: str) -> Device:
+    """The device that one of `CHOICES` means here. Sets CUDA up where it is there: not for a process that is to fork.
+
+    Raises:
+        DeviceError: there is no PyTorch or no such device.
+    """
+    torch = require_torch()
+    if choice in (AUTO, CUDA) and torch.cuda.is_available():
+        major, minor = torch.cuda.get_device_capability()
+        return Device(CUDA, torch.cuda.get_device_name(), f"{major}.{minor}", torch.__version__)
+    if choice == CUDA:
+        raise DeviceError(f"no CUDA device is available to PyTorch {torch.__version__}")
+    kind = CPU
+    if choice != CPU:
+        problem = _emulation_problem()
+        if choice == EMULATED and problem:
+            raise DeviceError(f"CUDA's autocast cannot be emulated with PyTorch {torch.__version__}: {problem}")
+        kind = CPU if problem else EMULATED
+    return Device(kind, _cpu_name(), torch.backends.cpu.get_cpu_capability(), torch.__version__)
+
+
+def _emulation_problem() -> str:
+    from amplint.runtime.cuda_table import UnreadableTable
+    from amplint.runtime.emulate import cuda_autocast
+
+    try:
+        with cuda_autocast():
+            return ""
+    except UnreadableTable as error:
+        return str(error)
+
+
+def _cpu_name() -> str:
+    try:
+        described = Path("/proc/cpuinfo").read_text("utf-8", "replace")
+    except OSError:
+        described = ""
+    model = re.search(r"^model name\s*:\s*(.+)$", described, re.MULTILINE)
+    return " ".join(model[1].split()) if model else platform.processor() or platform.machine()

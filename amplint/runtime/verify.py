@@ -1,0 +1,173 @@
+"""Findings and their fixes, replayed one by one: each in a process that may hang or die without harm to the others."""
+
+from __future__ import annotations
+
+import time
+import warnings
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import replace
+from typing import NamedTuple
+
+from amplint.diagnostics import Diagnostic
+from amplint.fixer import apply, compiles
+from amplint.pool import Died, run_all, worker_count
+from amplint.registry import load_rules
+from amplint.rule import Rule
+from amplint.runtime.devices import CUDA, Device, DeviceError, find_device, require_torch
+from amplint.runtime.evidence import Evidence
+from amplint.runtime.outcome import ERROR, NOT_REPLAYABLE, REFUTED, Outcome
+from amplint.source import Source
+
+Replay = Callable[[Source, Source, Diagnostic, Rule, str, int], Outcome]
+"""Replays a file before and after a fix: `replay(before, after, diagnostic, rule, device, seed)`."""
+
+_PROBING = 60.0
+"""Seconds that a driver may take to say what GPU there is."""
+
+
+class Finding(NamedTuple):
+    """A finding that has a fix, and the file it is about."""
+
+    source: Source
+    diagnostic: Diagnostic
+
+
+class How(NamedTuple):
+    """How findings are replayed.
+
+    `limit` is the time, in seconds, that one replay may take; `jobs` the number of processes (0: one for each processor).
+    On a GPU it is always one, lest times be measured while others work.
+    """
+
+    replay: Replay
+    device: Device
+    seed: int = 0
+    limit: float = 60.0
+    jobs: int = 0
+
+
+class _Task(NamedTuple):
+    before: Source
+    after: Source
+    diagnostic: Diagnostic
+    how: How
+
+
+def choose_device(choice: str) -> Device:
+    """The device that a word of `amplint.runtime.devices.CHOICES` means here; this process stays free of CUDA.
+
+    Raises:
+        DeviceError: there is no PyTorch or no such device.
+    """
+    answer = _asked(choice, fork=True)
+    if isinstance(answer, _Unusable):  # this process uses CUDA itself, which is then of no use to a fork
+        answer = _asked(choice, fork=False)
+    if isinstance(answer, Device):
+        return answer
+    raise DeviceError(f"PyTorch did not say what devices it has ({answer.how})" if isinstance(answer, Died) else answer)
+
+
+class _Unusable(str):
+    """Why a CUDA device that is there cannot be used."""
+
+
+def _asked(choice: str, fork: bool) -> Device | str | Died:
+    return next(answer for _, answer in run_all(_find, [choice], 1, require_torch, _PROBING, fork))
+
+
+def _find(choice: str) -> Device | str:
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # an old driver, an old GPU: what matters is said by the answer
+            return find_device(choice)
+    except DeviceError as error:
+        return str(error)
+    except RuntimeError as error:
+        return _Unusable(f"the CUDA device cannot be used: {str(error).splitlines()[0]}")
+
+
+def verify(
+    findings: Sequence[Finding], how: How, on_progress: Callable[[int, int], None] | None = None
+) -> Iterator[Evidence]:
+    """Replay findings; yields the evidence on each, in their order.
+
+    `on_progress` is called with the number of findings replayed and of all, whenever one is done.
+
+    Raises:
+        DeviceError: there is no PyTorch.
+    """
+    tasks = [_task(finding, how) for finding in findings]
+    following = 0
+    early: dict[int, Evidence] = {}
+    for done, (index, outcome, seconds) in enumerate(_outcomes(tasks, how), 1):
+        before, after, diagnostic, _ = tasks[index]
+        early[index] = Evidence(diagnostic, before, after, outcome, how.device, how.seed, seconds)
+        if on_progress is not None:
+            on_progress(done, len(tasks))
+        while following in early:
+            yield early.pop(following)
+            following += 1
+
+
+def _task(finding: Finding, how: How) -> _Task:
+    source, diagnostic = finding
+    fixed, _ = apply(source, [diagnostic])
+    return _Task(source, replace(source, text=fixed), diagnostic, how)
+
+
+def _outcomes(tasks: Sequence[_Task], how: How) -> Iterator[tuple[int, Outcome, float]]:
+    replayed: list[int] = []
+    for index, task in enumerate(tasks):
+        known = _known(task)
+        if known is None:
+            replayed.append(index)
+        else:
+            yield index, known, 0.0
+    if not replayed:
+        return
+    todo = [tasks[index] for index in replayed]
+    on_gpu = how.device.kind == CUDA
+    workers = 1 if on_gpu else worker_count(how.jobs)
+    for position, answer in run_all(_replay, todo, workers, _prepare, how.limit, fork=not on_gpu):
+        if isinstance(answer, Died):
+            yield replayed[position], Outcome(ERROR, f"the replay gave no verdict ({answer.how})"), 0.0
+        else:
+            yield replayed[position], *answer
+
+
+def _known(task: _Task) -> Outcome | None:
+    """The outcome of what needs no replay."""
+    if not compiles(task.after.text) and compiles(task.before.text):
+        return Outcome(REFUTED, "with the fix the file does not compile")
+    if _rule(load_rules(), task.diagnostic.code) is None:
+        return Outcome(NOT_REPLAYABLE, "the finding is about a comment, which does not run")
+    return None
+
+
+def _rule(rules: Iterable[Rule], code: str) -> Rule | None:
+    return next((rule for rule in rules if rule.code == code), None)
+
+
+def _prepare() -> None:
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        torch = require_torch()
+        # The first optimizer imports as much again as torch itself: once, then, and not in every process.
+        torch.optim.SGD([torch.zeros(1)], lr=0.1)
+    load_rules()
+
+
+def _replay(task: _Task) -> tuple[Outcome, float]:
+    torch = require_torch()
+    torch.set_num_threads(1)  # how many there are decides the order of sums, and with it the last digits
+    rule = _rule(load_rules(), task.diagnostic.code)
+    assert rule is not None, "what no rule has found is not replayed"
+    began = time.perf_counter()
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # code with a defect is what torch warns about
+            how = task.how
+            outcome = how.replay(task.before, task.after, task.diagnostic, rule, how.device.kind, how.seed)
+    except Exception as error:  # a bug of amplint, or a device that failed: it costs this finding, never the others
+        outcome = Outcome(ERROR, " ".join(f"{type(error).__name__}: {error}".split()).rstrip(":"))
+    return outcome, time.perf_counter() - began
