@@ -60,6 +60,7 @@ import libcst as cst
 
 from amplint.diagnostics import Applicability, Fix
 from amplint.model.events import Backward, OptimizerStep
+from amplint.model.observable import ZEROED, Observable
 from amplint.rule import File, Finding, Found, rule
 
 from . import _new_scaler as new_scaler
@@ -69,7 +70,7 @@ from . import _repair as repair
 KIND = "fp16-without-scaler"
 
 
-@rule("AMP106", KIND, fix=Applicability.UNSAFE)
+@rule("AMP106", KIND, fix=Applicability.UNSAFE, observable=Observable(ZEROED, devices=frozenset({"cuda", "cpu"})))
 def check(file: File) -> Iterator[Finding]:
     for found in file.analysis.of(KIND):
         loss = "the loss"

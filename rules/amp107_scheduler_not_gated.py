@@ -66,6 +66,7 @@ from collections.abc import Iterator
 import libcst as cst
 
 from amplint.diagnostics import Applicability
+from amplint.model.observable import SCHEDULER_LEAD, Observable
 from amplint.rule import File, Finding, Found, rule
 
 from . import _protocol as protocol
@@ -80,7 +81,7 @@ _SKIPS = (
 _BLIND = "the test around it does not tell that the step was taken: the scale falls, in `update`, when it was skipped."
 
 
-@rule("AMP107", KIND, fix=Applicability.SAFE)
+@rule("AMP107", KIND, fix=Applicability.SAFE, observable=Observable(SCHEDULER_LEAD))
 def check(file: File) -> Iterator[Finding]:
     hazards = file.analysis.of(KIND)
     for found in hazards:

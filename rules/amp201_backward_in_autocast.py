@@ -54,6 +54,7 @@ from collections.abc import Iterator
 import libcst as cst
 
 from amplint.diagnostics import Applicability, Fix, Related
+from amplint.model.observable import ISLAND_ERROR, Observable
 from amplint.rule import File, Finding, Found, rule
 
 from . import _protocol as protocol
@@ -68,7 +69,7 @@ _NEUTRAL = frozenset({"contextlib.nullcontext", "torch.enable_grad", "torch.auto
 _CUSTOM_BWD = frozenset({"torch.amp.custom_bwd", "torch.cuda.amp.custom_bwd"})
 
 
-@rule("AMP201", KIND, fix=Applicability.SAFE)
+@rule("AMP201", KIND, fix=Applicability.SAFE, observable=Observable(ISLAND_ERROR))
 def check(file: File) -> Iterator[Finding]:
     spanning = {found.node for found in file.analysis.of("region-spans-steps")}
     for found in file.analysis.of(KIND):

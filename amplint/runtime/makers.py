@@ -115,7 +115,7 @@ def scheduler(facts: ObjectFacts, of: torch.optim.Optimizer) -> lr_scheduler.LRS
     if kind is not None:
         keywords = {name: value for name, value in made.keywords.items() if name != "optimizer"}
         try:
-            return kind(of, *made.positional, **keywords)  # type: ignore[no-any-return]
+            return kind(of, *made.positional, **keywords)
         except (TypeError, ValueError):
             pass  # an argument that it cannot do without is no literal
     return lr_scheduler.LambdaLR(of, lambda _: 1.0)

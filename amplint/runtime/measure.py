@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field
-from typing import Protocol as Interface
 
 import torch
 
 from amplint.model import observable
-from amplint.model.events import Clip
+from amplint.model.events import Backward, Clip, SchedulerStep
 from amplint.model.hazards import Hazard
 from amplint.model.literals import number
-from amplint.runtime.training import ASSUMED_LIMIT, Record, by_value
+from amplint.runtime.measurement import Figure, Measurement, Player, Trio, agree
+from amplint.runtime.record import Record
+from amplint.runtime.training import ASSUMED_LIMIT, by_value
 
 NONE = "none"
 _MAGNITUDES = (1.0, 1e-1, 1e-2, 1e-3, 1e-4, 1e-5)
@@ -22,59 +22,9 @@ _SAME = 0.05
 _Where = tuple[str, int]
 
 
-@dataclass(frozen=True)
-class Trio:
-    """The records of three runs: with the code as it stands, with the fix, and of the reference."""
-
-    before: Record
-    after: Record
-    reference: Record
-
-    def each(self, value: Callable[[Record], float | str]) -> tuple[float | str, ...]:
-        """One value of each record."""
-        return value(self.before), value(self.after), value(self.reference)
-
-
-class Player(Interface):
-    """Runs the three."""
-
-    def play(self, magnitude: float = 1.0, island: bool = False) -> Trio:
-        """Train on losses of some magnitude, with or without a part that the model runs in float32."""
-
-
-@dataclass(frozen=True)
-class Figure:
-    """A measured value: with the code as it stands, with the fix, and what is right."""
-
-    name: str
-    before: float | str
-    after: float | str
-    reference: float | str
-
-
-@dataclass(frozen=True)
-class Measurement:
-    """Figures, the deciding one first; `given` are literals of the author that they depend on."""
-
-    figures: tuple[Figure, ...]
-    given: Mapping[str, float | str] = field(default_factory=dict)
-    series: Mapping[str, tuple[float, ...]] = field(default_factory=dict)
-    ordinary: bool = True
-    """Whether at least one ordinary step was taken as it should be, so that agreement means something."""
-
-
 def take(measure: str, player: Player, hazard: Hazard) -> Measurement:
     """Take a measurement (one of those named in `amplint.model.observable`) of a hazard."""
     return _MEASURES[measure](player, hazard)
-
-
-def agree(measured: float | str, reference: float | str, tolerance: float) -> bool:
-    """Whether a measured value is the reference, up to a tolerance relative to it (absolute where it is zero)."""
-    if isinstance(measured, str) or isinstance(reference, str):
-        return measured == reference
-    if not (math.isfinite(measured) and math.isfinite(reference)):
-        return measured == reference
-    return abs(measured - reference) <= tolerance * (abs(reference) or 1.0)
 
 
 # -- what optimizers saw -----------------------------------------------------------------------------------------------
@@ -187,20 +137,12 @@ def _differing(name: str, values: tuple[float | str, ...]) -> list[Figure]:
 
 def _scheduler_lead(player: Player, hazard: Hazard) -> Measurement:
     trio = player.play()
-    figure = Figure(observable.SCHEDULER_LEAD, *trio.each(_lead))
-    series = {name: _leads(record) for name, record in vars(trio).items()}
-    return Measurement((*_errors(trio), figure), {}, series, bool(trio.reference.schedule))
-
-
-def _lead(record: Record) -> float:
-    """The most steps by which a schedule is ahead of its optimizer."""
-    taken = [step.optimizer for step in record.steps if step.gradient is not None]
-    schedulers = dict.fromkeys(record.schedule)
-    return max((float(record.schedule.count(each) - taken.count(each[1])) for each in schedulers), default=0.0)
-
-
-def _leads(record: Record) -> tuple[float, ...]:
-    return (_lead(record),)
+    scheduler = next(
+        event.scheduler for event in player.events if isinstance(event, SchedulerStep) and event.site == hazard.site
+    )
+    leads = {name: tuple(map(float, record.leads.get(scheduler, ()))) for name, record in vars(trio).items()}
+    figure = Figure(observable.SCHEDULER_LEAD, *(each[-1] if each else NONE for each in leads.values()))
+    return Measurement((*_errors(trio), figure), {}, leads, bool(leads["reference"]))
 
 
 # -- underflow ---------------------------------------------------------------------------------------------------------
@@ -242,15 +184,18 @@ def _first_taken(record: Record) -> dict[_Where, torch.Tensor]:
 
 def _island_error(player: Player, hazard: Hazard) -> Measurement:
     trio = player.play(island=True)
-    errors = [_relative_errors(record, trio.reference) for record in (trio.before, trio.after)]
+    passes = [event.site for event in player.events if isinstance(event, Backward)]
+    index = passes.index(hazard.site)
+    errors = [_relative_errors(record, trio.reference, index) for record in (trio.before, trio.after)]
     figure = Figure(observable.ISLAND_ERROR, max(errors[0], default=NONE), max(errors[1], default=NONE), 0.0)
     series = {"before": tuple(errors[0]), "after": tuple(errors[1]), "reference": (0.0,) * len(errors[1])}
     return Measurement((*_errors(trio), figure), {}, series, bool(errors[1]))
 
 
-def _relative_errors(record: Record, reference: Record) -> list[float]:
-    """For the first backward pass, the distance of the gradients of each optimizer from the right ones, relative to those."""
-    return [error for mine, right in zip(record.backward[:1], reference.backward) for error in _distances(mine, right)]
+def _relative_errors(record: Record, reference: Record, index: int) -> list[float]:
+    """For one backward pass, how far the direction of each optimizer's gradients is from the right one."""
+    passes = zip(record.backward[index : index + 1], reference.backward[index:])
+    return [error for mine, right in passes for error in _distances(mine, right)]
 
 
 def _distances(mine: Mapping[str, torch.Tensor], right: Mapping[str, torch.Tensor]) -> Iterable[float]:

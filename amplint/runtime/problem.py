@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from contextlib import AbstractContextManager
 
 import torch
@@ -44,7 +44,7 @@ class Net(nn.Module):
             with self._full_precision():
                 first, second = self.island(hidden.float()).chunk(2, dim=1)
                 hidden = torch.tanh(first + second)
-        return self.outer(hidden)  # type: ignore[no-any-return]
+        return self.outer(hidden)
 
 
 class Problem:
@@ -76,8 +76,8 @@ class Problem:
         """What an optimizer owns."""
         return list(self.nets[optimizer].parameters())
 
-    def losses(self, overflow: bool) -> dict[str, torch.Tensor]:
-        """The loss of each net on the next batch; with `overflow` one element of each gradient will be infinite."""
+    def losses(self, overflowing: Collection[str] = ()) -> dict[str, torch.Tensor]:
+        """The loss of each net on the next batch; one element of the gradient will be infinite for those `overflowing`."""
         generator = torch.Generator().manual_seed(self._seed * 1_000 + self._batches)
         self._batches += 1
         x = torch.randn(_BATCH, _FEATURES, generator=generator).to(self._device)
@@ -85,7 +85,7 @@ class Problem:
         losses = {}
         for name, net in self.nets.items():
             loss = nn.functional.mse_loss(net(x), y) * (_STEEPNESS * self._magnitude)
-            if overflow:
+            if name in overflowing:
                 loss = loss + net.outer.weight[0, 0] * torch.inf
             losses[name] = loss
         return losses

@@ -20,21 +20,24 @@ import libcst as cst
 from amplint.diagnostics import Diagnostic
 from amplint.lowering.analysis import Entry, Found
 from amplint.lowering.tree import Tree
-from amplint.model.events import NO_GRAD, Region
+from amplint.model.events import NO_GRAD, AutocastEnter, Backward, Event, Region, Scale
 from amplint.model.hazards import Hazard
 from amplint.model.observable import Observable
 from amplint.rule import File, Rule
 from amplint.runtime import measure
 from amplint.runtime.decisions import YES, Decisions, search
 from amplint.runtime.devices import CUDA, EMULATED
+from amplint.runtime.foresight import feeding, last_steps, scalers_of, used
 from amplint.runtime.makers import CannotMake
-from amplint.runtime.measure import Measurement, Trio, agree
+from amplint.runtime.measurement import Measurement, Trio, agree
 from amplint.runtime.outcome import CONFIRMED, NOT_OBSERVABLE, NOT_REPLAYABLE, REFUTED, Outcome
 from amplint.runtime.problem import Problem
+from amplint.runtime.record import Record
 from amplint.runtime.rounds import Rounds
-from amplint.runtime.training import NotReplayable, Record, Training, feeding, last_steps, stepped
-from amplint.runtime.walk import Idle, TooLong, Walk, bare
-from amplint.runtime.worlds import Amp, Reference, autocast, scalers_of
+from amplint.runtime.training import NotReplayable, Training
+from amplint.runtime.walk import TooLong, Walk, bare
+from amplint.runtime.world import Idle
+from amplint.runtime.worlds import Amp, Reference, autocast
 from amplint.source import Source
 
 _TORCH_ERRORS = (RuntimeError, AssertionError, ValueError)
@@ -62,11 +65,13 @@ def replay(before: Source, after: Source, diagnostic: Diagnostic, rule: Rule, de
         )
     try:
         paths = _paths(found, file, _file(after))
-        _require_faithful(rule.observable, paths[0], found)
-        players = _Player(*paths, device, seed)
+        foreign = _foreign(rule.observable, paths[0])
+        if foreign:
+            return Outcome(NOT_OBSERVABLE, f"the code is for {foreign!r}", rule.observable.measure)
+        player = _Player(*paths, device, seed)
         with _emulation(device), warnings.catch_warnings():
             warnings.simplefilter("ignore")  # code with a defect is what torch warns about
-            taken = measure.take(rule.observable.measure, players, found.hazard)
+            taken = measure.take(rule.observable.measure, player, found.hazard)
     except (NotReplayable, CannotMake, TooLong) as problem:
         return Outcome(NOT_REPLAYABLE, str(problem), rule.observable.measure)
     return _judge(rule.observable, taken, _others(paths[1], found.hazard))
@@ -91,22 +96,39 @@ def _find(file: File, diagnostic: Diagnostic) -> Found | None:
 
 def _paths(found: Found, before: File, after: File) -> tuple[Walk, Walk]:
     """A path that shows a hazard, and the same path in the code with the fix."""
+    kind, site = found.hazard.kind, found.hazard.site
+    for entry in (found.entry, *before.analysis.entries):
+        walk = _path_to(kind, site, entry)
+        if walk is not None and any(isinstance(event, Backward) for event in walk.events):
+            break
+    else:
+        # The backward pass is in a caller out of sight, which scales the loss.
+        prelude = (Scale(-1, _GIVEN, found.hazard.scaler), Backward(-1, _GIVEN))
+        walk = _path_to(kind, site, found.entry, prelude)
+    if walk is None:
+        raise NotReplayable("no path found that shows the defect")
+    counterpart = _counterpart(walk.entry, before, after)
+    fixed = _walked(Walk(counterpart, walk.decisions.again(), Idle(), walk.prelude))
+    if fixed is None:
+        raise NotReplayable("with the fix, the path does not come to an end")
+    return walk, fixed
+
+
+_GIVEN = "%given"
+
+
+def _path_to(kind: str, site: int, entry: Entry, prelude: tuple[Event, ...] = ()) -> Walk | None:
+    """The likeliest path from an entry that shows a hazard."""
     shown: list[Walk] = []
 
     def leads_there(decisions: Decisions) -> bool:
-        walk = _walked(Walk(found.entry, decisions, Idle()))
-        if walk is None or not any((each.kind, each.site) == _place(found.hazard) for each in walk.hazards):
-            return False
-        shown.append(walk)
-        return True
+        walk = _walked(Walk(entry, decisions, Idle(), prelude))
+        if walk is not None and any((each.kind, each.site) == (kind, site) for each in walk.hazards):
+            shown.append(walk)
+        return bool(shown)
 
-    decisions = search(leads_there)
-    if decisions is None:
-        raise NotReplayable("no path found that shows the defect")
-    fixed = _walked(Walk(_counterpart(found.entry, before, after), decisions.again(), Idle()))
-    if fixed is None:
-        raise NotReplayable("with the fix, the path does not come to an end")
-    return shown[0], fixed
+    search(leads_there)
+    return shown[0] if shown else None
 
 
 def _walked(walk: Walk) -> Walk | None:
@@ -115,10 +137,6 @@ def _walked(walk: Walk) -> Walk | None:
     except TooLong:
         return None
     return walk
-
-
-def _place(hazard: Hazard) -> tuple[str, int]:
-    return hazard.kind, hazard.site
 
 
 def _counterpart(entry: Entry, before: File, after: File) -> Entry:
@@ -131,11 +149,10 @@ def _counterpart(entry: Entry, before: File, after: File) -> Entry:
     return next(there for here, there in zip(namesakes, fixed) if here is entry)
 
 
-def _require_faithful(observable: Observable, path: Walk, found: Found) -> None:
-    regions = {event.region for event in path.events if hasattr(event, "region")} - {NO_GRAD}
-    foreign = sorted({region.device for region in regions} - observable.devices - {"?"})
-    if observable.devices and foreign:
-        raise NotReplayable(f"autocast of device type {foreign[0]!r} is not replayed")
+def _foreign(observable: Observable, path: Walk) -> str:
+    """A device type of the code's regions on which the defect may show in another way than on those replayed."""
+    devices = {event.region.device for event in path.events if isinstance(event, AutocastEnter)} - {NO_GRAD.device, "?"}
+    return next(iter(sorted(devices - observable.devices)), "") if observable.devices else ""
 
 
 # -- runs --------------------------------------------------------------------------------------------------------------
@@ -150,9 +167,14 @@ class _Player:
     device: str
     seed: int
 
+    @property
+    def events(self) -> list[Event]:
+        """What happens with the code as it stands."""
+        return self.before.events
+
     def play(self, magnitude: float = 1.0, island: bool = False) -> Trio:
         """See `amplint.runtime.measure.Player`."""
-        optimizers = sorted({*stepped(self.before.events), *stepped(self.after.events)})
+        optimizers = sorted(used(self.before.events) | used(self.after.events))
         if not optimizers or "" in optimizers:
             raise NotReplayable("an optimizer cannot be told")
 
@@ -175,7 +197,7 @@ class _Player:
 
     def _region(self) -> Region:
         """A region that switches autocast off for the device of the code's own regions."""
-        regions = [event.region for event in self.before.events if hasattr(event, "region")]
+        regions = [event.region for event in self.before.events if isinstance(event, AutocastEnter)]
         device = next((region.device for region in regions if region.device != "grad"), "cuda")
         return Region(device, "?", "no")
 
@@ -183,7 +205,7 @@ class _Player:
 def _run(walk: Walk, world: Training, rounds: Rounds) -> Record:
     """Walk a path again, in a world where things happen."""
     try:
-        Walk(walk.entry, walk.decisions.again(), world, rounds).run()
+        Walk(walk.entry, walk.decisions.again(), world, walk.prelude, rounds).run()
     except _TORCH_ERRORS as error:
         world.record.error = f"{type(error).__name__}: {str(error).partition('. ')[0].strip()}"
     return world.record

@@ -26,11 +26,11 @@ class Rounds:
         """The iteration in which an optimizer is, counted from 0."""
         return self._of.get(optimizer, 0)
 
-    def has_stepped(self, optimizer: str) -> bool:
-        """Whether an optimizer has stepped since the last backward pass."""
-        return optimizer in self._stepped
+    def coming_of(self, optimizer: str) -> int:
+        """The iteration of an optimizer to which a loss that is computed now will belong."""
+        return self.of(optimizer) + (optimizer in self._stepped)
 
     @property
     def coming(self) -> int:
-        """The iteration to which a loss that is computed now will belong."""
-        return max((self._of[name] + (name in self._stepped) for name in self._of), default=0)
+        """The same for the optimizer that is furthest."""
+        return max(map(self.coming_of, self._of), default=0)

@@ -7,30 +7,28 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import AbstractContextManager
-from dataclasses import dataclass, field
 
 import torch
 
 from amplint.model.events import (
     Assign,
+    AutocastEnter,
+    AutocastExit,
     Backward,
     Clip,
     Event,
     GradAccess,
     ObjectFacts,
-    OptimizerStep,
     Region,
-    Scale,
-    ScalerStep,
-    SchedulerStep,
-    Unscale,
     ZeroGrad,
 )  # fmt: skip
 from amplint.model.graph import Test
 from amplint.model.literals import number
 from amplint.model.state import whole_of
 from amplint.runtime import makers
+from amplint.runtime.foresight import likest, words
 from amplint.runtime.problem import Problem
+from amplint.runtime.record import Record, Step
 from amplint.runtime.rounds import Rounds
 
 OVERFLOW_ROUND = 2
@@ -44,33 +42,6 @@ Losses = dict[str, torch.Tensor]
 
 class NotReplayable(Exception):
     """The code does something that a replay cannot do; the message is one line."""
-
-
-@dataclass(frozen=True)
-class Step:
-    """One step of an optimizer: in which iteration, the gradients it took (None when it was skipped), and what came of it."""
-
-    optimizer: str
-    round: int
-    gradient: torch.Tensor | None
-    finite: bool
-    changed: bool
-
-
-@dataclass
-class Record:
-    """What is kept of a run."""
-
-    steps: list[Step] = field(default_factory=list)
-    schedule: list[tuple[str, str]] = field(default_factory=list)
-    """Each step of a scheduler: its name, and the optimizer whose rate it sets."""
-    backward: list[dict[str, torch.Tensor]] = field(default_factory=list)
-    """After each backward pass, the gradients of each optimizer."""
-    error: str = ""
-
-    def skips(self) -> frozenset[tuple[str, int]]:
-        """The steps that were skipped, by optimizer and iteration."""
-        return frozenset((step.optimizer, step.round) for step in self.steps if step.gradient is None)
 
 
 class Training:
@@ -95,6 +66,7 @@ class Training:
         }
         self._schedulers: dict[str, tuple[str, torch.optim.lr_scheduler.LRScheduler]] = {}
         self._values: dict[str, Losses] = {}
+        self._regions: list[Region] = []
 
     def do(self, event: Event) -> None:
         """Make an event happen."""
@@ -113,14 +85,35 @@ class Training:
     # -- values ----------------------------------------------------------------------------------------------------
 
     def _on_Assign(self, event: Assign) -> None:
+        inputs, passed = self._differentiable(event.carried), self._differentiable(event.args)
         self._values.pop(event.target, None)
         if event.target not in self._feeds or event.truth is not None:
             return
-        inputs = [value for name in (*event.carried, *event.args) if (value := self._known(name)) is not None]
+        calls = event.computes and bool(event.args or not event.carried)
+        if calls and self._in_region:
+            inputs.append(self._forward())  # what was passed may be no more than the batch
+        else:
+            inputs += passed
         if inputs:
             self._values[event.target] = _mean(inputs)
         elif event.computes:
             self._values[event.target] = self._forward()
+
+    def _differentiable(self, references: Iterable[str]) -> list[Losses]:
+        values = (self._known(reference) for reference in references)
+        return [value for value in values if value and all(loss.requires_grad for loss in value.values())]
+
+    def _on_AutocastEnter(self, event: AutocastEnter) -> None:
+        self._regions.append(event.region)
+
+    def _on_AutocastExit(self, event: AutocastExit) -> None:
+        self._regions.pop()
+
+    @property
+    def _in_region(self) -> bool:
+        """Whether forward passes belong here: the code may be in an autocast region that is enabled."""
+        regions = [region for region in self._regions if region.device != "grad"]
+        return bool(regions) and regions[-1].lowers
 
     def _known(self, reference: str) -> Losses | None:
         while reference:
@@ -129,33 +122,42 @@ class Training:
             reference = whole_of(reference)
         return None
 
-    def value(self, reference: str) -> Losses:
-        """The loss that a reference stands for; one that was computed out of sight, or before a step, is computed now."""
+    def loss(self, reference: str) -> Losses:
+        """The loss that a reference stands for; one that was computed out of sight, or before a step, is computed now.
+
+        Of several optimizers it belongs to those that share most words with it (`loss_d`, `optimizer_d`).
+        """
         known = self._known(reference)
         if not known:
             known = self._values[reference] = self._forward()
-        return known
+        shared = {name: len(words(name) & words(reference)) for name in known}
+        most = max(shared.values())
+        return {name: loss for name, loss in known.items() if shared[name] == most}
 
     def assign(self, reference: str, value: Losses) -> None:
         """Let a reference stand for a loss."""
         self._values[reference] = value
 
     def _forward(self) -> Losses:
-        return self.problem.losses(overflow=self.rounds.coming == OVERFLOW_ROUND)
+        overflowing = {name for name in self.optimizers if self.rounds.coming_of(name) == OVERFLOW_ROUND}
+        return self.problem.losses(overflowing)
 
     # -- gradients -------------------------------------------------------------------------------------------------
 
     def _on_Backward(self, event: Backward) -> None:
-        losses = self.value(event.loss)
+        losses = self.loss(event.loss)
         if not all(loss.requires_grad for loss in losses.values()):
             raise NotReplayable("the loss of a backward pass was computed without gradients")
+        before = {name: self.gradient(name) for name in losses}
         # A loop over losses meets the same one again: its graph is kept.
-        torch.autograd.backward(list(losses.values()), retain_graph=True)  # type: ignore[no-untyped-call]
-        self.record.backward.append({name: self.gradient(name) for name in losses})
+        torch.autograd.backward(list(losses.values()), retain_graph=True)
+        after = {name: self.gradient(name) for name in losses}
+        self.record.backward.append({name: after[name] - before[name] for name in losses})
 
     def gradient(self, optimizer: str) -> torch.Tensor:
-        """The gradients of an optimizer's parameters as one vector."""
-        return flat(parameter.grad for parameter in self.problem.parameters(optimizer))
+        """The gradients of an optimizer's parameters as one vector; none are zero."""
+        parameters = self.problem.parameters(optimizer)
+        return flat(torch.zeros_like(each) if each.grad is None else each.grad for each in parameters)
 
     def owners(self, event: Clip | ZeroGrad) -> list[str]:
         """The optimizers whose gradients an event concerns."""
@@ -188,7 +190,7 @@ class Training:
         """Let `call` step an optimizer, and record it; whether the step was taken."""
         optimizer, parameters = self.optimizers[name], self.problem.parameters(name)
         seen: list[torch.Tensor | None] = []
-        hook = optimizer.register_step_pre_hook(lambda stepping, *_: seen.append(_seen(stepping, parameters)))
+        hook = optimizer.register_step_pre_hook(lambda stepping, *_: seen.append(_seen(stepping, self.gradient(name))))
         before = flat(parameters)
         try:
             call()
@@ -202,13 +204,26 @@ class Training:
         self.record.steps.append(Step(name, self.rounds.of(name), taken, finite, changed))
         return taken is not None
 
-    def scheduler(self, event: SchedulerStep) -> tuple[str, torch.optim.lr_scheduler.LRScheduler]:
-        """A scheduler, and the optimizer whose rate it sets."""
-        if event.scheduler not in self._schedulers:
-            facts = self.objects.get(event.scheduler, ObjectFacts())
-            name = next((owner for owner in facts.owners if owner in self.optimizers), next(iter(self.optimizers)))
-            self._schedulers[event.scheduler] = name, makers.scheduler(facts, self.optimizers[name])
-        return self._schedulers[event.scheduler]
+    def advance(self, scheduler: str) -> None:
+        """Let a scheduler step."""
+        name, real = self._scheduler(scheduler)
+        leads = self.record.leads.setdefault(scheduler, [])
+        taken = sum(step.optimizer == name and step.gradient is not None for step in self.record.steps)
+        leads.append(len(leads) + 1 - taken)
+        real.step()
+
+    def owner(self, scheduler: str) -> str:
+        """The optimizer whose rate a scheduler sets."""
+        return self._scheduler(scheduler)[0]
+
+    def _scheduler(self, reference: str) -> tuple[str, torch.optim.lr_scheduler.LRScheduler]:
+        if reference not in self._schedulers:
+            facts = self.objects.get(reference, ObjectFacts())
+            name = next(
+                (owner for owner in facts.owners if owner in self.optimizers), likest(reference, self.optimizers)
+            )
+            self._schedulers[reference] = name, makers.scheduler(facts, self.optimizers[name])
+        return self._schedulers[reference]
 
 
 def by_value(event: Clip) -> bool:
@@ -216,18 +231,16 @@ def by_value(event: Clip) -> bool:
     return event.by == "value" or (event.by == "hand" and number(event.limit) is not None)
 
 
-def flat(tensors: Iterable[torch.Tensor | None]) -> torch.Tensor:
-    """All elements as one vector on the CPU; a missing tensor has none."""
-    found = [tensor.detach().flatten().float().cpu() for tensor in tensors if tensor is not None]
-    return torch.cat(found) if found else torch.empty(0)
+def flat(tensors: Iterable[torch.Tensor]) -> torch.Tensor:
+    """All elements as one vector on the CPU."""
+    return torch.cat([tensor.detach().flatten().float().cpu() for tensor in tensors])
 
 
-def _seen(optimizer: torch.optim.Optimizer, parameters: list[torch.nn.Parameter]) -> torch.Tensor | None:
+def _seen(optimizer: torch.optim.Optimizer, gradient: torch.Tensor) -> torch.Tensor | None:
     """The gradients that an optimizer is about to use; None when it will not, which a fused one decides for itself."""
     found_inf, scale = getattr(optimizer, "found_inf", None), getattr(optimizer, "grad_scale", None)
     if found_inf is not None and found_inf.item() > 0:
         return None
-    gradient = flat(parameter.grad for parameter in parameters)
     return gradient if scale is None else gradient / scale.cpu()
 
 
@@ -236,41 +249,3 @@ def _mean(values: list[Losses]) -> Losses:
     names = dict.fromkeys(name for value in values for name in value)
     parts = {name: [value[name] for value in values if name in value] for name in names}
     return {name: sum(each[1:], each[0]) / len(each) for name, each in parts.items()}
-
-
-def feeding(events: Iterable[Event]) -> frozenset[str]:
-    """The references whose values go into a loss."""
-    assigned: dict[str, set[str]] = {}
-    wanted: set[str] = set()
-    for event in events:
-        if isinstance(event, Assign):
-            assigned.setdefault(event.target, set()).update(event.carried, event.args)
-        elif isinstance(event, Scale):
-            assigned.setdefault(event.target, set()).add(event.source)
-        elif isinstance(event, Backward):
-            wanted.add(event.loss)
-    waiting, found = list(wanted), set[str]()
-    while waiting:
-        reference = waiting.pop()
-        while reference and reference not in found:
-            found.add(reference)
-            waiting += assigned.get(reference, ())
-            reference = whole_of(reference)
-    return frozenset(found)
-
-
-def stepped(events: Iterable[Event]) -> list[str]:
-    """The optimizers that events name, sorted."""
-    kinds = (OptimizerStep, ScalerStep, Unscale)
-    return sorted({event.optimizer for event in events if isinstance(event, kinds)})
-
-
-def last_steps(events: Iterable[Event]) -> dict[tuple[str, int], int]:
-    """How many steps each optimizer takes in each iteration."""
-    rounds, found = Rounds(), dict[tuple[str, int], int]()
-    for event in events:
-        rounds.on(event)
-        if isinstance(event, (OptimizerStep, ScalerStep)):
-            at = event.optimizer, rounds.of(event.optimizer)
-            found[at] = found.get(at, 0) + 1
-    return found

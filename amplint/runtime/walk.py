@@ -7,13 +7,11 @@ without such a loop is called again and again, as its caller would do.
 
 from __future__ import annotations
 
-from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field, replace
-from typing import Protocol as Interface
 
 from amplint.lowering.analysis import Entry
 from amplint.lowering.structure import events_in
-from amplint.model.events import Assign, AutocastEnter, AutocastExit, Event, OptimizerStep, Region, Scale, ScalerStep
+from amplint.model.events import Assign, AutocastEnter, AutocastExit, Event, OptimizerStep, Scale, ScalerStep
 from amplint.model.frames import Frame, references
 from amplint.model.graph import Both, Branch, Call, Condition, Function, Jump, Loop, Node, Not, Scoped, Seq, Test, Try
 from amplint.model.hazards import Hazard
@@ -22,6 +20,7 @@ from amplint.model.protocol import Protocol
 from amplint.model.state import State
 from amplint.runtime.decisions import Decisions
 from amplint.runtime.rounds import Rounds
+from amplint.runtime.world import World
 
 ROUNDS = 6
 """Iterations of training that are replayed."""
@@ -32,45 +31,21 @@ _MAX_TURNS = 100
 _MAX_EVENTS = 5_000
 
 
-class World(Interface):
-    """Where events happen."""
-
-    def do(self, event: Event) -> None:
-        """Make an event happen."""
-
-    def region(self, region: Region) -> AbstractContextManager[object]:
-        """The context of an autocast or no-grad region."""
-
-    def has_skipped(self, test: Test) -> bool:
-        """Whether the scale that a condition asks about fell."""
-
-
-class Idle:
-    """A world in which nothing happens: it shows where a path leads."""
-
-    def do(self, event: Event) -> None:
-        """Nothing."""
-
-    def region(self, region: Region) -> AbstractContextManager[object]:
-        """No context."""
-        return nullcontext()
-
-    def has_skipped(self, test: Test) -> bool:
-        """No step was skipped."""
-        return False
-
-
 class TooLong(Exception):
     """The path does not come to enough steps in reasonable time."""
 
 
 @dataclass
 class Walk:
-    """A walk from an entry; `hazards` are what the protocol has seen on the way, `events` what has happened."""
+    """A walk from an entry; `hazards` are what the protocol has seen on the way, `events` what has happened.
+
+    `prelude` happens before each call of the function: what its caller is known to do.
+    """
 
     entry: Entry
     decisions: Decisions
     world: World
+    prelude: tuple[Event, ...] = ()
     rounds: Rounds = field(default_factory=Rounds)
     hazards: dict[Hazard, None] = field(default_factory=dict)
     events: list[Event] = field(default_factory=list)
@@ -95,6 +70,8 @@ class Walk:
                 return
             self._once.clear()
             before = self.rounds.coming
+            for event in self.prelude:
+                self._happen(event, frame)
             self._node(self.entry.function.body, frame)
             if self.rounds.coming == before and not any(
                 isinstance(event, (ScalerStep, OptimizerStep)) for event in self.events
@@ -122,8 +99,8 @@ class Walk:
                 return self._try(node, frame)
             case Jump():
                 if node.kind == "return" and frame.depth:
-                    event = Assign(-1, "return", node.carried, node.args, node.computes)
-                    self._happen(replace(frame.event(event), target=f"{frame.prefix}return"), frame)
+                    carried, args = tuple(map(frame.ref, node.carried)), tuple(map(frame.ref, node.args))
+                    self._happen(Assign(-1, f"{frame.prefix}return", carried, args, node.computes), frame)
                 return node.kind
             case Call():
                 return self._call(node, frame)
@@ -142,8 +119,7 @@ class Walk:
             self._forget(event.target)
         if isinstance(event, Assign) and event.truth is not None:
             self._constants[f"‹{event.target}›"] = event.truth
-        if not isinstance(event, (AutocastEnter, AutocastExit)):
-            self.world.do(event)
+        self.world.do(event)
 
     def _forget(self, target: str) -> None:
         """Conditions about a reference that gets a new value are open again."""

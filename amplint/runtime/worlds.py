@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from contextlib import AbstractContextManager, nullcontext
 
 import torch
 
 from amplint.model.events import (
     Assign,
-    Event,
     ObjectFacts,
     OptimizerStep,
     Region,
@@ -75,7 +74,7 @@ class Amp(Training):
 
     def _on_Scale(self, event: Scale) -> None:
         scaler = self._scaler(event.scaler)
-        losses = self.value(event.source)
+        losses = self.loss(event.source)
         # A loss that one of several scalers scales belongs to the optimizers that this scaler steps.
         meant = {name for name in losses if event.scaler in self._scalers_of.get(name, {event.scaler})}
         self.assign(event.target, {name: scaler.scale(losses[name]) for name in losses if name in meant})
@@ -94,9 +93,7 @@ class Amp(Training):
         self.step(event.optimizer, self.optimizers[event.optimizer].step)
 
     def _on_SchedulerStep(self, event: SchedulerStep) -> None:
-        name, scheduler = self.scheduler(event)
-        self.record.schedule.append((event.scheduler, name))
-        scheduler.step()
+        self.advance(event.scheduler)
 
 
 class Reference(Training):
@@ -122,14 +119,15 @@ class Reference(Training):
 
     def region(self, region: Region) -> AbstractContextManager[object]:
         """Nothing runs in half here."""
-        return torch.no_grad() if region.device == "grad" else nullcontext()
+        context: AbstractContextManager[object] = torch.no_grad() if region.device == "grad" else nullcontext()
+        return context
 
     def has_skipped(self, test: Test) -> bool:
         """Whether the last step was skipped."""
         return not all(self._taken.values())
 
     def _on_Scale(self, event: Scale) -> None:
-        self.assign(event.target, self.value(event.source))
+        self.assign(event.target, self.loss(event.source))
 
     def _on_ScalerStep(self, event: ScalerStep | OptimizerStep) -> None:
         name = event.optimizer
@@ -142,10 +140,8 @@ class Reference(Training):
     _on_OptimizerStep = _on_ScalerStep
 
     def _on_SchedulerStep(self, event: SchedulerStep) -> None:
-        name, scheduler = self.scheduler(event)
-        if self._taken.get(name, True):
-            self.record.schedule.append((event.scheduler, name))
-            scheduler.step()
+        if self._taken.get(self.owner(event.scheduler), True):
+            self.advance(event.scheduler)
 
 
 def _nothing() -> None:
@@ -154,21 +150,15 @@ def _nothing() -> None:
 
 def autocast(region: Region, device: str, on: bool) -> AbstractContextManager[object]:
     """A region of the code on a device; `on` decides about those that an option switches."""
+    context: AbstractContextManager[object] = torch.no_grad()
     if region.device == "grad":
-        return torch.no_grad()
+        return context
     enabled = on if region.enabled == "maybe" else region.enabled == "yes"
     dtype = torch.float16 if region.dtype == "?" else getattr(torch, region.dtype)
     if device == EMULATED and region.device != "cpu":
         from amplint.runtime import emulate
 
-        return emulate.region(dtype, enabled)
-    return torch.autocast("cuda" if device == CUDA else "cpu", dtype=dtype, enabled=enabled)
-
-
-def scalers_of(events: Iterable[Event]) -> dict[str, frozenset[str]]:
-    """The scalers that step or unscale each optimizer."""
-    found: dict[str, set[str]] = {}
-    for event in events:
-        if isinstance(event, (ScalerStep, Unscale)):
-            found.setdefault(event.optimizer, set()).add(event.scaler)
-    return {name: frozenset(scalers) for name, scalers in found.items()}
+        context = emulate.region(dtype, enabled)
+    else:
+        context = torch.autocast("cuda" if device == CUDA else "cpu", dtype=dtype, enabled=enabled)
+    return context

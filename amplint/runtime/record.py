@@ -1,0 +1,34 @@
+"""What is kept of a run: every step of an optimizer, every backward pass, every turn of a scheduler."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+import torch
+
+
+@dataclass(frozen=True)
+class Step:
+    """One step of an optimizer: in which iteration, the gradients it took (None when it was skipped), and what came of it."""
+
+    optimizer: str
+    round: int
+    gradient: torch.Tensor | None
+    finite: bool
+    changed: bool
+
+
+@dataclass
+class Record:
+    """What is kept of a run."""
+
+    steps: list[Step] = field(default_factory=list)
+    leads: dict[str, list[int]] = field(default_factory=dict)
+    """For each scheduler, after each of its steps: how many more it has taken than its optimizer."""
+    backward: list[dict[str, torch.Tensor]] = field(default_factory=list)
+    """What each backward pass added to the gradients of each optimizer."""
+    error: str = ""
+
+    def skips(self) -> frozenset[tuple[str, int]]:
+        """The steps that were skipped, by optimizer and iteration."""
+        return frozenset((step.optimizer, step.round) for step in self.steps if step.gradient is None)
