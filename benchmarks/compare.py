@@ -84,9 +84,9 @@ def run(command: list[str], cwd: Path) -> Sample:
         wall = time.perf_counter() - start
         process.returncode = os.waitstatus_to_exitcode(status)
         errors.seek(0)
-        last = (errors.read().decode(errors="replace").strip().splitlines() or [""])[-1]
+        last = errors.read().decode(errors="replace").strip().rpartition("\n")[2]
     if process.returncode not in (0, 1):
-        print(f"warning: {Path(command[0]).name} gave exit code {process.returncode}: {last}", file=sys.stderr)
+        print(f"warning: exit code {process.returncode} from {' '.join(command)}: {last}", file=sys.stderr)
     unit = 1 if sys.platform == "darwin" else 1024
     return Sample(usage.ru_utime + usage.ru_stime, wall, usage.ru_maxrss * unit / 1e6, process.returncode)
 
@@ -94,8 +94,8 @@ def run(command: list[str], cwd: Path) -> Sample:
 def _ask(command: list[str], cwd: Path) -> str:
     done = subprocess.run(command, cwd=cwd, capture_output=True, text=True)
     if done.returncode:
-        lines = done.stderr.strip().splitlines() or [f"exit code {done.returncode}"]
-        raise BenchmarkError(f"{' '.join(command)}: {lines[-1]}")
+        reason = done.stderr.strip().rpartition("\n")[2] or f"exit code {done.returncode}"
+        raise BenchmarkError(f"{' '.join(command)}: {reason}")
     return done.stdout.partition("\n")[0].strip()
 
 
@@ -136,22 +136,21 @@ def measure_tools(lines: dict[str, list[str]], scratch: Path, runs: int, slow_ru
     if "amplint-warm" in lines:
         run(lines["amplint-warm"], scratch)
     for index in range(runs):
-        for tool, line in lines.items():
-            if tool != "torchfix" or index < slow_runs:
-                samples[tool].append(run(line, scratch))
+        for tool in (tool for tool in lines if tool != "torchfix" or index < slow_runs):
+            samples[tool].append(run(lines[tool], scratch))
     return samples
 
 
 def measure_one_file(python: str, scratch: Path, runs: int, samples: dict[str, list[Sample]]) -> list[str]:
     """Add amplint on a clean file and `import click` to the samples; what of libcst and torch the former imports."""
     (scratch / "one_clean_file.py").write_text(CLEAN_FILE, encoding="utf-8")
-    lint, base = ["-m", "amplint", "one_clean_file.py"], ["-c", "import click"]
+    lint = ["-m", "amplint", "one_clean_file.py"]
     trace = subprocess.run([python, "-X", "importtime", *lint], cwd=scratch, capture_output=True, text=True)
     if trace.returncode:
         raise BenchmarkError(f"amplint on a clean file: {(trace.stdout or trace.stderr).splitlines()[-1]}")
     for _ in range(runs):
         samples.setdefault("one-file", []).append(run([python, *lint], scratch))
-        samples.setdefault("import-click", []).append(run([python, *base], scratch))
+        samples.setdefault("import-click", []).append(run([python, "-c", "import click"], scratch))
     return sorted(set(re.findall(r"^import time:.*\| +(libcst|torch)\b", trace.stderr, re.MULTILINE)))
 
 
@@ -208,10 +207,11 @@ def measure(arguments: argparse.Namespace, scratch: Path) -> Report:
     files = {path for folder in folders for path in Path(folder).rglob("*.py") if path.is_file()}
     # Reading every file also fills the page cache, which would otherwise fall to the first tool.
     megabytes = sum(len(path.read_bytes()) for path in files) / 1e6
-    # The cheap part first: what it may complain about should not cost the long part.
     one_file: dict[str, list[Sample]] = {}
     unwanted = measure_one_file(python, scratch, arguments.one_file_runs, one_file) if "one-file" in tools else None
-    samples = measure_tools(lines, scratch, arguments.runs, arguments.torchfix_runs) | one_file
+    taken = measure_tools(lines, scratch, arguments.runs, arguments.torchfix_runs) | one_file
+    # Ended by a signal, a run is no measurement: it is unfinished, and the workers it did not wait for are not counted.
+    samples = {tool: [sample for sample in some if sample.exit_code >= 0] for tool, some in taken.items()}
     machine = f"{platform.platform()}, {os.cpu_count()} CPUs, load {os.getloadavg()[0]:.1f}"
     return Report(machine, len(files), megabytes, versions, samples, compare(samples), unwanted)
 
@@ -221,8 +221,8 @@ def show(report: Report, markdown: bool) -> None:
     print(f"{report.files} files, {report.megabytes:.1f} MB; {report.machine}\n")
     rows = [["tool", "runs", "CPU s", "wall s", "peak MB"]]
     for tool, taken in report.samples.items():
-        cpu, wall, peak = (_middle(taken, field) for field in ("cpu_s", "wall_s", "peak_mb"))
-        rows.append([tool, str(len(taken)), f"{cpu:.2f}", f"{wall:.2f}", f"{peak:.0f}"])
+        figures = [f"{_middle(taken, field):.2f}" if taken else "-" for field in ("cpu_s", "wall_s", "peak_mb")]
+        rows.append([tool, str(len(taken)), *figures])
     print(table(rows, markdown))
     if report.ratios:
         rows = [["ratio", "value", "aim"]]
