@@ -90,10 +90,21 @@ def scaler_at(file: File, found: Found, at: cst.CSTNode, *kinds: type[Event]) ->
 def always_made(file: File, found: Found, scaler: cst.BaseExpression) -> bool:
     """Whether the scaler exists on every path, also where AMP is off."""
     values = list(file.analysis.program.roles.values(scaler))
-    conditional = (cst.If, cst.Try, cst.Match)
-    return found.scaler.made and not any(
-        isinstance(above, conditional) for value in values for above in _inside_function(file, value)
-    )
+    conditions = [
+        above
+        for value in values
+        for above in _inside_function(file, value)
+        if isinstance(above, (cst.If, cst.Try, cst.Match))
+    ]
+    return found.scaler.made and all(_makes_either_way(file, condition, values) for condition in conditions)
+
+
+def _makes_either_way(file: File, condition: cst.CSTNode, values: list[cst.BaseExpression]) -> bool:
+    """Whether both sides of a condition, a test of the version say, assign one of these values."""
+    if not isinstance(condition, cst.If) or condition.orelse is None:
+        return False
+    makers = {above for value in values for above in _inside_function(file, value)}
+    return condition.body in makers and condition.orelse in makers
 
 
 def _inside_function(file: File, node: cst.CSTNode) -> Iterator[cst.CSTNode]:
