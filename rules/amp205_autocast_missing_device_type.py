@@ -50,6 +50,7 @@ import libcst as cst
 
 from amplint.diagnostics import Applicability, Edit, Fix
 from amplint.model import torch_api
+from amplint.model.observable import CONSTRUCTED, Observable
 from amplint.rule import File, Finding, rule
 
 from ._calls import has_star, in_format_string, insert_arguments, keyword, positionals, quoted
@@ -60,7 +61,7 @@ _INDEXED = "PyTorch 2.13 accepts it and skips the checks for CUDA and bfloat16; 
 _MISSING = "it raises TypeError: `device_type` is required"
 
 
-@rule("AMP205", "autocast-missing-device-type", fix=Applicability.SAFE)
+@rule("AMP205", "autocast-missing-device-type", fix=Applicability.SAFE, observable=Observable(CONSTRUCTED))
 def check(file: File) -> Iterator[Finding]:
     for node in file.names.references(torch_api.AUTOCAST_GENERIC):
         call = file.tree.parent(node)

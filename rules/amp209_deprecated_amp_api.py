@@ -55,6 +55,7 @@ import libcst as cst
 
 from amplint.diagnostics import Applicability, Edit, Fix
 from amplint.model import torch_api
+from amplint.model.observable import WARNED, Observable
 from amplint.model.torch_api import Replacement
 from amplint.rule import File, Finding, rule
 
@@ -66,7 +67,7 @@ _DEPRECATED = frozenset(torch_api.DEPRECATED) | torch_api.DEPRECATED_MODULES
 _SINCE = "{}.{}".format(*torch_api.DEPRECATED_SINCE)
 
 
-@rule("AMP209", "deprecated-amp-api", fix=Applicability.SAFE)
+@rule("AMP209", "deprecated-amp-api", fix=Applicability.SAFE, observable=Observable(WARNED))
 def check(file: File) -> Iterator[Finding]:
     old = {name: new for name, new in torch_api.DEPRECATED.items() if file.torch >= new.since}
     for node in file.names.references(old):

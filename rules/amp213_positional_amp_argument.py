@@ -52,6 +52,7 @@ import libcst as cst
 
 from amplint.diagnostics import Applicability, Fix
 from amplint.model import torch_api
+from amplint.model.observable import CONSTRUCTED, Observable
 from amplint.rule import File, Finding, rule
 
 from ._calls import has_star, insert_arguments, positionals
@@ -61,7 +62,7 @@ _AUTOCAST_OLD = torch_api.DEPRECATED["torch.cuda.amp.autocast"].old
 _SCALER = torch_api.GRAD_SCALER_PARAMETERS
 
 
-@rule("AMP213", "positional-amp-argument", fix=Applicability.SAFE)
+@rule("AMP213", "positional-amp-argument", fix=Applicability.SAFE, observable=Observable(CONSTRUCTED))
 def check(file: File) -> Iterator[Finding]:
     for node in file.names.references(torch_api.AUTOCAST | torch_api.GRAD_SCALER):
         call = file.tree.parent(node)

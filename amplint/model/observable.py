@@ -15,6 +15,10 @@ SCHEDULER_LEAD = "scheduler steps beyond optimizer steps"
 """How far a schedule has run ahead of the steps that were really taken."""
 ISLAND_ERROR = "error of the gradients of a float32 part"
 """How far the gradients of a part that the model runs in float32 are from float32 ones, relative to those."""
+WARNED = "deprecation warnings"
+"""How many of them the construction of the named object brings about."""
+CONSTRUCTED = "what is constructed"
+"""What the construction of the named object raises, or the settings that the object ends up with."""
 
 
 @dataclass(frozen=True)

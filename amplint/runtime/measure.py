@@ -11,11 +11,10 @@ from amplint.model import observable
 from amplint.model.events import Backward, Clip, SchedulerStep
 from amplint.model.hazards import Hazard
 from amplint.model.literals import number
-from amplint.runtime.measurement import Figure, Measurement, Player, Trio, agree
+from amplint.runtime.measurement import NONE, Figure, Measurement, Player, Trio, agree
 from amplint.runtime.record import Record
 from amplint.runtime.training import ASSUMED_LIMIT, by_value
 
-NONE = "none"
 _MAGNITUDES = (1.0, 1e-1, 1e-2, 1e-3, 1e-4, 1e-5)
 _SAME = 0.05
 """Sizes that differ by less than this, relative to each other, are shown as the same."""

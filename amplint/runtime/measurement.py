@@ -10,6 +10,9 @@ from typing import Protocol as Interface
 from amplint.model.events import Event
 from amplint.runtime.record import Record
 
+NONE = "none"
+"""Stands in a figure for what there was not."""
+
 
 @dataclass(frozen=True)
 class Trio:

@@ -1,10 +1,14 @@
-"""What is kept of a run: every step of an optimizer, every backward pass, every turn of a scheduler."""
+"""What is kept of a run: every step of an optimizer, every backward pass, every turn of a scheduler; or why there is none."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
 
 import torch
+
+
+class NotReplayable(Exception):
+    """The code does something that a replay cannot do; the message is one line."""
 
 
 @dataclass(frozen=True)

@@ -22,9 +22,9 @@ from amplint.lowering.analysis import Entry, Found
 from amplint.lowering.tree import Tree
 from amplint.model.events import NO_GRAD, AutocastEnter, Backward, Event, Region, Scale
 from amplint.model.hazards import Hazard
-from amplint.model.observable import Observable
+from amplint.model.observable import CONSTRUCTED, WARNED, Observable
 from amplint.rule import File, Rule
-from amplint.runtime import measure
+from amplint.runtime import constructions, measure
 from amplint.runtime.decisions import YES, Decisions, search
 from amplint.runtime.devices import CUDA, EMULATED
 from amplint.runtime.foresight import feeding, last_steps, scalers_of, used
@@ -32,9 +32,9 @@ from amplint.runtime.makers import CannotMake
 from amplint.runtime.measurement import Measurement, Trio, agree
 from amplint.runtime.outcome import CONFIRMED, NOT_OBSERVABLE, NOT_REPLAYABLE, REFUTED, Outcome
 from amplint.runtime.problem import Problem
-from amplint.runtime.record import Record
+from amplint.runtime.record import NotReplayable, Record
 from amplint.runtime.rounds import Rounds
-from amplint.runtime.training import NotReplayable, Training
+from amplint.runtime.training import Training
 from amplint.runtime.walk import TooLong, Walk, bare
 from amplint.runtime.world import Idle
 from amplint.runtime.worlds import Amp, Reference, autocast
@@ -58,6 +58,13 @@ def replay(before: Source, after: Source, diagnostic: Diagnostic, rule: Rule, de
     if rule.observable is None:
         return Outcome(NOT_REPLAYABLE, f"{rule.code} does not say how its defect shows")
     file = _file(before)
+    if rule.observable.measure in (CONSTRUCTED, WARNED):
+        try:
+            return _judge(
+                rule.observable, constructions.take(file, _file(after), diagnostic, rule.observable.measure), []
+            )
+        except NotReplayable as problem:
+            return Outcome(NOT_REPLAYABLE, str(problem), rule.observable.measure)
     found = _find(file, diagnostic)
     if found is None:
         return Outcome(

@@ -28,7 +28,7 @@ from amplint.model.state import whole_of
 from amplint.runtime import makers
 from amplint.runtime.foresight import likest, words
 from amplint.runtime.problem import Problem
-from amplint.runtime.record import Record, Step
+from amplint.runtime.record import NotReplayable, Record, Step
 from amplint.runtime.rounds import Rounds
 
 OVERFLOW_ROUND = 2
@@ -38,10 +38,6 @@ ASSUMED_LIMIT = 1.0
 
 Losses = dict[str, torch.Tensor]
 """The part of a loss that depends on the parameters of each optimizer."""
-
-
-class NotReplayable(Exception):
-    """The code does something that a replay cannot do; the message is one line."""
 
 
 class Training:
