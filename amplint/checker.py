@@ -11,7 +11,6 @@ from pathlib import Path
 from amplint import gate
 from amplint.config import Settings
 from amplint.diagnostics import FileReport
-from amplint.linter import lint_source
 from amplint.registry import RuleInfo, rule_index
 from amplint.selection import active_codes, names
 from amplint.source import Source, SourceError
@@ -34,12 +33,16 @@ def check_bytes(display: str, data: bytes, settings: Settings, path: Path, expli
         source = Source.from_bytes(display, data)
     except SourceError as error:
         return FileReport(display, error=str(error))
+    if not wanted and gate.is_python(source.text):
+        return FileReport(display)
     return check_source(source, settings, path, rule_index() if wanted else ())
 
 
 def check_source(source: Source, settings: Settings, path: Path, rules: Sequence[RuleInfo] | None = None) -> FileReport:
     """As `check_bytes`, for text; `rules` is all of them when it is not given."""
-    from amplint.suppression import suppress  # most files have nothing to suppress
+    # Most files get no further than the gate.
+    from amplint.linter import lint_source
+    from amplint.suppression import suppress
 
     index = rule_index()
     active = active_codes(settings, path, index)

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-import ast
 import re
 import warnings
 from collections.abc import Iterable
 from functools import lru_cache
+from typing import TYPE_CHECKING, cast
+
+if TYPE_CHECKING:
+    import ast
 
 AMP_WORDS = (r"[Aa]uto_?cast", r"[Ss]caler", r"^unscale_$", r"custom_(?:fwd|bwd)")
 """Every file that uses mixed precision holds an identifier in which one of these is found."""
@@ -44,6 +47,10 @@ def may_matter(data: bytes, triggers: Iterable[str] = ()) -> bool:
     return any(literal in data and pattern.search(data) is not None for literal, pattern in patterns)
 
 
+_ONLY_AST = 0x400
+"""`ast.PyCF_ONLY_AST`; the module `ast` itself would be half of what checking one clean file costs."""
+
+
 def parse(text: str) -> ast.Module:
     """The stdlib tree of a file.
 
@@ -54,10 +61,19 @@ def parse(text: str) -> ast.Module:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         try:
-            return ast.parse(text)
+            return cast("ast.Module", compile(text, "<unknown>", "exec", _ONLY_AST, dont_inherit=True))
         except (RecursionError, MemoryError) as error:
             raise TooDeep from error
         except SyntaxError as error:
             if "too many" in error.msg:
                 raise TooDeep from error
             raise
+
+
+def is_python(text: str) -> bool:
+    """Whether a text is Python, as far as `parse` can tell."""
+    try:
+        parse(text)
+    except (SyntaxError, TooDeep):
+        return False
+    return True

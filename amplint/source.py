@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import io
 import re
-import tokenize
 from bisect import bisect_right
 from dataclasses import dataclass
 from functools import cached_property
@@ -41,7 +40,7 @@ class Source:
         if b"\0" in data:
             raise SourceError("contains NUL bytes")
         try:
-            encoding, _ = tokenize.detect_encoding(io.BytesIO(data).readline)
+            encoding = _encoding(data)
             bom = data.startswith(_BOM)
             encoding = "utf-8" if encoding == "utf-8-sig" else encoding
             text = (data[len(_BOM) :] if bom else data).decode(encoding)
@@ -93,3 +92,14 @@ class Source:
         """The white space a row begins with."""
         line = self.line(row)
         return line[: len(line) - len(line.lstrip(" \t\f"))]
+
+
+def _encoding(data: bytes) -> str:
+    """The encoding that the byte order mark or the coding cookie names; UTF-8 without either."""
+    stream = io.BytesIO(data)
+    head = stream.readline() + stream.readline()
+    if not head.startswith(_BOM) and b"coding" not in head:
+        return "utf-8"
+    import tokenize  # most files have no cookie, and this module is slow to import
+
+    return tokenize.detect_encoding(io.BytesIO(data).readline)[0]
