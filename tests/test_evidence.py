@@ -222,7 +222,7 @@ def test_the_page_shows_diff_numbers_plot_and_circumstances() -> None:
         "max_norm",
         "Some CPU (AVX2)",
         "2.13.0+cpu",
-        "amplint verify --device cuda-emulated --seed 7",
+        "amplint verify PATHS --device cuda-emulated --seed 7",
     ):
         assert part in words, part
     assert checker.tags.count("figure") == 1

@@ -11,7 +11,7 @@ from itertools import groupby
 from amplint import __version__
 from amplint.diagnostics import Diagnostic
 from amplint.report import diff
-from amplint.report.evidence.numbers import shown
+from amplint.report.evidence.numbers import literal, shown
 from amplint.report.evidence.plot import plot
 from amplint.report.evidence.text import by_rule, place
 from amplint.runtime.devices import EMULATED
@@ -52,9 +52,9 @@ def render(evidence: Sequence[Evidence]) -> Iterator[str]:
 def _opening(evidence: Sequence[Evidence]) -> Iterator[str]:
     counts = Counter(one.outcome.verdict for one in evidence)
     yield (
-        "<h1>Do the fixes hold?</h1>\n<p>amplint replayed each finding twice: with the code as it stands, and with the fix"
-        " of that finding applied. Real PyTorch objects and a small seeded model take the place of the author's; the"
-        " author's code itself was not run.</p>\n"
+        "<h1>Do the fixes hold?</h1>\n<p>Each finding that amplint can replay was replayed twice: with the code as it"
+        " stands, and with the fix of that finding applied. Real PyTorch objects and small seeded data take the place of"
+        " the author's; the author's code itself was not run.</p>\n"
     )
     if not evidence:
         yield "<p>There was no finding with a fix.</p>\n"
@@ -80,7 +80,7 @@ def _circumstances(one: Evidence) -> str:
         "Hardware": f"{device.name} ({device.capability})",
         "PyTorch": device.torch,
         "amplint": __version__,
-        "To repeat it": f"amplint verify --device {device.kind} --seed {one.seed}",
+        "To repeat it": f"amplint verify PATHS --device {device.kind} --seed {one.seed}",
     }
     return "<dl>" + "".join(f"<dt>{name}</dt><dd>{escape(value)}</dd>" for name, value in facts.items()) + "</dl>\n"
 
@@ -151,12 +151,16 @@ def _numbers(outcome: Outcome) -> str:
     keys = list(dict.fromkeys((*outcome.before, *outcome.after, *outcome.reference)))
     if not keys:
         return ""
-    columns = (outcome.before, outcome.after, outcome.reference)
     rows = []
     for key in keys:
-        cells = "".join(f"<td>{escape(shown(values[key])) if key in values else ''}</td>" for values in columns)
+        given = key not in outcome.before and key not in outcome.after
+        cells = "".join(
+            f"<td>{escape((literal if given else shown)(values[key])) if key in values else ''}</td>"
+            for values in (outcome.before, outcome.after, outcome.reference)
+        )
         rows.append(f"<tr><td>{escape(key)}</td>{cells}</tr>")
-    head = f"<th>{escape(outcome.measure)}</th><th>before</th><th>after</th><th>reference</th>"
+    what = "measured" if outcome.measure in keys else outcome.measure
+    head = f"<th>{escape(what)}</th><th>before</th><th>after</th><th>reference</th>"
     return f'<div class="scroll"><table><tr>{head}</tr>{"".join(rows)}</table></div>'
 
 
