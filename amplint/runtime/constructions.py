@@ -1,7 +1,8 @@
 """What constructing one of torch's AMP objects comes to: the error, the warning, and the settings that it ends up with.
 
 Only torch's own classes are called, with the literals of the code; a flag that the code computes is False, a device that it
-computes is a GPU, any other setting that it computes is torch's default. Where there is no GPU, scalers are made for the CPU: the device decides nothing else about them.
+computes is a GPU, any other setting that it computes is torch's default. Where there is no GPU, scalers are made for the
+CPU: the device decides nothing else about them.
 """
 
 from __future__ import annotations
@@ -45,7 +46,9 @@ def take(before: File, after: File, diagnostic: Diagnostic, measure: str) -> Mea
     figures = [Figure(observable.ERROR, first.error, second.error, NONE)]
     for name in dict.fromkeys((*first.settings, *second.settings)):
         was, is_ = first.settings.get(name, NONE), second.settings.get(name, NONE)
-        figures.append(Figure(name, was, is_, first.meant.get(name, is_)))
+        figures.append(
+            Figure(name, was, is_, first.meant.get(name, is_.partition(":")[0] if isinstance(is_, str) else is_))
+        )
     telling = [each for each in figures if len({each.before, each.after, each.reference}) > 1]
     return Measurement(tuple(telling or figures[:1]))
 

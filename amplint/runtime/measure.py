@@ -152,7 +152,7 @@ def _zeroed(player: Player, hazard: Hazard) -> Measurement:
     known = {magnitude: each for magnitude, each in sweep.items() if each is not None}
     if not known:
         return Measurement((), ordinary=False)
-    magnitude = max(known, key=lambda each: known[each][0] - known[each][1])
+    magnitude = max(known, key=lambda each: known[each][0])
     figure = Figure(observable.ZEROED, *known[magnitude], 0.0)
     series = {
         "before": tuple(each[0] for each in known.values()),

@@ -52,6 +52,7 @@ class Problem:
 
     Args:
         optimizers: the names of the optimizers.
+        overflowing: those whose gradients can be made to overflow.
         device: the device of the nets ("cuda", "cpu").
         seed: decides nets and batches.
         magnitude: a factor of all losses.
@@ -61,11 +62,13 @@ class Problem:
     def __init__(
         self,
         optimizers: list[str],
+        overflowing: Collection[str],
         device: str,
         seed: int,
         magnitude: float = 1.0,
         full_precision: Callable[[], AbstractContextManager[object]] | None = None,
     ) -> None:
+        self._overflowing = overflowing
         self._device, self._seed, self._magnitude = device, seed, magnitude
         self.nets: Mapping[str, Net] = {
             name: Net(seed + index, full_precision).to(device) for index, name in enumerate(optimizers)
@@ -85,7 +88,7 @@ class Problem:
         losses = {}
         for name, net in self.nets.items():
             loss = nn.functional.mse_loss(net(x), y) * (_STEEPNESS * self._magnitude)
-            if name in overflowing:
+            if name in overflowing and name in self._overflowing:
                 loss = loss + net.outer.weight[0, 0] * torch.inf
             losses[name] = loss
         return losses

@@ -75,7 +75,7 @@ def replay(before: Source, after: Source, diagnostic: Diagnostic, rule: Rule, de
         foreign = _foreign(rule.observable, paths[0])
         if foreign:
             return Outcome(NOT_OBSERVABLE, f"the code is for {foreign!r}", rule.observable.measure)
-        player = _Player(*paths, device, seed)
+        player = _Player(*paths, found.hazard.optimizer, device, seed)
         with _emulation(device), warnings.catch_warnings():
             warnings.simplefilter("ignore")  # code with a defect is what torch warns about
             taken = measure.take(rule.observable.measure, player, found.hazard)
@@ -171,6 +171,8 @@ class _Player:
 
     before: Walk
     after: Walk
+    subject: str
+    """The optimizer that the finding is about; empty when it is about all."""
     device: str
     seed: int
 
@@ -184,10 +186,11 @@ class _Player:
         optimizers = sorted(used(self.before.events) | used(self.after.events))
         if not optimizers or "" in optimizers:
             raise NotReplayable("an optimizer cannot be told")
+        overflowing = [self.subject] if self.subject in optimizers else optimizers
 
         def problem(device: str) -> Problem:
             aside = (lambda: autocast(self._region(), device, True)) if island else None
-            return Problem(optimizers, "cuda" if device == CUDA else "cpu", self.seed, magnitude, aside)
+            return Problem(optimizers, overflowing, "cuda" if device == CUDA else "cpu", self.seed, magnitude, aside)
 
         before, after = (self._amp(walk, problem(self.device)) for walk in (self.before, self.after))
         walk, rounds = self.before, Rounds()

@@ -182,8 +182,8 @@ class Training:
 
     # -- steps -----------------------------------------------------------------------------------------------------
 
-    def step(self, name: str, call: Callable[[], object]) -> bool:
-        """Let `call` step an optimizer, and record it; whether the step was taken."""
+    def step(self, name: str, call: Callable[[], object]) -> None:
+        """Let `call` step an optimizer, and record it."""
         optimizer, parameters = self.optimizers[name], self.problem.parameters(name)
         seen: list[torch.Tensor | None] = []
         hook = optimizer.register_step_pre_hook(lambda stepping, *_: seen.append(_seen(stepping, self.gradient(name))))
@@ -198,7 +198,6 @@ class Training:
         taken = seen[0] if seen else None
         finite, changed = bool(after.isfinite().all()), not bool(torch.equal(before, after))
         self.record.steps.append(Step(name, self.rounds.of(name), taken, finite, changed))
-        return taken is not None
 
     def advance(self, scheduler: str) -> None:
         """Let a scheduler step."""

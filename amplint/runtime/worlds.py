@@ -115,7 +115,7 @@ class Reference(Training):
         super().__init__(problem, objects, rounds, feeds)
         self._last, self._skips = last, skips
         self._asked: dict[tuple[str, int], int] = {}
-        self._taken: dict[str, bool] = {}
+        self._turns: dict[str, int] = {}
 
     def region(self, region: Region) -> AbstractContextManager[object]:
         """Nothing runs in half here."""
@@ -124,7 +124,7 @@ class Reference(Training):
 
     def has_skipped(self, test: Test) -> bool:
         """Whether the last step was skipped."""
-        return not all(self._taken.values())
+        return bool(self.record.steps) and self.record.steps[-1].gradient is None
 
     def _on_Scale(self, event: Scale) -> None:
         self.assign(event.target, self.loss(event.source))
@@ -135,12 +135,14 @@ class Reference(Training):
         self._asked[at] = self._asked.get(at, 0) + 1
         if self._asked[at] == self._last.get(at, 1):
             rightly = at not in self._skips and bool(self.gradient(name).isfinite().all())
-            self._taken[name] = self.step(name, self.optimizers[name].step if rightly else _nothing)
+            self.step(name, self.optimizers[name].step if rightly else _nothing)
 
     _on_OptimizerStep = _on_ScalerStep
 
     def _on_SchedulerStep(self, event: SchedulerStep) -> None:
-        if self._taken.get(self.owner(event.scheduler), True):
+        steps = [step for step in self.record.steps if step.optimizer == self.owner(event.scheduler)]
+        is_new, self._turns[event.scheduler] = len(steps) > self._turns.get(event.scheduler, 0), len(steps)
+        if not (is_new and steps[-1].gradient is None):
             self.advance(event.scheduler)
 
 
