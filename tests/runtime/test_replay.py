@@ -16,7 +16,7 @@ from amplint.fixer import apply
 from amplint.linter import lint_source
 from amplint.registry import load_rules
 from amplint.rule import Rule
-from amplint.runtime.outcome import CONFIRMED, NOT_REPLAYABLE, REFUTED, Outcome
+from amplint.runtime.outcome import CONFIRMED, NOT_OBSERVABLE, NOT_REPLAYABLE, REFUTED, Outcome
 from amplint.runtime.replay import replay
 from amplint.source import Source
 
@@ -54,17 +54,40 @@ def flagged(code: str) -> list[Path]:
 REPLAYED = [path for code, rule in RULES.items() if rule.observable is not None for path in flagged(code)]
 
 
-@pytest.mark.parametrize("path", REPLAYED, ids=lambda path: f"{path.parent.name}/{path.stem}")
-def test_no_fix_of_a_fixture_is_refuted(path: Path) -> None:
+UNPROVED = {
+    "amp101_clip_before_unscale/flagged_clip_and_plain_step": "another defect remains on the path: step-bypasses-scaler",
+    "amp106_fp16_without_scaler/flagged_mps_default": "the code is for 'mps'",
+    "amp106_fp16_without_scaler/flagged_xpu_default": "the code is for 'xpu'",
+    "amp209_deprecated_amp_api/flagged_import_only": "what is constructed is not found again",
+    "amp209_deprecated_amp_api/flagged_types": "nothing is constructed here",
+    # Without a GPU the region is disabled before it could raise, and the scaler whatever the flag says.
+    "amp213_positional_amp_argument/flagged_old_autocast_dtype": "the defect makes no difference to what is measured",
+    "amp213_positional_amp_argument/flagged_old_scaler_flag": "the defect makes no difference to what is measured",
+}
+"""The fixtures whose fixes cannot be proved, and why."""
+
+
+def label(path: Path) -> str:
+    return f"{path.parent.name}/{path.stem}"
+
+
+@pytest.mark.parametrize("path", REPLAYED, ids=label)
+def test_the_fixes_of_fixtures_are_confirmed(path: Path) -> None:
     source, rule = read(path), RULES[path.parent.name[:6].upper()]
     for diagnostic in findings(source, rule):
         fixed, _ = apply(source, [diagnostic])
         proved = replay(source, Source(str(path), fixed), diagnostic, rule, EMULATED, 0)
-        assert proved.verdict != REFUTED, proved
-        # Whatever else is wrong in a fixture may hide what the fix does.
-        assert proved.verdict == CONFIRMED or "another defect" in proved.reason or "device type" in proved.reason, (
-            proved
-        )
+        if label(path) in UNPROVED:
+            assert (proved.verdict in (NOT_OBSERVABLE, NOT_REPLAYABLE), proved.reason) == (True, UNPROVED[label(path)])
+        else:
+            assert proved.verdict == CONFIRMED, proved
+
+
+@pytest.mark.parametrize("path", REPLAYED[::7], ids=label)
+def test_code_as_it_stands_is_never_confirmed_as_its_own_fix(path: Path) -> None:
+    source, rule = read(path), RULES[path.parent.name[:6].upper()]
+    for diagnostic in findings(source, rule):
+        assert replay(source, source, diagnostic, rule, EMULATED, 0).verdict != CONFIRMED
 
 
 CLIP = """
@@ -120,3 +143,49 @@ def test_the_same_seed_gives_the_same_outcome() -> None:
 def test_what_needs_a_closure_is_not_replayed() -> None:
     proved = outcome("AMP101", CLIP.format(optimizer="LBFGS(model.parameters())", scale="65536."))
     assert (proved.verdict, proved.reason) == (NOT_REPLAYABLE, "LBFGS needs a closure")
+
+
+SCHEDULER = """
+import torch
+
+def train(model, loader, loss_fn):
+    optimizer = torch.optim.AdamW(model.parameters(), lr=3e-4)
+    scheduler = torch.optim.lr_scheduler.CosineAnnealingLR(optimizer, T_max=100)
+    scaler = torch.amp.GradScaler("cuda")
+    for x, y in loader:
+        optimizer.zero_grad()
+        with torch.amp.autocast("cuda", dtype=torch.float16):
+            loss = loss_fn(model(x), y)
+        scaler.scale(loss).backward()
+        scaler.step(optimizer)
+        scaler.update()
+        scheduler.step()
+"""
+
+
+def test_an_injected_overflow_puts_an_ungated_scheduler_ahead_by_one() -> None:
+    proved = outcome("AMP107", SCHEDULER)
+    assert proved.verdict == CONFIRMED
+    assert proved.series["before"] == (0, 0, 1, 1, 1, 1)
+    assert proved.series["after"] == proved.series["reference"] == (0, 0, 0, 0, 0)
+
+
+def test_a_scheduler_that_never_steps_is_no_fix() -> None:
+    text = SCHEDULER.replace("        scheduler.step()\n", "        if False:\n            scheduler.step()\n")
+    assert outcome("AMP107", SCHEDULER, after=text).verdict == REFUTED
+
+
+def test_a_step_past_the_scaler_breaks_the_parameters() -> None:
+    text = SCHEDULER.replace("scaler.step(optimizer)\n        scaler.update()", "optimizer.step()")
+    text = text.replace("        scheduler.step()\n", "")
+    proved = outcome("AMP104", text)
+    assert proved.verdict == CONFIRMED
+    assert proved.before["parameters after an overflow"] == "non-finite"
+    assert proved.after["parameters after an overflow"] == "unchanged"
+
+
+def test_what_the_code_calls_is_never_run(tmp_path: Path) -> None:
+    trace = tmp_path / "ran"
+    text = CLIP.format(optimizer=f"SGD(model.parameters(), lr=open({str(trace)!r}, 'w').write('x'))", scale="65536.")
+    assert outcome("AMP101", text).verdict == CONFIRMED
+    assert not trace.exists()
