@@ -15,7 +15,7 @@ PERIOD = 2
 """Micro-batches of an accumulation whose number the author does not write down."""
 _MAX_PERIOD = 16
 _MAX_TRIES = 300
-_MODULO = re.compile(r"Modulo\(?\)?,([^()]*)\)( == )?")
+_MODULO = re.compile(r"Modulo\(\),([^()]*)\)( == )?")
 _BAD = re.compile(r"is_?nan|is_?inf|skip|overflow|found_inf", re.IGNORECASE)
 
 
@@ -37,6 +37,8 @@ YES, NO = Answer(True), Answer(False)
 def answers(test: Test, away: bool | None) -> tuple[Answer, ...]:
     """The answers to try, the likeliest first. `away` is the side that leaves the loop or the function, if one does."""
     modulo = _MODULO.search(test.key)
+    if modulo is not None and "len" in test.key:  # batches left over at the end
+        return (YES, NO) if modulo[2] is not None else (NO, YES)
     if modulo is not None and test.kind in ("varying", "config", "gate"):
         period = int(modulo[1]) if modulo[1].isdigit() and 1 < int(modulo[1]) <= _MAX_PERIOD else PERIOD
         return (Answer(modulo[2] is not None, period), YES, NO)

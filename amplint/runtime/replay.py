@@ -22,14 +22,14 @@ from amplint.lowering.analysis import Entry, Found
 from amplint.lowering.tree import Tree
 from amplint.model.events import NO_GRAD, AutocastEnter, Backward, Event, Region, Scale
 from amplint.model.hazards import Hazard
-from amplint.model.observable import CONSTRUCTED, WARNED, Observable
+from amplint.model.observable import CONSTRUCTED, ERROR, NORM_SEEN, SCHEDULER_LEAD, WARNED, Observable
 from amplint.rule import File, Rule
 from amplint.runtime import constructions, measure
 from amplint.runtime.decisions import YES, Decisions, search
 from amplint.runtime.devices import CUDA, EMULATED
 from amplint.runtime.foresight import feeding, last_steps, scalers_of, used
 from amplint.runtime.makers import CannotMake
-from amplint.runtime.measurement import Measurement, Trio, agree
+from amplint.runtime.measurement import NONE, Measurement, Trio, agree
 from amplint.runtime.outcome import CONFIRMED, NOT_OBSERVABLE, NOT_REPLAYABLE, REFUTED, Outcome
 from amplint.runtime.problem import Problem
 from amplint.runtime.record import NotReplayable, Record
@@ -241,7 +241,10 @@ def _judge(observable: Observable, taken: Measurement, others: list[str]) -> Out
     figures = taken.figures
     right = all(agree(each.after, each.reference, observable.tolerance) for each in figures)
     wrong = not all(agree(each.before, each.reference, observable.tolerance) for each in figures)
-    if not figures or not taken.ordinary:
+    errors = {(each.before, each.after) for each in figures if each.name == ERROR and each.reference == NONE}
+    if observable.measure in (NORM_SEEN, SCHEDULER_LEAD) and any(before == after for before, after in errors):
+        verdict, reason = NOT_REPLAYABLE, "the path raises an error that neither defect nor fix has to do with"
+    elif not figures or not taken.ordinary:
         verdict, reason = NOT_REPLAYABLE, "no step was taken from which to judge"
     elif right and wrong:
         verdict, reason = CONFIRMED, ""

@@ -214,9 +214,9 @@ class Training:
     def _scheduler(self, reference: str) -> tuple[str, torch.optim.lr_scheduler.LRScheduler]:
         if reference not in self._schedulers:
             facts = self.objects.get(reference, ObjectFacts())
-            name = next(
-                (owner for owner in facts.owners if owner in self.optimizers), likest(reference, self.optimizers)
-            )
+            recent = [step.optimizer for step in reversed(self.record.steps)]  # of equals, the last that stepped
+            name = next((owner for owner in facts.owners if owner in self.optimizers), "")
+            name = name or likest(reference, dict.fromkeys((*recent, *self.optimizers)))
             self._schedulers[reference] = name, makers.scheduler(facts, self.optimizers[name])
         return self._schedulers[reference]
 
