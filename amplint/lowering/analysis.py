@@ -150,7 +150,9 @@ class Analysis:
     def _place(self, hazard: Hazard, explorer: Explorer, entry: Entry) -> Found:
         places = self.program.places
         related = {label: places[site] for label, site in hazard.related if site >= 0}
-        return Found(hazard, places[hazard.site], related, explorer, entry.objects.get(hazard.scaler, ObjectFacts()), entry)
+        return Found(
+            hazard, places[hazard.site], related, explorer, entry.objects.get(hazard.scaler, ObjectFacts()), entry
+        )
 
     def of(self, kind: str) -> list[Found]:
         """The hazards of one kind, in source order."""

@@ -150,7 +150,9 @@ class Roles:
         meanings = self._names.resolve(call.func)
         if len(meanings) != 1:
             return ""
-        given = ", ".join(self._tree.module.code_for_node(arg.with_changes(comma=cst.MaybeSentinel.DEFAULT)) for arg in call.args)
+        given = ", ".join(
+            self._tree.module.code_for_node(arg.with_changes(comma=cst.MaybeSentinel.DEFAULT)) for arg in call.args
+        )
         return f"{next(iter(meanings))}({given})"
 
     def _constructed(self, call: cst.Call) -> ObjectFacts | None:
