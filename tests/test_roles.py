@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from textwrap import dedent, indent
 
 import libcst as cst
@@ -217,7 +218,19 @@ def test_attributes_are_class_wide_and_inherited(expression: str, role: str) -> 
     ],
 )
 def test_what_is_known_of_a_scaler(made: str, facts: ObjectFacts) -> None:
-    assert role_in(f"def train(args):\n    s = {made}\n    use(s)\n", "s") == facts
+    assert replace(role_in(f"def train(args):\n    s = {made}\n    use(s)\n", "s"), maker="") == facts
+
+
+@pytest.mark.parametrize(
+    ("made", "maker"),
+    [
+        ("torch.optim.SGD(model.parameters(), lr=0.1,)", "torch.optim.SGD(model.parameters(), lr=0.1)"),
+        ('torch.amp.GradScaler("cuda", init_scale=2.0**10)', 'torch.amp.GradScaler("cuda", init_scale=2.0**10)'),
+        ("torch.optim.SGD(p) if args.sgd else torch.optim.Adam(p)", ""),
+    ],
+)
+def test_how_an_object_is_constructed_is_known_if_there_is_one_way(made: str, maker: str) -> None:
+    assert role_in(f"import torch\ndef train(args, model, p):\n    s = {made}\n    use(s)\n", "s").maker == maker
 
 
 @pytest.mark.parametrize(
