@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -40,3 +41,8 @@ def problems(done: subprocess.CompletedProcess[str]) -> list[str]:
     """What a run said was wrong, without the summary; no run may ever show a traceback."""
     assert "Traceback" not in done.stderr, done.stderr
     return [line.removeprefix("error: ") for line in done.stderr.splitlines() if line.startswith("error: ")]
+
+
+def hear_interrupts() -> None:
+    """Let a child process hear SIGINT, which what a shell runs in the background would ignore, and its children too."""
+    signal.signal(signal.SIGINT, signal.SIG_DFL)

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import misbehaving_pack
 import pytest
-from program import AMPLINT, amplint, environment, problems
+from program import AMPLINT, amplint, environment, hear_interrupts, problems
 
 FLAGGED = "import torch\n\nflags_here\n"
 FLAGGED_LINE = "flagged.py:3:1: BAD006 Flagged"
@@ -310,7 +310,7 @@ def test_an_interrupt_ends_the_run_and_its_processes(project: Path, jobs: str) -
         (project / f"slow{number}.py").write_text(f"hangs_here\n{BULK}")
     process = subprocess.Popen(
         [*AMPLINT, "--no-cache", "--jobs", jobs, "."], cwd=project, env=environment(), stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE, text=True, start_new_session=True,
+        stderr=subprocess.PIPE, text=True, start_new_session=True, preexec_fn=hear_interrupts,
     )  # fmt: skip
     deadline = time.monotonic() + 60
     while not (project / "hanging").exists() and time.monotonic() < deadline:

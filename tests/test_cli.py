@@ -15,6 +15,7 @@ from subprocess import PIPE
 import demo_pack
 import pytest
 from click.testing import CliRunner, Result
+from program import hear_interrupts
 
 from amplint import __version__, checker, registry
 from amplint.cli.main import main
@@ -480,7 +481,9 @@ _READY = "from amplint.cli import check; from amplint.cli.main import main; prin
 
 
 def test_ctrl_c() -> None:
-    with subprocess.Popen([sys.executable, "-c", _READY], stdin=PIPE, stdout=PIPE, stderr=PIPE, text=True) as program:
+    with subprocess.Popen(
+        [sys.executable, "-c", _READY], stdin=PIPE, stdout=PIPE, stderr=PIPE, text=True, preexec_fn=hear_interrupts
+    ) as program:
         assert program.stdout is not None
         assert program.stdout.readline() == "ready\n"
         time.sleep(1)  # until it waits for its input
