@@ -9,6 +9,7 @@ from dataclasses import replace
 import libcst as cst
 
 from amplint.lowering.classes import Classes
+from amplint.lowering.conditions import words
 from amplint.lowering.contexts import Contexts
 from amplint.lowering.names import LOCAL, UNKNOWN, Names, dotted
 from amplint.lowering.tree import Tree, children
@@ -26,7 +27,6 @@ _OPTIMIZER_CLASS = re.compile(
     r"^_?(build|create|make|get|init|setup|configure|construct|load)\w*optim"
 )
 _SCHEDULER_NAME = re.compile(r"(^|_)((lr_?)?sched(uler)?s?|lrs)(\d|_|$)", re.IGNORECASE)
-_CLASS = re.compile(r"[A-Z]\w*[a-z]")
 _SCHEDULE_CLASS = re.compile(r"LR|Sched|Anneal|Warm|Scaler|Optim")
 _NOT_RATE = re.compile(
     r"noise|ddpm|ddim|diffusion|beta|momentum|weight_decay|(^|_)wd|temp|ema|(^|_)kl|tau|mask|alpha|margin|sigma|task|plateau|prof",
@@ -86,9 +86,10 @@ class Roles:
         return ObjectFacts(self._by_use_or_name(node, path))
 
     def _is_foreign(self, value: cst.BaseExpression) -> bool:
-        """Whether a value is an instance of a class whose name says that it is neither optimizer nor scheduler."""
+        """Whether a value is an instance of a class that is neither optimizer nor scheduler by its name, nor gets parameters."""
         name = path_of(value.func).rpartition(".")[2] if isinstance(value, cst.Call) else ""
-        return bool(_CLASS.match(name)) and not _OPTIMIZER_CLASS.search(name) and not _SCHEDULE_CLASS.search(name)
+        known = _OPTIMIZER_CLASS.search(name) or _SCHEDULE_CLASS.search(name)
+        return name[:1].isupper() and known is None and not any("param" in word for word in words(value))
 
     def values(self, node: cst.BaseExpression) -> Iterator[cst.BaseExpression]:
         """What may be assigned to a name, an attribute of `self`, or an element of either."""
