@@ -11,7 +11,7 @@ import time
 import warnings
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from multiprocessing.connection import Connection, wait
 from multiprocessing.process import BaseProcess
@@ -105,10 +105,8 @@ class _Pool(Generic[TaskT, ResultT]):
         self.busy[connection] = index
         if self._limit is not None:
             self._deadlines[connection] = time.monotonic() + self._limit + extra
-        try:
+        with suppress(OSError):  # the process died; `receive` finds out and says so
             connection.send(task)
-        except OSError:
-            pass  # the process died; `receive` finds out and says so
 
     def receive(self, connection: Connection) -> tuple[int, ResultT | Died]:
         """The answer that a process has ready; then give that process, or its successor, the next task."""

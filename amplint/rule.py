@@ -20,7 +20,7 @@ from functools import cached_property
 import libcst as cst
 
 from amplint.diagnostics import Applicability, Diagnostic, Fix, Range, Related
-from amplint.editor import Editor
+from amplint.editor import Editor, Statement
 from amplint.importer import Importer
 from amplint.lowering.analysis import Analysis, Found
 from amplint.lowering.classes import Classes
@@ -33,7 +33,7 @@ from amplint.model import torch_api
 from amplint.model.observable import Observable
 from amplint.source import Source
 
-__all__ = ["MIXED_PRECISION", "Check", "Danger", "File", "Finding", "Found", "Hazard", "Rule", "rule"]
+__all__ = ["Check", "Danger", "File", "Finding", "Found", "Hazard", "MIXED_PRECISION", "Rule", "Statement", "rule"]
 
 MIXED_PRECISION = "mixed-precision"
 """The fact that some file of the run trains in half precision."""

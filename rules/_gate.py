@@ -9,8 +9,7 @@ from dataclasses import dataclass
 import libcst as cst
 
 from amplint.diagnostics import Applicability, Edit, Fix
-from amplint.editor import Statement
-from amplint.rule import File, Found
+from amplint.rule import File, Found, Statement
 
 from . import _protocol as protocol
 from . import _repair as repair

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from abc import abstractmethod
 
 import libcst as cst
 
@@ -36,9 +37,9 @@ _VALUE_METHODS = frozenset(
 class CallReader(GradientReader):
     """The part of a function's lowering that turns one call into events, and says where its value comes from."""
 
+    @abstractmethod
     def call_into(self, call: cst.Call, at: cst.Call | None = None) -> Flow | None:
         """Enter the graph of the function that a call is known to run; None when it is not known."""
-        raise NotImplementedError
 
     def read_call(self, call: cst.Call) -> Flow:
         """Emit the events of a call, its arguments first."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from abc import ABC, abstractmethod
 
 import libcst as cst
 
@@ -24,12 +25,12 @@ _IN_PLACE_CLIPS = frozenset({"clamp_", "clip_"})
 _CLIP_WORD = re.compile(r"clip|max_norm|max_grad")
 
 
-class GradientReader(FunctionScope):
+class GradientReader(FunctionScope, ABC):
     """The part of a function's lowering that sees what happens to gradients outside of scaler and optimizer."""
 
+    @abstractmethod
     def flow(self, node: cst.CSTNode) -> Flow:
         """Emit the events of an expression in the order in which they happen, and say where its value comes from."""
-        raise NotImplementedError
 
     def arguments(self, call: cst.Call, but: int = 0) -> Flow:
         flow = Flow()

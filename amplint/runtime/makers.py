@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterable
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -114,10 +115,8 @@ def scheduler(facts: ObjectFacts, of: torch.optim.Optimizer) -> lr_scheduler.LRS
     kind: Any = _SCHEDULERS.get(made.name)
     if kind is not None:
         keywords = {name: value for name, value in made.keywords.items() if name != "optimizer"}
-        try:
+        with suppress(TypeError, ValueError):  # an argument that it cannot do without is no literal
             return kind(of, *made.positional, **keywords)
-        except (TypeError, ValueError):
-            pass  # an argument that it cannot do without is no literal
     return lr_scheduler.LambdaLR(of, lambda _: 1.0)
 
 
