@@ -2,7 +2,8 @@
 
 One JSON file for each root and settings. An entry holds the file's stamp (size, times) and the hash of its content. An equal
 stamp is believed without reading the file, but only if it was taken well after the last change: within the resolution of
-the clock a file can change and keep its stamp. Otherwise the content decides.
+the clock a file can change and keep its stamp. Otherwise the content decides. The same goes for the other files that an
+answer rests on.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ from typing import Any
 
 from amplint import __version__, registry, wire
 from amplint.config import Settings
-from amplint.diagnostics import FileReport
+from amplint.diagnostics import FileReport, Footing
 
 FOLDER = ".amplint_cache"
 _KEEP = 8
@@ -73,17 +74,21 @@ class Cache:
         # Which files are excluded decides on what is checked, not on what is found; where the settings come from, on neither.
         choice = repr((replace(settings, exclude=(), origin=""), _engine()))
         self._file = folder / f"amplint-{digest(choice.encode())}.json"
-        self._entries: dict[str, list[Any]] = self._load()
+        self._entries, self._others = self._load()
+        self._standing = _Standing(self._others)
         self._used: set[str] = set()
         self._changed = False
 
-    def _load(self) -> dict[str, list[Any]]:
+    def _load(self) -> tuple[dict[str, list[Any]], dict[str, list[Any]]]:
         try:
-            entries = json.loads(self._file.read_bytes())
-        except (OSError, ValueError, RecursionError):
-            return {}
-        sound = isinstance(entries, dict) and all(type(entry) is list and len(entry) == 3 for entry in entries.values())
-        return entries if sound else {}
+            entries, others = json.loads(self._file.read_bytes())
+            sound = all(type(entry) is list and len(entry) == 4 for entry in entries.values())
+            sound = sound and all(type(other) is list and len(other) == 2 for other in others.values())
+            for entry in entries.values() if sound else ():
+                wire.decode_footing(entry[3])
+        except (OSError, ValueError, TypeError, AttributeError, RecursionError, wire.Damaged):
+            return {}, {}
+        return (entries, others) if sound else ({}, {})
 
     def by_stamp(self, key: str, display: str, stat: os.stat_result) -> FileReport | None:
         """The report on a file that was not touched since."""
@@ -99,15 +104,15 @@ class Cache:
             return None
         report = self._report(key, display, entry)
         if report is not None:
-            self._set(key, [_stamp(stat), content, entry[2]])
+            self._set(key, [_stamp(stat), content, *entry[2:]])
         return report
 
     def _report(self, key: str, display: str, entry: list[Any]) -> FileReport | None:
         self._used.add(key)
-        if entry[2] is None:
-            return FileReport(display)
         try:
-            return wire.decode_report(display, entry[2])
+            if not self._standing.holds(wire.decode_footing(entry[3])):
+                return None
+            return FileReport(display) if entry[2] is None else wire.decode_report(display, entry[2])
         except wire.Damaged:
             return None
 
@@ -117,7 +122,8 @@ class Cache:
         if report.error:
             return
         plain = not report.diagnostics and not report.facts
-        self._set(key, [_stamp(stat), content, None if plain else wire.encode_report(report)])
+        found = None if plain else wire.encode_report(report)
+        self._set(key, [_stamp(stat), content, found, wire.encode_footing(report.footing)])
 
     def _set(self, key: str, entry: list[Any]) -> None:
         self._used.add(key)
@@ -135,7 +141,7 @@ class Cache:
         Raises:
             OSError: the folder cannot be written.
         """
-        if not self._changed:
+        if not (self._changed or self._standing.changed):
             return
         entries = {
             key: entry
@@ -143,14 +149,16 @@ class Cache:
             if key in self._used or os.path.exists(os.path.join(self._root, key.removesuffix("*")))
         }
         self._prepare()
-        data = json.dumps(entries, ensure_ascii=True, separators=(",", ":")).encode()
+        resting = {path for entry in entries.values() if entry[3] for path, _ in entry[3][0]}
+        others = {path: other for path, other in self._standing.seen.items() if path in resting}
+        data = json.dumps([entries, others], ensure_ascii=True, separators=(",", ":")).encode()
         beside = self._file.with_name(f"{self._file.name}.{os.getpid()}")
         try:
             beside.write_bytes(data)
             os.replace(beside, self._file)
         finally:
             beside.unlink(missing_ok=True)
-        self._changed = False
+        self._changed = self._standing.changed = False
         self._prune()
 
     def _prepare(self) -> None:
@@ -164,6 +172,49 @@ class Cache:
         files = sorted((file for file in self._folder.iterdir() if _NAME.fullmatch(file.name)), key=_age)
         for file in files[_KEEP:]:
             file.unlink(missing_ok=True)
+
+
+class _Standing:
+    """Whether what answers rest on is still as it was. `seen` holds stamp and digest of files, by path."""
+
+    def __init__(self, seen: dict[str, list[Any]]) -> None:
+        self.seen = seen
+        self.changed = False
+        self._digests: dict[str, str] = {}
+        self._listings: dict[str, frozenset[str]] = {}
+
+    def holds(self, footing: Footing) -> bool:
+        """Whether every file holds the same bytes, and nothing has come where nothing was."""
+        return all(self._digest(path) == wanted for path, wanted in footing.files) and all(
+            self._names(folder).isdisjoint(names) for folder, names in footing.absent
+        )
+
+    def _digest(self, path: str) -> str:
+        if path not in self._digests:
+            self._digests[path] = self._look(path)
+        return self._digests[path]
+
+    def _look(self, path: str) -> str:
+        try:
+            status = os.stat(path)
+            stamp, content = self.seen.get(path, (_UNTRUSTED, ""))
+            if stamp == [status.st_size, status.st_mtime_ns, status.st_ctime_ns]:
+                return str(content)
+            content = digest(Path(path).read_bytes())
+        except OSError:
+            return ""
+        seen = [_stamp(status), content]
+        self.changed = self.changed or self.seen.get(path) != seen
+        self.seen[path] = seen
+        return content
+
+    def _names(self, folder: str) -> frozenset[str]:
+        if folder not in self._listings:
+            try:
+                self._listings[folder] = frozenset(os.listdir(folder))
+            except OSError:
+                self._listings[folder] = frozenset()
+        return self._listings[folder]
 
 
 def _age(file: Path) -> float:

@@ -47,7 +47,7 @@ def check_source(source: Source, settings: Settings, path: Path, rules: Sequence
     index = rule_index()
     active = active_codes(settings, path, index)
     running = [rule for rule in (index if rules is None else rules) if rule.code in active]
-    report = lint_source(source, running, settings.torch)
+    report = lint_source(source, running, settings.torch, (path, settings.root))
     if report.error:
         return report
     selected = [diagnostic for diagnostic in report.diagnostics if diagnostic.code in active]

@@ -88,6 +88,14 @@ class Diagnostic:
         return (self.path, self.range.start.row, self.range.start.column, self.code, self.message)
 
 
+class Footing(NamedTuple):
+    """What an answer about a file rests on besides the file: the digests of other files, by path, and the names that were
+    looked for in folders in vain."""
+
+    files: tuple[tuple[str, str], ...] = ()
+    absent: tuple[tuple[str, tuple[str, ...]], ...] = ()
+
+
 @dataclass(frozen=True)
 class FileReport:
     """What linting one file gave: its diagnostics in order, or the one-line reason why it was not checked.
@@ -99,3 +107,4 @@ class FileReport:
     diagnostics: tuple[Diagnostic, ...] = ()
     facts: frozenset[str] = frozenset()
     error: str = ""
+    footing: Footing = Footing()

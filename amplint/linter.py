@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator, Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from amplint import gate
-from amplint.diagnostics import Diagnostic, FileReport
+from amplint.diagnostics import Diagnostic, FileReport, Footing
 from amplint.slicing import relevant_rows
 from amplint.source import Source
 
@@ -17,16 +18,25 @@ if TYPE_CHECKING:
 
 SYNTAX_ERROR = "AMP900"
 
+Place = tuple[Path, Path]
+"""Where a file lies, and the root of its project; both absolute."""
+
 _TOO_DEEP = "nested too deeply to be checked"
 _DEEPEST = 1_000
 """Levels of syntax. LibCST's native parser takes quadratic time to go deeper, and overflows the stack in the end."""
 
 
-def lint_source(source: Source, rules: Sequence[Rule | RuleInfo], torch: tuple[int, int] = (2, 3)) -> FileReport:
+def lint_source(
+    source: Source,
+    rules: Sequence[Rule | RuleInfo],
+    torch: tuple[int, int] = (2, 3),
+    place: Place | None = None,
+) -> FileReport:
     """Everything the rules find in one file, in order of place; suppression comments are not looked at here.
 
     A syntax error is a diagnostic (AMP900); a rule that crashes, or nesting that is too deep, is the report's `error`.
-    Rules of which only the `RuleInfo` is given are imported when the file turns out to need them.
+    Rules of which only the `RuleInfo` is given are imported when the file turns out to need them. `place` is where the file
+    lies, for what it imports from its project; without one, everything imported is unknown.
     """
     triggers = {trigger for rule in rules for trigger in rule.triggers}
     try:
@@ -40,7 +50,7 @@ def lint_source(source: Source, rules: Sequence[Rule | RuleInfo], torch: tuple[i
         return FileReport(source.path)
     if _is_too_deep(module):
         return FileReport(source.path, error=_TOO_DEEP)
-    return _check(source, rows, rules, torch)
+    return _check(source, rows, rules, torch, place)
 
 
 def _is_too_deep(module: ast.Module) -> bool:
@@ -56,16 +66,22 @@ def _is_too_deep(module: ast.Module) -> bool:
 
 
 def _check(
-    source: Source, rows: list[int] | None, rules: Sequence[Rule | RuleInfo], torch: tuple[int, int]
+    source: Source,
+    rows: list[int] | None,
+    rules: Sequence[Rule | RuleInfo],
+    torch: tuple[int, int],
+    place: Place | None,
 ) -> FileReport:
     import libcst  # not at the top: most files are settled before a parse, and libcst is slow to import
 
+    from amplint.lowering.modules import Modules
     from amplint.lowering.tree import Tree
     from amplint.rule import File
 
     found: list[Diagnostic] = []
+    modules = Modules(*place) if place is not None else None
     try:
-        file = File(Tree(source, rows), torch)
+        file = File(Tree(source, rows), torch, modules)
         for rule in _loaded(rules):
             try:
                 found.extend(rule.run(file))
@@ -80,7 +96,8 @@ def _check(
         return FileReport(source.path, error=f"LibCST cannot read row {row}: {error.message}")
     except RecursionError:
         return FileReport(source.path, error=_TOO_DEEP)
-    return FileReport(source.path, tuple(sorted(found, key=lambda diagnostic: diagnostic.sort_key)), facts)
+    ordered = tuple(sorted(found, key=lambda diagnostic: diagnostic.sort_key))
+    return FileReport(source.path, ordered, facts, footing=modules.footing() if modules is not None else Footing())
 
 
 def _loaded(rules: Sequence[Rule | RuleInfo]) -> Iterator[Rule]:

@@ -26,6 +26,8 @@ from amplint.lowering.analysis import Analysis, Found
 from amplint.lowering.classes import Classes
 from amplint.lowering.contexts import Contexts
 from amplint.lowering.dtypes import Danger, Dtypes, Hazard
+from amplint.lowering.imports import Imports
+from amplint.lowering.modules import Modules
 from amplint.lowering.names import Names
 from amplint.lowering.summaries import Program
 from amplint.lowering.tree import Tree
@@ -54,8 +56,10 @@ class Finding:
 class File:
     """One file under inspection."""
 
-    def __init__(self, tree: Tree, torch: tuple[int, int]) -> None:
+    def __init__(self, tree: Tree, torch: tuple[int, int], modules: Modules | None = None) -> None:
         self.tree = tree
+        self.modules = modules
+        """The other files of its project."""
         self.torch = torch
         """The oldest PyTorch (major, minor) that the linted project supports (`target torch`)."""
 
@@ -77,12 +81,17 @@ class File:
     @cached_property
     def classes(self) -> Classes:
         """The classes it defines."""
-        return Classes(self.tree, self.names)
+        return Classes(self.tree, self.names, self.imports)
+
+    @cached_property
+    def imports(self) -> Imports:
+        """What it imports from the other files of its project."""
+        return Imports(self.tree, self.names, self.modules)
 
     @cached_property
     def contexts(self) -> Contexts:
         """What its context managers enter."""
-        return Contexts(self.tree, self.names, self.classes)
+        return Contexts(self.tree, self.names, self.classes, self.imports)
 
     @cached_property
     def dtypes(self) -> Dtypes:
@@ -92,7 +101,7 @@ class File:
     @cached_property
     def analysis(self) -> Analysis:
         """Its hazards: where the protocol of AMP is broken on some feasible path."""
-        return Analysis(Program(self.tree, self.names, self.classes, self.contexts))
+        return Analysis(Program(self.tree, self.names, self.classes, self.contexts, self.imports))
 
     @cached_property
     def facts(self) -> frozenset[str]:
@@ -109,6 +118,11 @@ class File:
     def range(self, node: cst.CSTNode) -> Range:
         """Where a node stands."""
         return self.tree.range(node)
+
+    def path(self, node: cst.CSTNode) -> str:
+        """The file in which a node stands, as in `Related.path`: empty for this one."""
+        home = self.tree.home(node)
+        return "" if home is self.tree else home.source.path
 
 
 Check = Callable[[File], Iterator[Finding]]

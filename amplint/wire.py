@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from amplint.diagnostics import Applicability, Diagnostic, Edit, FileReport, Fix, Position, Range, Related
+from amplint.diagnostics import Applicability, Diagnostic, Edit, FileReport, Fix, Footing, Position, Range, Related
 
 
 class Damaged(Exception):
@@ -26,6 +26,27 @@ def decode_report(path: str, value: Any) -> FileReport:
         facts, diagnostics = value
         return FileReport(path, tuple(_read_diagnostic(path, one) for one in diagnostics), frozenset(facts))
     except (TypeError, ValueError, AttributeError) as error:
+        raise Damaged from error
+
+
+def encode_footing(footing: Footing) -> list[Any] | None:
+    """A footing as lists and strings; None for an empty one."""
+    return [list(map(list, footing.files)), list(map(list, footing.absent))] if any(footing) else None
+
+
+def decode_footing(value: Any) -> Footing:
+    """The footing that was encoded; None is an empty one.
+
+    Raises:
+        Damaged: the value was not made by `encode_footing`.
+    """
+    if value is None:
+        return Footing()
+    try:
+        files, absent = value
+        found = tuple((str(path), str(digest)) for path, digest in files)
+        return Footing(found, tuple((str(folder), tuple(map(str, names))) for folder, names in absent))
+    except (TypeError, ValueError) as error:
         raise Damaged from error
 
 

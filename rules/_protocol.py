@@ -77,11 +77,10 @@ def argument_text(file: File, call: cst.Call) -> str:
 
 def related(file: File, found: Found, **labels: str) -> tuple[Related, ...]:
     """The second locations of a hazard: label -> what happens there."""
-    return tuple(
-        Related(message, file.range(found.related[label]))
-        for label, message in labels.items()
-        if label in found.related
-    )
+    places = [(message, found.related[label]) for label, message in labels.items() if label in found.related]
+    if found.origin is not None:
+        places.append(("it happens here", found.origin))
+    return tuple(Related(message, file.range(node), file.path(node)) for message, node in places)
 
 
 def callee_range(file: File, call: cst.CSTNode) -> cst.CSTNode:

@@ -127,7 +127,7 @@ def test_entries_of_files_that_are_gone_are_dropped(tmp_path: Path, patient: Non
     second.keep("new.py", status, "", REPORT)
     second.save()
     (file,) = (tmp_path / "cache").glob("*.json")
-    assert json.loads(file.read_text()).keys() == {"file.py", "file.py*", "new.py"}
+    assert json.loads(file.read_text())[0].keys() == {"file.py", "file.py*", "new.py"}
 
 
 def test_a_folder_keeps_the_latest_eight_and_nothing_of_the_user_is_touched(tmp_path: Path, patient: None) -> None:
@@ -168,7 +168,7 @@ def check(project: Path, *arguments: str) -> str:
 
 def entries(project: Path) -> dict[str, list[object]]:
     (file,) = (project / ".amplint_cache").glob("*.json")
-    loaded: dict[str, list[object]] = json.loads(file.read_text())
+    loaded: dict[str, list[object]] = json.loads(file.read_text())[0]
     return loaded
 
 
@@ -183,7 +183,7 @@ def test_a_second_run_says_the_same_without_linting(project: Path) -> None:
         if isinstance(entry[2], list):
             entry[2][1][0][2] = "Flagged long ago"
     (file,) = (project / ".amplint_cache").glob("*.json")
-    file.write_text(json.dumps(told))
+    file.write_text(json.dumps([told, {}]))
     assert check(project) == cold.replace("Flagged", "Flagged long ago")
     assert check(project, "--no-cache") == cold
 
@@ -231,8 +231,9 @@ def test_another_folder_may_be_named(project: Path) -> None:
 @pytest.mark.parametrize(
     "damage",
     [
-        "", "{", "[]", "null", "[" * 100_000, "\ufffd", '{"file1.py": 3}', '{"file1.py": [1, 2, 3]}',
-        '{"file1.py": [[0, 0, 0], "", [1]]}',
+        "", "{", "[]", "null", "[" * 100_000, "\ufffd", '{"file1.py": 3}', '[{"file1.py": [1, 2, 3]}, {}]',
+        '[{"file1.py": [[0, 0, 0], "", [1], null]}, {}]', '[{"file1.py": [[0, 0, 0], "", null, [[1], 2]]}, {}]',
+        '[{}, {"file1.py": 3}]',
     ],
 )  # fmt: skip
 def test_a_damaged_cache_is_ignored_and_rebuilt(project: Path, damage: str) -> None:

@@ -41,6 +41,8 @@ class Found:
     root: Explorer
     scaler: ObjectFacts
     entry: Entry
+    origin: cst.CSTNode | None = None
+    """Where it happens, when that is in another file: `node` is the call that leads there."""
 
 
 class Analysis:
@@ -48,10 +50,11 @@ class Analysis:
 
     def __init__(self, program: Program) -> None:
         self.program = program
+        self._alone: dict[str, frozenset[tuple[str, int]]] = {}
 
     @cached_property
     def _graphs(self) -> dict[str, Function]:
-        return {key: self.program.graph(key) for key in self.program.definitions}
+        return self.program.graphs()
 
     @cached_property
     def functions(self) -> dict[str, Function]:
@@ -63,16 +66,46 @@ class Analysis:
         """All hazards, one for each kind and place; what a function shows by itself goes before what a caller shows."""
         if not self._trains():
             return ()
-        found: dict[tuple[str, int], tuple[Hazard, Explorer, Entry]] = {}
+        found: dict[tuple[str, int], tuple[Hazard, Explorer, Entry, int]] = {}
         for entry in self.entries:
-            explorer = Explorer(entry.functions, entry.objects, entry.nothing_scales)
-            explorer.run(entry.function)
+            explorer = self._explored(entry)
             for hazard in explorer.hazards:
-                place = (hazard.kind, hazard.site)
+                site = self._site_here(hazard)
+                if site < 0:
+                    continue
+                place = (hazard.kind, site)
                 hazard = replace(hazard, root=entry.function.key)
                 if place not in found or (found[place][0].inlined and not hazard.inlined):
-                    found[place] = (hazard, explorer, entry)
-        return tuple(self._place(*entry) for _, entry in sorted(found.items(), key=lambda entry: entry[0]))
+                    found[place] = (hazard, explorer, entry, site)
+        return tuple(self._place(*each) for _, each in sorted(found.items(), key=lambda each: each[0]))
+
+    @staticmethod
+    def _explored(entry: Entry) -> Explorer:
+        explorer = Explorer(entry.functions, entry.objects, entry.nothing_scales)
+        explorer.run(entry.function)
+        return explorer
+
+    def _site_here(self, hazard: Hazard) -> int:
+        """Where a hazard stands in this file: itself, or the call that leads to it; -1 when it is another file's own."""
+        if self._is_here(hazard.site):
+            return hazard.site
+        here = [index for index, (site, _) in enumerate(hazard.calls) if self._is_here(site)]
+        if not here:
+            return -1
+        site, entered = hazard.calls[here[-1]]
+        return -1 if (hazard.kind, hazard.site) in self._shown_alone(entered) else site
+
+    def _is_here(self, site: int) -> bool:
+        tree = self.program.tree
+        return tree.root(self.program.places[site]) is tree.module
+
+    def _shown_alone(self, key: str) -> frozenset[tuple[str, int]]:
+        """The hazards, by kind and site, that a function of another file shows whoever calls it."""
+        if key not in self._alone:
+            function = self.functions[key]
+            entry = Entry(function, self.functions, self._objects(function, self.functions))
+            self._alone[key] = frozenset((each.kind, each.site) for each in self._explored(entry).hazards)
+        return self._alone[key]
 
     @cached_property
     def entries(self) -> tuple[Entry, ...]:
@@ -87,7 +120,8 @@ class Analysis:
         called = {
             call.func.attr.value for call in self.program.tree.find(cst.Call) if isinstance(call.func, cst.Attribute)
         }
-        return "backward" in called or {"step", "update"} <= called or {"step", "scale"} <= called
+        own = "backward" in called or {"step", "update"} <= called or {"step", "scale"} <= called
+        return own or ("step" in called and self.program.leads_elsewhere())
 
     @cached_property
     def _nothing_scales(self) -> bool:
@@ -106,7 +140,8 @@ class Analysis:
         """What is explored: every function in which something happens; inherited methods once more for each class that
         overrides what they call, with the overriding methods in place."""
         training = self._training(self.functions)
-        yield from ((self.functions[key], self.functions, "") for key in self.functions if key in training)
+        own = (key for key in self.program.definitions if key in training)
+        yield from ((self.functions[key], self.functions, "") for key in own)
         for info in self.program.classes.by_node.values():
             overridden = self._overridden(info)
             if not any(map(_is_busy, overridden.values())):
@@ -147,12 +182,12 @@ class Analysis:
                     replaced[key] = graph
         return replaced
 
-    def _place(self, hazard: Hazard, explorer: Explorer, entry: Entry) -> Found:
+    def _place(self, hazard: Hazard, explorer: Explorer, entry: Entry, site: int) -> Found:
         places = self.program.places
-        related = {label: places[site] for label, site in hazard.related if site >= 0}
-        return Found(
-            hazard, places[hazard.site], related, explorer, entry.objects.get(hazard.scaler, ObjectFacts()), entry
-        )
+        related = {label: places[other] for label, other in hazard.related if other >= 0}
+        scaler = entry.objects.get(hazard.scaler, ObjectFacts())
+        origin = places[hazard.site] if site != hazard.site else None
+        return Found(hazard, places[site], related, explorer, scaler, entry, origin)
 
     def of(self, kind: str) -> list[Found]:
         """The hazards of one kind, in source order."""

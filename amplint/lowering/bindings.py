@@ -61,7 +61,7 @@ def scope_of(tree: Tree, node: cst.CSTNode) -> cst.CSTNode:
                 return above
             outside = False
         below = above
-    return tree.module
+    return tree.root(node)
 
 
 def is_loaded(tree: Tree, node: cst.CSTNode) -> bool:
@@ -80,16 +80,16 @@ def is_loaded(tree: Tree, node: cst.CSTNode) -> bool:
     return not isinstance(above, (cst.ImportAlias, cst.ImportFrom, cst.AsName, cst.NameItem, cst.Del))
 
 
-def collect(tree: Tree) -> Bindings:
-    """Every binding in the tree."""
+def collect(tree: Tree, module: str = LOCAL) -> Bindings:
+    """Every binding in the tree; what it defines is called `<module>.<name>`, and relative imports lead from there."""
     by_scope: dict[cst.CSTNode, dict[str, list[Binding]]] = {}
     declared = _declared(tree)
-    for bound in (_imported(tree), _defined(tree), _assigned(tree)):
+    for bound in (_imported(tree, module), _defined(tree, module), _assigned(tree)):
         for scope, name, binding in bound:
             owner = declared.get((scope, name), scope)
             by_scope.setdefault(owner, {}).setdefault(name, []).append(binding)
     starred = [from_ for from_ in tree.find(cst.ImportFrom) if isinstance(from_.names, cst.ImportStar)]
-    return Bindings(by_scope, tuple(map(module_of, starred)))
+    return Bindings(by_scope, tuple(absolute(module_of(each), module) for each in starred))
 
 
 def _declared(tree: Tree) -> dict[tuple[cst.CSTNode, str], cst.CSTNode]:
@@ -112,7 +112,15 @@ def module_of(statement: cst.ImportFrom) -> str:
     return "." * len(statement.relative) + (dotted(statement.module) if statement.module else "")
 
 
-def _imported(tree: Tree) -> Iterator[_Bound]:
+def absolute(name: str, module: str) -> str:
+    """A name that a module imports, without its leading dots; a package is called `<name>.__init__` here."""
+    dots = len(name) - len(name.lstrip("."))
+    if not dots or module == LOCAL:
+        return name
+    return ".".join([*module.split(".")[:-dots], *filter(None, [name[dots:]])])
+
+
+def _imported(tree: Tree, module: str) -> Iterator[_Bound]:
     for statement in tree.find(cst.Import):
         scope = scope_of(tree, statement)
         for alias in statement.names:
@@ -125,20 +133,20 @@ def _imported(tree: Tree) -> Iterator[_Bound]:
     for from_ in tree.find(cst.ImportFrom):
         if isinstance(from_.names, cst.ImportStar):
             continue
-        scope, module = scope_of(tree, from_), module_of(from_)
-        separator = "" if module.endswith(".") else "."
+        scope, source = scope_of(tree, from_), module_of(from_)
+        separator = "" if source.endswith(".") else "."
         for alias in from_.names:
             name = dotted(alias.name)
             local = dotted(alias.asname.name) if alias.asname else name
-            yield scope, local, Binding(qualified=f"{module}{separator}{name}", node=alias)
+            yield scope, local, Binding(qualified=absolute(f"{source}{separator}{name}", module), node=alias)
 
 
-def _defined(tree: Tree) -> Iterator[_Bound]:
+def _defined(tree: Tree, module: str) -> Iterator[_Bound]:
     definitions: list[cst.FunctionDef | cst.ClassDef] = [*tree.find(cst.FunctionDef), *tree.find(cst.ClassDef)]
     for definition in definitions:
         name = definition.name.value
         outer = tree.enclosing(definition, *SCOPES) or tree.module
-        yield outer, name, Binding(qualified=f"{LOCAL}.{name}", node=definition)
+        yield outer, name, Binding(qualified=f"{module}.{name}", node=definition)
     for param in tree.find(cst.Param):
         owner = tree.enclosing(param, cst.FunctionDef, cst.Lambda)
         if owner is not None:

@@ -1,11 +1,13 @@
-"""Classes of one file: their methods, what their attributes are assigned, and both through inheritance."""
+"""Classes: their methods, what their attributes are assigned, and both through inheritance, also from other files."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import cached_property
 
 import libcst as cst
 
+from amplint.lowering.imports import Imports
 from amplint.lowering.names import LOCAL, Names
 from amplint.lowering.tree import Tree
 
@@ -15,10 +17,10 @@ _PLAIN_BASES = frozenset({"builtins.object", "torch.nn.Module", "torch.autograd.
 class ClassInfo:
     """One class. `attributes` are the values that any method assigns to `self.<name>`, or the class body to `<name>`."""
 
-    def __init__(self, node: cst.ClassDef, tree: Tree, names: Names) -> None:
+    def __init__(self, node: cst.ClassDef, names: Names, lookup: Callable[[str], ClassInfo | None]) -> None:
         self.node = node
         self.name = node.name.value
-        self.bases: list[ClassInfo] = []
+        self._lookup = lookup
         self.base_names = frozenset().union(*(names.resolve(base.value) for base in node.bases if not base.keyword))
         self.methods: dict[str, cst.FunctionDef] = {}
         self.attributes: dict[str, list[cst.BaseExpression]] = {}
@@ -41,9 +43,15 @@ class ClassInfo:
         """File a value that is assigned to the attribute."""
         self.attributes.setdefault(name, []).append(value)
 
+    @cached_property
+    def bases(self) -> list[ClassInfo]:
+        """The bases whose source is at hand."""
+        found = (self._lookup(name) for name in sorted(self.base_names))
+        return [info for info in found if info is not None and info is not self]
+
     @property
     def lineage(self) -> list[ClassInfo]:
-        """The class, then its bases in this file, nearest first."""
+        """The class, then its bases whose source is at hand, nearest first."""
         found: list[ClassInfo] = []
         waiting = [self]
         while waiting:
@@ -54,44 +62,57 @@ class ClassInfo:
         return found
 
     def method(self, name: str) -> cst.FunctionDef | None:
-        """The method that `self.<name>()` calls, if this file defines it."""
+        """The method that `self.<name>()` calls, if its source is at hand."""
         return next((info.methods[name] for info in self.lineage if name in info.methods), None)
 
     def values(self, attribute: str) -> list[cst.BaseExpression]:
-        """Everything that is assigned to the attribute, in this class and its bases in this file."""
+        """Everything that is assigned to the attribute, in this class and its bases whose source is at hand."""
         return [value for info in self.lineage for value in info.attributes.get(attribute, ())]
 
     @property
     def closed(self) -> bool:
-        """Whether every base is in this file or holds nothing of AMP: no method comes from elsewhere."""
+        """Whether the source of every base is at hand, or holds nothing of AMP: no method comes from elsewhere."""
         return all(
-            info.base_names <= _PLAIN_BASES | {f"{LOCAL}.{base.name}" for base in info.bases} for info in self.lineage
+            name in _PLAIN_BASES or self._lookup(name) is not None for info in self.lineage for name in info.base_names
         )
 
 
 class Classes:
-    """All classes of a file."""
+    """All classes of a file, and those of other files that it leads to."""
 
-    def __init__(self, tree: Tree, names: Names) -> None:
+    def __init__(self, tree: Tree, names: Names, imports: Imports | None = None) -> None:
         self._tree = tree
         self._names = names
-        self.by_node = {node: ClassInfo(node, tree, names) for node in tree.find(cst.ClassDef)}
-        by_name: dict[str, ClassInfo] = {info.name: info for info in self.by_node.values()}
-        self.by_name = by_name
-        for info in self.by_node.values():
-            wanted = (name[len(LOCAL) + 1 :] for name in sorted(info.base_names) if name.startswith(f"{LOCAL}."))
-            info.bases = [by_name[name] for name in wanted if name in by_name and by_name[name] is not info]
-        self._collect_attributes()
+        self._imports = imports or Imports(tree, names)
+        self._infos: dict[cst.ClassDef, ClassInfo] = {}
+        self._owners: dict[cst.CSTNode, ClassInfo] = {}
+        self.by_node = self._take(tree)
+        self.by_name: dict[str, ClassInfo] = {info.name: info for info in self.by_node.values()}
 
-    @cached_property
-    def _owners(self) -> dict[cst.CSTNode, ClassInfo]:
-        return {method: info for info in self.by_node.values() for method in info.methods.values()}
+    def _take(self, tree: Tree) -> dict[cst.ClassDef, ClassInfo]:
+        """Read the classes of one file."""
+        infos = {node: ClassInfo(node, self._names, self._named) for node in tree.find(cst.ClassDef)}
+        self._infos.update(infos)
+        self._owners.update((method, info) for info in infos.values() for method in info.methods.values())
+        self._collect_attributes(tree)
+        return infos
 
-    def _collect_attributes(self) -> None:
-        for assign in self._tree.find(cst.Assign):
+    def _named(self, name: str) -> ClassInfo | None:
+        """The class of a qualified name."""
+        if name.startswith(f"{LOCAL}."):
+            return self.by_name.get(name[len(LOCAL) + 1 :])
+        node = self._imports.definition(name)
+        if not isinstance(node, cst.ClassDef):
+            return None
+        if node not in self._infos:
+            self._take(self._tree.home(node))
+        return self._infos[node]
+
+    def _collect_attributes(self, tree: Tree) -> None:
+        for assign in tree.find(cst.Assign):
             for target in assign.targets:
                 self._attribute(target.target, assign.value)
-        for annotated in self._tree.find(cst.AnnAssign):
+        for annotated in tree.find(cst.AnnAssign):
             if annotated.value is not None:
                 self._attribute(annotated.target, annotated.value)
 
@@ -114,11 +135,10 @@ class Classes:
         return None
 
     def instance_of(self, call: cst.BaseExpression) -> ClassInfo | None:
-        """The class of this file that an expression constructs."""
+        """The class that an expression constructs, if its source is at hand."""
         if not isinstance(call, cst.Call):
             return None
         meanings = self._names.resolve(call.func)
         if len(meanings) != 1:
             return None
-        (meaning,) = meanings
-        return self.by_name.get(meaning[len(LOCAL) + 1 :]) if meaning.startswith(f"{LOCAL}.") else None
+        return self._named(next(iter(meanings)))

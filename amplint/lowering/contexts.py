@@ -11,6 +11,7 @@ from collections.abc import Sequence
 import libcst as cst
 
 from amplint.lowering.classes import Classes
+from amplint.lowering.imports import Imports
 from amplint.lowering.names import LOCAL, Names, dotted
 from amplint.lowering.tree import Tree
 from amplint.model import torch_api
@@ -32,10 +33,13 @@ Arguments = dict[str, cst.BaseExpression]
 class Contexts:
     """Reads context managers of one file."""
 
-    def __init__(self, tree: Tree, names: Names, classes: Classes | None = None) -> None:
+    def __init__(
+        self, tree: Tree, names: Names, classes: Classes | None = None, imports: Imports | None = None
+    ) -> None:
         self._tree = tree
         self._names = names
-        self._classes = classes or Classes(tree, names)
+        self._imports = imports or Imports(tree, names)
+        self._classes = classes or Classes(tree, names, self._imports)
 
     def of(self, expression: cst.BaseExpression) -> Region | None:
         """The region that `with expression:` enters; None when it is not known to enter one."""
@@ -110,11 +114,11 @@ class Contexts:
         if helper is None:
             return None
         given: list[Region | None] = []
-        for node in self._tree.find(cst.Return):
+        for node in self._tree.find(cst.Return, around=helper):
             if node.value is not None and self._tree.enclosing(node, cst.FunctionDef) is helper:
                 given.append(self._of(node.value, depth + 1))
         if any(self._names.all_in(decorator.decorator, _GENERATED) for decorator in helper.decorators):
-            for pause in self._tree.find(cst.Yield):
+            for pause in self._tree.find(cst.Yield, around=helper):
                 if self._tree.enclosing(pause, cst.FunctionDef) is helper:
                     given.append(next(reversed(self._stack(pause, depth + 1)), None))
         return self._either(given) if given else None
@@ -126,7 +130,9 @@ class Contexts:
         if isinstance(func, cst.Attribute) and dotted(func.value) == "self":
             owner = self._classes.owner(func)
             return owner.method(func.attr.value) if owner is not None else None
-        return None
+        meanings = self._names.resolve(func)
+        found = self._imports.definition(next(iter(meanings))) if len(meanings) == 1 else None
+        return found if isinstance(found, cst.FunctionDef) else None
 
     def values(self, node: cst.BaseExpression) -> list[cst.BaseExpression]:
         """What a name or an attribute of `self` may hold; empty when something unknown is among it."""

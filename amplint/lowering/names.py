@@ -11,7 +11,7 @@ from collections.abc import Collection, Iterable, Iterator
 
 import libcst as cst
 
-from amplint.lowering.bindings import LOCAL, SCOPES, Binding, collect, dotted, is_loaded, scope_of
+from amplint.lowering.bindings import LOCAL, SCOPES, Binding, Bindings, collect, dotted, is_loaded, scope_of
 from amplint.lowering.tree import Tree
 from amplint.model import torch_api
 
@@ -26,9 +26,14 @@ class Names:
     def __init__(self, tree: Tree) -> None:
         self._tree = tree
         bindings = collect(tree)
-        self._bindings = bindings.by_scope
+        self._own = bindings.by_scope
+        self._bindings = dict(self._own)
         self._stars = bindings.stars
         self._resolved: dict[tuple[cst.CSTNode, str], frozenset[str]] = {}
+
+    def graft(self, bindings: Bindings) -> None:
+        """Take in what the names of another file mean."""
+        self._bindings.update(bindings.by_scope)
 
     # -- asking ------------------------------------------------------------------------------------------------------
 
@@ -78,7 +83,7 @@ class Names:
 
     def everywhere(self, name: str) -> list[Binding]:
         """All bindings of `name` in the whole file, whatever their scope."""
-        return [each for names in self._bindings.values() for each in names.get(name, ())]
+        return [each for names in self._own.values() for each in names.get(name, ())]
 
     def visible(self, node: cst.CSTNode) -> Iterator[tuple[str, list[Binding]]]:
         """All names that the file binds and that a use at `node` would see, from the innermost scope outwards."""
@@ -103,7 +108,7 @@ class Names:
     def _meanings(self, name: str, scope: cst.CSTNode, seen: frozenset[cst.CSTNode]) -> frozenset[str]:
         found = self._lookup(name, scope)
         if found is None:
-            return self._starred(name)
+            return self._starred(name) if self._tree.root(scope) is self._tree.module else _builtin(name)
         # `autocast = None` after a failed import is no meaning of a name that is called or has attributes.
         bindings = [each for each in found[1] if not _is_none(each.value)] or found[1]
         meanings: set[str] = set()
@@ -128,7 +133,7 @@ class Names:
     def _starred(self, name: str) -> frozenset[str]:
         """The meanings of a name that the file does not bind itself."""
         if not self._stars:
-            return frozenset({f"builtins.{name}" if hasattr(builtins, name) else UNKNOWN})
+            return _builtin(name)
         known = {torch_api.canonical(f"{star}.{name}") for star in self._stars if torch_api.is_known(f"{star}.{name}")}
         # A module of unknown contents may bring the same name.
         foreign = any(star.partition(".")[0] != "torch" for star in self._stars)
@@ -152,7 +157,7 @@ class Names:
         """The local names that may stand for a qualified name which ends in one of `last`."""
         ends = [
             (name, (each.qualified or (dotted(each.value) if each.value else "")).rpartition(".")[2])
-            for names in self._bindings.values()
+            for names in self._own.values()
             for name, bindings in names.items()
             for each in bindings
         ]
@@ -162,6 +167,10 @@ class Names:
             grown = len(found)
             found.update(name for name, end in ends if end in last or end in found)
         return found
+
+
+def _builtin(name: str) -> frozenset[str]:
+    return frozenset({f"builtins.{name}" if hasattr(builtins, name) else UNKNOWN})
 
 
 def _extended(bases: frozenset[str], tail: str) -> frozenset[str]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
 
 import libcst as cst
@@ -11,6 +11,7 @@ import libcst as cst
 from amplint.lowering.classes import Classes
 from amplint.lowering.conditions import words
 from amplint.lowering.contexts import Contexts
+from amplint.lowering.imports import Imports
 from amplint.lowering.names import LOCAL, UNKNOWN, Names, dotted
 from amplint.lowering.tree import Tree, children
 from amplint.model import torch_api
@@ -50,14 +51,14 @@ OPTIMIZER_USES = frozenset({"step", "unscale_"})
 class Roles:
     """What the objects of one file are."""
 
-    def __init__(self, tree: Tree, names: Names, classes: Classes, contexts: Contexts) -> None:
+    def __init__(self, tree: Tree, names: Names, classes: Classes, contexts: Contexts, imports: Imports) -> None:
         self._tree = tree
         self._names = names
         self._classes = classes
         self._contexts = contexts
+        self._imports = imports
         self._cache: dict[tuple[cst.CSTNode, str], ObjectFacts] = {}
-        self._used_as: dict[str, str] = {}
-        self._collect_uses()
+        self._uses: dict[cst.Module, dict[str, str]] = {}
 
     def of(self, node: cst.BaseExpression) -> ObjectFacts:
         """What is known of the object that an expression names or makes."""
@@ -81,7 +82,7 @@ class Roles:
             return replace(first, enabled=_join(known), owners=_all_owners(known), made=made_always, maker=maker)
         if known or (made and any(facts.role == "" for facts in made)):
             return ObjectFacts()
-        if path not in self._used_as and any(self._is_foreign(value) or _is_plain(value) for value in values):
+        if path not in self._used_as(node) and any(self._is_foreign(value) or _is_plain(value) for value in values):
             return ObjectFacts()
         return ObjectFacts(self._by_use_or_name(node, path))
 
@@ -99,6 +100,9 @@ class Roles:
             for binding in self._names.bindings(node.value, node):
                 if binding.value is not None:
                     yield binding.value
+                elif isinstance(binding.node, cst.ImportAlias):
+                    elsewhere = self._imports.bindings(binding.qualified)
+                    yield from (each.value for each in elsewhere if each.value is not None)
                 elif isinstance(binding.node, cst.Name) and (value := self._unpacked(binding.node)) is not None:
                     yield value
         elif isinstance(node, cst.Attribute) and dotted(node.value) == "self":
@@ -234,35 +238,20 @@ class Roles:
 
     # -- by use and by name ----------------------------------------------------------------------------------------
 
-    def _collect_uses(self) -> None:
-        calls = [call for call in self._tree.find(cst.Call) if isinstance(call.func, cst.Attribute)]
-        for call in calls:
-            func = call.func
-            assert isinstance(func, cst.Attribute)
-            if func.attr.value == "unscale_":
-                self._used_as[path_of(func.value)] = "scaler"
-            elif func.attr.value == "backward" and isinstance(func.value, cst.Call):
-                inner = func.value.func
-                if isinstance(inner, cst.Attribute) and inner.attr.value == "scale":
-                    self._used_as[path_of(inner.value)] = "scaler"
-        for call in calls:
-            func = call.func
-            assert isinstance(func, cst.Attribute)
-            if func.attr.value in OPTIMIZER_USES and call.args and self._names_scaler(func.value):
-                argument = path_of(call.args[0].value)
-                self._used_as.setdefault(argument, "optimizer")
-        self._used_as.pop("", None)
-
-    def _names_scaler(self, node: cst.BaseExpression) -> bool:
-        path = path_of(node)
-        return self._used_as.get(path) == "scaler" or _SCALER_NAME.search(_last(path)) is not None
+    def _used_as(self, node: cst.CSTNode) -> dict[str, str]:
+        """The roles that uses in the file of `node` tell, by path."""
+        root = self._tree.root(node)
+        if root not in self._uses:
+            self._uses[root] = _uses_in(self._tree.find(cst.Call, around=root))
+        return self._uses[root]
 
     def _by_use_or_name(self, node: cst.BaseExpression, path: str) -> str:
         meanings = self._names.resolve(node)
-        if any(name not in (UNKNOWN,) and not name.startswith((LOCAL, "builtins.")) for name in meanings):
+        if any(name != UNKNOWN and not name.startswith((LOCAL, "builtins.")) for name in meanings):
             return "framework" if _FRAMEWORK_NAME.match(path) or all(map(_FRAMEWORKS.search, meanings)) else ""
-        if path in self._used_as:
-            return self._used_as[path]
+        used_as = self._used_as(node)
+        if path in used_as:
+            return used_as[path]
         last = _last(path)
         if _FRAMEWORK_NAME.match(last):
             return "framework"
@@ -274,6 +263,26 @@ class Roles:
         if _OPTIMIZER_NAME.search(last):
             return "optimizer"
         return ""
+
+
+def _uses_in(found: Iterable[cst.Call]) -> dict[str, str]:
+    """What the calls of a file say about the objects in them: who unscales is a scaler, what is unscaled an optimizer."""
+    calls = [(call, call.func) for call in found if isinstance(call.func, cst.Attribute)]
+    used_as: dict[str, str] = {}
+    for _, func in calls:
+        if func.attr.value == "unscale_":
+            used_as[path_of(func.value)] = "scaler"
+        elif func.attr.value == "backward" and isinstance(func.value, cst.Call):
+            inner = func.value.func
+            if isinstance(inner, cst.Attribute) and inner.attr.value == "scale":
+                used_as[path_of(inner.value)] = "scaler"
+    for call, func in calls:
+        path = path_of(func.value)
+        if func.attr.value in OPTIMIZER_USES and call.args:
+            if used_as.get(path) == "scaler" or _SCALER_NAME.search(_last(path)):
+                used_as.setdefault(path_of(call.args[0].value), "optimizer")
+    used_as.pop("", None)
+    return used_as
 
 
 def path_of(node: cst.CSTNode) -> str:

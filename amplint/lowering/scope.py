@@ -58,7 +58,8 @@ class FunctionScope:
         self._aliases: dict[str, str] = {}
         self._loop_owners: dict[str, tuple[str, ...]] = {}
         self._bound = program.names.bindings_in(node)
-        self._module = program.names.bindings_in(program.tree.module)
+        self._root = program.tree.root(node)
+        self._module = program.names.bindings_in(self._root)
         self._objects: dict[str, ObjectFacts] = {}
         self.scale_names = self._derived_from("get_scale")
 
@@ -93,9 +94,9 @@ class FunctionScope:
         root = path.partition(".")[0].partition("[")[0]
         if root in self._aliases:
             return self._aliases[root] + path[len(root) :]
-        if root not in self._bound or self._node is self.program.tree.module:
+        if root not in self._bound or self._node is self._root:
             if root in self._module and not self.program.is_closure(root, self._node):
-                return GLOBAL + path
+                return GLOBAL + self.program.shared_name(root, self._node) + path[len(root) :]
         return path
 
     def ref(self, node: cst.BaseExpression) -> str:

@@ -1,4 +1,4 @@
-"""Functions of a file and what they do: which function a call runs, and its graph (its summary), made once when asked for."""
+"""Functions and what they do: which function a call runs, and its graph (its summary), made once when asked for."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from amplint.lowering.classes import Classes, ClassInfo
 from amplint.lowering.conditions import constant
 from amplint.lowering.contexts import Contexts
 from amplint.lowering.flow import FunctionReader
+from amplint.lowering.imports import Imports
 from amplint.lowering.names import Names
 from amplint.lowering.roles import Roles, path_of
 from amplint.lowering.scope import FunctionScope
@@ -19,6 +20,8 @@ from amplint.lowering.tree import Tree
 from amplint.model.graph import Function
 
 MODULE = "<module>"
+_MAX_ELSEWHERE = 120
+"""So many functions of other files are looked into; what lies beyond is unknown."""
 
 
 @dataclass(frozen=True)
@@ -31,17 +34,20 @@ class Callee:
 
 
 class Program:
-    """All functions of one file, and the numbers (sites) of the places that their graphs speak of."""
+    """All functions of one file and those of other files that it calls, and the numbers (sites) of the places that their
+    graphs speak of."""
 
-    def __init__(self, tree: Tree, names: Names, classes: Classes, contexts: Contexts) -> None:
+    def __init__(self, tree: Tree, names: Names, classes: Classes, contexts: Contexts, imports: Imports) -> None:
         self.tree = tree
         self.names = names
         self.classes = classes
         self.contexts = contexts
-        self.roles = Roles(tree, names, classes, contexts)
+        self.imports = imports
+        self.roles = Roles(tree, names, classes, contexts, imports)
         self.places: list[cst.CSTNode] = []
         self._sites: dict[cst.CSTNode, int] = {}
         self._graphs: dict[str, Function] = {}
+        self._elsewhere: dict[str, cst.FunctionDef] = {}
         self.amp_tests: set[cst.If] = set()
         """The `if` statements that ask whether AMP is on."""
 
@@ -58,7 +64,7 @@ class Program:
 
     @cached_property
     def definitions(self) -> dict[str, cst.FunctionDef | cst.Module]:
-        """All functions by key, and the module itself."""
+        """All functions of the file by key, and the module itself."""
         found: dict[str, cst.FunctionDef | cst.Module] = {MODULE: self.tree.module}
         for node in self.tree.find(cst.FunctionDef):
             found[self.key(node)] = node
@@ -76,8 +82,43 @@ class Program:
     def graph(self, key: str) -> Function:
         """The graph of a function."""
         if key not in self._graphs:
-            self._graphs[key] = FunctionReader(self, self.definitions[key], key).function()
+            node = self._elsewhere[key] if key in self._elsewhere else self.definitions[key]
+            self._graphs[key] = FunctionReader(self, node, key).function()
         return self._graphs[key]
+
+    def graphs(self) -> dict[str, Function]:
+        """The graphs of all functions of the file, and of all in other files that they lead to."""
+        for key in self.definitions:
+            self.graph(key)
+        while missing := self._elsewhere.keys() - self._graphs.keys():
+            for key in sorted(missing):
+                self.graph(key)
+        return {key: self._graphs[key] for key in (*self.definitions, *self._elsewhere)}
+
+    def _callee(self, node: cst.FunctionDef, receiver: str | None = None) -> Callee | None:
+        """A function as what a call runs; None for one too many in other files."""
+        key = self.key(node)
+        if self.tree.root(node) is not self.tree.module and key not in self._elsewhere:
+            if len(self._elsewhere) >= _MAX_ELSEWHERE:
+                return None
+            self._elsewhere[key] = node
+        return Callee(key, node, receiver)
+
+    def shared_name(self, name: str, inside: cst.CSTNode) -> str:
+        """A module-level name as this file would call it: what another file defines goes by its full name, unless imported."""
+        module = self.imports.module(inside)
+        if not module:
+            return name
+        return self._imported_as.get(f"{module}.{name}", f"{module}:{name}".replace(".", "/"))
+
+    @cached_property
+    def _imported_as(self) -> dict[str, str]:
+        return {
+            absolute: name
+            for name, bindings in self.names.bindings_in(self.tree.module).items()
+            for binding in bindings
+            if isinstance(binding.node, cst.ImportAlias) and (absolute := self.imports.absolute(binding.qualified))
+        }
 
     def is_closure(self, name: str, node: cst.CSTNode) -> bool:
         """Whether a function around `node` binds the name, so that it is no module-level variable there."""
@@ -86,10 +127,17 @@ class Program:
             for above in (node, *self.tree.ancestors(node))
         )
 
+    def leads_elsewhere(self) -> bool:
+        """Whether some call runs a function of another file."""
+        calls = self.tree.find(cst.Call)
+        home = {call: self.tree.enclosing(call, cst.FunctionDef) or self.tree.module for call in calls}
+        found = (self.callee(call, home[call]) for call in calls)
+        return any(each is not None and each.key in self._elsewhere for each in found)
+
     # -- calls -----------------------------------------------------------------------------------------------------
 
     def callee(self, call: cst.Call, inside: cst.CSTNode) -> Callee | None:
-        """The function of this file that a call is known to run."""
+        """The function that a call is known to run, in this file or in another one."""
         func = call.func
         if isinstance(func, cst.Name):
             found = self._named(func, inside)
@@ -103,8 +151,13 @@ class Program:
     def _named(self, func: cst.Name, inside: cst.CSTNode) -> Callee | None:
         bindings = self._lookup(func.value, inside)
         if len(bindings) == 1 and isinstance(bindings[0], cst.FunctionDef):
-            return Callee(self.key(bindings[0]), bindings[0])
-        return None
+            return self._callee(bindings[0])
+        return self._imported(func)
+
+    def _imported(self, func: cst.BaseExpression) -> Callee | None:
+        meanings = self.names.resolve(func)
+        found = self.imports.definition(next(iter(meanings))) if len(meanings) == 1 else None
+        return self._callee(found) if isinstance(found, cst.FunctionDef) else None
 
     def _lookup(self, name: str, inside: cst.CSTNode) -> list[cst.CSTNode | None]:
         """What binds a name for code in the function `inside`."""
@@ -121,21 +174,21 @@ class Program:
         if owner is not None and path_of(base) == "self":
             found = owner.method(method)
             if found is not None:
-                return Callee(self.key(found), found, "self")
+                return self._callee(found, "self")
             return self._instance_method(func, ("__call__", "forward"), f"self.{method}")
         if owner is not None and isinstance(base, cst.Call) and path_of(base.func) == "super":
             parents = [info.method(method) for info in owner.bases]
             found = next((parent for parent in parents if parent is not None), None)
-            return Callee(self.key(found), found, "self") if found is not None else None
-        return self._instance_method(base, (method,), path_of(base))
+            return self._callee(found, "self") if found is not None else None
+        return self._instance_method(base, (method,), path_of(base)) or self._imported(func)
 
     def _instance_method(self, instance: cst.BaseExpression, methods: tuple[str, ...], path: str) -> Callee | None:
-        """The method that a call on an instance of a class of this file runs."""
+        """The method that a call on an instance of a class whose source is at hand runs."""
         info = self._class_of(instance)
         if info is None or not path:
             return None
         found = next((method for name in methods if (method := info.method(name)) is not None), None)
-        return Callee(self.key(found), found, path) if found is not None else None
+        return self._callee(found, path) if found is not None else None
 
     def _class_of(self, instance: cst.BaseExpression) -> ClassInfo | None:
         if path_of(instance) in ("", "self"):

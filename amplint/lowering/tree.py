@@ -75,6 +75,7 @@ class Tree:
         self._parents: dict[int, cst.CSTNode] = {}
         self._order: dict[int, int] = {}
         self._by_type: dict[type[cst.CSTNode], list[cst.CSTNode]] = {}
+        self._grafts: dict[cst.Module, Tree] = {}
         self._index()
 
     def _index(self) -> None:
@@ -88,9 +89,32 @@ class Tree:
                 self._parents[id(child)] = node
             stack.extend(reversed(below))
 
-    def find(self, kind: type[NodeT]) -> list[NodeT]:
-        """All nodes of exactly this type, in source order."""
-        return self._by_type.get(kind, [])  # type: ignore[return-value]
+    def graft(self, other: Tree) -> None:
+        """Take in the nodes of another file: from now on they may be asked about here, but `find` does not bring them."""
+        if other is not self and other.module not in self._grafts:
+            self._grafts[other.module] = other
+            self._parents.update(other._parents)
+            self._order.update(other._order)
+
+    def home(self, node: cst.CSTNode) -> Tree:
+        """The tree of the file that holds `node`: this one, or one that was grafted."""
+        if not self._grafts:
+            return self
+        module = self.root(node)
+        return self if module is self.module else self._grafts[module]
+
+    def root(self, node: cst.CSTNode) -> cst.Module:
+        """The module that holds `node`."""
+        if not self._grafts:
+            return self.module
+        *_, last = (node, *self.ancestors(node))
+        assert isinstance(last, cst.Module)
+        return last
+
+    def find(self, kind: type[NodeT], around: cst.CSTNode | None = None) -> list[NodeT]:
+        """All nodes of exactly this type in this file, or in that of `around`, in source order."""
+        tree = self if around is None else self.home(around)
+        return tree._by_type.get(kind, [])  # type: ignore[return-value]
 
     def parent(self, node: cst.CSTNode) -> cst.CSTNode | None:
         """The node that holds `node`; None for the module."""
@@ -125,8 +149,9 @@ class Tree:
 
     def span(self, node: cst.CSTNode) -> tuple[int, int]:
         """Start and end offset in the whole file, without the node's own parentheses and leading comments."""
-        place = self._positions[node]
-        return self._offset(place.start.line, place.start.column), self._offset(place.end.line, place.end.column)
+        home = self.home(node)
+        place = home._positions[node]
+        return home._offset(place.start.line, place.start.column), home._offset(place.end.line, place.end.column)
 
     def _offset(self, line: int, column: int) -> int:
         start = self.source.offset(self._row(line), 0)
@@ -140,10 +165,10 @@ class Tree:
         return self._rows[line - 1] if line <= len(self._rows) else self._rows[-1] + 1
 
     def range(self, node: cst.CSTNode) -> Range:
-        """Where `node` stands in the whole file."""
-        return self.source.range(*self.span(node))
+        """Where `node` stands in its file."""
+        return self.home(node).source.range(*self.span(node))
 
     def text(self, node: cst.CSTNode) -> str:
         """The source text of `node`."""
         start, end = self.span(node)
-        return self.source.text[start:end]
+        return self.home(node).source.text[start:end]

@@ -23,6 +23,8 @@ class Frame:
     prefix: str = ""
     depth: int = 0
     loops: tuple[int, ...] = ()
+    calls: tuple[tuple[int, str], ...] = ()
+    """The calls that led here from the root function: where each stands, and the key of what it enters."""
 
     def ref(self, reference: str) -> str:
         """A reference of this frame as the root function would write it."""

@@ -30,8 +30,13 @@ class Hazard:
     details: tuple[str, ...] = ()
     root: str = ""
     """The function whose path showed it."""
-    inlined: bool = False
-    """Whether the event happened in a function called by the root."""
+    calls: tuple[tuple[int, str], ...] = ()
+    """The calls that led from the root to the event: where each stands, and the key of the function that it enters."""
+
+    @property
+    def inlined(self) -> bool:
+        """Whether the event happened in a function called by the root."""
+        return bool(self.calls)
 
     def at(self, label: str) -> int:
         """The site filed under a label; -1 when there is none."""

@@ -134,7 +134,7 @@ class Explorer:
         for state in states:
             state, hazards = self._protocol.apply(state, event, frame.loops)
             for hazard in hazards:
-                self.hazards[replace(hazard, root=frame.function.key, inlined=frame.depth > 0)] = None
+                self.hazards[replace(hazard, root=frame.function.key, calls=frame.calls)] = None
             if isinstance(event, (Assign, Scale)):
                 state = self._forget_tests(
                     state, event.target, keep=isinstance(event, Assign) and event.truth is not None
@@ -305,7 +305,8 @@ class Explorer:
             return Ends(states)
         prefix = f"{frame.prefix}{node.site}/"
         binding = tuple((name, frame.ref(value) if value else "") for name, value in node.binding)
-        below = Frame(function, binding, prefix, frame.depth + 1, frame.loops)
+        calls = (*frame.calls, (node.site, node.function))
+        below = Frame(function, binding, prefix, frame.depth + 1, frame.loops, calls)
         truths: dict[tuple[str, ...], object] = {("test", below.key(f"‹{name}›")): truth for name, truth in node.truths}
         if truths:
             states = {state.put(truths): None for state in states}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import unicodedata
 from collections.abc import Iterator, Sequence
 
@@ -37,10 +38,16 @@ def _places(diagnostic: Diagnostic, view: View) -> Iterator[str]:
         labels.append((other.range, "-", other.message))
     for path, labels in ((diagnostic.path, main), *elsewhere.items()):
         start = labels[0][0].start
-        yield f"  {view.paint('-->', 'place')} {path}:{start.row}:{start.column}\n"
+        yield f"  {view.paint('-->', 'place')} {_shown(path)}:{start.row}:{start.column}\n"
         source = view.source(path)
         if source is not None:
             yield from _snippet(source, labels, view)
+
+
+def _shown(path: str) -> str:
+    """A path as short as it can be said here: other files of a project are known by where they lie."""
+    here = os.getcwd() + os.sep
+    return path.removeprefix(here)
 
 
 def _snippet(source: Source, labels: list[_Label], view: View) -> Iterator[str]:

@@ -1,0 +1,280 @@
+"""What a file is found to do through the other files of its project."""
+
+from __future__ import annotations
+
+import os
+import textwrap
+from pathlib import Path
+
+import pytest
+
+from amplint.checker import check_bytes
+from amplint.config import Settings
+from amplint.diagnostics import Diagnostic, FileReport
+from amplint.discovery import Found
+from amplint.runner import RunOptions, run
+
+LOOP = """
+import torch
+from {module} import {name}
+
+def train(model, loader, optimizer, criterion):
+    scaler = torch.amp.GradScaler("cuda")
+    for data, target in loader:
+        optimizer.zero_grad()
+        with torch.autocast("cuda", dtype=torch.float16):
+            loss = criterion(model(data), target)
+        scaler.scale(loss).backward()
+        {call}
+        scaler.step(optimizer)
+        scaler.update()
+"""
+CLIPS = """
+import torch
+
+def clip(model, limit=1.0):
+    torch.nn.utils.clip_grad_norm_(model.parameters(), limit)
+"""
+
+
+def project(root: Path, **files: str) -> Path:
+    """Files below a folder: `pkg_engine` is `pkg/engine.py`, and `pkg_init` the package itself."""
+    for name, text in files.items():
+        path = root / f"{name.replace('_', '/').replace('/init', '/__init__')}.py"
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(textwrap.dedent(text))
+    return root
+
+
+def check(root: Path, path: str) -> FileReport:
+    """The report on one file of a project."""
+    return check_bytes(path, (root / path).read_bytes(), Settings(root), root / path)
+
+
+def codes(root: Path, path: str) -> list[str]:
+    report = check(root, path)
+    assert not report.error
+    return [each.code for each in report.diagnostics]
+
+
+def only(report: FileReport) -> Diagnostic:
+    (found,) = report.diagnostics
+    return found
+
+
+def test_a_clip_in_another_file_is_found_at_the_call(tmp_path: Path) -> None:
+    root = project(tmp_path, utils=CLIPS, train=LOOP.format(module="utils", name="clip", call="clip(model, 1.0)"))
+    found = only(check(root, "train.py"))
+    assert (found.code, found.range.start.row) == ("AMP101", 12)
+    place = found.related[-1]
+    assert (place.path, place.range.start.row) == (str(root / "utils.py"), 5)
+    assert found.fix is not None
+    assert "scaler.unscale_(optimizer)" in found.fix.edits[0].replacement
+    assert codes(root, "utils.py") == []
+
+
+def test_what_the_helper_does_rightly_is_silent(tmp_path: Path) -> None:
+    helper = """
+        import torch
+
+        def clip(scaler, optimizer, model):
+            scaler.unscale_(optimizer)
+            torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)
+    """
+    root = project(
+        tmp_path, utils=helper, train=LOOP.format(module="utils", name="clip", call="clip(scaler, optimizer, model)")
+    )
+    assert codes(root, "train.py") == codes(root, "utils.py") == []
+
+
+@pytest.mark.parametrize(
+    ("files", "main", "module"),
+    [
+        ({"pkg_init": "", "pkg_utils": CLIPS}, "pkg/train.py", ".utils"),
+        ({"pkg_init": "", "pkg_utils": CLIPS}, "pkg/train.py", "pkg.utils"),
+        ({"pkg_init": "from .utils import clip\n", "pkg_utils": CLIPS}, "train.py", "pkg"),
+        ({"pkg_init": "from .utils import *\n", "pkg_utils": CLIPS}, "train.py", "pkg"),
+        ({"pkg_init": "from pkg.sub.utils import clip as clip\n", "pkg_sub_init": "", "pkg_sub_utils": CLIPS}, "train.py", "pkg"),
+        ({"src_pkg_init": "", "src_pkg_utils": CLIPS}, "scripts/train.py", "pkg.utils"),
+        ({"pkg_init": "", "pkg_utils": CLIPS}, "scripts/deep/train.py", "pkg.utils"),
+        ({"pkg_init": "", "pkg_sub_init": "", "pkg_utils": CLIPS}, "pkg/sub/train.py", "..utils"),
+        ({"pkg_utils": CLIPS}, "train.py", "pkg.utils"),
+    ],
+)  # fmt: skip
+def test_imports_are_followed(tmp_path: Path, files: dict[str, str], main: str, module: str) -> None:
+    root = project(tmp_path, **files)
+    path = root / main
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(LOOP.format(module=module, name="clip", call="clip(model)"))
+    assert codes(root, main) == ["AMP101"]
+
+
+def test_a_module_is_called_through_its_name(tmp_path: Path) -> None:
+    text = LOOP.format(module="pkg", name="utils", call="utils.clip(model)")
+    root = project(tmp_path, pkg_init="", pkg_utils=CLIPS, train=text)
+    assert codes(root, "train.py") == ["AMP101"]
+
+
+def test_nothing_outside_the_root_is_read(tmp_path: Path) -> None:
+    text = LOOP.format(module="utils", name="clip", call="clip(model)")
+    project(tmp_path, utils=CLIPS, inner_train=text)
+    assert codes(tmp_path / "inner", "train.py") == []
+    assert codes(tmp_path, "inner/train.py") == ["AMP101"]
+
+
+WRAPPER = """
+import torch
+
+class NativeScaler:
+    def __init__(self):
+        self._scaler = torch.amp.GradScaler("cuda")
+
+    def __call__(self, loss, optimizer, clip_grad=None, parameters=None):
+        self._scaler.scale(loss).backward()
+        if clip_grad is not None:
+            self._scaler.unscale_(optimizer)
+            torch.nn.utils.clip_grad_norm_(parameters, clip_grad)
+        self._scaler.step(optimizer)
+        self._scaler.update()
+"""
+
+
+def test_a_wrapper_class_of_another_file_is_understood(tmp_path: Path) -> None:
+    main = """
+        import torch
+        from utils.misc import NativeScaler
+
+        def train(model, loader, optimizer, criterion, scheduler):
+            loss_scaler = NativeScaler()
+            for data, target in loader:
+                with torch.autocast("cuda", dtype=torch.float16):
+                    loss = criterion(model(data), target)
+                loss_scaler(loss, optimizer, clip_grad=1.0, parameters=model.parameters())
+                scheduler.step()
+                optimizer.zero_grad()
+    """
+    root = project(tmp_path, utils_misc=WRAPPER, train=main)
+    assert codes(root, "train.py") == ["AMP107"]
+
+
+def test_a_base_class_of_another_file_lends_its_methods(tmp_path: Path) -> None:
+    base = """
+        import torch
+
+        class Base:
+            def __init__(self, model, optimizer):
+                self.model, self.optimizer = model, optimizer
+                self.scaler = torch.amp.GradScaler("cuda")
+
+            def backward(self, loss):
+                self.scaler.scale(loss).backward()
+    """
+    main = """
+        import torch
+        from base import Base
+
+        class Trainer(Base):
+            def train(self, loader, criterion):
+                for data, target in loader:
+                    with torch.autocast("cuda", dtype=torch.float16):
+                        loss = criterion(self.model(data), target)
+                    self.optimizer.zero_grad()
+                    self.backward(loss)
+                    torch.nn.utils.clip_grad_norm_(self.model.parameters(), 1.0)
+                    self.scaler.step(self.optimizer)
+                    self.scaler.update()
+    """
+    root = project(tmp_path, base=base, train=main)
+    found = only(check(root, "train.py"))
+    assert (found.code, found.range.start.row) == ("AMP101", 12)
+    assert [each.path for each in found.related] == [str(root / "base.py")]
+
+
+def test_a_context_of_another_file_is_a_region(tmp_path: Path) -> None:
+    helper = """
+        import torch
+
+        def half_autocast():
+            return torch.autocast("cuda", dtype=torch.float16)
+    """
+    main = """
+        import torch
+        from contexts import half_autocast
+
+        def train(model, loader, optimizer, criterion):
+            for data, target in loader:
+                with half_autocast():
+                    loss = criterion(model(data), target)
+                    optimizer.zero_grad()
+                    loss.backward()
+                optimizer.step()
+    """
+    root = project(tmp_path, contexts=helper, train=main)
+    assert "AMP106" in codes(root, "train.py")
+
+
+def test_a_defect_that_lies_wholly_in_another_file_is_said_there_only(tmp_path: Path) -> None:
+    engine = LOOP.format(
+        module="torch.nn.utils", name="clip_grad_norm_", call="clip_grad_norm_(model.parameters(), 1.0)"
+    )
+    main = """
+        import torch
+        from engine import train
+
+        def main(model, loader, optimizer, criterion):
+            scaler = torch.amp.GradScaler("cuda")
+            train(model, loader, optimizer, criterion)
+            optimizer.step()
+            scaler.update()
+    """
+    root = project(tmp_path, engine=engine, main=main)
+    assert codes(root, "engine.py") == ["AMP101"]
+    assert codes(root, "main.py") == []
+
+
+def test_an_imported_scaler_is_a_scaler(tmp_path: Path) -> None:
+    common = """
+        import torch
+
+        amp = torch.amp.GradScaler("cuda")
+    """
+    text = LOOP.format(module="common", name="amp", call="optimizer.step()").replace(
+        '    scaler = torch.amp.GradScaler("cuda")\n', ""
+    )
+    text = text.replace("        scaler.step(optimizer)\n", "").replace("scaler.", "amp.")
+    root = project(tmp_path, common=common, train=text)
+    assert codes(root, "train.py") == ["AMP104"]
+
+
+def run_cached(root: Path, path: str = "train.py") -> list[str]:
+    """The codes on one file, as a run of many files with a cache finds them."""
+    found = [Found(each, os.fspath(each), Settings(root), False) for each in sorted(root.rglob("*.py"))]
+    reports = {report.path: report for report in run(found, RunOptions(jobs=1))}
+    return [each.code for each in reports[str(root / path)].diagnostics]
+
+
+def test_the_cache_sees_a_helper_change_come_and_go(tmp_path: Path) -> None:
+    root = project(tmp_path, train=LOOP.format(module="utils", name="clip", call="clip(model)"))
+    project(root, **{f"filler{number}": "pass\n" for number in range(20)})
+    assert run_cached(root) == []
+    project(root, utils=CLIPS)
+    assert run_cached(root) == ["AMP101"]
+    assert run_cached(root) == ["AMP101"]
+    project(root, utils=CLIPS.replace("clip_grad_norm_", "get_total_norm"))
+    assert run_cached(root) == []
+    (root / "utils.py").unlink()
+    project(root, utils_init=CLIPS)
+    assert run_cached(root) == ["AMP101"]
+
+
+def test_the_cache_keeps_what_did_not_change(tmp_path: Path) -> None:
+    root = project(tmp_path, train=LOOP.format(module="utils", name="clip", call="clip(model)"), utils=CLIPS)
+    project(root, **{f"filler{number}": "pass\n" for number in range(20)})
+    before = only(check(root, "train.py")).related
+    run_cached(root)
+    run_cached(root)
+    (cached,) = (root / ".amplint_cache").glob("amplint-*.json")
+    held = cached.read_bytes()
+    assert run_cached(root) == ["AMP101"]
+    assert cached.read_bytes() == held
+    assert before[-1].path == str(root / "utils.py")
