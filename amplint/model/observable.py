@@ -20,6 +20,9 @@ WARNED = "deprecation warnings"
 CONSTRUCTED = "what is constructed"
 """What the construction of the named object raises, or the settings that the object ends up with."""
 
+ENTERED = "precision of a matrix product in the region"
+"""Whether entering a region, or decorating with it, raises, and the precision that operations get."""
+
 
 @dataclass(frozen=True)
 class Observable:
