@@ -27,6 +27,7 @@ from amplint.lowering.classes import Classes
 from amplint.lowering.contexts import Contexts
 from amplint.lowering.dtypes import Danger, Dtypes, Hazard
 from amplint.lowering.names import Names
+from amplint.lowering.scalers import Rebuilt, Scalers
 from amplint.lowering.summaries import Program
 from amplint.lowering.tree import Tree
 from amplint.model import torch_api
@@ -109,6 +110,11 @@ class File:
     def range(self, node: cst.CSTNode) -> Range:
         """Where a node stands."""
         return self.tree.range(node)
+
+    @cached_property
+    def scalers(self) -> Scalers:
+        """The scalers that it makes."""
+        return Scalers(self.analysis)
 
 
 Check = Callable[[File], Iterator[Finding]]

@@ -19,6 +19,8 @@ WARNED = "deprecation warnings"
 """How many of them the construction of the named object brings about."""
 CONSTRUCTED = "what is constructed"
 """What the construction of the named object raises, or the settings that the object ends up with."""
+SKIPPED = "optimizer steps skipped"
+"""How many steps the scaler skips where the gradients overflow at its initial scale."""
 
 ENTERED = "precision of a matrix product in the region"
 """Whether entering a region, or decorating with it, raises, and the precision that operations get."""

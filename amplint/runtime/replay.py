@@ -22,9 +22,9 @@ from amplint.lowering.analysis import Entry, Found
 from amplint.lowering.tree import Tree
 from amplint.model.events import NO_GRAD, AutocastEnter, Backward, Event, Region, Scale
 from amplint.model.hazards import Hazard
-from amplint.model.observable import CONSTRUCTED, ENTERED, ERROR, NORM_SEEN, SCHEDULER_LEAD, WARNED, Observable
+from amplint.model.observable import CONSTRUCTED, ENTERED, ERROR, NORM_SEEN, SCHEDULER_LEAD, SKIPPED, WARNED, Observable
 from amplint.rule import File, Rule
-from amplint.runtime import constructions, entering, measure
+from amplint.runtime import constructions, entering, measure, scaling
 from amplint.runtime.decisions import YES, Decisions, search
 from amplint.runtime.devices import CUDA, EMULATED
 from amplint.runtime.foresight import feeding, last_steps, scalers_of, used
@@ -58,11 +58,14 @@ def replay(before: Source, after: Source, diagnostic: Diagnostic, rule: Rule, de
     if rule.observable is None:
         return Outcome(NOT_REPLAYABLE, f"{rule.code} does not say how its defect shows")
     file = _file(before)
-    if rule.observable.measure in (CONSTRUCTED, ENTERED, WARNED):
+    if rule.observable.measure in (CONSTRUCTED, ENTERED, SKIPPED, WARNED):
         try:
             if rule.observable.measure == ENTERED:
                 with _emulation(device):
                     made = entering.take(file, _file(after), diagnostic, device)
+            elif rule.observable.measure == SKIPPED:
+                with _emulation(device):
+                    made = scaling.take(file, _file(after), diagnostic, device, seed)
             else:
                 made = constructions.take(file, _file(after), diagnostic, rule.observable.measure)
             return _judge(rule.observable, made, [])
