@@ -25,16 +25,30 @@ from amplint.importer import Importer
 from amplint.lowering.analysis import Analysis, Found
 from amplint.lowering.classes import Classes
 from amplint.lowering.contexts import Contexts
-from amplint.lowering.dtypes import Danger, Dtypes, Hazard
+from amplint.lowering.dtypes import Constant, Danger, Dtypes, Hazard, Operation, Tensor, Use
 from amplint.lowering.names import Names
-from amplint.lowering.scalers import Rebuilt, Scalers
 from amplint.lowering.summaries import Program
 from amplint.lowering.tree import Tree
 from amplint.model import torch_api
 from amplint.model.observable import Observable
 from amplint.source import Source
 
-__all__ = ["Check", "Danger", "File", "Finding", "Found", "Hazard", "MIXED_PRECISION", "Rule", "Statement", "rule"]
+__all__ = [
+    "Check",
+    "Constant",
+    "Danger",
+    "File",
+    "Finding",
+    "Found",
+    "Hazard",
+    "MIXED_PRECISION",
+    "Operation",
+    "Rule",
+    "Statement",
+    "Tensor",
+    "Use",
+    "rule",
+]
 
 MIXED_PRECISION = "mixed-precision"
 """The fact that some file of the run trains in half precision."""
@@ -110,11 +124,6 @@ class File:
     def range(self, node: cst.CSTNode) -> Range:
         """Where a node stands."""
         return self.tree.range(node)
-
-    @cached_property
-    def scalers(self) -> Scalers:
-        """The scalers that it makes."""
-        return Scalers(self.analysis)
 
 
 Check = Callable[[File], Iterator[Finding]]

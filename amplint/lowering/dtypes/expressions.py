@@ -9,11 +9,14 @@ from dataclasses import replace
 import libcst as cst
 
 from amplint.lowering.contexts import Contexts
+from amplint.lowering.dtypes.arithmetic import truth
 from amplint.lowering.dtypes.frames import Frame
+from amplint.lowering.dtypes.operations import Arguments
 from amplint.lowering.dtypes.operators import Operators
 from amplint.lowering.dtypes.values import (
     UNKNOWN,
     DType,
+    Finfo,
     Function,
     Instance,
     Items,
@@ -89,7 +92,7 @@ class Expressions(Operators, ABC):
         if isinstance(node, cst.UnaryOperation):
             return self._unary(node, frame)
         if isinstance(node, (cst.Integer, cst.Float)):
-            return Number(float(node.evaluated_value))
+            return _literal(node)
         return self._compound(node, frame)
 
     def _compound(self, node: cst.BaseExpression, frame: Frame) -> Value:
@@ -110,8 +113,8 @@ class Expressions(Operators, ABC):
             self.bind_loop(node.for_in, frame)
             return self.evaluate(node.elt, frame)
         if isinstance(node, cst.Comparison):
-            self._parts(node, frame)
-            return Tensor(precision.BOOL)
+            parts = Arguments(values=tuple(self._parts(node, frame)))
+            return self.record("compare", parts, truth(node), node, frame) if parts.tensors else truth(node)
         if isinstance(node, cst.Await):
             return self.evaluate(node.expression, frame)
         return unknown(*self._parts(node, frame))
@@ -160,6 +163,8 @@ class Expressions(Operators, ABC):
                 return replace(base, detached=True, through=frozenset())
             if name == "logits" and base.half and not base.sure:
                 return base
+        if isinstance(base, Finfo):
+            return _limit(base, name)
         if isinstance(base, Layer) and name == "weight":
             return Tensor(precision.FLOAT32)
         return UNKNOWN
@@ -227,17 +232,35 @@ class Expressions(Operators, ABC):
         value = self.evaluate(node.expression, frame)
         if isinstance(value, Number):
             negative = isinstance(node.operator, cst.Minus) and value.value is not None
-            return Number(-value.value) if negative and value.value is not None else Number()
+            return replace(value, value=-value.value if negative and value.value is not None else None)
+        if isinstance(value, Tensor) and isinstance(node.operator, cst.BitInvert):
+            return replace(value, made=node)
         if isinstance(value, Tensor) and isinstance(node.operator, cst.Minus):
             return value.derived(node, low=-value.high, high=-value.low, core=value.core)
         return unknown(value)
 
     def binary(
-        self, op: str, node: cst.CSTNode, left: cst.BaseExpression, right: cst.BaseExpression, frame: Frame
-    ) -> Value:
-        """A binary operation, also that of an augmented assignment."""
+        self, op: str, node: cst.CSTNode, left: cst.BaseExpression, right: cst.BaseExpression, frame: Frame,
+        in_place: bool = False,
+    ) -> Value:  # fmt: skip
+        """A binary operation, also that of an augmented assignment, which is in place where it is one of tensors."""
         one, other = self.evaluate(left, frame), self.evaluate(right, frame)
-        return self.combine(op, node, one, other, frame, left, right)
+        return self.combine(op, node, one, other, frame, left, right, in_place)
+
+
+def _literal(node: cst.Integer | cst.Float) -> Number:
+    value = node.evaluated_value
+    try:
+        return Number(float(value), isinstance(value, int))
+    except OverflowError:  # an integer beyond what a float holds
+        return Number(None, True)
+
+
+def _limit(finfo: Finfo, name: str) -> Number:
+    limits = precision.LIMITS.get(finfo.dtype)
+    if limits is None or name not in ("min", "max"):
+        return Number()
+    return Number(limits.largest if name == "max" else -limits.largest)
 
 
 def _item(items: Items, position: Value | None) -> Value:

@@ -11,15 +11,16 @@ from amplint.lowering.classes import Classes
 from amplint.lowering.contexts import Contexts
 from amplint.lowering.dtypes.expressions import joined
 from amplint.lowering.dtypes.frames import Frame
-from amplint.lowering.dtypes.tensor_calls import Arguments, TensorCalls, no_result
-from amplint.lowering.dtypes.values import UNKNOWN, Class, Flow, Function, Instance, Operation, Tensor, Value, tensors
+from amplint.lowering.dtypes.operations import Arguments, Operation
+from amplint.lowering.dtypes.tensor_calls import TensorCalls, no_result
+from amplint.lowering.dtypes.values import UNKNOWN, Class, Flow, Function, Instance, Tensor, Value, tensors
 from amplint.lowering.names import Names, dotted
 from amplint.lowering.tree import Tree
 
 _MAX_DEPTH = 8
 LOSS = re.compile(r"loss|criterion", re.IGNORECASE)
 
-_NOTHING = Arguments((), (), {}, {})
+_NOTHING = Arguments()
 _Key = tuple[object, ...]
 
 

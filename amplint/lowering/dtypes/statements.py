@@ -9,7 +9,8 @@ import libcst as cst
 from amplint.lowering.dtypes.calls import Calls
 from amplint.lowering.dtypes.expressions import BINARY, OutOfBudget
 from amplint.lowering.dtypes.frames import Frame
-from amplint.lowering.dtypes.values import UNKNOWN, Class, Function, Value
+from amplint.lowering.dtypes.operations import Arguments
+from amplint.lowering.dtypes.values import UNKNOWN, Class, Function, Tensor, Value
 from amplint.model.events import Region
 
 
@@ -62,11 +63,13 @@ class Statements(Calls):
             value = self.evaluate(node.value, frame)
             for target in node.targets:
                 self.assign(target.target, value, frame)
+                if isinstance(target.target, cst.Subscript):
+                    self._store(target.target, node.value, value, frame)
         elif isinstance(node, cst.AnnAssign):
             if node.value is not None:
                 self.assign(node.target, self.evaluate(node.value, frame), frame)
         elif isinstance(node, cst.AugAssign):
-            value = self.binary(BINARY.get(type(node.operator), ""), node, node.target, node.value, frame)
+            value = self.binary(BINARY.get(type(node.operator), ""), node, node.target, node.value, frame, True)
             self.assign(node.target, value, frame)
         elif isinstance(node, cst.Return):
             frame.returned.append(self.evaluate(node.value, frame) if node.value is not None else UNKNOWN)
@@ -75,6 +78,12 @@ class Statements(Calls):
             frame.alive = False
         elif isinstance(node, cst.Assert):
             self.evaluate(node.test, frame)
+
+    def _store(self, target: cst.Subscript, node: cst.BaseExpression, value: Value, frame: Frame) -> None:
+        """`x[i] = value`."""
+        base = self.evaluate(target.value, frame)
+        if isinstance(base, Tensor):
+            self.record("setitem", Arguments((target.value, node), (base, value)), base, target, frame, True)
 
     def _if(self, node: cst.If, frame: Frame) -> None:
         self.evaluate(node.test, frame)
