@@ -22,6 +22,7 @@ import libcst as cst
 from amplint.diagnostics import Applicability, Diagnostic, Fix, Range, Related
 from amplint.editor import Editor, Statement
 from amplint.importer import Importer
+from amplint.lowering import constants
 from amplint.lowering.analysis import Analysis, Found
 from amplint.lowering.classes import Classes
 from amplint.lowering.contexts import Contexts
@@ -120,6 +121,10 @@ class File:
     def editor(self) -> Editor:
         """How a fix edits whole statements."""
         return Editor(self.tree)
+
+    def integer(self, node: cst.BaseExpression) -> cst.Integer | None:
+        """The literal that an expression stands for: itself, or that of a constant that is assigned once."""
+        return constants.integer(node, self.names, self.classes)
 
     def range(self, node: cst.CSTNode) -> Range:
         """Where a node stands."""

@@ -22,9 +22,19 @@ from amplint.lowering.analysis import Entry, Found
 from amplint.lowering.tree import Tree
 from amplint.model.events import NO_GRAD, AutocastEnter, Backward, Event, Region, Scale
 from amplint.model.hazards import Hazard
-from amplint.model.observable import CONSTRUCTED, ENTERED, ERROR, NORM_SEEN, SCHEDULER_LEAD, SKIPPED, WARNED, Observable
+from amplint.model.observable import (
+    CONSTRUCTED,
+    ENTERED,
+    ERROR,
+    NORM_SEEN,
+    PRODUCT_TIME,
+    SCHEDULER_LEAD,
+    SKIPPED,
+    WARNED,
+    Observable,
+)
 from amplint.rule import File, Rule
-from amplint.runtime import constructions, entering, measure, scaling
+from amplint.runtime import constructions, entering, measure, products, scaling
 from amplint.runtime.decisions import YES, Decisions, search
 from amplint.runtime.devices import CUDA, EMULATED
 from amplint.runtime.foresight import feeding, last_steps, scalers_of, used
@@ -57,6 +67,8 @@ def replay(before: Source, after: Source, diagnostic: Diagnostic, rule: Rule, de
     """
     if rule.observable is None:
         return Outcome(NOT_REPLAYABLE, f"{rule.code} does not say how its defect shows")
+    if rule.observable.measure == PRODUCT_TIME:
+        return products.replay(_file(before), _file(after), device, seed, rule.observable.tolerance)
     file = _file(before)
     if rule.observable.measure in (CONSTRUCTED, ENTERED, SKIPPED, WARNED):
         try:
