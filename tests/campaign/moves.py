@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from .code import Block, Code, Line, Move
+from .regions import region
 from .scene import Scene, Trained
 
 
@@ -36,7 +37,8 @@ def zero(scene: Scene, trained: Trained) -> Move:
 
 
 def _passes(scene: Scene, trained: Trained) -> list[Move]:
-    return [forward(scene, trained), backward(scene, trained)]
+    first = [forward(scene, trained), backward(scene, trained)]
+    return [*first, forward(scene, trained), backward(scene, trained)] if scene.chance(8) else first
 
 
 def forward(scene: Scene, trained: Trained) -> Move:
@@ -48,10 +50,22 @@ def forward(scene: Scene, trained: Trained) -> Move:
             f"{trained.loss} = torch.nn.functional.l1_loss({trained.model}(batch).float(), torch.ones(len(batch), 1))",
         )
     )
-    code: list[Line] = [Block(f"with {scene.region()}:", (loss,))]
+    if scene.chance(10):
+        return Move("forward", (decorated(scene, trained, loss),))
+    code: list[Line] = [Block(f"with {region(scene)}:", (loss,))]
     if scene.accumulation > 1:
         code.append(f"{trained.loss} = {trained.loss} / {scene.accumulation}")
     return Move("forward", tuple(code))
+
+
+def decorated(scene: Scene, trained: Trained, loss: str) -> str:
+    """The forward pass in a decorated function; the call that stands in its place."""
+    enabled = ", enabled=False" if scene.chance(10) else ""
+    region = f'@torch.autocast("cpu", dtype=torch.{scene.dtype}{enabled})'
+    name = f"compute_{len(scene.functions)}"
+    body: Code = (loss, f"return {trained.loss}")
+    scene.functions += [region, Block(f"def {name}({trained.model}, batch):", body)]
+    return f"{trained.loss} = {name}({trained.model}, batch)"
 
 
 def backward(scene: Scene, trained: Trained) -> Move:

@@ -27,8 +27,9 @@ class Trained:
 class Scene:
     """The choices that all parts of a program share.
 
-    `scaling` is "always", "flag" (`enabled=amp`), "optional" (None without AMP) or "absent"; `helpers` collects the
-    functions that shapes put aside, `methods` those of a class; `flags` are the parameters of `train`.
+    `scaling` is "always", "flag" (`enabled=amp`), "optional" (None without AMP) or "absent". `flags` are the parameters of
+    `train`. `helpers` are the functions (methods, in a class) that shapes put aside, `functions` those of the module in any
+    case; `setup` is what they need before the loop. `wrapped` says that the scaler is hidden in a `loss_scaler`.
     """
 
     draw: st.DrawFn
@@ -40,7 +41,9 @@ class Scene:
     in_class: bool
     flags: list[str] = field(default_factory=list)
     helpers: list[Line] = field(default_factory=list)
+    functions: list[Line] = field(default_factory=list)
     setup: list[Line] = field(default_factory=list)
+    wrapped: bool = False
 
     def chance(self, percent: int) -> bool:
         """Whether something happens; it does not, in the simplest program."""
@@ -66,19 +69,9 @@ class Scene:
         return name
 
     @property
-    def mode(self) -> str:
-        """The condition that says that AMP is on, where the scaler is optional."""
-        return "amp"
-
-    @property
     def scalers(self) -> tuple[str, ...]:
         """The scalers, each once."""
         return tuple(dict.fromkeys(each.scaler for each in self.trained if each.scaler))
-
-    def region(self) -> str:
-        """The expression that makes the autocast context."""
-        enabled = ", enabled=amp" if self.scaling in ("flag", "optional") else ""
-        return f'torch.autocast("cpu", dtype=torch.{self.dtype}{enabled})'
 
 
 def scenes(draw: st.DrawFn) -> Scene:
@@ -118,13 +111,14 @@ def constructions(scene: Scene) -> Code:
         code.append(f"{each.model} = torch.nn.Linear(2, 1)")
         code.append(f"{each.optimizer} = torch.optim.{kind}({each.model}.parameters(), lr=0.01)")
     for scaler in scene.scalers:
-        code.append(f"{scaler} = {_scaler(scene)}")
+        code.append("loss_scaler = LossScaler()" if scene.wrapped else f"{scaler} = {new_scaler(scene)}")
     if scene.scheduled:
         code.append(f"scheduler = torch.optim.lr_scheduler.StepLR({scene.trained[-1].optimizer}, 100)")
-    return (*code, *scene.setup)
+    return tuple(code)
 
 
-def _scaler(scene: Scene) -> str:
+def new_scaler(scene: Scene) -> str:
+    """The expression that makes a scaler."""
     match scene.scaling:
         case "flag":
             return 'torch.amp.GradScaler("cpu", enabled=amp)'

@@ -6,10 +6,11 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 from .code import Block, Code, Line, Move, grouped, joined, renamed, words
-from .scene import Scene
+from .scene import Scene, new_scaler
 
 Shape = Callable[[Scene, list[Move]], list[Move]]
 SHAPES: list[Shape] = []
+_LOCAL = ("batch", "step", "update_grad", "count")
 FLAGS = ("use_clip", "late", "extra")
 
 
@@ -111,11 +112,72 @@ def put_aside(scene: Scene, body: Code) -> str:
     if scene.in_class:
         scene.helpers.append(Block(f"def {name}({', '.join(('self', *passed))}):", body))
         return f"self.{name}({', '.join(passed)})"
+    if scene.chance(30):
+        scene.setup.append(Block(f"def {name}({', '.join(passed)}):", body))
+        scene.helpers.append("")
+        return f"{name}({', '.join(passed)})"
     given = [*shared, *passed]
     meant = {each: f"the_{each}" for each in shared} if scene.chance(40) else {}
     params = [meant.get(each, each) for each in given]
     scene.helpers.append(Block(f"def {name}({', '.join(params)}):", renamed(body, meant)))
     return f"{name}({', '.join(given)})"
+
+
+@shape
+def wrapper(scene: Scene, moves: list[Move]) -> list[Move]:
+    """The scaler in a class of the author's own, which is called with the loss."""
+    start = next((at for at, move in enumerate(moves) if move.kind == "backward"), len(moves))
+    end = max((at + 1 for at, move in enumerate(moves) if move.kind == "update"), default=0)
+    taken = moves[start:end]
+    if scene.wrapped or len(scene.trained) > 1 or scene.scaling != "always" or not is_plain(taken):
+        return moves
+    if taken[0].guards or any(move.kind == "forward" for move in taken):
+        return moves
+    scene.wrapped = True
+    trained = scene.trained[0]
+    body = grouped(taken, scene.chance(60))
+    used = [
+        name for name in (*_LOCAL, trained.loss, trained.optimizer, trained.model, "scheduler") if name in words(body)
+    ]
+    used += [name for name in scene.flags if name in words(body)]
+    init = Block("def __init__(self):", (f"self.scaler = {new_scaler(scene)}",))
+    call = Block(f"def __call__({', '.join(('self', *used))}):", renamed(body, {"scaler": "self.scaler"}))
+    scene.functions.append(Block("class LossScaler:", (init, "", call)))
+    return [*moves[:start], Move("block", (f"loss_scaler({', '.join(used)})",)), *moves[end:]]
+
+
+@shape
+def over_optimizers(scene: Scene, moves: list[Move]) -> list[Move]:
+    """The same move for all optimizers, in a loop over them."""
+    first, *others = scene.trained
+    for at, (move, following) in enumerate(zip(moves, moves[1:])):
+        if not others or move.kind != following.kind or move.guards != following.guards:
+            continue
+        names = {first.optimizer: "each", others[0].optimizer: "each"}
+        code = renamed(move.code, names)
+        if code == move.code or code != renamed(following.code, names):
+            continue
+        plain = None if move.plain is None else renamed(move.plain, names)
+        source = f"({first.optimizer}, {others[0].optimizer})"
+        if scene.chance(50):
+            scene.setup.append(f"optimizers = [{first.optimizer}, {others[0].optimizer}]")
+            source = "optimizers"
+        loop = Block(f"for each in {source}:", code)
+        other: Code | None = None if plain is None else ((Block(f"for each in {source}:", plain),) if plain else ())
+        return [*moves[:at], Move(move.kind, (loop,), other, move.guards), *moves[at + 2 :]]
+    return moves
+
+
+@shape
+def checked_by_hand(scene: Scene, moves: list[Move]) -> list[Move]:
+    """A plain step only on gradients that are finite."""
+    places = [at for at, move in enumerate(moves) if move.kind == "step" and move.code == move.plain]
+    if not places or len(scene.trained) > 1:
+        return moves
+    at = scene.pick(places)
+    grads = f"parameter.grad is None or torch.isfinite(parameter.grad).all() for parameter in {scene.trained[0].model}"
+    test = Block(f"if all({grads}.parameters()):", moves[at].code)
+    return [*moves[:at], replace(moves[at], code=(test,), plain=None), *moves[at + 1 :]]
 
 
 def modal(scene: Scene, moves: Sequence[Move]) -> Code:

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 
 from hypothesis import HealthCheck, Phase, given, seed, settings
 
-from .agreement import Verdict, examine, explain
+from .agreement import examine, explain
 from .grammar import programs
 from .witnesses import Program, hazard_kinds
 
@@ -32,8 +32,10 @@ class Tally:
     counts: dict[str, Counter[str]] = field(default_factory=dict)
     disagreements: list[str] = field(default_factory=list)
 
-    def add(self, program: Program) -> Verdict:
-        """Examine one more program."""
+    def add(self, program: Program) -> None:
+        """Examine one more program, unless it was drawn before."""
+        if program.text in self.texts:
+            return
         judged, reading, ran = examine(program)
         self.programs += 1
         self.texts.add(program.text)
@@ -43,7 +45,6 @@ class Tally:
         for answer in ANSWERS:
             counts = self.counts.setdefault(answer, Counter())
             counts.update(kind for kind, _ in getattr(judged, answer))
-        return judged
 
     def lines(self) -> list[str]:
         """The table, as Markdown."""
@@ -53,7 +54,7 @@ class Tally:
             for kind in sorted(hazard_kinds())
         ]
         return [
-            f"{self.programs} programs ({len(self.texts)} different), {self.settings} runs "
+            f"{self.programs} programs, {self.settings} runs "
             f"({self.cut_short} ended by an error of torch's), {self.harmless} programs without any hazard",
             "",
             *(f"| {' | '.join(row)} |" for row in (head, ["---"] * len(head), *rows)),

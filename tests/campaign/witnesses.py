@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import itertools
+import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
@@ -12,9 +13,9 @@ from typing import Any
 
 import torch
 
-from amplint import model
 from amplint.linter import lint_source
 from amplint.lowering.tree import Tree
+from amplint.model import hazards
 from amplint.model.paths import Explorer
 from amplint.registry import load_rules
 from amplint.rule import File
@@ -64,16 +65,14 @@ class Run:
 def hazard_kinds() -> frozenset[str]:
     """The kinds of hazard that the protocol machine knows, read from its source: there is no second list to forget.
 
-    Raises:
-        AssertionError: a kind is not written as a string where the hazard is made.
+    A kind is a hyphenated string that is handed, alone, to whatever makes the hazard.
     """
     kinds: set[str] = set()
-    for module in sorted(Path(model.__path__[0]).rglob("*.py")):
+    for module in sorted(Path(hazards.__path__[0]).glob("*.py")):
         for call in ast.walk(ast.parse(module.read_text(encoding="utf-8"))):
-            if isinstance(call, ast.Call) and isinstance(call.func, ast.Name) and call.func.id == "Hazard":
-                kind = call.args[0]
-                assert isinstance(kind, ast.Constant) and isinstance(kind.value, str), ast.unparse(call)
-                kinds.add(kind.value)
+            given = call.args if isinstance(call, ast.Call) else []
+            texts = (each.value for each in given if isinstance(each, ast.Constant) and isinstance(each.value, str))
+            kinds |= {text for text in texts if re.fullmatch(r"[a-z0-9]+(-[a-z0-9]+)+", text)}
     return frozenset(kinds)
 
 
@@ -92,10 +91,10 @@ def read(program: Program) -> Reading:
     report = lint_source(source, _rules())
     assert not report.error, report.error
     file = File(Tree(source), (2, 3))
-    hazards = frozenset((found.hazard.kind, file.range(found.node).start.row) for found in file.analysis.hazards)
-    kinds = {kind for kind, _ in hazards}
+    found = frozenset((each.hazard.kind, file.range(each.node).start.row) for each in file.analysis.hazards)
+    kinds = {kind for kind, _ in found}
     reported = frozenset((each.name, each.range.start.row) for each in report.diagnostics if each.name in kinds)
-    return Reading(hazards, reported, _gives_up(file))
+    return Reading(found, reported, _gives_up(file))
 
 
 def _gives_up(file: File) -> bool:
@@ -110,12 +109,13 @@ def _gives_up(file: File) -> bool:
 def batches() -> list[torch.Tensor]:
     """The data of a run: 13 batches, so that neither 2 nor 3 divides them.
 
-    The first overflows everywhere; the 6th only the gradients of a float16 region, the 9th those of a wider one, so that
+    The first overflows everywhere, with a NaN that outlives a clip by value; the 6th only the gradients of a float16 region, the 9th those of a wider one, so that
     a test of the loss for finiteness does not keep every overflow from the scaler.
     """
     values = torch.Generator().manual_seed(0)
     plain = [torch.rand(4, 2, generator=values) for _ in range(13)]
     plain[0] = plain[0] * float("inf")
+    plain[0][0] = float("nan")
     plain[5] = plain[5] * 2e4
     plain[8] = plain[8] * 1e35
     return plain

@@ -20,7 +20,7 @@ def optimizer_step(known: Known, state: State, event: OptimizerStep) -> Hazards:
         return (Hazard("step-bypasses-scaler", event.site, related, scaled.scaler, event.optimizer, (how,)),)
     if grad.kinds == {"plain"} and all(part.half for part in parts) and not known.has_scaler and not state.amp_off:
         related = (("step", event.site),)
-        return (Hazard("fp16-without-scaler", parts[0].site, related, "", event.optimizer),)
+        return tuple(Hazard("fp16-without-scaler", part.site, related, "", event.optimizer) for part in parts)
     return ()
 
 
