@@ -28,6 +28,8 @@ from amplint.lowering.classes import Classes
 from amplint.lowering.contexts import Contexts
 from amplint.lowering.dtypes import Constant, Danger, Dtypes, Hazard, Operation, Tensor, Use
 from amplint.lowering.names import Names
+from amplint.lowering.precisions import Precisions
+from amplint.lowering.scalers import Rebuilt, Scalers
 from amplint.lowering.summaries import Program
 from amplint.lowering.tree import Tree
 from amplint.model import torch_api
@@ -111,6 +113,16 @@ class File:
         return Analysis(Program(self.tree, self.names, self.classes, self.contexts))
 
     @cached_property
+    @cached_property
+    def scalers(self) -> Scalers:
+        """The scalers that it makes."""
+        return Scalers(self.analysis)
+
+    @cached_property
+    def precisions(self) -> Precisions:
+        """The precisions of its regions, as its scalers meet them."""
+        return Precisions(self.analysis, self.scalers)
+
     def facts(self) -> frozenset[str]:
         """What this file establishes for the whole run."""
         makers = torch_api.AUTOCAST | torch_api.GRAD_SCALER

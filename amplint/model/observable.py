@@ -24,9 +24,16 @@ CONSTRUCTED = "what is constructed"
 """What the construction of the named object raises, or the settings that the object ends up with."""
 SKIPPED = "optimizer steps skipped"
 """How many steps the scaler skips where the gradients overflow at its initial scale."""
+CHECKED = "passes over the gradients in search of overflow"
+"""How often the scaler goes over all gradients, and whether that changes any of them."""
 
 ENTERED = "precision of a matrix product in the region"
 """Whether entering a region, or decorating with it, raises, and the precision that operations get."""
+
+NON_FINITE = "non-finite points"
+"""At how many points of a sweep the value or the gradient of the tensor expression around the finding is not finite,
+although exact arithmetic on the same operands gives numbers that their dtypes hold. Nothing else is declared: a numeric rule
+says `observable=Observable(NON_FINITE)`."""
 
 
 @dataclass(frozen=True)

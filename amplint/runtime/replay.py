@@ -23,6 +23,7 @@ from amplint.lowering.tree import Tree
 from amplint.model.events import NO_GRAD, AutocastEnter, Backward, Event, Region, Scale
 from amplint.model.hazards import Hazard
 from amplint.model.observable import (
+    CHECKED,
     CONSTRUCTED,
     ENTERED,
     ERROR,
@@ -70,14 +71,14 @@ def replay(before: Source, after: Source, diagnostic: Diagnostic, rule: Rule, de
     if rule.observable.measure == PRODUCT_TIME:
         return products.replay(_file(before), _file(after), device, seed, rule.observable.tolerance)
     file = _file(before)
-    if rule.observable.measure in (CONSTRUCTED, ENTERED, SKIPPED, WARNED):
+    if rule.observable.measure in (CHECKED, CONSTRUCTED, ENTERED, SKIPPED, WARNED):
         try:
             if rule.observable.measure == ENTERED:
                 with _emulation(device):
                     made = entering.take(file, _file(after), diagnostic, device)
-            elif rule.observable.measure == SKIPPED:
+            elif rule.observable.measure in (CHECKED, SKIPPED):
                 with _emulation(device):
-                    made = scaling.take(file, _file(after), diagnostic, device, seed)
+                    made = scaling.take(file, _file(after), diagnostic, rule.observable.measure, device, seed)
             else:
                 made = constructions.take(file, _file(after), diagnostic, rule.observable.measure)
             return _judge(rule.observable, made, [])
