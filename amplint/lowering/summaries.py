@@ -13,6 +13,7 @@ from amplint.lowering.conditions import constant
 from amplint.lowering.contexts import Contexts
 from amplint.lowering.flow import FunctionReader
 from amplint.lowering.names import Names
+from amplint.lowering.readings import Readings
 from amplint.lowering.roles import Roles, path_of
 from amplint.lowering.scope import FunctionScope
 from amplint.lowering.tree import Tree
@@ -42,6 +43,7 @@ class Program:
         self.places: list[cst.CSTNode] = []
         self._sites: dict[cst.CSTNode, int] = {}
         self._graphs: dict[str, Function] = {}
+        self.readings = Readings(tree)
         self.amp_tests: set[cst.If] = set()
         """The `if` statements that ask whether AMP is on."""
 

@@ -108,7 +108,6 @@ class GradAccess(Event):
     owners: tuple[str, ...]
     writes: bool = False
     by: str = ""
-    optimizer: str = ""
 
 
 @dataclass(frozen=True)

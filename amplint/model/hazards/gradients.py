@@ -19,7 +19,8 @@ def access(known: Known, state: State, event: GradAccess) -> Hazards:
 
 
 def _while_scaled(known: Known, state: State, event: Clip | GradAccess, kind: str, details: tuple[str, ...]) -> Hazards:
-    names, grads = known.handled(state, event.owners, event.optimizer)
+    named = event.optimizer if isinstance(event, Clip) else ""
+    names, grads = known.handled(state, event.owners, named)
     if not all(grad.still_scaled for grad in grads):
         return ()
     part = min((part for grad in grads for part in grad.parts), key=lambda part: part.site)

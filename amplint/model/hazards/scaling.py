@@ -80,12 +80,9 @@ def update(known: Known, state: State, event: ScalerUpdate) -> Hazards:
         return ()
     met = state.grads()
     every = met.pop(ANY)
-    waiting = {
-        name: grad
-        for name, grad in (met or {"": every}).items()
-        if grad.still_scaled and not grad.stepped and grad.is_of(event.scaler)
-    }
-    if not waiting:
+    scaled = {name: grad for name, grad in (met or {"": every}).items() if grad.still_scaled and grad.is_of(event.scaler)}
+    waiting = {name: grad for name, grad in scaled.items() if not grad.stepped}
+    if not waiting or len(waiting) < len(scaled):  # an optimizer was stepped past the scaler: that is why
         return ()
     optimizer = next(iter(waiting)) if len(waiting) == 1 else ""
     backward = min(part.site for grad in waiting.values() for part in grad.parts)
