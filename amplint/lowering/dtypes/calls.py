@@ -20,6 +20,7 @@ from amplint.lowering.dtypes.values import (
     Instance,
     Items,
     Layer,
+    Number,
     Tensor,
     Value,
 )
@@ -27,6 +28,7 @@ from amplint.lowering.names import dotted
 from amplint.model import precision
 
 _MODEL = re.compile(r"(?:^|_)(?:model|net|network|classifier|discriminator|generator|critic)(?:_|$)|^net[A-Z]$")
+_NUMBERS = frozenset({"builtins.len", "builtins.int", "numpy.sqrt", "numpy.prod", "numpy.log"})
 _BACKWARD = re.compile(r"backward$|scaler$")
 
 
@@ -71,6 +73,8 @@ class Calls(Functions):
             return Tensor(precision.FLOAT32, made=node)
         if module == "torch.nn" and name[:1].isupper():
             return self._layer(name, node, arguments)
+        if module == "math" or meaning in _NUMBERS:
+            return Number(integer=name in ("len", "int"))
         if module in MODULES:
             return self.torch_call(name, node, arguments, frame)
         return None

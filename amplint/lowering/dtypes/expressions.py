@@ -45,6 +45,13 @@ _DTYPES = {
 }  # fmt: skip
 
 
+_DIFFERENT = (cst.NotEqual, cst.IsNot, cst.NotIn)
+
+
+SIZE = Number(integer=True)
+"""A size, or the shape that sizes are taken from."""
+
+
 class OutOfBudget(Exception):
     """The file takes more evaluation than a linter may spend."""
 
@@ -102,6 +109,9 @@ class Expressions(Operators, ABC):
             return self._subscript(node, frame)
         if isinstance(node, cst.IfExp):
             self.evaluate(node.test, frame)
+            decided = self.asked_dtype(node.test, frame)
+            if decided is not None:
+                return self.evaluate(node.body if decided else node.orelse, frame)
             return join(self.evaluate(node.body, frame), self.evaluate(node.orelse, frame))
         if isinstance(node, cst.NamedExpr):
             value = self.evaluate(node.value, frame)
@@ -118,6 +128,20 @@ class Expressions(Operators, ABC):
         if isinstance(node, cst.Await):
             return self.evaluate(node.expression, frame)
         return unknown(*self._parts(node, frame))
+
+    def asked_dtype(self, test: cst.BaseExpression, frame: Frame) -> bool | None:
+        """The answer to a test such as `x.dtype == torch.float16`; None where it is not known, or something else is asked."""
+        if not isinstance(test, cst.Comparison) or len(test.comparisons) != 1:
+            return None
+        asked, comparison = self.evaluate(test.left, frame), test.comparisons[0]
+        given = self.evaluate(comparison.comparator, frame)
+        candidates = given.items if isinstance(given, Items) else (given,)
+        names = [each.name for each in (asked, *candidates) if isinstance(each, DType)]
+        if len(names) != 1 + len(candidates) or precision.UNKNOWN in names:
+            return None
+        if isinstance(comparison.operator, (cst.Equal, cst.Is, cst.In)):
+            return names[0] in names[1:]
+        return names[0] not in names[1:] if isinstance(comparison.operator, _DIFFERENT) else None
 
     def _parts(self, node: cst.CSTNode, frame: Frame) -> list[Value]:
         values: list[Value] = []
@@ -155,6 +179,8 @@ class Expressions(Operators, ABC):
         if isinstance(base, Instance):
             return self.attribute_of(base, name, frame)
         if isinstance(base, Tensor):
+            if name in ("shape", "ndim"):
+                return SIZE
             if name == "dtype":
                 return DType(base.dtype)
             if name in ("T", "mT", "H", "mH", "real"):
@@ -179,6 +205,8 @@ class Expressions(Operators, ABC):
         for element in node.slice:
             self._parts(element, frame)
         index = node.slice[0].slice if len(node.slice) == 1 else None
+        if isinstance(base, Number):
+            return SIZE
         if isinstance(base, Items):
             position = self.evaluate(index.value, frame) if isinstance(index, cst.Index) else None
             return _item(base, position)
@@ -219,7 +247,8 @@ class Expressions(Operators, ABC):
                 if known and isinstance(value, Items):
                     self.assign(element.value, value.items[position], frame)
                 else:
-                    self.assign(element.value, value if isinstance(value, Tensor) else unknown(value), frame)
+                    kept = isinstance(value, (Tensor, Number))
+                    self.assign(element.value, value if kept else unknown(value), frame)
         elif isinstance(target, cst.Attribute):
             owner = self.evaluate(target.value, frame)
             if isinstance(owner, Instance):

@@ -86,16 +86,19 @@ class Statements(Calls):
             self.record("setitem", Arguments((target.value, node), (base, value)), base, target, frame, True)
 
     def _if(self, node: cst.If, frame: Frame) -> None:
-        self.evaluate(node.test, frame)
-        bodies: list[cst.BaseSuite] = [node.body]
-        orelse = node.orelse
-        while isinstance(orelse, cst.If):
-            self.evaluate(orelse.test, frame)
-            bodies.append(orelse.body)
-            orelse = orelse.orelse
-        if orelse is not None:
-            bodies.append(orelse.body)
-        self._branches(bodies, frame, exhaustive=orelse is not None)
+        bodies: list[cst.BaseSuite] = []
+        branch: cst.If | cst.Else | None = node
+        while isinstance(branch, cst.If):
+            self.evaluate(branch.test, frame)
+            decided = self.asked_dtype(branch.test, frame)
+            if decided is not False:
+                bodies.append(branch.body)
+            if decided:
+                break
+            branch = branch.orelse
+        if isinstance(branch, cst.Else):
+            bodies.append(branch.body)
+        self._branches(bodies, frame, exhaustive=branch is not None)
 
     def _branches(self, bodies: Sequence[cst.BaseSuite], frame: Frame, *, exhaustive: bool) -> None:
         before = frame.variables

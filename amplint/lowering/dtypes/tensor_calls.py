@@ -8,7 +8,7 @@ from dataclasses import replace
 import libcst as cst
 
 from amplint.lowering.dtypes import arithmetic
-from amplint.lowering.dtypes.expressions import Expressions, joined
+from amplint.lowering.dtypes.expressions import SIZE, Expressions, joined
 from amplint.lowering.dtypes.frames import Frame
 from amplint.lowering.dtypes.operations import Arguments
 from amplint.lowering.dtypes.values import (
@@ -115,6 +115,8 @@ class TensorCalls(Expressions):
             return Tensor(precision.FLOAT32, made=node)
         if name == "item":
             return Number()
+        if name in ("size", "dim", "numel", "nelement", "ndimension"):
+            return SIZE
         if name == "detach" and isinstance(first, Tensor):
             return replace(first, detached=True, through=frozenset())
         if name == "clamp" and isinstance(first, Tensor):
