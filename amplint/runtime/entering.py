@@ -24,7 +24,7 @@ _CLASSES: dict[str, type[torch.autocast]] = {
 }
 
 
-def take(before: File, after: File, diagnostic: Diagnostic, device: str) -> Measurement:
+def take(before: File, after: File, diagnostic: Diagnostic, device: str, seed: int) -> Measurement:
     """Enter what the diagnostic is about, or decorate a function with it, as the code stands and with the fix.
 
     Raises:

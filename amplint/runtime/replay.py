@@ -20,25 +20,15 @@ import libcst as cst
 from amplint.diagnostics import Diagnostic
 from amplint.lowering.analysis import Entry, Found
 from amplint.lowering.tree import Tree
-from amplint.model.events import NO_GRAD, AutocastEnter, Backward, Event, Region, Scale
+from amplint.model.events import NO_GRAD, AutocastEnter, Backward, Event, ObjectFacts, Region, Scale, SchedulerStep
 from amplint.model.hazards import Hazard
-from amplint.model.observable import (
-    CHECKED,
-    CONSTRUCTED,
-    ENTERED,
-    ERROR,
-    NORM_SEEN,
-    PRODUCT_TIME,
-    SCHEDULER_LEAD,
-    SKIPPED,
-    WARNED,
-    Observable,
-)
+from amplint.model.observable import ERROR, NORM_SEEN, PRODUCT_TIME, SCHEDULER_LEAD, Observable
 from amplint.rule import File, Rule
-from amplint.runtime import constructions, entering, measure, products, scaling
+from amplint.runtime import measure, products
 from amplint.runtime.decisions import YES, Decisions, search
 from amplint.runtime.devices import CUDA, EMULATED
-from amplint.runtime.foresight import feeding, last_steps, scalers_of, used
+from amplint.runtime.experiments import EXPERIMENTS
+from amplint.runtime.foresight import feeding, last_steps, owner_of, scalers_of, used
 from amplint.runtime.makers import CannotMake
 from amplint.runtime.measurement import NONE, Measurement, Trio, agree
 from amplint.runtime.outcome import CONFIRMED, NOT_OBSERVABLE, NOT_REPLAYABLE, REFUTED, Outcome
@@ -71,19 +61,14 @@ def replay(before: Source, after: Source, diagnostic: Diagnostic, rule: Rule, de
     if rule.observable.measure == PRODUCT_TIME:
         return products.replay(_file(before), _file(after), device, seed, rule.observable.tolerance)
     file = _file(before)
-    if rule.observable.measure in (CHECKED, CONSTRUCTED, ENTERED, SKIPPED, WARNED):
+    experiment = EXPERIMENTS.get(rule.observable.measure)
+    if experiment is not None:
         try:
-            if rule.observable.measure == ENTERED:
-                with _emulation(device):
-                    made = entering.take(file, _file(after), diagnostic, device)
-            elif rule.observable.measure in (CHECKED, SKIPPED):
-                with _emulation(device):
-                    made = scaling.take(file, _file(after), diagnostic, rule.observable.measure, device, seed)
-            else:
-                made = constructions.take(file, _file(after), diagnostic, rule.observable.measure)
-            return _judge(rule.observable, made, [])
+            with _emulation(device):
+                taken = experiment(file, _file(after), diagnostic, device=device, seed=seed)
         except NotReplayable as problem:
             return Outcome(NOT_REPLAYABLE, str(problem), rule.observable.measure)
+        return _judge(rule.observable, taken, [])
     found = _find(file, diagnostic)
     if found is None:
         return Outcome(
@@ -94,7 +79,7 @@ def replay(before: Source, after: Source, diagnostic: Diagnostic, rule: Rule, de
         foreign = _foreign(rule.observable, paths[0])
         if foreign:
             return Outcome(NOT_OBSERVABLE, f"the code is for {foreign!r}", rule.observable.measure)
-        player = _Player(*paths, found.hazard.optimizer, device, seed)
+        player = _Player(*paths, _subject(found.hazard, paths[0]), device, seed)
         with _emulation(device), warnings.catch_warnings():
             warnings.simplefilter("ignore")  # code with a defect is what torch warns about
             taken = measure.take(rule.observable.measure, player, found.hazard)
@@ -173,6 +158,17 @@ def _counterpart(entry: Entry, before: File, after: File) -> Entry:
     if len(namesakes) != len(fixed):
         raise NotReplayable("with the fix, the function is not found again")
     return next(there for here, there in zip(namesakes, fixed) if here is entry)
+
+
+def _subject(hazard: Hazard, path: Walk) -> str:
+    """The optimizer that a hazard is about: for a scheduler, the one whose rate it sets."""
+    names = dict.fromkeys(filter(None, (hazard.optimizer, *sorted(used(path.events)))))
+    schedulers = [
+        each.scheduler for each in path.events if isinstance(each, SchedulerStep) and each.site == hazard.site
+    ]
+    if not (schedulers and names):
+        return hazard.optimizer
+    return owner_of(schedulers[0], path.entry.objects.get(schedulers[0], ObjectFacts()), names)
 
 
 def _foreign(observable: Observable, path: Walk) -> str:
@@ -281,4 +277,5 @@ def _judge(observable: Observable, taken: Measurement, others: list[str]) -> Out
         {each.name: each.after for each in figures},
         {**{each.name: each.reference for each in figures}, **taken.given},
         taken.series,
+        tuple(others) if verdict == NOT_REPLAYABLE else (),
     )
