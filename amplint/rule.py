@@ -46,6 +46,7 @@ __all__ = [
     "Hazard",
     "MIXED_PRECISION",
     "Operation",
+    "Rebuilt",
     "Rule",
     "Statement",
     "Tensor",
@@ -113,7 +114,6 @@ class File:
         return Analysis(Program(self.tree, self.names, self.classes, self.contexts))
 
     @cached_property
-    @cached_property
     def scalers(self) -> Scalers:
         """The scalers that it makes."""
         return Scalers(self.analysis)
@@ -123,6 +123,7 @@ class File:
         """The precisions of its regions, as its scalers meet them."""
         return Precisions(self.analysis, self.scalers)
 
+    @cached_property
     def facts(self) -> frozenset[str]:
         """What this file establishes for the whole run."""
         makers = torch_api.AUTOCAST | torch_api.GRAD_SCALER
