@@ -74,6 +74,7 @@ from collections.abc import Iterator
 import libcst as cst
 
 from amplint.diagnostics import Applicability, Fix, Related
+from amplint.model.observable import NON_FINITE, Observable
 from amplint.model.precision import FLOAT16, LIMITS
 from amplint.rule import Danger, File, Finding, Hazard, rule
 
@@ -82,7 +83,7 @@ from ._widening import widened
 _HALF = LIMITS[FLOAT16]
 
 
-@rule("AMP301", "exp-log-in-loss", fix=Applicability.SAFE)
+@rule("AMP301", "exp-log-in-loss", fix=Applicability.SAFE, observable=Observable(NON_FINITE))
 def check(file: File) -> Iterator[Finding]:
     for hazard in file.dtypes.loss_hazards:
         message, note = _words(hazard)

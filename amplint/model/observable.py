@@ -7,6 +7,8 @@ from dataclasses import dataclass
 NORM_SEEN = "norm seen by the optimizer"
 """The norm of the gradients that each step of an optimizer took (the largest element, where the author clips by value),
 and what an injected overflow did to the parameters."""
+GRADIENT_READ = "norm of the gradients that are read"
+"""The norm of the gradients that the program measures, or of those that a step takes, where it changes them."""
 ERROR = "error raised"
 """What torch raises."""
 ZEROED = "fraction of gradients lost to zero"

@@ -22,7 +22,7 @@ from amplint.lowering.analysis import Entry, Found
 from amplint.lowering.tree import Tree
 from amplint.model.events import NO_GRAD, AutocastEnter, Backward, Event, ObjectFacts, Region, Scale, SchedulerStep
 from amplint.model.hazards import Hazard
-from amplint.model.observable import ERROR, NORM_SEEN, PRODUCT_TIME, SCHEDULER_LEAD, Observable
+from amplint.model.observable import ERROR, NON_FINITE, NORM_SEEN, PRODUCT_TIME, SCHEDULER_LEAD, Observable
 from amplint.rule import File, Rule
 from amplint.runtime import measure, products
 from amplint.runtime.decisions import YES, Decisions, search
@@ -31,6 +31,7 @@ from amplint.runtime.experiments import EXPERIMENTS
 from amplint.runtime.foresight import feeding, last_steps, owner_of, scalers_of, used
 from amplint.runtime.makers import CannotMake
 from amplint.runtime.measurement import NONE, Measurement, Trio, agree
+from amplint.runtime.numeric.verdict import prove
 from amplint.runtime.outcome import CONFIRMED, NOT_OBSERVABLE, NOT_REPLAYABLE, REFUTED, Outcome
 from amplint.runtime.problem import Problem
 from amplint.runtime.record import NotReplayable, Record
@@ -69,6 +70,9 @@ def replay(before: Source, after: Source, diagnostic: Diagnostic, rule: Rule, de
         except NotReplayable as problem:
             return Outcome(NOT_REPLAYABLE, str(problem), rule.observable.measure)
         return _judge(rule.observable, taken, [])
+    if rule.observable.measure == NON_FINITE:
+        with _emulation(device):
+            return prove(file, _file(after), diagnostic, device, seed)
     found = _find(file, diagnostic)
     if found is None:
         return Outcome(
