@@ -22,20 +22,39 @@ import libcst as cst
 from amplint.diagnostics import Applicability, Diagnostic, Fix, Range, Related
 from amplint.editor import Editor, Statement
 from amplint.importer import Importer
+from amplint.lowering import constants
 from amplint.lowering.analysis import Analysis, Found
 from amplint.lowering.classes import Classes
 from amplint.lowering.contexts import Contexts
-from amplint.lowering.dtypes import Danger, Dtypes, Hazard
+from amplint.lowering.dtypes import Constant, Danger, Dtypes, Hazard, Operation, Tensor, Use
 from amplint.lowering.imports import Imports
 from amplint.lowering.modules import Modules
 from amplint.lowering.names import Names
+from amplint.lowering.precisions import Precisions
+from amplint.lowering.scalers import Rebuilt, Scalers
 from amplint.lowering.summaries import Program
 from amplint.lowering.tree import Tree
 from amplint.model import torch_api
 from amplint.model.observable import Observable
 from amplint.source import Source
 
-__all__ = ["Check", "Danger", "File", "Finding", "Found", "Hazard", "MIXED_PRECISION", "Rule", "Statement", "rule"]
+__all__ = [
+    "Check",
+    "Constant",
+    "Danger",
+    "File",
+    "Finding",
+    "Found",
+    "Hazard",
+    "MIXED_PRECISION",
+    "Operation",
+    "Rebuilt",
+    "Rule",
+    "Statement",
+    "Tensor",
+    "Use",
+    "rule",
+]
 
 MIXED_PRECISION = "mixed-precision"
 """The fact that some file of the run trains in half precision."""
@@ -104,6 +123,16 @@ class File:
         return Analysis(Program(self.tree, self.names, self.classes, self.contexts, self.imports))
 
     @cached_property
+    def scalers(self) -> Scalers:
+        """The scalers that it makes."""
+        return Scalers(self.analysis)
+
+    @cached_property
+    def precisions(self) -> Precisions:
+        """The precisions of its regions, as its scalers meet them."""
+        return Precisions(self.analysis, self.scalers)
+
+    @cached_property
     def facts(self) -> frozenset[str]:
         """What this file establishes for the whole run."""
         makers = torch_api.AUTOCAST | torch_api.GRAD_SCALER
@@ -114,6 +143,10 @@ class File:
     def editor(self) -> Editor:
         """How a fix edits whole statements."""
         return Editor(self.tree)
+
+    def integer(self, node: cst.BaseExpression) -> cst.Integer | None:
+        """The literal that an expression stands for: itself, or that of a constant that is assigned once."""
+        return constants.integer(node, self.names, self.classes)
 
     def range(self, node: cst.CSTNode) -> Range:
         """Where a node stands."""

@@ -137,17 +137,8 @@ def _argument(file: File, call: cst.Call, position: int, name: str) -> Size | No
 
 def size_of(file: File, node: cst.BaseExpression) -> Size | None:
     """The size that an expression names: a literal, or a constant that is assigned once."""
-    if isinstance(node, cst.Integer):
-        return Size(node.evaluated_value, node, node)
-    values: list[cst.BaseExpression | None] = []
-    if isinstance(node, cst.Name):
-        values = [binding.value for binding in file.names.bindings(node.value, node)]
-    elif isinstance(node, cst.Attribute) and isinstance(node.value, cst.Name) and node.value.value == "self":
-        owner = file.classes.owner(node)
-        values = [*owner.values(node.attr.value)] if owner is not None else []
-    if len(values) == 1 and isinstance(values[0], cst.Integer):
-        return Size(values[0].evaluated_value, node, values[0])
-    return None
+    literal = file.integer(node)
+    return Size(literal.evaluated_value, node, literal) if literal is not None else None
 
 
 def calls_in(file: File, scope: cst.CSTNode) -> Iterator[cst.Call]:

@@ -10,6 +10,8 @@ import libcst as cst
 from amplint.model import torch_api
 from amplint.rule import File
 
+from ._calls import in_format_string, quoted
+
 FLAG, DTYPE, DEVICE, NUMBER = "flag", "dtype", "device", "number"
 
 _DTYPES = frozenset(f"torch.{name}" for name in "float16 half bfloat16 float32 float float64 double".split())
@@ -138,4 +140,25 @@ def known_device_types(file: File) -> set[str]:
             found.add("cuda")
         elif first is not None and (moved == "to" or file.names.all_in(call.func, generic | {"torch.device"})):
             found |= {text.rstrip(":") for text in device_texts(file, first) or () if moved != "to" or text != "cpu"}
+    return found
+
+
+def device_in_sight(file: File, at: cst.CSTNode) -> str | None:
+    """The device type that code at `at` runs on, as an expression; None where the file leaves a doubt about it."""
+    devices, types = _devices_in_sight(file, at), known_device_types(file)
+    if len(devices) == 1:
+        return f"{devices[0]}.type"
+    return quoted(file, *types) if len(types) == 1 and not devices and not in_format_string(file, at) else None
+
+
+def _devices_in_sight(file: File, at: cst.CSTNode) -> list[str]:
+    """The names that surely hold a `torch.device` there."""
+    found: list[str] = []
+    for name, bindings in file.names.visible(at):
+        values = [each.value for each in bindings]
+        before = all(
+            each.node is not None and file.tree.span(each.node)[0] < file.tree.span(at)[0] for each in bindings
+        )
+        if values and before and all(value is not None and kind(file, value) == DEVICE for value in values):
+            found.append(name)
     return found

@@ -54,7 +54,7 @@ from amplint.model.observable import CONSTRUCTED, Observable
 from amplint.rule import File, Finding, rule
 
 from ._calls import has_star, in_format_string, insert_arguments, keyword, positionals, quoted
-from ._values import DEVICE, DTYPE, FLAG, NUMBER, device_texts, kind, known_device_types
+from ._values import DEVICE, DTYPE, FLAG, NUMBER, device_in_sight, device_texts, kind
 
 _NO_STRING = "it raises ValueError from PyTorch 2.4 on, RuntimeError before"
 _INDEXED = "PyTorch 2.13 accepts it and skips the checks for CUDA and bfloat16; up to 2.3 it raises RuntimeError"
@@ -96,28 +96,10 @@ def _judge(file: File, call: cst.Call, name: str) -> Finding | None:
 
 def _inserted(file: File, call: cst.Call, names: tuple[str, ...]) -> Fix | None:
     """Put the device type first, if the file leaves no doubt about it."""
-    devices = _devices_in_sight(file, call)
-    types = known_device_types(file)
-    if len(devices) == 1:
-        device = f"{devices[0]}.type"
-    elif len(types) == 1 and not devices and not in_format_string(file, call):
-        device = quoted(file, *types)
-    else:
+    device = device_in_sight(file, call)
+    if device is None:
         return None
     return Fix(f"Add the device type `{device}`", tuple(insert_arguments(file, call, device, names)))
-
-
-def _devices_in_sight(file: File, call: cst.Call) -> list[str]:
-    """The names that surely hold a `torch.device` where the call stands."""
-    found: list[str] = []
-    for name, bindings in file.names.visible(call):
-        values = [each.value for each in bindings]
-        before = all(
-            each.node is not None and file.tree.span(each.node)[0] < file.tree.span(call)[0] for each in bindings
-        )
-        if values and before and all(value is not None and kind(file, value) == DEVICE for value in values):
-            found.append(name)
-    return found
 
 
 def _type_of(file: File, value: cst.BaseExpression) -> Fix | None:

@@ -73,14 +73,17 @@ from collections.abc import Iterator
 
 import libcst as cst
 
-from amplint.diagnostics import Applicability, Edit, Fix, Related
+from amplint.diagnostics import Applicability, Fix, Related
+from amplint.model.observable import NON_FINITE, Observable
 from amplint.model.precision import FLOAT16, LIMITS
 from amplint.rule import Danger, File, Finding, Hazard, rule
+
+from ._widening import widened
 
 _HALF = LIMITS[FLOAT16]
 
 
-@rule("AMP301", "exp-log-in-loss", fix=Applicability.SAFE)
+@rule("AMP301", "exp-log-in-loss", fix=Applicability.SAFE, observable=Observable(NON_FINITE))
 def check(file: File) -> Iterator[Finding]:
     for hazard in file.dtypes.loss_hazards:
         message, note = _words(hazard)
@@ -157,13 +160,7 @@ def _fix(file: File, hazard: Hazard) -> Fix | None:
         return None
     if cure is None:
         return None
-    operand = " ".join(file.tree.text(cure).split())
-    title = (
-        f"Add `.float()` to `{operand}`"
-        if len(operand) < 60 and "#" not in operand
-        else "Add `.float()` to the operand"
-    )
-    return Fix(title, tuple(_widened(file, cure)), applicability)
+    return widened(file, [cure], applicability)
 
 
 def _operand_node(node: cst.CSTNode) -> cst.BaseExpression | None:
@@ -173,14 +170,3 @@ def _operand_node(node: cst.CSTNode) -> cst.BaseExpression | None:
     if node.args:
         return node.args[0].value if len(node.args) == 1 and node.args[0].keyword is None else None
     return node.func.value if isinstance(node.func, cst.Attribute) else None
-
-
-def _widened(file: File, node: cst.BaseExpression) -> Iterator[Edit]:
-    start, end = file.tree.span(node)
-    for _ in node.rpar:  # a node's span leaves out its own parentheses
-        end = file.source.text.index(")", end) + 1
-    if isinstance(node, (cst.Name, cst.Attribute, cst.Call, cst.Subscript)) or node.lpar:
-        yield Edit(end, end, ".float()")
-    else:
-        yield Edit(start, start, "(")
-        yield Edit(end, end, ").float()")

@@ -59,6 +59,7 @@ from collections.abc import Iterator
 import libcst as cst
 
 from amplint.diagnostics import Applicability, Edit, Fix, Related
+from amplint.model.observable import PRODUCT_TIME, Observable
 from amplint.rule import MIXED_PRECISION, File, Finding, rule
 
 from ._linear_chains import Hidden, Model, Size, models
@@ -72,7 +73,13 @@ _SPELLED_OUT = r"\bLinear\([\w.=*,\s]{0,80}?\b(?:\d{2,}|[A-Z][A-Z0-9_]+)\b"
 """Nearly every file of models holds a `Linear`; few spell out a size, and only those are worth a parse."""
 
 
-@rule("AMP401", "misaligned-linear", fix=Applicability.UNSAFE, triggers=(_SPELLED_OUT,))
+@rule(
+    "AMP401",
+    "misaligned-linear",
+    fix=Applicability.UNSAFE,
+    triggers=(_SPELLED_OUT,),
+    observable=Observable(PRODUCT_TIME, tolerance=0.02),
+)
 def check(file: File) -> Iterator[Finding]:
     for model in models(file):
         for hidden in model.hidden:

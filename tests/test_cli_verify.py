@@ -80,7 +80,7 @@ def test_without_torch_one_line_says_what_to_install(arguments: tuple[str, ...])
 
 @pytest.mark.parametrize(
     ("version", "said"),
-    [(None, MISSING), ("1.13.1+cpu", "replaying needs PyTorch 2.3 or newer, and this is 1.13.1+cpu")],
+    [(None, MISSING), ("1.13.1+cpu", "replaying needs PyTorch 2.4 or newer, and this is 1.13.1+cpu")],
     ids=["a mere folder of that name", "too old"],
 )
 def test_a_torch_of_no_use_is_named(version: str | None, said: str, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -88,7 +88,7 @@ LOOPS = {
     "each inner iteration asks anew": """
         for part in batch:
             if self.due(part):
-                scaler.unscale_(optimizer)
+                scaler.unscale_(optimizer)  #! repeated-unscale #! unscale-in-accumulation
             else:
                 scaler.scale(model(part).mean()).backward()
             if self.due(part):

@@ -249,7 +249,7 @@ TRIED = {
                 continue
             scaler.step(optimizer)
         finally:
-            scaler.update()
+            scaler.update()  #! update-in-accumulation
     """,
     "else": """
         try:

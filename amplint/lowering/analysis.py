@@ -61,6 +61,11 @@ class Analysis:
         """The graphs of all functions, without calls of what does nothing to AMP's objects."""
         return without_idle_calls(self._graphs)
 
+    @property
+    def amp_tests(self) -> set[cst.If]:
+        """The `if` statements that ask whether AMP is on."""
+        return self.program.amp_tests if self._graphs else set()  # reading the graphs is what finds them
+
     @cached_property
     def hazards(self) -> tuple[Found, ...]:
         """All hazards, one for each kind and place; what a function shows by itself goes before what a caller shows."""

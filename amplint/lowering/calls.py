@@ -103,7 +103,7 @@ class CallReader(GradientReader):
     def _on_update(self, call: cst.Call, func: cst.Attribute) -> Flow | None:
         if self.roles.of(func.value).role != "scaler":
             return None
-        self.emit(ScalerUpdate(self.site(call), self.ref(func.value)))
+        self.emit(ScalerUpdate(self.site(call), self.ref(func.value), bool(call.args)))
         return Flow()
 
     def _on_zero_grad(self, call: cst.Call, func: cst.Attribute) -> Flow | None:

@@ -7,6 +7,7 @@ A context is a value like any other: it is held in variables and attributes, ret
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 import libcst as cst
 
@@ -28,6 +29,14 @@ _GENERATED = frozenset({"contextlib.contextmanager", "contextlib.asynccontextman
 _MAX_DEPTH = 8
 
 Arguments = dict[str, cst.BaseExpression]
+
+
+@dataclass(frozen=True)
+class Maker:
+    """What makes autocast regions when it is called: the class under one of `names`, or a partial of it with `preset`."""
+
+    names: frozenset[str]
+    preset: tuple[cst.Arg, ...] = ()
 
 
 class Contexts:
@@ -67,6 +76,27 @@ class Contexts:
         regions = [self.of(decorator.decorator) for decorator in function.decorators]
         return [region for region in regions if region is not None]
 
+    def maker(self, node: cst.BaseExpression) -> Maker | None:
+        """What an expression makes regions by, once it is called; None for anything else, regions themselves included."""
+        if isinstance(node, cst.Call):
+            first = node.args[0].value if node.args and self._names.all_in(node.func, _PARTIAL) else None
+            made = self.maker(first) if first is not None else None
+            return Maker(made.names, (*made.preset, *node.args[1:])) if made is not None else None
+        if self._names.all_in(node, torch_api.AUTOCAST):
+            return Maker(self._names.resolve(node))
+        makers = [self.maker(value) for value in self.values(node)]
+        return makers[0] if makers and all(made == makers[0] for made in makers) else None
+
+    def only_makes(self, call: cst.Call) -> bool:
+        """Whether a call does nothing but make an autocast region, which somebody has yet to enter."""
+        if self.maker(call.func) is not None:
+            return True
+        helper, region = self._helper(call.func), self.of(call)
+        return region is not None and region.device != "grad" and helper is not None and self._is_generated(helper)
+
+    def _is_generated(self, function: cst.FunctionDef) -> bool:
+        return any(self._names.all_in(decorator.decorator, _GENERATED) for decorator in function.decorators)
+
     # -- reading ---------------------------------------------------------------------------------------------------
 
     def _of(self, node: cst.BaseExpression, depth: int) -> Region | None:
@@ -96,17 +126,17 @@ class Contexts:
         return Region(device, dtype, first.enabled if certain else "maybe")
 
     def _of_call(self, call: cst.Call, depth: int) -> Region | None:
-        if self._names.any_in(call.func, torch_api.AUTOCAST):
-            return self._autocast(self._names.resolve(call.func), call.args)
+        for value in (call.func, *self.values(call.func)):
+            if self._names.any_in(value, torch_api.AUTOCAST):
+                return self._autocast(self._names.resolve(value), call.args)
+            if isinstance(value, cst.Call) and self._names.all_in(value.func, _PARTIAL) and value.args:
+                if self._names.any_in(value.args[0].value, torch_api.AUTOCAST):
+                    return self._autocast(self._names.resolve(value.args[0].value), [*value.args[1:], *call.args])
         if self._names.any_in(call.func, _NO_GRAD):
             return NO_GRAD
         if self._names.all_in(call.func, {"torch.set_grad_enabled"}):
             first = call.args[0].value if call.args else None
             return NO_GRAD if isinstance(first, cst.Name) and first.value == "False" else None
-        for value in (call.func, *self.values(call.func)):
-            if isinstance(value, cst.Call) and self._names.all_in(value.func, _PARTIAL) and value.args:
-                if self._names.any_in(value.args[0].value, torch_api.AUTOCAST):
-                    return self._autocast(self._names.resolve(value.args[0].value), [*value.args[1:], *call.args])
         return self._returned(call, depth)
 
     def _returned(self, call: cst.Call, depth: int) -> Region | None:
@@ -117,7 +147,7 @@ class Contexts:
         for node in self._tree.find(cst.Return, around=helper):
             if node.value is not None and self._tree.enclosing(node, cst.FunctionDef) is helper:
                 given.append(self._of(node.value, depth + 1))
-        if any(self._names.all_in(decorator.decorator, _GENERATED) for decorator in helper.decorators):
+        if self._is_generated(helper):
             for pause in self._tree.find(cst.Yield, around=helper):
                 if self._tree.enclosing(pause, cst.FunctionDef) is helper:
                     given.append(next(reversed(self._stack(pause, depth + 1)), None))

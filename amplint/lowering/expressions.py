@@ -19,6 +19,11 @@ class ExpressionReader(CallReader):
 
     def flow(self, node: cst.CSTNode) -> Flow:
         """Emit the events of an expression in the order in which they happen, and say where its value comes from."""
+        flow = self._flow(node)
+        self.read_gradients(node)
+        return flow
+
+    def _flow(self, node: cst.CSTNode) -> Flow:
         if isinstance(node, (cst.Name, cst.Attribute, cst.Subscript)):
             reference = self.ref(node)
             if reference:
@@ -53,6 +58,8 @@ class ExpressionReader(CallReader):
             container = self.ref(node.for_in.iter) if not isinstance(node.for_in.iter, cst.Call) else ""
             if container:
                 self._aliases[node.for_in.target.value] = f"{container}[*]"
+            owners = tuple(self.qualify(path) for path in self.roles.owners(node.for_in.iter))
+            self._loop_owners[node.for_in.target.value] = owners
         flow = self.flow(node.value if isinstance(node, cst.DictComp) else node.elt)
         self._aliases = before
         return flow

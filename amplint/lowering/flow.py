@@ -150,7 +150,11 @@ class FunctionReader(ExpressionReader):
             self.hand_clip(node.value, owners, node.value.args[-1].value if node.value.args else None)
         else:
             self.flow(node.value)
-            self.emit(GradAccess(self.site(node), owners, writes=True))
+            sums = isinstance(node.value, cst.BinaryOperation) and isinstance(
+                node.value.operator, (cst.Add, cst.Subtract)
+            )
+            by = self.program.readings.adds(node.value, target) if sums else ""
+            self.emit(GradAccess(self.site(node), owners, writes=True, by=by))
 
     def _read_AnnAssign(self, node: cst.AnnAssign) -> None:
         if node.value is not None:
@@ -158,7 +162,9 @@ class FunctionReader(ExpressionReader):
 
     def _read_AugAssign(self, node: cst.AugAssign) -> None:
         if is_grad(node.target):
-            self.emit(GradAccess(self.site(node), self.grad_owners(node.target), writes=True))
+            adding = isinstance(node.operator, (cst.AddAssign, cst.SubtractAssign))
+            by = self.program.readings.adds(node.value, node.target) if adding else ""
+            self.emit(GradAccess(self.site(node), self.grad_owners(node.target), writes=True, by=by))
             return
         flow = self.flow(node.value) | self.flow(node.target) | Flow(computes=True)
         self.assign_target(node.target, flow, node)

@@ -22,6 +22,7 @@ CLIPS = {
 CLIP_METHODS = frozenset({"clip_grad_norm_", "clip_grad_norm", "clip_grad_value_"})
 _MODEL_NAME = re.compile(r"model|net(\d|_|$)|module|fsdp|ddp", re.IGNORECASE)
 _IN_PLACE_CLIPS = frozenset({"clamp_", "clip_"})
+_ADDING = frozenset({"add_", "sub_"})
 _CLIP_WORD = re.compile(r"clip|max_norm|max_grad")
 
 
@@ -55,7 +56,7 @@ class GradientReader(FunctionScope, ABC):
             return
         optimizer, owners = self.whose(params)
         if limit is not None and "inf" in " ".join(words(limit)):
-            self.emit(GradAccess(self.site(call), owners))
+            self.emit(GradAccess(self.site(call), owners, by=self.program.readings.purpose(call)))
             return
         text = self.text(limit) if limit is not None else ""
         self.emit(Clip(self.site(call), owners, optimizer, by, text))
@@ -82,8 +83,15 @@ class GradientReader(FunctionScope, ABC):
         elif attribute in _IN_PLACE_CLIPS or (attribute == "mul_" and _CLIP_WORD.search(" ".join(words(call)))):
             self.hand_clip(call, owners, _last_argument(call))
         elif attribute.endswith("_"):
-            self.emit(GradAccess(self.site(call), owners, writes=True))
+            by = self.program.readings.adds(call, func.value) if attribute in _ADDING else ""
+            self.emit(GradAccess(self.site(call), owners, writes=True, by=by))
         return Flow(computes=True)
+
+    def read_gradients(self, node: cst.CSTNode) -> None:
+        """Emit that an expression measures or shows gradients, if it does."""
+        purpose, grad = self.program.readings.found.get(node, ("", None))
+        if grad is not None:
+            self.emit(GradAccess(self.site(node), self.grad_owners(grad), by=purpose))
 
     def hand_clip(self, node: cst.CSTNode, owners: tuple[str, ...], limit: cst.BaseExpression | None) -> None:
         """Gradients are clipped by the author's own arithmetic."""

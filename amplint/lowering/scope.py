@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
@@ -17,6 +18,11 @@ if TYPE_CHECKING:
 
 OBJECTS = frozenset({"optimizer", "scaler", "scheduler"})
 """The roles whose references are followed through aliases."""
+
+
+_TOUCHES_NOTHING = re.compile(
+    r"^_?(get|set|is|has|load|state|add_param|register|append|extend|pop|items|keys|values|copy|train|eval|share|to$)"
+)
 
 
 @dataclass(frozen=True)
@@ -178,4 +184,7 @@ class FunctionScope:
             owner = self.program.classes.owner(self._node)
             assert isinstance(call.func, cst.Attribute)
             return owner is not None and not owner.values(call.func.attr.value) and not owner.closed
-        return self.roles.of(base).role == "framework"
+        role = self.roles.of(base).role
+        if role in ("optimizer", "scaler") and isinstance(call.func, cst.Attribute):
+            return _TOUCHES_NOTHING.search(call.func.attr.value) is None  # `sam.first_step(zero_grad=True)`
+        return role == "framework"

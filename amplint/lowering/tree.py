@@ -50,6 +50,13 @@ def children(node: cst.CSTNode) -> Iterator[cst.CSTNode]:
                     yield item
 
 
+def within(node: cst.CSTNode) -> Iterator[cst.CSTNode]:
+    """A node and everything inside it, in source order, without white space, commas and parentheses."""
+    yield node
+    for child in children(node):
+        yield from within(child)
+
+
 class Tree:
     """The parsed rows of one file.
 

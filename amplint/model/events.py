@@ -99,10 +99,15 @@ class Clip(Event):
 
 @dataclass(frozen=True)
 class GradAccess(Event):
-    """`.grad` is read (`writes` False) or changed by hand."""
+    """`.grad` is read (`writes` False) or changed by hand.
+
+    `by` says what is done that comes out differently while gradients are scaled: "measure" (a norm is taken, say, and shown),
+    "compare" (a measure decides something), "add" (something that is not scaled is added); empty for what does not matter.
+    """
 
     owners: tuple[str, ...]
     writes: bool = False
+    by: str = ""
 
 
 @dataclass(frozen=True)
@@ -124,9 +129,10 @@ class ScalerStep(Event):
 
 @dataclass(frozen=True)
 class ScalerUpdate(Event):
-    """`scaler.update()`."""
+    """`scaler.update()`; with `given`, the scale is set by the call."""
 
     scaler: str
+    given: bool = False
 
 
 @dataclass(frozen=True)

@@ -56,7 +56,7 @@ class Frame:
         return replace(event, **changes)  # type: ignore[arg-type]
 
 
-_NOT_REFERENCES = frozenset({"site", "by", "limit", "computes", "truth", "closure", "writes"})
+_NOT_REFERENCES = frozenset({"site", "by", "limit", "computes", "truth", "closure", "writes", "given"})
 
 
 def _reference_fields(event: Event) -> list[str]:

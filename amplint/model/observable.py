@@ -7,6 +7,8 @@ from dataclasses import dataclass
 NORM_SEEN = "norm seen by the optimizer"
 """The norm of the gradients that each step of an optimizer took (the largest element, where the author clips by value),
 and what an injected overflow did to the parameters."""
+GRADIENT_READ = "norm of the gradients that are read"
+"""The norm of the gradients that the program measures, or of those that a step takes, where it changes them."""
 ERROR = "error raised"
 """What torch raises."""
 ZEROED = "fraction of gradients lost to zero"
@@ -15,10 +17,25 @@ SCHEDULER_LEAD = "scheduler steps beyond optimizer steps"
 """How far a schedule has run ahead of the steps that were really taken."""
 ISLAND_ERROR = "error of the gradients of a float32 part"
 """How far the gradients of a part that the model runs in float32 are from float32 ones, relative to those."""
+PRODUCT_TIME = "time of the matrix products in microseconds"
+"""How long a GPU takes for the products of the linear layers that a fix resizes, forward and backward. The tolerance is the
+least saving that counts, as a fraction."""
 WARNED = "deprecation warnings"
 """How many of them the construction of the named object brings about."""
 CONSTRUCTED = "what is constructed"
 """What the construction of the named object raises, or the settings that the object ends up with."""
+SKIPPED = "optimizer steps skipped"
+"""How many steps the scaler skips where the gradients overflow at its initial scale."""
+CHECKED = "passes over the gradients in search of overflow"
+"""How often the scaler goes over all gradients, and whether that changes any of them."""
+
+ENTERED = "precision of a matrix product in the region"
+"""Whether entering a region, or decorating with it, raises, and the precision that operations get."""
+
+NON_FINITE = "non-finite points"
+"""At how many points of a sweep the value or the gradient of the tensor expression around the finding is not finite,
+although exact arithmetic on the same operands gives numbers that their dtypes hold. Nothing else is declared: a numeric rule
+says `observable=Observable(NON_FINITE)`."""
 
 
 @dataclass(frozen=True)

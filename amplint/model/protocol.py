@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
+from dataclasses import replace
 
 from amplint.model.events import (
     Assign,
@@ -27,8 +28,8 @@ from amplint.model.events import (
     Unscale,
     ZeroGrad,
 )  # fmt: skip
-from amplint.model.hazards import Hazard, Judge
-from amplint.model.state import ANY, UNKNOWN_GRAD, Entered, Grad, Part, Slot, State, Stepped, Value
+from amplint.model.hazards import Hazard, Known, judge
+from amplint.model.state import ANY, UNKNOWN_GRAD, Entered, Grad, Part, Slot, Stage, State, Stepped, Value
 
 _LOSS_NAME = re.compile(r"loss|scaled|err|obj|cost", re.IGNORECASE)
 
@@ -45,30 +46,12 @@ class Protocol:
     """
 
     def __init__(self, objects: Mapping[str, ObjectFacts], nothing_scales: bool = False) -> None:
-        self._judge = Judge(objects)
+        self._known = Known(objects)
         self._nothing_scales = nothing_scales
 
     def apply(self, state: State, event: Event, loops: tuple[int, ...] = ()) -> Outcome:
         """The state after an event, and the hazards that the event is; `loops` are the sites of the loops around it."""
-        return self._after(state, event, loops), self._hazards(state, event, loops)
-
-    def _hazards(self, state: State, event: Event, loops: tuple[int, ...]) -> tuple[Hazard, ...]:
-        match event:
-            case Backward():
-                return self._judge.backward(state, event, loops)
-            case Unscale():
-                return self._judge.unscale(state, event)
-            case Clip():
-                return self._judge.clip(state, event)
-            case OptimizerStep():
-                spanning = self._judge.step_in_region(state, event, loops)
-                return (*spanning, *self._judge.optimizer_step(state, event))
-            case ScalerStep():
-                spanning = self._judge.step_in_region(state, event, loops)
-                return (*spanning, *self._judge.scaler_step(state, event))
-            case SchedulerStep():
-                return self._judge.scheduler_step(state, event, loops)
-        return ()
+        return self._after(state, event, loops), judge(self._known, state, event, loops)
 
     def _after(self, state: State, event: Event, loops: tuple[int, ...]) -> State:
         match event:
@@ -83,7 +66,7 @@ class Protocol:
             case ScalerStep():
                 return self._scaler_step(state, event, loops)
             case ScalerUpdate():
-                return state.put({slot: None for slot, _ in state.having("stage") if slot[1] == event.scaler})
+                return self._update(state, event)
             case ZeroGrad():
                 return self._zero_grad(state, event)
             case GradAccess():
@@ -95,7 +78,9 @@ class Protocol:
                 return state.put({("regions",): state.regions[:-1] or None})
             case Escape():
                 return self._escape(state)
-            case Clip() | OptimizerStep() | SchedulerStep() | Checkpoint():
+            case OptimizerStep():
+                return self._optimizer_step(state, event)
+            case Clip() | SchedulerStep() | Checkpoint():
                 return state
         raise TypeError(f"no transition for {type(event).__name__}")
 
@@ -135,43 +120,57 @@ class Protocol:
         part = Part(kind, event.site, value.scaler if kind == "scaled" else "", value.half)
         changes: dict[Slot, object | None] = {}
         for optimizer, grad in state.grads().items():
+            waits = bool(grad.parts) and grad.unscaled_at >= 0 and not grad.stepped
             fresh = grad.unscaled_at >= 0 or grad.kinds == {"unknown"}
-            changes["grad", optimizer] = Grad(frozenset({part}) if fresh else grad.parts | {part})
+            parts = frozenset({part}) if fresh else grad.parts | {part}
+            changes["grad", optimizer] = Grad(parts, onto_unscaled=waits or grad.onto_unscaled)
         return state.put(changes)
 
     def _unscale(self, state: State, event: Unscale) -> State:
         if not event.optimizer:
             return self._forget_grads(state)
         stage: dict[Slot, object | None] = {
-            ("stage", event.scaler, event.optimizer): ("unscaled", event.site),
+            ("stage", event.scaler, event.optimizer): Stage("unscaled", event.site),
             ("untested",): True,
         }
-        return state.put(stage | self._unscaled(state, event))
+        return state.put(stage | self._with_grad(event, Grad(state.grad(event.optimizer).parts, event.site)))
 
     def _scaler_step(self, state: State, event: ScalerStep, loops: tuple[int, ...]) -> State:
         if not event.optimizer:
             return self._forget_grads(state)
         stage: dict[Slot, object | None] = {
-            ("stage", event.scaler, event.optimizer): ("stepped", event.site),
+            ("stage", event.scaler, event.optimizer): Stage("stepped", event.site),
             ("stepped", event.optimizer): Stepped(event.scaler, event.optimizer, event.site, loops),
         }
-        return state.put(stage | self._unscaled(state, event))
+        # A step unscales, too.
+        grad = Grad(state.grad(event.optimizer).parts, event.site, stepped=True)
+        return state.put(stage | self._with_grad(event, grad))
 
-    def _unscaled(self, state: State, event: Unscale | ScalerStep) -> dict[Slot, object | None]:
-        """The gradients of an optimizer once the scaler has unscaled them: a step does that too."""
-        grad = Grad(state.grad(event.optimizer).parts, event.site)
+    def _optimizer_step(self, state: State, event: OptimizerStep) -> State:
+        grad = state.grad(event.optimizer)
+        known = event.optimizer and grad != UNKNOWN_GRAD
+        return state.put(self._with_grad(event, replace(grad, stepped=True))) if known else state
+
+    def _update(self, state: State, event: ScalerUpdate) -> State:
+        changes: dict[Slot, object | None] = dict.fromkeys(state.stages(event.scaler))
+        for optimizer, grad in state.grads().items():
+            if grad.is_of(event.scaler) and not grad.stepped:
+                changes["grad", optimizer] = replace(grad, updated_at=event.site)
+        return state.put(changes)
+
+    def _with_grad(
+        self, event: Unscale | ScalerStep | OptimizerStep | ZeroGrad, grad: Grad
+    ) -> dict[Slot, object | None]:
+        """What changes when the gradients of an event's optimizer do; without others they are those of all."""
         changes: dict[Slot, object | None] = {("grad", event.optimizer): grad}
-        if self._judge.is_only(event.optimizer):
+        if self._known.is_only(event.optimizer):
             changes["grad", ANY] = grad
         return changes
 
     def _zero_grad(self, state: State, event: ZeroGrad) -> State:
         if event.optimizer:
-            changes: dict[Slot, object | None] = {("grad", event.optimizer): Grad()}
-            if self._judge.is_only(event.optimizer):
-                changes["grad", ANY] = Grad()
-            return state.put(changes)
-        owned = self._judge.owners_of((event.owner,))
+            return state.put(self._with_grad(event, Grad()))
+        owned = self._known.owners_of((event.owner,))
         return state.put({("grad", name): Grad() for name in owned or state.grads()})
 
     def _forget_grads(self, state: State) -> State:
@@ -188,4 +187,4 @@ class Protocol:
 
     def has_pending_step(self, state: State) -> bool:
         """Whether a scaler has stepped and not updated, so that its scale cannot tell yet whether it skipped."""
-        return any(isinstance(stage, tuple) and stage[0] == "stepped" for _, stage in state.having("stage"))
+        return any(isinstance(stage, Stage) and stage.name == "stepped" for _, stage in state.having("stage"))

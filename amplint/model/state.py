@@ -34,10 +34,17 @@ class Part:
 
 @dataclass(frozen=True)
 class Grad:
-    """What gradients hold: the contributions since they were cleared, and the site of `unscale_`, if it ran."""
+    """What gradients hold: the contributions since they were cleared, and the site of `unscale_`, if it ran.
+
+    `stepped`: an optimizer has used them. `updated_at` is the site of an update that the scaler took since, although no
+    step has used them. `onto_unscaled`: the contributions came on top of gradients that were unscaled and not used.
+    """
 
     parts: frozenset[Part] = frozenset()
     unscaled_at: int = -1
+    stepped: bool = False
+    updated_at: int = -1
+    onto_unscaled: bool = False
 
     @property
     def kinds(self) -> set[str]:
@@ -49,8 +56,20 @@ class Grad:
         """Whether all that these gradients hold is scaled, and nothing has unscaled it."""
         return self.kinds == {"scaled"} and self.unscaled_at < 0
 
+    def is_of(self, scaler: str) -> bool:
+        """Whether there are contributions, and this scaler has scaled all of them."""
+        return bool(self.parts) and all(part.kind == "scaled" and part.scaler == scaler for part in self.parts)
+
 
 UNKNOWN_GRAD = Grad(frozenset({Part("unknown")}))
+
+
+@dataclass(frozen=True)
+class Stage:
+    """What a scaler has done last for an optimizer, "unscaled" or "stepped", and where."""
+
+    name: str
+    site: int
 
 
 @dataclass(frozen=True)
@@ -152,6 +171,15 @@ class State:
         """The gradients of every optimizer met so far, and of the others (`ANY`)."""
         known = {slot[1]: content for slot, content in self.having("grad") if isinstance(content, Grad)}
         return {ANY: UNKNOWN_GRAD, **known}
+
+    def stage(self, scaler: str, optimizer: str) -> Stage | None:
+        """What a scaler has done for an optimizer since its last update."""
+        found = self.get("stage", scaler, optimizer)
+        return found if isinstance(found, Stage) else None
+
+    def stages(self, scaler: str) -> list[Slot]:
+        """The optimizers (as slots) for which a scaler has done anything since its last update."""
+        return [slot for slot, _ in self.having("stage") if slot[1] == scaler]
 
     def value(self, reference: str) -> Value | None:
         """How a value, or what it is a part of, came about; None when it was not seen to be computed."""

@@ -1,8 +1,8 @@
 """What constructing one of torch's AMP objects comes to: the error, the warning, and the settings that it ends up with.
 
 Only torch's own classes are called, with the literals of the code; a flag that the code computes is False, a device that it
-computes is a GPU, any other setting that it computes is torch's default. Where there is no GPU, scalers are made for the
-CPU: the device decides nothing else about them.
+computes is a GPU, any other setting that it computes is torch's default. What asks for a GPU before it switches itself on is
+told that there is one where CUDA is emulated; on the CPU proper, scalers are made for the CPU instead.
 """
 
 from __future__ import annotations
@@ -10,6 +10,8 @@ from __future__ import annotations
 import ast
 import operator
 import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import libcst as cst
@@ -19,7 +21,10 @@ from amplint.diagnostics import Diagnostic
 from amplint.model import observable, torch_api
 from amplint.model.literals import number
 from amplint.rule import File
+from amplint.runtime import mentions
+from amplint.runtime.devices import EMULATED
 from amplint.runtime.measurement import NONE, Figure, Measurement
+from amplint.runtime.patches import Patches
 from amplint.runtime.record import NotReplayable
 
 _NAMES = torch_api.AUTOCAST | torch_api.GRAD_SCALER | {
@@ -27,22 +32,38 @@ _NAMES = torch_api.AUTOCAST | torch_api.GRAD_SCALER | {
 }  # fmt: skip
 _FLAGS = frozenset({"enabled", "cache_enabled"})
 _UNKNOWN = object()
+_Node = cst.Name | cst.Attribute
 
 
-def take(before: File, after: File, diagnostic: Diagnostic, measure: str) -> Measurement:
-    """Construct what a diagnostic is about, as the code stands and with the fix.
+def warned(before: File, after: File, diagnostic: Diagnostic, device: str, seed: int) -> Measurement:
+    """Count the deprecation warnings of what a diagnostic is about, as the code stands and with the fix.
+
+    Of a name that is only imported, or only stands for a type, see `amplint.runtime.mentions`.
 
     Raises:
         NotReplayable: nothing is constructed there, or in a way that cannot be told.
     """
-    mentions = _mentions(before)
-    place = next((index for index, node in enumerate(mentions) if before.range(node) == diagnostic.range), None)
-    counterparts = _mentions(after)
-    if place is None or len(counterparts) != len(mentions):
+    pair = _pair(before, after, diagnostic)
+    if pair is None:
+        return mentions.imported(before, after, diagnostic)
+    if mentions.is_type(before, pair[0]):
+        return mentions.typed(_name(before, pair[0]), _name(after, pair[1]))
+    with _gpu_pretended(device):
+        first, second = _Made(before, pair[0]), _Made(after, pair[1])
+    return Measurement((Figure(observable.WARNED, first.warned, second.warned, 0),))
+
+
+def constructed(before: File, after: File, diagnostic: Diagnostic, device: str, seed: int) -> Measurement:
+    """Look at the error and the settings of what a diagnostic is about, as the code stands and with the fix.
+
+    Raises:
+        NotReplayable: nothing is constructed there, or in a way that cannot be told.
+    """
+    pair = _pair(before, after, diagnostic)
+    if pair is None:
         raise NotReplayable("what is constructed is not found again")
-    first, second = _Made(before, mentions[place]), _Made(after, counterparts[place])
-    if measure == observable.WARNED:
-        return Measurement((Figure(measure, first.warned, second.warned, 0.0),))
+    with _gpu_pretended(device):
+        first, second = _Made(before, pair[0]), _Made(after, pair[1])
     figures = [Figure(observable.ERROR, first.error, second.error, NONE)]
     for name in dict.fromkeys((*first.settings, *second.settings)):
         was, is_ = first.settings.get(name, NONE), second.settings.get(name, NONE)
@@ -53,9 +74,35 @@ def take(before: File, after: File, diagnostic: Diagnostic, measure: str) -> Mea
     return Measurement(tuple(telling or figures[:1]))
 
 
-def _mentions(file: File) -> list[cst.Name | cst.Attribute]:
-    """Where a file speaks of AMP's classes, in its order."""
+def _pair(before: File, after: File, diagnostic: Diagnostic) -> tuple[_Node, _Node] | None:
+    """The use of a name that a diagnostic is about, and its counterpart in the file with the fix."""
+    uses, counterparts = _uses(before), _uses(after)
+    place = next((index for index, node in enumerate(uses) if before.range(node) == diagnostic.range), None)
+    return None if place is None or len(counterparts) != len(uses) else (uses[place], counterparts[place])
+
+
+def _uses(file: File) -> list[_Node]:
+    """Where a file speaks of AMP's classes, imports aside, in its order."""
     return sorted(file.names.references(_NAMES), key=file.tree.span)
+
+
+def _name(file: File, node: _Node) -> str:
+    """The full name of what a node names, of which there is one."""
+    [name] = file.names.resolve(node)
+    return name
+
+
+@contextmanager
+def _gpu_pretended(device: str) -> Iterator[None]:
+    """For emulation, let what asks for a GPU before it switches itself on be told that there is one."""
+    patches = Patches()
+    try:
+        if device == EMULATED:
+            patches.attribute(torch.cuda.amp.common, "amp_definitely_not_available", lambda: False)
+            patches.attribute(torch.cuda, "is_bf16_supported", lambda including_emulation=True: True)
+        yield
+    finally:
+        patches.undo()
 
 
 class _Made:
@@ -64,11 +111,11 @@ class _Made:
     `meant` are settings that the first argument, wherever it landed, was plainly meant for.
     """
 
-    def __init__(self, file: File, node: cst.Name | cst.Attribute) -> None:
-        self.error, self.warned = NONE, 0.0
+    def __init__(self, file: File, node: _Node) -> None:
+        self.error, self.warned = NONE, 0
         self.settings: dict[str, float | str] = {}
         self.meant: dict[str, float | str] = {}
-        [name] = file.names.resolve(node)
+        name = _name(file, node)
         positional, keywords = _arguments(file, node)
         if name in torch_api.GRAD_SCALER:
             self._mean(positional)
@@ -79,7 +126,7 @@ class _Made:
                 self._look_at(operator.attrgetter(name.removeprefix("torch."))(torch)(*positional, **keywords))
             except (TypeError, ValueError, RuntimeError, AssertionError) as error:
                 self.error = f"{type(error).__name__}: {' '.join(str(error).split())}".partition(". ")[0]
-        self.warned = float(sum(issubclass(each.category, FutureWarning) for each in caught))
+        self.warned = sum(issubclass(each.category, FutureWarning) for each in caught)
 
     def _mean(self, positional: list[Any]) -> None:
         flags = [each for each in positional[:2] if isinstance(each, bool)]
@@ -108,7 +155,7 @@ def _decorated(*_: object) -> None:
 
 
 def _without_gpu(name: str, positional: list[Any], keywords: dict[str, Any]) -> tuple[list[Any], dict[str, Any]]:
-    if torch.cuda.is_available() or name not in torch_api.GRAD_SCALER_GENERIC:
+    if not torch.cuda.amp.common.amp_definitely_not_available() or name not in torch_api.GRAD_SCALER_GENERIC:
         return positional, keywords
     if positional[:1] == ["cuda"] or (not positional and "device" not in keywords):
         return ["cpu", *positional[1:]], keywords
@@ -118,7 +165,7 @@ def _without_gpu(name: str, positional: list[Any], keywords: dict[str, Any]) -> 
 # -- arguments ---------------------------------------------------------------------------------------------------------
 
 
-def _arguments(file: File, node: cst.Name | cst.Attribute) -> tuple[list[Any], dict[str, Any]]:
+def _arguments(file: File, node: _Node) -> tuple[list[Any], dict[str, Any]]:
     call = file.tree.parent(node)
     if isinstance(call, cst.Decorator):  # decorating with the function itself
         return [_decorated], {}

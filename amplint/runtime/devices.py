@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib
 import platform
 import re
+import warnings
 from dataclasses import dataclass
 from pathlib import Path
 from types import ModuleType
@@ -13,7 +14,7 @@ AUTO, CUDA, EMULATED, CPU = "auto", "cuda", "cuda-emulated", "cpu"
 CHOICES = (AUTO, CUDA, EMULATED, CPU)
 """What may be asked for; `auto` stands for the first of the others that is there."""
 
-OLDEST = (2, 3)
+OLDEST = (2, 4)
 """The oldest PyTorch that replays run on."""
 
 
@@ -45,7 +46,9 @@ def require_torch() -> ModuleType:
         DeviceError: it is not installed, too old, or broken.
     """
     try:
-        torch = importlib.import_module("torch")
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # that there is no NumPy beside it, for one, which nothing here needs
+            torch = importlib.import_module("torch")
     except ModuleNotFoundError as error:
         if error.name != "torch":
             raise DeviceError(f"PyTorch cannot be imported: {error}") from error

@@ -5,7 +5,17 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 
-from amplint.model.events import Assign, Backward, Event, OptimizerStep, Scale, ScalerStep, Unscale, ZeroGrad
+from amplint.model.events import (
+    Assign,
+    Backward,
+    Event,
+    ObjectFacts,
+    OptimizerStep,
+    Scale,
+    ScalerStep,
+    Unscale,
+    ZeroGrad,
+)  # fmt: skip
 from amplint.model.state import whole_of
 from amplint.runtime.rounds import Rounds
 
@@ -19,6 +29,12 @@ def words(reference: str) -> set[str]:
 def likest(reference: str, names: Iterable[str]) -> str:
     """The name that shares most words with a reference."""
     return max(names, key=lambda name: len(words(name) & words(reference)))
+
+
+def owner_of(scheduler: str, facts: ObjectFacts, optimizers: Iterable[str]) -> str:
+    """The optimizer whose rate a scheduler sets: the one it is made with, or else the likest by name, of equals the first."""
+    optimizers = list(optimizers)
+    return next((owner for owner in facts.owners if owner in optimizers), "") or likest(scheduler, optimizers)
 
 
 def feeding(events: Iterable[Event]) -> frozenset[str]:

@@ -139,9 +139,10 @@ def _scheduler_lead(player: Player, hazard: Hazard) -> Measurement:
     scheduler = next(
         event.scheduler for event in player.events if isinstance(event, SchedulerStep) and event.site == hazard.site
     )
-    leads = {name: tuple(map(float, record.leads.get(scheduler, ()))) for name, record in vars(trio).items()}
+    leads = {name: record.leads.get(scheduler, []) for name, record in vars(trio).items()}
     figure = Figure(observable.SCHEDULER_LEAD, *(each[-1] if each else NONE for each in leads.values()))
-    return Measurement((*_errors(trio), figure), {}, leads, bool(leads["reference"]))
+    series = {name: tuple(map(float, each)) for name, each in leads.items()}
+    return Measurement((*_errors(trio), figure), {}, series, bool(leads["reference"]))
 
 
 # -- underflow ---------------------------------------------------------------------------------------------------------

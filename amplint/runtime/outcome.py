@@ -33,6 +33,8 @@ class Outcome:
         after: the same with the fix applied.
         reference: what is right, under the same names, and the author's literals that it depends on.
         series: what decides, iteration by iteration, of `before`, `after` and `reference`.
+        others: the kinds of other defects on the path, where it is for them that there is no verdict.
+        together: the other findings whose fixes were there all the time, with the code as it stands too.
     """
 
     verdict: str
@@ -42,3 +44,5 @@ class Outcome:
     after: Values = field(default_factory=dict)
     reference: Values = field(default_factory=dict)
     series: Mapping[str, tuple[float, ...]] = field(default_factory=dict)
+    others: tuple[str, ...] = ()
+    together: tuple[str, ...] = ()

@@ -20,16 +20,18 @@ import libcst as cst
 from amplint.diagnostics import Diagnostic
 from amplint.lowering.analysis import Entry, Found
 from amplint.lowering.tree import Tree
-from amplint.model.events import NO_GRAD, AutocastEnter, Backward, Event, Region, Scale
+from amplint.model.events import NO_GRAD, AutocastEnter, Backward, Event, ObjectFacts, Region, Scale, SchedulerStep
 from amplint.model.hazards import Hazard
-from amplint.model.observable import CONSTRUCTED, ERROR, NORM_SEEN, SCHEDULER_LEAD, WARNED, Observable
+from amplint.model.observable import ERROR, NON_FINITE, NORM_SEEN, PRODUCT_TIME, SCHEDULER_LEAD, Observable
 from amplint.rule import File, Rule
-from amplint.runtime import constructions, measure
+from amplint.runtime import measure, products
 from amplint.runtime.decisions import YES, Decisions, search
 from amplint.runtime.devices import CUDA, EMULATED
-from amplint.runtime.foresight import feeding, last_steps, scalers_of, used
+from amplint.runtime.experiments import EXPERIMENTS
+from amplint.runtime.foresight import feeding, last_steps, owner_of, scalers_of, used
 from amplint.runtime.makers import CannotMake
 from amplint.runtime.measurement import NONE, Measurement, Trio, agree
+from amplint.runtime.numeric.verdict import prove
 from amplint.runtime.outcome import CONFIRMED, NOT_OBSERVABLE, NOT_REPLAYABLE, REFUTED, Outcome
 from amplint.runtime.problem import Problem
 from amplint.runtime.record import NotReplayable, Record
@@ -57,14 +59,20 @@ def replay(before: Source, after: Source, diagnostic: Diagnostic, rule: Rule, de
     """
     if rule.observable is None:
         return Outcome(NOT_REPLAYABLE, f"{rule.code} does not say how its defect shows")
+    if rule.observable.measure == PRODUCT_TIME:
+        return products.replay(_file(before), _file(after), device, seed, rule.observable.tolerance)
     file = _file(before)
-    if rule.observable.measure in (CONSTRUCTED, WARNED):
+    experiment = EXPERIMENTS.get(rule.observable.measure)
+    if experiment is not None:
         try:
-            return _judge(
-                rule.observable, constructions.take(file, _file(after), diagnostic, rule.observable.measure), []
-            )
+            with _emulation(device):
+                taken = experiment(file, _file(after), diagnostic, device=device, seed=seed)
         except NotReplayable as problem:
             return Outcome(NOT_REPLAYABLE, str(problem), rule.observable.measure)
+        return _judge(rule.observable, taken, [])
+    if rule.observable.measure == NON_FINITE:
+        with _emulation(device):
+            return prove(file, _file(after), diagnostic, device, seed)
     found = _find(file, diagnostic)
     if found is None:
         return Outcome(
@@ -75,7 +83,7 @@ def replay(before: Source, after: Source, diagnostic: Diagnostic, rule: Rule, de
         foreign = _foreign(rule.observable, paths[0])
         if foreign:
             return Outcome(NOT_OBSERVABLE, f"the code is for {foreign!r}", rule.observable.measure)
-        player = _Player(*paths, found.hazard.optimizer, device, seed)
+        player = _Player(*paths, _subject(found.hazard, paths[0]), device, seed)
         with _emulation(device), warnings.catch_warnings():
             warnings.simplefilter("ignore")  # code with a defect is what torch warns about
             taken = measure.take(rule.observable.measure, player, found.hazard)
@@ -154,6 +162,17 @@ def _counterpart(entry: Entry, before: File, after: File) -> Entry:
     if len(namesakes) != len(fixed):
         raise NotReplayable("with the fix, the function is not found again")
     return next(there for here, there in zip(namesakes, fixed) if here is entry)
+
+
+def _subject(hazard: Hazard, path: Walk) -> str:
+    """The optimizer that a hazard is about: for a scheduler, the one whose rate it sets."""
+    names = dict.fromkeys(filter(None, (hazard.optimizer, *sorted(used(path.events)))))
+    schedulers = [
+        each.scheduler for each in path.events if isinstance(each, SchedulerStep) and each.site == hazard.site
+    ]
+    if not (schedulers and names):
+        return hazard.optimizer
+    return owner_of(schedulers[0], path.entry.objects.get(schedulers[0], ObjectFacts()), names)
 
 
 def _foreign(observable: Observable, path: Walk) -> str:
@@ -262,4 +281,5 @@ def _judge(observable: Observable, taken: Measurement, others: list[str]) -> Out
         {each.name: each.after for each in figures},
         {**{each.name: each.reference for each in figures}, **taken.given},
         taken.series,
+        tuple(others) if verdict == NOT_REPLAYABLE else (),
     )

@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import AbstractContextManager
 
@@ -26,7 +27,7 @@ from amplint.model.graph import Test
 from amplint.model.literals import number
 from amplint.model.state import whole_of
 from amplint.runtime import makers
-from amplint.runtime.foresight import likest, words
+from amplint.runtime.foresight import owner_of, words
 from amplint.runtime.problem import Problem
 from amplint.runtime.record import NotReplayable, Record, Step
 from amplint.runtime.rounds import Rounds
@@ -40,7 +41,7 @@ Losses = dict[str, torch.Tensor]
 """The part of a loss that depends on the parameters of each optimizer."""
 
 
-class Training:
+class Training(ABC):
     """A run of training in which events happen for real.
 
     Args:
@@ -70,13 +71,13 @@ class Training:
         if happen is not None:
             happen(event)
 
+    @abstractmethod
     def region(self, region: Region) -> AbstractContextManager[object]:
         """The context of an autocast or no-grad region."""
-        raise NotImplementedError
 
+    @abstractmethod
     def has_skipped(self, test: Test) -> bool:
         """Whether the scale that a condition asks about fell."""
-        raise NotImplementedError
 
     # -- values ----------------------------------------------------------------------------------------------------
 
@@ -215,8 +216,7 @@ class Training:
         if reference not in self._schedulers:
             facts = self.objects.get(reference, ObjectFacts())
             recent = [step.optimizer for step in reversed(self.record.steps)]  # of equals, the last that stepped
-            name = next((owner for owner in facts.owners if owner in self.optimizers), "")
-            name = name or likest(reference, dict.fromkeys((*recent, *self.optimizers)))
+            name = owner_of(reference, facts, dict.fromkeys((*recent, *self.optimizers)))
             self._schedulers[reference] = name, makers.scheduler(facts, self.optimizers[name])
         return self._schedulers[reference]
 

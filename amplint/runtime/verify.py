@@ -13,6 +13,7 @@ from amplint.fixer import apply, compiles
 from amplint.pool import Died, run_all, worker_count
 from amplint.registry import load_rules
 from amplint.rule import Rule
+from amplint.runtime.company import judge_in_company
 from amplint.runtime.devices import CUDA, Device, DeviceError, find_device, require_torch
 from amplint.runtime.evidence import Evidence
 from amplint.runtime.outcome import ERROR, NOT_REPLAYABLE, REFUTED, Outcome
@@ -50,6 +51,7 @@ class _Task(NamedTuple):
     before: Source
     after: Source
     diagnostic: Diagnostic
+    neighbours: tuple[Diagnostic, ...]
     how: How
 
 
@@ -96,12 +98,15 @@ def verify(
     Raises:
         DeviceError: there is no PyTorch.
     """
-    tasks = [_task(finding, how) for finding in findings]
+    in_file: dict[str, list[Diagnostic]] = {}
+    for source, diagnostic in findings:
+        in_file.setdefault(source.path, []).append(diagnostic)
+    tasks = [_task(finding, in_file[finding.source.path], how) for finding in findings]
     following = 0
     early: dict[int, Evidence] = {}
     for done, (index, outcome, seconds) in enumerate(_outcomes(tasks, how), 1):
-        before, after, diagnostic, _ = tasks[index]
-        early[index] = Evidence(diagnostic, before, after, outcome, how.device, how.seed, seconds)
+        task = tasks[index]
+        early[index] = Evidence(task.diagnostic, task.before, task.after, outcome, how.device, how.seed, seconds)
         if on_progress is not None:
             on_progress(done, len(tasks))
         while following in early:
@@ -109,10 +114,11 @@ def verify(
             following += 1
 
 
-def _task(finding: Finding, how: How) -> _Task:
+def _task(finding: Finding, in_file: Sequence[Diagnostic], how: How) -> _Task:
     source, diagnostic = finding
     fixed, _ = apply(source, [diagnostic])
-    return _Task(source, replace(source, text=fixed), diagnostic, how)
+    neighbours = tuple(one for one in in_file if one != diagnostic)
+    return _Task(source, replace(source, text=fixed), diagnostic, neighbours, how)
 
 
 def _outcomes(tasks: Sequence[_Task], how: How) -> Iterator[tuple[int, Outcome, float]]:
@@ -166,8 +172,17 @@ def _replay(task: _Task) -> tuple[Outcome, float]:
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # code with a defect is what torch warns about
-            how = task.how
-            outcome = how.replay(task.before, task.after, task.diagnostic, rule, how.device.kind, how.seed)
+            outcome = _judged(task, rule)
     except Exception as error:  # a bug of amplint, or a device that failed: it costs this finding, never the others
         outcome = Outcome(ERROR, " ".join(f"{type(error).__name__}: {error}".split()).rstrip(":"))
     return outcome, time.perf_counter() - began
+
+
+def _judged(task: _Task, rule: Rule) -> Outcome:
+    how = task.how
+
+    def replay(before: Source, after: Source, diagnostic: Diagnostic) -> Outcome:
+        return how.replay(before, after, diagnostic, rule, how.device.kind, how.seed)
+
+    alone = replay(task.before, task.after, task.diagnostic)
+    return judge_in_company(task.before, task.diagnostic, alone, task.neighbours, replay)

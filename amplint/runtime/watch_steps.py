@@ -114,7 +114,8 @@ class StepWatch:
     def _update(self, original: Called, args: Arguments, kwargs: Named) -> Any:
         watch, scaler = self._watch, args[0]
         name = watch.names.scaler(scaler)
-        recorded = watch.file(lambda site: ScalerUpdate(site, name))
+        given = argument(args, kwargs, 1, "new_scale") is not None
+        recorded = watch.file(lambda site: ScalerUpdate(site, name, given))
         if recorded is None:
             return original(*args, **kwargs)
         recorded.values.update(before=self._scale_of(scaler, name))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -11,11 +12,12 @@ pytest.importorskip("torch")
 import torch
 from fixture_harness import ROOT
 
-from amplint.diagnostics import Diagnostic
+from amplint.diagnostics import Diagnostic, Edit, Fix
 from amplint.fixer import apply
 from amplint.linter import lint_source
 from amplint.registry import load_rules
 from amplint.rule import Rule
+from amplint.runtime.company import judge_in_company
 from amplint.runtime.outcome import CONFIRMED, NOT_OBSERVABLE, NOT_REPLAYABLE, REFUTED, Outcome
 from amplint.runtime.replay import replay
 from amplint.source import Source
@@ -55,14 +57,8 @@ REPLAYED = [path for code, rule in RULES.items() if rule.observable is not None 
 
 
 UNPROVED = {
-    "amp101_clip_before_unscale/flagged_clip_and_plain_step": "another defect remains on the path: step-bypasses-scaler",
     "amp106_fp16_without_scaler/flagged_mps_default": "the code is for 'mps'",
     "amp106_fp16_without_scaler/flagged_xpu_default": "the code is for 'xpu'",
-    "amp209_deprecated_amp_api/flagged_import_only": "what is constructed is not found again",
-    "amp209_deprecated_amp_api/flagged_types": "nothing is constructed here",
-    # Without a GPU the region is disabled before it could raise, and the scaler whatever the flag says.
-    "amp213_positional_amp_argument/flagged_old_autocast_dtype": "the defect makes no difference to what is measured",
-    "amp213_positional_amp_argument/flagged_old_scaler_flag": "the defect makes no difference to what is measured",
 }
 """The fixtures whose fixes cannot be proved, and why."""
 
@@ -75,12 +71,24 @@ def label(path: Path) -> str:
 def test_the_fixes_of_fixtures_are_confirmed(path: Path) -> None:
     source, rule = read(path), RULES[path.parent.name[:6].upper()]
     for diagnostic in findings(source, rule):
-        fixed, _ = apply(source, [diagnostic])
-        proved = replay(source, Source(str(path), fixed), diagnostic, rule, EMULATED, 0)
+        proved = proof(source, diagnostic, rule)
         if label(path) in UNPROVED:
             assert (proved.verdict in (NOT_OBSERVABLE, NOT_REPLAYABLE), proved.reason) == (True, UNPROVED[label(path)])
         else:
             assert proved.verdict == CONFIRMED, proved
+
+
+def proof(source: Source, diagnostic: Diagnostic, rule: Rule) -> Outcome:
+    """The outcome of a finding, in company where it needs some."""
+
+    def judged(before: Source, after: Source, finding: Diagnostic) -> Outcome:
+        return replay(before, after, finding, rule, EMULATED, 0)
+
+    alone = judged(source, Source(source.path, apply(source, [diagnostic])[0]), diagnostic)
+    if not alone.others:
+        return alone
+    neighbours = [one for other in RULES.values() if other is not rule for one in findings(source, other)]
+    return judge_in_company(source, diagnostic, alone, neighbours, judged)
 
 
 @pytest.mark.parametrize("path", REPLAYED[::7], ids=label)
@@ -182,6 +190,75 @@ def test_a_step_past_the_scaler_breaks_the_parameters() -> None:
     assert proved.verdict == CONFIRMED
     assert proved.before["parameters after an overflow"] == "non-finite"
     assert proved.after["parameters after an overflow"] == "unchanged"
+
+
+TWO_DEFECTS = """\
+import torch
+
+def train(model, loader, loss_fn):
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    scaler = torch.amp.GradScaler("cuda")
+    for x, y in loader:
+        optimizer.zero_grad()
+        with torch.amp.autocast("cuda", dtype=torch.float16):
+            loss = loss_fn(model(x), y)
+        scaler.scale(loss).backward()
+        torch.nn.utils.clip_grad_norm_(model.parameters(), 0.5)
+        optimizer.step()
+"""
+
+
+@pytest.mark.parametrize("newline", ["\n", "\r\n"])
+@pytest.mark.parametrize(("code", "other"), [("AMP101", "AMP104 in line 12"), ("AMP104", "AMP101 in line 11")])
+def test_where_two_defects_meet_each_fix_is_judged_with_the_other_one_repaired(
+    code: str, other: str, newline: str
+) -> None:
+    source = Source("train.py", TWO_DEFECTS.replace("\n", newline))
+    (diagnostic,) = findings(source, RULES[code])
+    fixed = Source("train.py", apply(source, [diagnostic])[0])
+    alone = replay(source, fixed, diagnostic, RULES[code], EMULATED, 0)
+    assert alone.verdict == NOT_REPLAYABLE and len(alone.others) == 1
+    proved = proof(source, diagnostic, RULES[code])
+    assert (proved.verdict, proved.together) == (CONFIRMED, (other,))
+
+
+def test_a_fix_that_repairs_nothing_is_refuted_in_company() -> None:
+    source = Source("train.py", TWO_DEFECTS)
+    (diagnostic,) = findings(source, RULES["AMP101"])
+    useless = replace(diagnostic, fix=Fix("Do nothing", (Edit(0, 0, "# nothing\n"),)))
+    assert proof(source, useless, RULES["AMP101"]).verdict == REFUTED
+
+
+def test_a_scheduler_is_put_ahead_by_an_overflow_of_the_optimizer_whose_rate_it_sets() -> None:
+    text = """\
+import torch
+
+class Agent:
+    def __init__(self, critic, policy, cfg):
+        self.scaler = torch.amp.GradScaler("cuda", enabled=cfg.amp)
+        self.critic_optimizer = torch.optim.Adam(critic.parameters())
+        self.policy_optimizer = torch.optim.Adam(policy.parameters())
+        self.critic_scheduler = cfg.scheduler(self.critic_optimizer)
+
+    def update(self, batches):
+        for index, batch in enumerate(batches):
+            with torch.autocast("cuda", dtype=torch.float16):
+                critic_loss = self.critic(batch)
+            self.critic_optimizer.zero_grad()
+            self.scaler.scale(critic_loss).backward()
+            self.scaler.step(self.critic_optimizer)
+            if not index % self.cfg.delay:
+                with torch.autocast("cuda", dtype=torch.float16):
+                    policy_loss = self.policy(batch)
+                self.policy_optimizer.zero_grad()
+                self.scaler.scale(policy_loss).backward()
+                self.scaler.step(self.policy_optimizer)
+            self.scaler.update()
+            self.critic_scheduler.step()
+"""
+    proved = outcome("AMP107", text)
+    name = "scheduler steps beyond optimizer steps"
+    assert (proved.verdict, proved.before[name], proved.after[name]) == (CONFIRMED, 1, 0)
 
 
 def test_what_the_code_calls_is_never_run(tmp_path: Path) -> None:

@@ -7,20 +7,24 @@ runs. Values of unknown functions and parameters are unknown, and everything bui
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from functools import cached_property
 
 import libcst as cst
 
 from amplint.lowering.classes import Classes
 from amplint.lowering.contexts import Contexts
+from amplint.lowering.dtypes.constants import Constant, Use, constants
 from amplint.lowering.dtypes.hazards import Danger, Hazard, calls_followed, loss_hazards
+from amplint.lowering.dtypes.operations import Operation
 from amplint.lowering.dtypes.statements import Statements
-from amplint.lowering.dtypes.values import Operation, Tensor
+from amplint.lowering.dtypes.values import Tensor
 from amplint.lowering.names import Names
 from amplint.lowering.tree import Tree
+from amplint.model.events import Region
 from amplint.model.precision import FLOAT16
 
-__all__ = ["Danger", "Dtypes", "Hazard", "Operation", "Tensor"]
+__all__ = ["Constant", "Danger", "Dtypes", "Hazard", "Operation", "Tensor", "Use"]
 
 _BUDGET = 40_000
 """Expressions evaluated per file; past it the rest of the file is not judged."""
@@ -51,11 +55,39 @@ class Dtypes:
             return ()
         return tuple(loss_hazards(self._flow.operations, self._flow.reached, self._tree))
 
+    @cached_property
+    def lowered(self) -> tuple[Operation, ...]:
+        """Every operation of a file that enters a region of half precision; nothing of one that does not."""
+        return tuple(self._flow.operations) if any(region.lowers for region in self._regions()) else ()
+
+    @cached_property
+    def constants(self) -> tuple[Constant, ...]:
+        """Constants that meet float16 tensors, one for each place in the file."""
+        found = {(each.operation.node, each.use): each for each in reversed(list(constants(self.lowered)))}
+        return tuple(reversed(found.values()))
+
+    def users(self, node: cst.CSTNode) -> list[Operation]:
+        """The operations that are given what `node` computes, as it is or as some of its elements."""
+        return self._users.get(node, [])
+
+    @cached_property
+    def _users(self) -> dict[cst.CSTNode, list[Operation]]:
+        found: dict[cst.CSTNode, list[Operation]] = {}
+        for operation in self.lowered:
+            for node in {part.made for part in operation.arguments.tensors if part.made is not None}:
+                found.setdefault(node, []).append(operation)
+        return found
+
     def _enters_float16(self) -> bool:
+        return any(region.lowers and region.dtype == FLOAT16 for region in self._regions())
+
+    def _regions(self) -> Iterator[Region]:
         items = [item.item for item in self._tree.find(cst.WithItem)]
         decorators = [decorator.decorator for decorator in self._tree.find(cst.Decorator)]
-        regions = (self._contexts.of(expression) for expression in [*items, *decorators])
-        return any(region is not None and region.lowers and region.dtype == FLOAT16 for region in regions)
+        for expression in (*items, *decorators):
+            region = self._contexts.of(expression)
+            if region is not None:
+                yield region
 
     def in_loss(self, operation: Operation) -> bool:
         """Whether a gradient that starts at a loss flows through the operation."""

@@ -50,6 +50,8 @@ _RANGES = {
     "relu6": (0.0, 6.0),
 }
 
+_COUNTING = (precision.BOOL, precision.INTEGER)
+
 _CANCEL_EXPONENTIALS = LOGARITHMS | {"softplus", "logsumexp", "reciprocal", "rsqrt"}
 
 
@@ -154,6 +156,10 @@ def with_number(
     if op == "div" and flipped:
         return elementwise("reciprocal", [operand], region, node)
     dtype = result_dtype(op, [operand], region)
+    if dtype in _COUNTING and (op == "div" or not number.integer):
+        dtype = precision.FLOAT32
+    elif dtype == precision.BOOL:
+        dtype = precision.INTEGER
     value = number.value
     if value is None or op not in ("add", "sub", "mul", "div"):
         return operand.derived(node, dtype=dtype, low=-math.inf, high=math.inf)
@@ -192,6 +198,8 @@ def _power(operand: Tensor, number: Number, flipped: bool, region: Region | None
 def between(op: str, left: Tensor, right: Tensor, region: Region | None, node: cst.CSTNode) -> Tensor:
     """An operation on two tensors."""
     result = elementwise(op, [left, right], region, node)
+    if op == "div" and result.dtype in _COUNTING:
+        result = replace(result, dtype=precision.FLOAT32)
     if op == "mul":
         return _product(left, right, result)
     if op == "div":
@@ -221,8 +229,20 @@ def _product(left: Tensor, right: Tensor, result: Tensor) -> Tensor:
 
 def where(left: Value, right: Value, node: cst.CSTNode) -> Value:
     """One of two values, element by element."""
+    for number, tensor in ((left, right), (right, left)):
+        if isinstance(number, Number) and isinstance(tensor, Tensor):
+            value = number.value
+            low, high = (-math.inf, math.inf) if value is None else (min(tensor.low, value), max(tensor.high, value))
+            return tensor.derived(node, low=low, high=high)
+        if isinstance(number, Tensor) and isinstance(tensor, Tensor) and number.zero_dim and not tensor.zero_dim:
+            return tensor.derived(node, low=min(number.low, tensor.low), high=max(number.high, tensor.high))
     joined = join(left, right)
     return joined.derived(node) if isinstance(joined, Tensor) else joined
+
+
+def truth(node: cst.CSTNode) -> Tensor:
+    """A tensor of truth values."""
+    return Tensor(precision.BOOL, 0.0, 1.0, node, core=node)
 
 
 def operation_name(call: cst.Call) -> str:

@@ -11,7 +11,8 @@ import libcst as cst
 from amplint.lowering.dtypes import layers
 from amplint.lowering.dtypes.frames import Frame
 from amplint.lowering.dtypes.functions import LOSS, Functions
-from amplint.lowering.dtypes.tensor_calls import MODULES, Arguments, no_result
+from amplint.lowering.dtypes.operations import Arguments
+from amplint.lowering.dtypes.tensor_calls import MODULES, no_result
 from amplint.lowering.dtypes.values import (
     UNKNOWN,
     Class,
@@ -19,6 +20,7 @@ from amplint.lowering.dtypes.values import (
     Instance,
     Items,
     Layer,
+    Number,
     Tensor,
     Value,
 )
@@ -26,6 +28,7 @@ from amplint.lowering.names import dotted
 from amplint.model import precision
 
 _MODEL = re.compile(r"(?:^|_)(?:model|net|network|classifier|discriminator|generator|critic)(?:_|$)|^net[A-Z]$")
+_NUMBERS = frozenset({"builtins.len", "builtins.int", "numpy.sqrt", "numpy.prod", "numpy.log"})
 _BACKWARD = re.compile(r"backward$|scaler$")
 
 
@@ -70,6 +73,8 @@ class Calls(Functions):
             return Tensor(precision.FLOAT32, made=node)
         if module == "torch.nn" and name[:1].isupper():
             return self._layer(name, node, arguments)
+        if module == "math" or meaning in _NUMBERS:
+            return Number(integer=name in ("len", "int"))
         if module in MODULES:
             return self.torch_call(name, node, arguments, frame)
         return None
@@ -132,7 +137,7 @@ class Calls(Functions):
             return self.invoke(Function(method, None, value), arguments, frame, loss)
         if self._is_model(called, value, frame):
             return self._model(node, frame)
-        return no_result(*arguments.values, *arguments.keywords.values())
+        return self.record("call", arguments, no_result(*arguments.all), node, frame)
 
     # -- modules ---------------------------------------------------------------------------------------------------
 
@@ -146,13 +151,13 @@ class Calls(Functions):
             return replace(value, cure=None) if isinstance(value, Tensor) else value
         name = layers.CALLS.get(layer.kind)
         if name is not None:
-            return self.torch_call(name, node, arguments, frame)
+            return self.torch_call(name, node, arguments, frame, layer)
         if layer.kind in layers.RECURRENT:
             output = self.torch_call(layers.RECURRENT[layer.kind], node, arguments, frame)
             return Items((output, Items((output, output)) if layer.kind == "LSTM" else output))
         if layer.kind in layers.ATTENTION:
             return Items((self.torch_call(layers.ATTENTION[layer.kind], node, arguments, frame), UNKNOWN))
-        return no_result(*arguments.values)
+        return self.record("call", arguments, no_result(*arguments.all), node, frame, layer=layer)
 
     def _is_model(self, called: str, value: Value, frame: Frame) -> bool:
         if not isinstance(value, Tensor) or value.dtype != precision.UNKNOWN or not _MODEL.search(called):

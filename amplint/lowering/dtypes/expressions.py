@@ -9,11 +9,14 @@ from dataclasses import replace
 import libcst as cst
 
 from amplint.lowering.contexts import Contexts
+from amplint.lowering.dtypes.arithmetic import truth
 from amplint.lowering.dtypes.frames import Frame
+from amplint.lowering.dtypes.operations import Arguments
 from amplint.lowering.dtypes.operators import Operators
 from amplint.lowering.dtypes.values import (
     UNKNOWN,
     DType,
+    Finfo,
     Function,
     Instance,
     Items,
@@ -40,6 +43,13 @@ _DTYPES = {
     "float64": "float64", "double": "float64", "bool": "bool",
     **dict.fromkeys("int int8 int16 int32 int64 long short uint8".split(), "int"),
 }  # fmt: skip
+
+
+_DIFFERENT = (cst.NotEqual, cst.IsNot, cst.NotIn)
+
+
+SIZE = Number(integer=True)
+"""A size, or the shape that sizes are taken from."""
 
 
 class OutOfBudget(Exception):
@@ -89,7 +99,7 @@ class Expressions(Operators, ABC):
         if isinstance(node, cst.UnaryOperation):
             return self._unary(node, frame)
         if isinstance(node, (cst.Integer, cst.Float)):
-            return Number(float(node.evaluated_value))
+            return _literal(node)
         return self._compound(node, frame)
 
     def _compound(self, node: cst.BaseExpression, frame: Frame) -> Value:
@@ -99,6 +109,9 @@ class Expressions(Operators, ABC):
             return self._subscript(node, frame)
         if isinstance(node, cst.IfExp):
             self.evaluate(node.test, frame)
+            decided = self.asked_dtype(node.test, frame)
+            if decided is not None:
+                return self.evaluate(node.body if decided else node.orelse, frame)
             return join(self.evaluate(node.body, frame), self.evaluate(node.orelse, frame))
         if isinstance(node, cst.NamedExpr):
             value = self.evaluate(node.value, frame)
@@ -110,11 +123,25 @@ class Expressions(Operators, ABC):
             self.bind_loop(node.for_in, frame)
             return self.evaluate(node.elt, frame)
         if isinstance(node, cst.Comparison):
-            self._parts(node, frame)
-            return Tensor(precision.BOOL)
+            parts = Arguments(values=tuple(self._parts(node, frame)))
+            return self.record("compare", parts, truth(node), node, frame) if parts.tensors else truth(node)
         if isinstance(node, cst.Await):
             return self.evaluate(node.expression, frame)
         return unknown(*self._parts(node, frame))
+
+    def asked_dtype(self, test: cst.BaseExpression, frame: Frame) -> bool | None:
+        """The answer to a test such as `x.dtype == torch.float16`; None where it is not known, or something else is asked."""
+        if not isinstance(test, cst.Comparison) or len(test.comparisons) != 1:
+            return None
+        asked, comparison = self.evaluate(test.left, frame), test.comparisons[0]
+        given = self.evaluate(comparison.comparator, frame)
+        candidates = given.items if isinstance(given, Items) else (given,)
+        names = [each.name for each in (asked, *candidates) if isinstance(each, DType)]
+        if len(names) != 1 + len(candidates) or precision.UNKNOWN in names:
+            return None
+        if isinstance(comparison.operator, (cst.Equal, cst.Is, cst.In)):
+            return names[0] in names[1:]
+        return names[0] not in names[1:] if isinstance(comparison.operator, _DIFFERENT) else None
 
     def _parts(self, node: cst.CSTNode, frame: Frame) -> list[Value]:
         values: list[Value] = []
@@ -152,6 +179,8 @@ class Expressions(Operators, ABC):
         if isinstance(base, Instance):
             return self.attribute_of(base, name, frame)
         if isinstance(base, Tensor):
+            if name in ("shape", "ndim"):
+                return SIZE
             if name == "dtype":
                 return DType(base.dtype)
             if name in ("T", "mT", "H", "mH", "real"):
@@ -160,6 +189,8 @@ class Expressions(Operators, ABC):
                 return replace(base, detached=True, through=frozenset())
             if name == "logits" and base.half and not base.sure:
                 return base
+        if isinstance(base, Finfo):
+            return _limit(base, name)
         if isinstance(base, Layer) and name == "weight":
             return Tensor(precision.FLOAT32)
         return UNKNOWN
@@ -174,6 +205,8 @@ class Expressions(Operators, ABC):
         for element in node.slice:
             self._parts(element, frame)
         index = node.slice[0].slice if len(node.slice) == 1 else None
+        if isinstance(base, Number):
+            return SIZE
         if isinstance(base, Items):
             position = self.evaluate(index.value, frame) if isinstance(index, cst.Index) else None
             return _item(base, position)
@@ -214,7 +247,8 @@ class Expressions(Operators, ABC):
                 if known and isinstance(value, Items):
                     self.assign(element.value, value.items[position], frame)
                 else:
-                    self.assign(element.value, value if isinstance(value, Tensor) else unknown(value), frame)
+                    kept = isinstance(value, (Tensor, Number))
+                    self.assign(element.value, value if kept else unknown(value), frame)
         elif isinstance(target, cst.Attribute):
             owner = self.evaluate(target.value, frame)
             if isinstance(owner, Instance):
@@ -227,17 +261,35 @@ class Expressions(Operators, ABC):
         value = self.evaluate(node.expression, frame)
         if isinstance(value, Number):
             negative = isinstance(node.operator, cst.Minus) and value.value is not None
-            return Number(-value.value) if negative and value.value is not None else Number()
+            return replace(value, value=-value.value if negative and value.value is not None else None)
+        if isinstance(value, Tensor) and isinstance(node.operator, cst.BitInvert):
+            return replace(value, made=node)
         if isinstance(value, Tensor) and isinstance(node.operator, cst.Minus):
             return value.derived(node, low=-value.high, high=-value.low, core=value.core)
         return unknown(value)
 
     def binary(
-        self, op: str, node: cst.CSTNode, left: cst.BaseExpression, right: cst.BaseExpression, frame: Frame
-    ) -> Value:
-        """A binary operation, also that of an augmented assignment."""
+        self, op: str, node: cst.CSTNode, left: cst.BaseExpression, right: cst.BaseExpression, frame: Frame,
+        in_place: bool = False,
+    ) -> Value:  # fmt: skip
+        """A binary operation, also that of an augmented assignment, which is in place where it is one of tensors."""
         one, other = self.evaluate(left, frame), self.evaluate(right, frame)
-        return self.combine(op, node, one, other, frame, left, right)
+        return self.combine(op, node, one, other, frame, left, right, in_place)
+
+
+def _literal(node: cst.Integer | cst.Float) -> Number:
+    value = node.evaluated_value
+    try:
+        return Number(float(value), isinstance(value, int))
+    except OverflowError:  # an integer beyond what a float holds
+        return Number(None, True)
+
+
+def _limit(finfo: Finfo, name: str) -> Number:
+    limits = precision.LIMITS.get(finfo.dtype)
+    if limits is None or name not in ("min", "max"):
+        return Number()
+    return Number(limits.largest if name == "max" else -limits.largest)
 
 
 def _item(items: Items, position: Value | None) -> Value:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from abc import abstractmethod
+from functools import cached_property
 
 import libcst as cst
 
@@ -11,15 +12,16 @@ from amplint.lowering.classes import Classes
 from amplint.lowering.contexts import Contexts
 from amplint.lowering.dtypes.expressions import joined
 from amplint.lowering.dtypes.frames import Frame
-from amplint.lowering.dtypes.tensor_calls import Arguments, TensorCalls, no_result
-from amplint.lowering.dtypes.values import UNKNOWN, Class, Flow, Function, Instance, Operation, Tensor, Value, tensors
+from amplint.lowering.dtypes.operations import Arguments, Operation
+from amplint.lowering.dtypes.tensor_calls import TensorCalls, no_result
+from amplint.lowering.dtypes.values import UNKNOWN, Class, Flow, Function, Instance, Number, Tensor, Value, tensors
 from amplint.lowering.names import Names, dotted
 from amplint.lowering.tree import Tree
 
 _MAX_DEPTH = 8
 LOSS = re.compile(r"loss|criterion", re.IGNORECASE)
 
-_NOTHING = Arguments((), (), {}, {})
+_NOTHING = Arguments()
 _Key = tuple[object, ...]
 
 
@@ -129,10 +131,30 @@ class Functions(TensorCalls):
             elif param.default is not None and not spread:
                 frame.variables[name] = self.evaluate(param.default, frame.parent or frame)
             else:
-                frame.variables[name] = Tensor(made=param)
+                frame.variables[name] = Number() if self._is_number(param, node) else Tensor(made=param)
         for star in (node.params.star_arg, node.params.star_kwarg):
             if isinstance(star, cst.Param):
                 frame.variables[star.name.value] = UNKNOWN
+
+    def _is_number(self, param: cst.Param, function: cst.FunctionDef | cst.Lambda) -> bool:
+        """Whether a parameter is a Python number: annotated so, or a setting that a constructor computes with."""
+        if param.annotation is not None:
+            return dotted(param.annotation.annotation) in ("int", "float")
+        if not isinstance(function, cst.FunctionDef) or function.name.value != "__init__":
+            return False
+        return (function, param.name.value) in self._settings
+
+    @cached_property
+    def _settings(self) -> frozenset[tuple[cst.CSTNode | None, str]]:
+        """Names by function that a number is computed with: halved, squared, counted."""
+        counting = (cst.FloorDivide, cst.Modulo, cst.Power)
+        return frozenset(
+            (self.tree.enclosing(operation, cst.FunctionDef), side.value)
+            for operation in self.tree.find(cst.BinaryOperation)
+            if isinstance(operation.operator, counting)
+            for side in (operation.left, operation.right)
+            if isinstance(side, cst.Name)
+        )
 
     def enter(self, node: cst.FunctionDef, frame: Frame) -> None:
         """Follow a function whose callers are not known."""

@@ -10,7 +10,8 @@ from dataclasses import dataclass
 import libcst as cst
 
 from amplint.lowering.dtypes import arithmetic
-from amplint.lowering.dtypes.values import Number, Operation, Tensor, tensors
+from amplint.lowering.dtypes.operations import Operation
+from amplint.lowering.dtypes.values import Number, Tensor, tensors
 from amplint.lowering.tree import Tree
 from amplint.model import precision
 

@@ -10,7 +10,8 @@ import libcst as cst
 from amplint.lowering.contexts import Contexts
 from amplint.lowering.dtypes import arithmetic
 from amplint.lowering.dtypes.frames import Frame
-from amplint.lowering.dtypes.values import Flow, Items, Number, Operation, Tensor, Value, tensors, unknown
+from amplint.lowering.dtypes.operations import Arguments, Operation
+from amplint.lowering.dtypes.values import Flow, Items, Layer, Number, Tensor, Value, tensors, unknown
 from amplint.lowering.names import Names
 from amplint.lowering.tree import Tree
 from amplint.model import precision
@@ -27,11 +28,12 @@ class Operators:
 
     def combine(
         self, op: str, node: cst.CSTNode, one: Value, other: Value, frame: Frame,
-        left: cst.BaseExpression | None = None, right: cst.BaseExpression | None = None,
+        left: cst.BaseExpression | None = None, right: cst.BaseExpression | None = None, in_place: bool = False,
     ) -> Value:  # fmt: skip
         """`one op other`; `left` and `right` are their expressions."""
         if isinstance(one, Number) and isinstance(other, Number):
-            return Number(_fold(op, one.value, other.value))
+            whole = one.integer and other.integer and op not in ("div", "pow")
+            return Number(_fold(op, one.value, other.value), whole)
         if op == "add" and isinstance(one, Items) and isinstance(other, Items):
             return Items(one.items + other.items)
         region = frame.region
@@ -44,21 +46,24 @@ class Operators:
             result = arithmetic.between(op, one, other, region, node)
         else:
             return unknown(one, other)
-        return self.record(op, (one, other), result, node, frame)
+        if in_place and isinstance(one, Tensor) and isinstance(result, Tensor):
+            result = replace(result, dtype=one.dtype)
+        return self.record(op, Arguments((left, right), (one, other)), result, node, frame, in_place)
 
     def record(
         self,
         op: str,
-        operands: tuple[Value, ...],
+        arguments: Arguments,
         result: Value,
         node: cst.CSTNode,
         frame: Frame,
         in_place: bool = False,
+        layer: Layer | None = None,
     ) -> Value:
         """File an operation with its operands, and complete its result by where it stands."""
         if not isinstance(result, Tensor):
             return result
-        operation = Operation(node, op, operands, result.dtype, frame.region, in_place)
+        operation = Operation(node, op, arguments, result.dtype, frame.region, in_place, frame.differentiates, layer)
         self.operations.append(operation)
         if precision.policy(op, "cuda") is precision.Policy.LOWER:
             result = replace(result, half_at=node if result.half else None, sure=True, through=_narrowed(operation))

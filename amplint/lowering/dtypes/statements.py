@@ -9,7 +9,8 @@ import libcst as cst
 from amplint.lowering.dtypes.calls import Calls
 from amplint.lowering.dtypes.expressions import BINARY, OutOfBudget
 from amplint.lowering.dtypes.frames import Frame
-from amplint.lowering.dtypes.values import UNKNOWN, Class, Function, Value
+from amplint.lowering.dtypes.operations import Arguments
+from amplint.lowering.dtypes.values import UNKNOWN, Class, Function, Tensor, Value
 from amplint.model.events import Region
 
 
@@ -62,11 +63,13 @@ class Statements(Calls):
             value = self.evaluate(node.value, frame)
             for target in node.targets:
                 self.assign(target.target, value, frame)
+                if isinstance(target.target, cst.Subscript):
+                    self._store(target.target, node.value, value, frame)
         elif isinstance(node, cst.AnnAssign):
             if node.value is not None:
                 self.assign(node.target, self.evaluate(node.value, frame), frame)
         elif isinstance(node, cst.AugAssign):
-            value = self.binary(BINARY.get(type(node.operator), ""), node, node.target, node.value, frame)
+            value = self.binary(BINARY.get(type(node.operator), ""), node, node.target, node.value, frame, True)
             self.assign(node.target, value, frame)
         elif isinstance(node, cst.Return):
             frame.returned.append(self.evaluate(node.value, frame) if node.value is not None else UNKNOWN)
@@ -76,17 +79,26 @@ class Statements(Calls):
         elif isinstance(node, cst.Assert):
             self.evaluate(node.test, frame)
 
+    def _store(self, target: cst.Subscript, node: cst.BaseExpression, value: Value, frame: Frame) -> None:
+        """`x[i] = value`."""
+        base = self.evaluate(target.value, frame)
+        if isinstance(base, Tensor):
+            self.record("setitem", Arguments((target.value, node), (base, value)), base, target, frame, True)
+
     def _if(self, node: cst.If, frame: Frame) -> None:
-        self.evaluate(node.test, frame)
-        bodies: list[cst.BaseSuite] = [node.body]
-        orelse = node.orelse
-        while isinstance(orelse, cst.If):
-            self.evaluate(orelse.test, frame)
-            bodies.append(orelse.body)
-            orelse = orelse.orelse
-        if orelse is not None:
-            bodies.append(orelse.body)
-        self._branches(bodies, frame, exhaustive=orelse is not None)
+        bodies: list[cst.BaseSuite] = []
+        branch: cst.If | cst.Else | None = node
+        while isinstance(branch, cst.If):
+            self.evaluate(branch.test, frame)
+            decided = self.asked_dtype(branch.test, frame)
+            if decided is not False:
+                bodies.append(branch.body)
+            if decided:
+                break
+            branch = branch.orelse
+        if isinstance(branch, cst.Else):
+            bodies.append(branch.body)
+        self._branches(bodies, frame, exhaustive=branch is not None)
 
     def _branches(self, bodies: Sequence[cst.BaseSuite], frame: Frame, *, exhaustive: bool) -> None:
         before = frame.variables

@@ -3,14 +3,26 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import libcst as cst
 
 from amplint.lowering.dtypes import arithmetic
-from amplint.lowering.dtypes.expressions import Expressions, joined
+from amplint.lowering.dtypes.expressions import SIZE, Expressions, joined
 from amplint.lowering.dtypes.frames import Frame
-from amplint.lowering.dtypes.values import UNKNOWN, DType, Items, Number, Tensor, Value, tensors, unknown
+from amplint.lowering.dtypes.operations import Arguments
+from amplint.lowering.dtypes.values import (
+    UNKNOWN,
+    DType,
+    Finfo,
+    Items,
+    Layer,
+    Number,
+    Tensor,
+    Value,
+    tensors,
+    unknown,
+)
 from amplint.model import precision
 
 MODULES = ("torch", "torch.nn.functional", "torch.special", "torch.linalg", "torch.Tensor")
@@ -25,6 +37,8 @@ _LIKE = frozenset(
 )
 _INTEGERS = frozenset("arange randint randperm argmax argmin argsort nonzero bincount one_hot multinomial".split())
 _COMPARING = frozenset("eq ne lt le gt ge isnan isinf isfinite logical_and logical_or logical_not any all".split())
+_WHOLE = frozenset("sum mean std var max min amax amin prod median nanmean nansum norm".split())
+"""Reductions that leave no dimension when nothing says which ones to reduce."""
 _TUPLES = {"max": 2, "min": 2, "median": 2, "topk": 2, "sort": 2, "std_mean": 2, "var_mean": 2}
 _ARITHMETIC = {
     "add": "add", "sub": "sub", "subtract": "sub", "mul": "mul", "multiply": "mul", "div": "div", "divide": "div",
@@ -38,44 +52,13 @@ _ALIASES = {
 }  # fmt: skip
 
 
-@dataclass(frozen=True)
-class Arguments:
-    """The arguments of a call: expressions and their values, by position and keyword; a method's object comes first."""
-
-    nodes: tuple[cst.BaseExpression, ...]
-    values: tuple[Value, ...]
-    keywords: dict[str, Value]
-    keyword_nodes: dict[str, cst.BaseExpression]
-
-    def get(self, position: int, *names: str) -> Value | None:
-        """An argument by position or keyword."""
-        for name in names:
-            if name in self.keywords:
-                return self.keywords[name]
-        return self.values[position] if position < len(self.values) else None
-
-    def node(self, position: int, *names: str) -> cst.BaseExpression | None:
-        """The expression of an argument."""
-        for name in names:
-            if name in self.keyword_nodes:
-                return self.keyword_nodes[name]
-        return self.nodes[position] if position < len(self.nodes) else None
-
-    def of_method(self, node: cst.BaseExpression, value: Value) -> Arguments:
-        """The same arguments, those of a method of an object."""
-        return replace(self, nodes=(node, *self.nodes), values=(value, *self.values))
-
-    @property
-    def tensors(self) -> list[Tensor]:
-        """All tensors among them."""
-        return [tensor for value in (*self.values, *self.keywords.values()) for tensor in tensors(value)]
-
-
 class TensorCalls(Expressions):
     """What calls of torch give back."""
 
-    def torch_call(self, name: str, node: cst.Call, arguments: Arguments, frame: Frame) -> Value:
-        """A function of torch, or a method of a tensor, by its name."""
+    def torch_call(
+        self, name: str, node: cst.Call, arguments: Arguments, frame: Frame, layer: Layer | None = None
+    ) -> Value:
+        """A function of torch, or a method of a tensor, by its name; `layer` is the module that calls it."""
         in_place = name.endswith("_") and not name.endswith("__") and name != "requires_grad_"
         name = name.rstrip("_") if in_place else name
         name = _ALIASES.get(name, name)
@@ -83,16 +66,20 @@ class TensorCalls(Expressions):
         cast = self._cast(name, node, arguments, frame)
         if cast is not None:
             return cast
-        special = self._special(name, node, arguments, frame)
+        special = self._special(name, node, arguments, frame, in_place)
         if special is not None:
             return special
         first, second = arguments.get(0, "input", "self"), arguments.get(1, "other", "exponent")
         if name in _ARITHMETIC and first is not None and second is not None and not in_place:
             nodes = arguments.node(0, "input", "self"), arguments.node(1, "other", "exponent")
             return self.combine(_ARITHMETIC[name], node, first, second, frame, *nodes)
-        return self._plain(name, node, arguments, frame, in_place)
+        result = self._result_of(name, node, arguments, frame, in_place)
+        if not isinstance(result, Tensor):
+            return result
+        recorded = self.record(name, arguments, result, node, frame, in_place, layer)
+        return _as_tuple(name, arguments, recorded)
 
-    def _plain(self, name: str, node: cst.Call, arguments: Arguments, frame: Frame, in_place: bool) -> Value:
+    def _result_of(self, name: str, node: cst.Call, arguments: Arguments, frame: Frame, in_place: bool) -> Value:
         parts = _inputs(name, arguments)
         explicit = _explicit(arguments)
         if name in ("stack", "cat"):
@@ -105,43 +92,39 @@ class TensorCalls(Expressions):
             result = arithmetic.elementwise(name, parts, frame.region, node, in_place=in_place, explicit=explicit)
         if not isinstance(result, Tensor):
             return result
-        if name in ("sum", "mean") and len(arguments.values) == 1 and not arguments.keywords:
+        if name in _WHOLE and len(arguments.values) == 1 and not arguments.keywords:
             result = replace(result, zero_dim=True)
         if name == "sigmoid" and parts:
             result = arithmetic.sigmoid(parts[0], arguments.node(0, "input", "self"), result, node)
-        recorded = self.record(name, (*arguments.values, *arguments.keywords.values()), result, node, frame, in_place)
-        dimension = len(arguments.values) > 1 or "dim" in arguments.keywords
-        if name in _TUPLES and dimension and isinstance(arguments.get(1, "dim"), Number):
-            return Items((recorded, Tensor(precision.INTEGER)))
-        if name in ("chunk", "split", "unbind"):
-            count = arguments.get(1, "chunks") if name == "chunk" else None
-            if isinstance(count, Number) and count.value is not None and 0 < count.value < 9:
-                return Items((recorded,) * int(count.value))
-        return recorded
+        return result
 
-    def _special(self, name: str, node: cst.Call, arguments: Arguments, frame: Frame) -> Value | None:
+    def _special(self, name: str, node: cst.Call, arguments: Arguments, frame: Frame, in_place: bool) -> Value | None:
         first = arguments.get(0, "input", "self")
         if name in _CREATED:
-            return Tensor(_explicit(arguments) or precision.FLOAT32, made=node)
+            return self.record(name, arguments, _created(name, node, arguments, first), node, frame)
+        if name == "finfo":
+            return Finfo(first.name if isinstance(first, DType) else precision.UNKNOWN)
         if name in _LIKE:
             dtype = first.dtype if isinstance(first, Tensor) else precision.UNKNOWN
-            return Tensor(_explicit(arguments) or dtype, made=node)
+            return self.record(name, arguments, Tensor(_explicit(arguments) or dtype, made=node), node, frame)
         if name in _INTEGERS:
             return Tensor(_explicit(arguments) or precision.INTEGER)
         if name in _COMPARING:
-            return Tensor(precision.BOOL)
+            return self.record(name, arguments, arithmetic.truth(node), node, frame)
         if name == "embedding":
             return Tensor(precision.FLOAT32, made=node)
         if name == "item":
             return Number()
+        if name in ("size", "dim", "numel", "nelement", "ndimension"):
+            return SIZE
         if name == "detach" and isinstance(first, Tensor):
             return replace(first, detached=True, through=frozenset())
         if name == "clamp" and isinstance(first, Tensor):
-            low, high = _clamp_bounds(node, arguments)
+            bounds = _bounds(node, arguments)
+            low, high = _number(bounds.keywords.get("min")), _number(bounds.keywords.get("max"))
             argument = arguments.node(0, "input", "self")
-            return self.record(
-                "clamp", arguments.values, arithmetic.clamped(first, low, high, node, argument), node, frame
-            )
+            result = arithmetic.clamped(first, low, high, node, argument)
+            return self.record("clamp", bounds, result, node, frame, in_place)
         return None
 
     def _cast(self, name: str, node: cst.Call, arguments: Arguments, frame: Frame) -> Value | None:
@@ -155,13 +138,15 @@ class TensorCalls(Expressions):
             return first if name in ("to", "type") else None
         if dtype == first.dtype:
             return first
+        if dtype == precision.BOOL:
+            return self.record("cast", arguments, arithmetic.truth(node), node, frame)
         half_at = node if dtype == precision.FLOAT16 else None
         cured = first.cure if first.saturated is not None else None
         result = replace(
             first, dtype=dtype, half_at=half_at, sure=True, cure=cured,
             low=precision.rounded(first.low, dtype), high=precision.rounded(first.high, dtype),
         )  # fmt: skip
-        return self.record("cast", (first,), result, node, frame)
+        return self.record("cast", arguments, replace(result, made=node), node, frame)
 
 
 def _inputs(name: str, arguments: Arguments) -> list[Tensor]:
@@ -177,7 +162,7 @@ def _explicit(arguments: Arguments) -> str:
     return dtype.name if isinstance(dtype, DType) else precision.UNKNOWN
 
 
-def _cast_to(arguments: Arguments, nodes: Sequence[cst.BaseExpression]) -> str:
+def _cast_to(arguments: Arguments, nodes: Sequence[cst.BaseExpression | None]) -> str:
     for value in (*arguments.values[1:], *arguments.keywords.values()):
         if isinstance(value, DType):
             return value.name
@@ -190,12 +175,31 @@ def _cast_to(arguments: Arguments, nodes: Sequence[cst.BaseExpression]) -> str:
     return ""
 
 
-def _clamp_bounds(node: cst.Call, arguments: Arguments) -> tuple[float | None, float | None]:
-    called = node.func.attr.value if isinstance(node.func, cst.Attribute) else ""
-    low, high = arguments.get(1, "min"), arguments.get(2, "max")
-    if called.startswith("clamp_max"):
-        low, high = None, arguments.get(1, "max")
-    return _number(low), _number(high)
+def _created(name: str, node: cst.Call, arguments: Arguments, first: Value | None) -> Tensor:
+    made = Tensor(_explicit(arguments) or precision.FLOAT32, made=node)
+    if name not in ("tensor", "as_tensor", "scalar_tensor") or not isinstance(first, Number) or first.value is None:
+        return made
+    return replace(made, low=first.value, high=first.value, zero_dim=True)
+
+
+def _as_tuple(name: str, arguments: Arguments, result: Value) -> Value:
+    """The results of operations that give back several."""
+    dimension = len(arguments.values) > 1 or "dim" in arguments.keywords
+    if name in _TUPLES and dimension and isinstance(arguments.get(1, "dim"), Number):
+        return Items((result, Tensor(precision.INTEGER)))
+    if name in ("chunk", "split", "unbind"):
+        count = arguments.get(1, "chunks") if name == "chunk" else None
+        if isinstance(count, Number) and count.value is not None and 0 < count.value < 9:
+            return Items((result,) * int(count.value))
+    return result
+
+
+def _bounds(node: cst.Call, arguments: Arguments) -> Arguments:
+    """The arguments of a `clamp` with its bounds by name, those of `clamp_min` and `clamp_max` too."""
+    names = ("max",) if isinstance(node.func, cst.Attribute) and "clamp_max" in node.func.attr.value else ("min", "max")
+    values = dict(zip(names, arguments.values[1:])) | arguments.keywords
+    nodes = dict(zip(names, (each for each in arguments.nodes[1:] if each is not None))) | arguments.keyword_nodes
+    return Arguments(arguments.nodes[:1], arguments.values[:1], values, nodes)
 
 
 def _number(value: Value | None) -> float | None:

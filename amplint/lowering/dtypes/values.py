@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import libcst as cst
 
 from amplint.model import precision
-from amplint.model.events import Region
+
+if TYPE_CHECKING:
+    from amplint.lowering.dtypes.operations import Operation
 
 
 @dataclass(frozen=True)
@@ -66,27 +68,6 @@ class Tensor:
         return replace(self, **{"made": node, "core": node, "peak": None, **changes})
 
 
-@dataclass(frozen=True, eq=False)
-class Operation:
-    """One evaluation of an operation.
-
-    `dtype` is that of the result; `region` the autocast region in effect, None outside of any. The same node is evaluated
-    once for each way in which the file reaches it.
-    """
-
-    node: cst.CSTNode
-    op: str
-    operands: tuple[Value, ...]
-    dtype: str
-    region: Region | None
-    in_place: bool = False
-
-    @property
-    def operand(self) -> Tensor:
-        """The first operand."""
-        return next((part for value in self.operands for part in tensors(value)), UNKNOWN)
-
-
 @dataclass(frozen=True)
 class Flow:
     """An operation that the gradient of a value flows through; damped when later operations cancel its derivative."""
@@ -100,6 +81,7 @@ class Number:
     """A Python number, its value where it is known."""
 
     value: float | None = None
+    integer: bool = False
 
 
 @dataclass(frozen=True)
@@ -107,6 +89,13 @@ class DType:
     """A dtype as a value, such as `torch.float32` or `x.dtype`."""
 
     name: str
+
+
+@dataclass(frozen=True)
+class Finfo:
+    """`torch.finfo` of a dtype."""
+
+    dtype: str
 
 
 @dataclass(frozen=True)
@@ -149,7 +138,7 @@ class Instance:
     attributes: dict[str, Value] = field(default_factory=dict)
 
 
-Value = Tensor | Number | DType | Items | Layer | Function | Class | Instance
+Value = Tensor | Number | DType | Finfo | Items | Layer | Function | Class | Instance
 UNKNOWN = Tensor()
 
 

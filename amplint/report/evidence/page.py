@@ -13,7 +13,7 @@ from amplint.diagnostics import Diagnostic
 from amplint.report import diff
 from amplint.report.evidence.numbers import literal, shown
 from amplint.report.evidence.plot import plot
-from amplint.report.evidence.text import by_rule, place
+from amplint.report.evidence.text import by_rule, company, place
 from amplint.runtime.devices import EMULATED
 from amplint.runtime.evidence import Evidence
 from amplint.runtime.outcome import CONFIRMED, ERROR, NOT_OBSERVABLE, NOT_REPLAYABLE, REFUTED, VERDICTS, Outcome
@@ -114,6 +114,7 @@ def _article(evidence: Evidence) -> str:
     diagnostic, outcome = evidence.diagnostic, evidence.outcome
     tone, sign = _TONES.get(outcome.verdict, _OTHER)
     reason = f'<p class="{tone}">{_prose(outcome.reason)}</p>' if outcome.reason else ""
+    reason += f'<p class="note">{escape(company(outcome))}</p>' if outcome.together else ""
     numbers = _numbers(outcome) + plot(outcome.series, outcome.measure)
     sides = "sides" if numbers else "sides wide"
     return (

@@ -34,6 +34,7 @@ def record(evidence: Evidence) -> dict[str, Any]:
         "seed": evidence.seed,
         "verdict": outcome.verdict,
         "reason": outcome.reason,
+        "together": list(outcome.together),
         "measured": {
             "what": outcome.measure,
             "before": _values(outcome.before),

@@ -9,7 +9,7 @@ from amplint.diagnostics import Diagnostic
 from amplint.report.evidence.numbers import summary
 from amplint.report.view import View
 from amplint.runtime.evidence import Evidence
-from amplint.runtime.outcome import CONFIRMED, ERROR, NOT_OBSERVABLE, NOT_REPLAYABLE, REFUTED, VERDICTS
+from amplint.runtime.outcome import CONFIRMED, ERROR, NOT_OBSERVABLE, NOT_REPLAYABLE, REFUTED, VERDICTS, Outcome
 
 _STYLES = {CONFIRMED: "added", REFUTED: "removed", ERROR: "removed"}
 _COLUMNS = {NOT_OBSERVABLE: "not observable"}  # short for a heading
@@ -29,7 +29,12 @@ def verdict(evidence: Evidence) -> str:
     if outcome.verdict == NOT_OBSERVABLE:
         return f"{outcome.verdict} ({device}): {outcome.reason}"
     reason = outcome.reason if outcome.verdict == REFUTED else ""
-    return f"{outcome.verdict} on {device}: " + "; ".join(filter(None, (summary(outcome), reason)))
+    return f"{outcome.verdict} on {device}: " + "; ".join(filter(None, (summary(outcome), reason, company(outcome))))
+
+
+def company(outcome: Outcome) -> str:
+    """What else was repaired all the time, in words; empty where nothing was."""
+    return f"{', '.join(outcome.together)} repaired, before and after" if outcome.together else ""
 
 
 def line(evidence: Evidence, view: View) -> str:

@@ -1,0 +1,45 @@
+"""What is wrong: hazards, and the judgement of an event against the state in which it happens."""
+
+from __future__ import annotations
+
+from amplint.model.events import (
+    Backward,
+    Clip,
+    Event,
+    GradAccess,
+    OptimizerStep,
+    ScalerStep,
+    ScalerUpdate,
+    SchedulerStep,
+    Unscale,
+)  # fmt: skip
+from amplint.model.hazards import gradients, scaling, steps
+from amplint.model.hazards.hazard import Hazard, Hazards
+from amplint.model.hazards.known import Known
+from amplint.model.state import State
+
+__all__ = ["Hazard", "Hazards", "Known", "judge"]
+
+
+def judge(known: Known, state: State, event: Event, loops: tuple[int, ...]) -> Hazards:
+    """The hazards that an event is in a state; `loops` are the sites of the loops around it."""
+    match event:
+        case Backward():
+            region = gradients.backward_in_region(known, state, event, loops)
+            return (*region, *scaling.onto_unscaled(known, state, event))
+        case Unscale():
+            return (*scaling.after_update(known, state, event), *scaling.unscale(known, state, event))
+        case Clip():
+            return gradients.clip(known, state, event)
+        case GradAccess():
+            return gradients.access(known, state, event)
+        case OptimizerStep():
+            return (*steps.step_in_region(state, event, loops), *steps.optimizer_step(known, state, event))
+        case ScalerStep():
+            late = scaling.after_update(known, state, event)
+            return (*steps.step_in_region(state, event, loops), *late, *steps.scaler_step(known, state, event))
+        case ScalerUpdate():
+            return scaling.update(known, state, event)
+        case SchedulerStep():
+            return steps.scheduler_step(known, state, event, loops)
+    return ()

@@ -1,0 +1,48 @@
+"""What the judges know of the objects that events name."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+
+from amplint.model.events import ObjectFacts
+from amplint.model.state import ANY, Grad, State
+
+
+class Known:
+    """The objects of a program, as far as their construction tells; `objects` has them by reference."""
+
+    def __init__(self, objects: Mapping[str, ObjectFacts]) -> None:
+        self._objects = objects
+        named = [name for name, facts in objects.items() if facts.role == "optimizer"]
+        self.optimizers = [name for name in named if not any(other.startswith(f"{name}[") for other in named)]
+        self.has_scaler = any(facts.role in ("scaler", "framework") for facts in objects.values())
+
+    def of(self, reference: str) -> ObjectFacts:
+        """What is known of one object."""
+        return self._objects.get(reference, ObjectFacts())
+
+    def is_only(self, optimizer: str) -> bool:
+        """Whether no other optimizer is known."""
+        return self.optimizers in ([], [optimizer])
+
+    def owners_of(self, references: Iterable[str]) -> list[str]:
+        """The optimizers whose parameters come from one of these references."""
+        wanted = set(references)
+        return [name for name in self.optimizers if wanted & set(self._objects[name].owners)]
+
+    def off(self, state: State, scaler: str) -> bool:
+        """Whether a scaler does nothing on this path."""
+        return state.amp_off or self.of(scaler).enabled == "no"
+
+    def always_on(self, scaler: str) -> bool:
+        """Whether a scaler is enabled even where the program thinks that AMP is off."""
+        facts = self.of(scaler)
+        return facts.made and facts.enabled == "yes"
+
+    def handled(self, state: State, owners: Iterable[str], optimizer: str) -> tuple[list[str], list[Grad]]:
+        """The optimizers whose gradients are handled when parameters of `owners` are (none: unknown), and those gradients."""
+        names = [optimizer] if optimizer else self.owners_of(owners)
+        if not names and len(self.optimizers) == 1:
+            names = self.optimizers
+        met = [grad for name, grad in state.grads().items() if name != ANY]
+        return names, [state.grad(name) for name in names] or met or [state.grad(ANY)]

@@ -1,0 +1,90 @@
+"""The scaler's own round of an iteration: `unscale_` once, after the last backward pass; `update` once, after the last step."""
+
+from __future__ import annotations
+
+from amplint.model.events import Backward, ScalerStep, ScalerUpdate, Unscale
+from amplint.model.hazards.hazard import Hazard, Hazards
+from amplint.model.hazards.known import Known
+from amplint.model.state import ANY, Grad, State
+
+RAISES = "raises"
+"""Detail of a hazard that PyTorch reports by itself."""
+
+
+def onto_unscaled(known: Known, state: State, event: Backward) -> Hazards:
+    """A scaled backward pass that adds to gradients which are unscaled already, and have not been used yet.
+
+    Of several optimizers nobody knows whose gradients a backward pass adds to, until the next `unscale_` raises.
+    """
+    value = state.value(event.loss)
+    if value is None or value.scaler in ("", "?") or known.off(state, value.scaler):
+        return ()
+    found: Hazards = ()
+    for optimizer, grad in state.grads().items():
+        if optimizer == ANY or not known.is_only(optimizer) or not _awaits_step(grad, value.scaler):
+            continue
+        found += (_accumulates(grad.unscaled_at, value.scaler, optimizer, backward=event.site),)
+        if grad.updated_at >= 0:
+            related = (("backward", event.site),)
+            found += (Hazard("update-in-accumulation", grad.updated_at, related, value.scaler, optimizer),)
+    return found
+
+
+def _accumulates(site: int, scaler: str, optimizer: str, *details: str, backward: int) -> Hazard:
+    return Hazard("unscale-in-accumulation", site, (("backward", backward),), scaler, optimizer, details)
+
+
+def _awaits_step(grad: Grad, scaler: str) -> bool:
+    """Whether gradients are unscaled, and no step has used them."""
+    return grad.unscaled_at >= 0 and not grad.stepped and grad.is_of(scaler)
+
+
+def unscale(known: Known, state: State, event: Unscale) -> Hazards:
+    """`unscale_` a second time, with or without a backward pass in between; or after a step that no update followed."""
+    if known.off(state, event.scaler) or not event.optimizer:
+        return ()
+    stage, grad = state.stage(event.scaler, event.optimizer), state.grad(event.optimizer)
+    if stage is None or stage.name == "stepped":
+        return missing_update(state, event)
+    if _awaits_step(grad, event.scaler):
+        related = (("first", stage.site),)
+        return (Hazard("repeated-unscale", event.site, related, event.scaler, event.optimizer, (RAISES,)),)
+    if grad.onto_unscaled:
+        backward = min(part.site for part in grad.parts)
+        return (_accumulates(stage.site, event.scaler, event.optimizer, RAISES, backward=backward),)
+    return ()
+
+
+def missing_update(state: State, event: Unscale | ScalerStep) -> Hazards:
+    """A second turn of the scaler after a step that no update followed."""
+    stage = state.stage(event.scaler, event.optimizer)
+    if stage is None or stage.name != "stepped":
+        return ()
+    return (Hazard("missing-update", stage.site, (("next", event.site),), event.scaler, event.optimizer),)
+
+
+def after_update(known: Known, state: State, event: Unscale | ScalerStep) -> Hazards:
+    """Gradients that were scaled before an update are unscaled by the scale after it."""
+    grad = state.grad(event.optimizer)
+    if not event.optimizer or known.off(state, event.scaler):
+        return ()
+    if grad.updated_at < 0 or grad.stepped or not grad.still_scaled or not grad.is_of(event.scaler):
+        return ()
+    related = (("step", event.site),)
+    return (Hazard("update-per-optimizer", grad.updated_at, related, event.scaler, event.optimizer),)
+
+
+def update(known: Known, state: State, event: ScalerUpdate) -> Hazards:
+    """An update although nothing has looked at the gradients since the last one."""
+    if event.given or known.off(state, event.scaler) or state.stages(event.scaler):
+        return ()
+    met = state.grads()
+    every = met.pop(ANY)
+    scaled = {name: grad for name, grad in (met or {"": every}).items() if grad.still_scaled and grad.is_of(event.scaler)}
+    waiting = {name: grad for name, grad in scaled.items() if not grad.stepped}
+    if not waiting or len(waiting) < len(scaled):  # an optimizer was stepped past the scaler: that is why
+        return ()
+    optimizer = next(iter(waiting)) if len(waiting) == 1 else ""
+    backward = min(part.site for grad in waiting.values() for part in grad.parts)
+    related, details = (("backward", backward),), (RAISES,)
+    return (Hazard("update-in-accumulation", event.site, related, event.scaler, optimizer, details),)

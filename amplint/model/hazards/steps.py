@@ -1,0 +1,77 @@
+"""Steps: of optimizers past the scaler, of scalers on gradients that were never scaled, of schedulers; and in regions."""
+
+from __future__ import annotations
+
+from amplint.model.events import GLOBAL, OptimizerStep, ScalerStep, SchedulerStep
+from amplint.model.hazards.hazard import Hazard, Hazards
+from amplint.model.hazards.known import Known
+from amplint.model.hazards.scaling import missing_update
+from amplint.model.state import Grad, Part, State, Stepped
+
+
+def optimizer_step(known: Known, state: State, event: OptimizerStep) -> Hazards:
+    """A plain step on gradients that went through a scaler, or should have."""
+    grad = state.grad(event.optimizer)
+    parts = sorted(grad.parts, key=lambda part: part.site)
+    scaled = next((part for part in parts if part.kind == "scaled" and not known.off(state, part.scaler)), None)
+    if scaled is not None and _steps_scaled(known, state, event, grad, scaled):
+        how = "unscaled" if grad.unscaled_at >= 0 else "mixed" if grad.kinds != {"scaled"} else "scaled"
+        related = (("scaled", scaled.site),)
+        return (Hazard("step-bypasses-scaler", event.site, related, scaled.scaler, event.optimizer, (how,)),)
+    if grad.kinds == {"plain"} and all(part.half for part in parts) and not known.has_scaler and not state.amp_off:
+        related = (("step", event.site),)
+        return tuple(Hazard("fp16-without-scaler", part.site, related, "", event.optimizer) for part in parts)
+    return ()
+
+
+def _steps_scaled(known: Known, state: State, event: OptimizerStep, grad: Grad, scaled: Part) -> bool:
+    """Whether a plain step takes gradients that only the scaler should hand to the optimizer."""
+    if grad.unscaled_at < 0:
+        return grad.kinds == {"scaled"} or (grad.kinds == {"scaled", "plain"} and known.is_only(event.optimizer))
+    stage = state.stage(scaled.scaler, event.optimizer)
+    unscaled = stage is not None and stage.name == "unscaled"
+    return unscaled and grad.kinds == {"scaled"} and state.get("untested") is True
+
+
+def scaler_step(known: Known, state: State, event: ScalerStep) -> Hazards:
+    """A second step without update; a step on gradients of a loss that was never scaled."""
+    if not event.optimizer or (known.off(state, event.scaler) and not known.always_on(event.scaler)):
+        return ()
+    missing = missing_update(state, event)
+    grad = state.grad(event.optimizer)
+    mixed = grad.kinds == {"plain", "scaled"} and known.is_only(event.optimizer)
+    if missing or not (grad.kinds == {"plain"} or mixed):
+        return missing
+    plain = sorted((part for part in grad.parts if part.kind == "plain"), key=lambda part: part.site)
+    related = (("step", event.site),)
+    return tuple(Hazard("unscaled-backward", part.site, related, event.scaler, event.optimizer) for part in plain)
+
+
+def scheduler_step(known: Known, state: State, event: SchedulerStep, loops: tuple[int, ...]) -> Hazards:
+    """A scheduler that advances in the loop of a scaler's step, which may have been skipped."""
+    owners = known.of(event.scheduler).owners
+    candidates = [step for _, step in state.having("stepped") if isinstance(step, Stepped) and step.loops == loops]
+    if set(owners) & set(known.optimizers):
+        candidates = [step for step in candidates if step.optimizer in owners]
+    # Of several optimizers, the one that shares a word with the scheduler is meant ("policy_scheduler", "sched_d"), or
+    # else the last.
+    words = _words(event.scheduler)
+    stepped = max(candidates, key=lambda step: (len(_words(step.optimizer) & words), step.site), default=None)
+    if stepped is None or known.off(state, stepped.scaler):
+        return ()
+    pending = state.stage(stepped.scaler, stepped.optimizer) is not None
+    details = ("before-update" if pending else "after-update",)
+    related = (("step", stepped.site),)
+    return (Hazard("scheduler-not-gated", event.site, related, stepped.scaler, stepped.optimizer, details),)
+
+
+def step_in_region(state: State, event: OptimizerStep | ScalerStep, loops: tuple[int, ...]) -> Hazards:
+    """A region that spans several steps: its cache of cast weights grows stale."""
+    entered = state.active_region()
+    if entered is None or len(loops) <= entered.loops:
+        return ()
+    return (Hazard("region-spans-steps", entered.site, (("step", event.site),)),)
+
+
+def _words(reference: str) -> set[str]:
+    return set(reference.rpartition(".")[2].removeprefix(GLOBAL).lower().split("_"))

@@ -1,0 +1,35 @@
+"""What shows without a walk along the code's path: small experiments with the object or the place that a finding is about."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import partial
+from typing import Protocol
+
+from amplint.diagnostics import Diagnostic
+from amplint.model.observable import CHECKED, CONSTRUCTED, ENTERED, SKIPPED, WARNED
+from amplint.rule import File
+from amplint.runtime import constructions, entering, scaling
+from amplint.runtime.measurement import Measurement
+
+
+class Experiment(Protocol):
+    """Measures in the file as it stands, and in the one with the fix of a finding.
+
+    Raises:
+        NotReplayable: it cannot.
+    """
+
+    def __call__(
+        self, before: File, after: File, diagnostic: Diagnostic, /, *, device: str, seed: int
+    ) -> Measurement: ...
+
+
+EXPERIMENTS: Mapping[str, Experiment] = {
+    CHECKED: partial(scaling.take, measure=CHECKED),
+    CONSTRUCTED: constructions.constructed,
+    ENTERED: entering.take,
+    SKIPPED: partial(scaling.take, measure=SKIPPED),
+    WARNED: constructions.warned,
+}
+"""By the names in `amplint.model.observable`; other measures follow a path, see `amplint.runtime.measure`."""

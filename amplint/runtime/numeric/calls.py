@@ -1,0 +1,236 @@
+"""Reading calls: operations of the closed list, functions of the file, and values from outside."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Sequence
+
+import libcst as cst
+
+from amplint.lowering.dtypes.frames import Frame
+from amplint.lowering.dtypes.values import DType, Instance, Layer, Tensor
+from amplint.lowering.names import dotted
+from amplint.model import precision
+from amplint.runtime.numeric import operations
+from amplint.runtime.numeric.expression import (
+    Apply,
+    Constant,
+    Expression,
+    Items,
+    Operand,
+    Outside,
+    Thing,
+    is_raw,
+)  # fmt: skip
+from amplint.runtime.numeric.terms import Scope, Terms
+
+_MODULES = {
+    "torch": "torch", "torch.nn.functional": "functional", "torch.special": "special", "torch.linalg": "linalg",
+    "torch.Tensor": "Tensor", "builtins": "builtins", "math": "math",
+}  # fmt: skip
+_MAX_DEPTH = 8
+_Keywords = tuple[tuple[str, Expression], ...]
+
+
+class Calls(Terms):
+    """Reads calls; bodies are left to the floor above."""
+
+    @abstractmethod
+    def body(self, frame: Frame, held: dict[str, Expression]) -> Expression:
+        """What a function of the file gives back when its parameters hold these."""
+
+    def call(self, node: cst.Call, scope: Scope) -> Expression:
+        if any(arg.star for arg in node.args):
+            return self._unlisted(node, (), scope)
+        arguments = tuple(self.read(arg.value, scope) for arg in node.args if arg.keyword is None)
+        keywords = tuple(
+            (arg.keyword.value, self.read(arg.value, scope)) for arg in node.args if arg.keyword is not None
+        )
+        inner = self.facts.callee(node, scope.frame)
+        made = self.facts.seen(node, scope.frame).value
+        if isinstance(made, (Instance, Layer)):
+            return Thing(made)
+        if inner is not None:
+            return self._inlined(node, inner, arguments, keywords, scope)
+        meanings = self.facts.names.resolve(node.func)
+        module, _, name = (next(iter(meanings)) if len(meanings) == 1 else "").rpartition(".")
+        if module in _MODULES:
+            return self._function(node, f"{_MODULES[module]}.{name}", arguments, keywords, scope)
+        layer = self._layer(node.func, scope)
+        if layer is not None:
+            return self._through(layer, node, arguments, keywords, scope)
+        if isinstance(node.func, cst.Attribute):
+            return self._method(node, node.func, arguments, keywords, scope)
+        return self._unlisted(node, (*arguments, *(value for _, value in keywords)), scope)
+
+    # -- functions of the file -----------------------------------------------------------------------------------------
+
+    def _inlined(
+        self, node: cst.Call, inner: Frame, arguments: Sequence[Expression], keywords: _Keywords, scope: Scope
+    ) -> Expression:
+        function = inner.scope
+        assert isinstance(function, (cst.FunctionDef, cst.Lambda))
+        result: Expression = Outside(self.words(node.func))
+        if inner.depth - scope.frame.depth <= _MAX_DEPTH and inner is not scope.frame:
+            result = self.body(inner, self._bound(function, inner, arguments, dict(keywords)))
+        everything = (*arguments, *(value for _, value in keywords))
+        if isinstance(result, Outside) and all(map(is_raw, everything)):
+            return self._unlisted(node, everything, scope, result.what)
+        return result
+
+    def _bound(
+        self,
+        function: cst.FunctionDef | cst.Lambda,
+        inner: Frame,
+        arguments: Sequence[Expression],
+        keywords: dict[str, Expression],
+    ) -> dict[str, Expression]:
+        params = [*function.params.posonly_params, *function.params.params]
+        held: dict[str, Expression] = {}
+        if inner.this is not None and len(params) and params[0].name.value == "self":
+            held["self"] = Thing(inner.this)
+            params = params[1:]
+        for position, param in enumerate([*params, *function.params.kwonly_params]):
+            name = param.name.value
+            if position < len(params) and position < len(arguments):
+                held[name] = arguments[position]
+            elif name in keywords:
+                held[name] = keywords[name]
+            elif param.default is not None:
+                held[name] = self.read(param.default, Scope(inner))
+        return held
+
+    # -- torch ---------------------------------------------------------------------------------------------------------
+
+    def _function(
+        self, node: cst.Call, op: str, arguments: tuple[Expression, ...], keywords: _Keywords, scope: Scope
+    ) -> Expression:
+        source, _, name = op.rpartition(".")
+        everything = (*arguments, *(value for _, value in keywords))
+        if op == "builtins.sum" and len(arguments) == 1 and isinstance(arguments[0], Items):
+            return self._total(arguments[0], node, scope)
+        if op == "builtins.abs" and not all(isinstance(each, Constant) for each in arguments):
+            op = "torch.abs"
+        if source in ("builtins", "math") or op == "torch.finfo":
+            constant = all(isinstance(each, Constant) for each in arguments)
+            found = self.folded(op, arguments) if constant and not keywords and operations.listed(op) else None
+            if op == "torch.finfo" and len(arguments) == 1:
+                return self.apply(op, arguments, keywords, node, scope)
+            return found or self._unlisted(node, everything, scope)
+        if name in operations.UNMOVED and arguments:
+            return arguments[0]
+        if any(key == "out" for key, _ in keywords):
+            return Outside(f"{name}(out=...)")
+        kept = tuple((key, value) for key, value in keywords if key not in ("device", "non_blocking", "pin_memory"))
+        if operations.listed(op):
+            return self.apply(op, arguments, kept, node, scope)
+        return self._unlisted(node, everything, scope)
+
+    def _total(self, items: Items, node: cst.Call, scope: Scope) -> Expression:
+        total: Expression = items.items[0] if items.items else Constant(0)
+        for item in items.items[1:]:
+            total = self.operator("add", (total, item), node, scope)
+        return total
+
+    def _method(
+        self, node: cst.Call, func: cst.Attribute, arguments: tuple[Expression, ...], keywords: _Keywords, scope: Scope
+    ) -> Expression:
+        name = func.attr.value
+        base = self.read(func.value, scope)
+        everything = (base, *arguments, *(value for _, value in keywords))
+        if name == "scale" and len(arguments) == 1 and isinstance(base, (Operand, Thing)):
+            return arguments[0]  # a scaler: the gradients that are compared are those of the loss itself
+        if isinstance(base, Outside):
+            return base
+        if name == "append" and isinstance(base, Items) and len(arguments) == 1:
+            scope.held[dotted(func.value)] = Items((*base.items, arguments[0]), True)
+            return Constant(None)
+        if name == "item" and isinstance(base, (Apply, Operand)):
+            return Outside(".item()")
+        if isinstance(base, (Thing, Constant, Items)):
+            return self._unlisted(node, everything[1:], scope)
+        return self._of_tensor(name, base, node, arguments, keywords, scope)
+
+    def _of_tensor(
+        self,
+        name: str,
+        base: Expression,
+        node: cst.Call,
+        arguments: tuple[Expression, ...],
+        keywords: _Keywords,
+        scope: Scope,
+    ) -> Expression:
+        if name in operations.UNMOVED:
+            return base
+        if name in operations.CASTS and not arguments:
+            return self.apply("cast.to", (base, Constant(DType(operations.CASTS[name]))), (), node, scope)
+        if name in ("to", "type", "type_as"):
+            return self._cast(base, (*arguments, *(value for _, value in keywords)), node, scope)
+        kept = tuple((key, value) for key, value in keywords if key not in ("device", "non_blocking"))
+        op = f"Tensor.{name}"
+        known = not isinstance(base, Operand) or base.dtype != precision.UNKNOWN or not name.endswith("_")
+        if not (known and operations.listed(op)):
+            return self._unlisted(node, (base, *arguments, *(value for _, value in keywords)), scope)
+        result = self.apply(op, (base, *arguments), kept, node, scope)
+        func = node.func
+        if name.endswith("_") and isinstance(func, cst.Attribute) and dotted(func.value):
+            scope.held[dotted(func.value)] = result
+        return result
+
+    def _cast(self, base: Expression, arguments: Sequence[Expression], node: cst.Call, scope: Scope) -> Expression:
+        """`x.to(...)`: only the dtype of what is asked for counts, wherever tensors live."""
+        for target in arguments:
+            if isinstance(target, Constant) and isinstance(target.value, DType):
+                return self.apply("cast.to", (base, target), (), node, scope)
+            if isinstance(target, Apply) and target.op == "attribute.dtype":
+                return self.apply("cast.to", (base, target), (), node, scope)
+            if isinstance(target, Apply) or (isinstance(target, Operand) and target.dtype != precision.UNKNOWN):
+                seen = self.facts.seen(node, scope.frame)
+                dtype = Apply("attribute.dtype", (target,), (), seen.region, seen.graded, node)
+                return self.apply("cast.to", (base, dtype), (), node, scope)
+        return base
+
+    # -- layers, and what is not listed --------------------------------------------------------------------------------
+
+    def _layer(self, func: cst.BaseExpression, scope: Scope) -> Layer | None:
+        if isinstance(func, cst.Call) and isinstance(made := self.facts.seen(func, scope.frame).value, Layer):
+            return made
+        found = self.read(func, scope) if isinstance(func, (cst.Name, cst.Attribute, cst.Subscript)) else None
+        return found.value if isinstance(found, Thing) and isinstance(found.value, Layer) else None
+
+    def _through(
+        self, layer: Layer, node: cst.Call, arguments: tuple[Expression, ...], keywords: _Keywords, scope: Scope
+    ) -> Expression:
+        if layer.kind == "Sequential":
+            value: Expression = arguments[0] if arguments else Outside("nn.Sequential")
+            for part in layer.parts:
+                if not isinstance(part, Layer):
+                    return self._unlisted(node, arguments, scope)
+                value = self._through(part, node, (value,), (), scope)
+            return value
+        if layer.kind not in operations.LAYERS:
+            return self._from_weights(node, scope)
+        if layer.kind in ("Identity", "Dropout", "Dropout1d", "Dropout2d", "Dropout3d"):
+            return arguments[0] if arguments else Outside(f"nn.{layer.kind}")
+        assert isinstance(layer.node, cst.Call)
+        top = Scope(self.facts.frames[0])
+        given = tuple(self.read(arg.value, top) for arg in layer.node.args if arg.keyword is None)
+        named = tuple((arg.keyword.value, self.read(arg.value, top)) for arg in layer.node.args if arg.keyword)
+        if not all(isinstance(each, Constant) for each in (*given, *(value for _, value in named))):
+            return Outside(f"nn.{layer.kind}")
+        setup = Items((Items(given), Items(tuple(value for _, value in named), keys=tuple(key for key, _ in named))))
+        return self.apply(f"nn.{layer.kind}", (setup, *arguments), keywords, node, scope)
+
+    def _from_weights(self, node: cst.Call, scope: Scope) -> Expression:
+        seen = self.facts.seen(node, scope.frame)
+        dtype = seen.value.dtype if isinstance(seen.value, Tensor) else precision.UNKNOWN
+        if dtype == precision.UNKNOWN:
+            dtype = seen.region.dtype if seen.region is not None else precision.FLOAT32
+        return self.from_outside(node, scope, dtype=dtype)
+
+    def _unlisted(self, node: cst.Call, arguments: Sequence[Expression], scope: Scope, what: str = "") -> Expression:
+        """A call of something unknown: a value from outside, unless it computes with values of the expression."""
+        if all(map(is_raw, arguments)):
+            return self.from_outside(node, scope)
+        inside = next((each for each in arguments if isinstance(each, Outside)), None)
+        return inside or Outside(what or self.words(node.func))

@@ -1,0 +1,147 @@
+"""What the dtype flow tells about each expression of a file, in each way in which the file reaches it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+import libcst as cst
+
+from amplint.lowering.dtypes.frames import Frame
+from amplint.lowering.dtypes.operations import Arguments
+from amplint.lowering.dtypes.statements import Statements
+from amplint.lowering.dtypes.values import UNKNOWN, Function, Value
+from amplint.lowering.names import dotted
+from amplint.model.events import Region
+from amplint.rule import File
+
+_BUDGET = 200_000
+
+
+@dataclass(frozen=True)
+class Seen:
+    """What was known of an expression, the region in effect there, and whether gradients were recorded."""
+
+    value: Value
+    region: Region | None
+    graded: bool
+
+
+@dataclass(eq=False)
+class _Invocation:
+    caller: Frame
+    call: cst.Call | None
+    node: cst.CSTNode
+    frame: Frame | None = None
+
+
+@dataclass(frozen=True)
+class Caller:
+    """Where a body was entered from."""
+
+    frame: Frame
+    call: cst.Call | None = field(compare=False)
+
+
+class Facts(Statements):
+    """The dtype flow of a file, with a record of what it saw; a body is looked at once for each frame."""
+
+    def __init__(self, file: File) -> None:
+        super().__init__(file.tree, file.names, file.contexts, file.classes, _BUDGET)
+        self.file = file
+        self.frames: list[Frame] = []
+        """The frames in the order in which they were entered."""
+        self.callers: dict[Frame, Caller] = {}
+        self._seen: dict[Frame, dict[int, Seen]] = {}
+        self._nodes: dict[Frame, dict[int, cst.CSTNode]] = {}
+        self._given: dict[Frame, dict[str, Value]] = {}
+        self._callees: dict[tuple[Frame, int], Frame] = {}
+        self._calls: list[cst.Call] = []
+        self._invocations: list[_Invocation] = []
+        self._invoked: dict[tuple[object, ...], Frame] = {}
+        self.whole_file()
+
+    # -- asking ------------------------------------------------------------------------------------------------------
+
+    def seen(self, node: cst.CSTNode, frame: Frame) -> Seen:
+        """What was known of an expression in a frame; nothing where the flow did not come by."""
+        return self._seen.get(frame, {}).get(id(node)) or Seen(UNKNOWN, frame.region, frame.differentiates)
+
+    def nodes(self, frame: Frame) -> Iterator[tuple[cst.CSTNode, Seen]]:
+        """All expressions that were evaluated in a frame."""
+        for key, seen in self._seen.get(frame, {}).items():
+            yield self._nodes[frame][key], seen
+
+    def given(self, frame: Frame, param: cst.Param) -> Value | None:
+        """What a parameter held when a frame was entered."""
+        return self._given.get(frame, {}).get(param.name.value)
+
+    def callee(self, call: cst.Call, frame: Frame) -> Frame | None:
+        """The frame of the function of this file that a call in a frame runs."""
+        return self._callees.get((frame, id(call)))
+
+    # -- recording ---------------------------------------------------------------------------------------------------
+
+    def evaluate(self, node: cst.BaseExpression, frame: Frame) -> Value:
+        self._meet(frame)
+        value = super().evaluate(node, frame)
+        self._file(node, value, frame)
+        return value
+
+    def binary(
+        self,
+        op: str,
+        node: cst.CSTNode,
+        left: cst.BaseExpression,
+        right: cst.BaseExpression,
+        frame: Frame,
+        in_place: bool = False,
+    ) -> Value:
+        value = super().binary(op, node, left, right, frame, in_place)
+        self._file(node, value, frame)
+        return value
+
+    def _file(self, node: cst.CSTNode, value: Value, frame: Frame) -> None:
+        self._nodes.setdefault(frame, {})[id(node)] = node
+        self._seen.setdefault(frame, {})[id(node)] = Seen(value, frame.region, frame.differentiates)
+
+    def call(self, node: cst.Call, frame: Frame) -> Value:
+        self._calls.append(node)
+        try:
+            return super().call(node, frame)
+        finally:
+            self._calls.pop()
+
+    def run(self, body: cst.BaseSuite, frame: Frame) -> None:
+        self._meet(frame)
+        super().run(body, frame)
+
+    def invoke(self, function: Function, arguments: Arguments, frame: Frame, called: str) -> Value:
+        is_property = isinstance(function.node, cst.FunctionDef) and any(
+            dotted(each.decorator) == "property" for each in function.node.decorators
+        )
+        call = self._calls[-1] if self._calls and not is_property else None
+        invocation = _Invocation(frame, call, function.node)
+        self._invocations.append(invocation)
+        try:
+            value = super().invoke(function, arguments, frame, called)
+        finally:
+            self._invocations.pop()
+        key = (function.node, function.bound, arguments.values, tuple(arguments.keywords.items()), frame.regions)
+        inner = invocation.frame or self._invoked.get(key)
+        if inner is not None:
+            self._invoked[key] = inner
+            if call is not None:
+                self._callees[frame, id(call)] = inner
+        return value
+
+    def _meet(self, frame: Frame) -> None:
+        if frame in self._seen:
+            return
+        self._seen[frame], self._nodes[frame] = {}, {}
+        self._given[frame] = dict(frame.variables)
+        self.frames.append(frame)
+        invocation = self._invocations[-1] if self._invocations else None
+        if invocation is not None and invocation.node is frame.scope and invocation.frame is None:
+            invocation.frame = frame
+            self.callers[frame] = Caller(invocation.caller, invocation.call)

@@ -1,0 +1,163 @@
+"""Where a finding is: the body in which it and its fix stand, and what of that body it is a part of."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+
+import libcst as cst
+
+from amplint.diagnostics import Diagnostic, Edit
+from amplint.lowering.dtypes.frames import Frame
+from amplint.lowering.dtypes.values import Tensor
+from amplint.lowering.tree import Tree
+from amplint.model import precision
+from amplint.runtime.numeric.expression import Apply, Expression, Outside, below, dependents
+from amplint.runtime.numeric.facts import Facts, Seen
+from amplint.runtime.numeric.reader import BACKWARD, RETURN, Path, Reader, Result, matching
+from amplint.runtime.record import NotReplayable
+
+
+@dataclass(frozen=True)
+class Pair:
+    """What comes of a finding, as the code stands and with the fix: two expressions, and the finding's own part of each."""
+
+    before: Expression
+    after: Expression
+    marks: tuple[tuple[Apply, ...], tuple[Apply, ...]]
+    kind: str
+
+
+def pairs(facts: Facts, fixed: Facts, diagnostic: Diagnostic) -> Iterator[Pair]:
+    """What comes of a finding: the loss that is differentiated, or what is returned, or assigned; the furthest first.
+
+    Raises:
+        NotReplayable: the finding, or what comes of it, is not found, or needs something that is not on the closed list.
+    """
+    edits = diagnostic.fix.edits if diagnostic.fix is not None else ()
+    span = diagnostic.range.start.offset, diagnostic.range.end.offset
+    node, inner = _place(facts, span)
+    frame = _holding(facts, inner, edits)
+    path = Path(node)
+    reader = Reader(facts, path)
+    reader.read_body(frame)
+    other = Reader(fixed, Path(None, path.taken))
+    other.read_body(_counterpart(facts, fixed, frame))
+    moved = _moved(span, edits)
+    problem = ""
+    found = False
+    for result in _furthest_first(reader.results):
+        counterpart = matching(other.results, result)
+        problem = problem or next((each.what for each in (result.value, counterpart) if isinstance(each, Outside)), "")
+        if counterpart is None or isinstance(result.value, Outside) or isinstance(counterpart, Outside):
+            continue
+        marks = _marks(facts.file.tree, result.value, span), _marks(fixed.file.tree, counterpart, moved)
+        inside = {id(each) for each in below(result.value)}
+        if not marks[0] or not any(id(mark) in inside for mark in marks[0]):
+            continue
+        found = True
+        yield Pair(result.value, counterpart, marks, result.kind)
+    if not found:
+        raise NotReplayable(problem or "what comes of the finding is not found")
+
+
+def _furthest_first(results: Sequence[Result]) -> list[Result]:
+    rank = {BACKWARD: 0, RETURN: 1}
+    order = sorted(range(len(results)), key=lambda place: (rank.get(results[place].kind, 2), -place))
+    return [results[place] for place in order]
+
+
+# -- the body ----------------------------------------------------------------------------------------------------------
+
+
+def _place(facts: Facts, span: tuple[int, int]) -> tuple[cst.CSTNode, Frame]:
+    """The smallest expression around a finding, in the frame in which most of it, and of the frame, is half."""
+    best: tuple[tuple[int, int, int, int], cst.CSTNode, Frame] | None = None
+    spans = {id(node): facts.file.tree.span(node) for frame in facts.frames for node, _ in facts.nodes(frame)}
+    for number, frame in enumerate(facts.frames):
+        covering = [node for node, _ in facts.nodes(frame) if _covers(spans[id(node)], span)]
+        if not covering:
+            continue
+        node = min(covering, key=lambda each: spans[id(each)][1] - spans[id(each)][0])
+        own = spans[id(node)]
+        halves = [spans[id(each)] for each, seen in facts.nodes(frame) if _is_half(seen)]
+        key = own[0] - own[1], sum(_covers(own, each) for each in halves), len(halves), -number
+        if best is None or key > best[0]:
+            best = key, node, frame
+    if best is None:
+        raise NotReplayable("the expression that the finding is about is not found again")
+    return best[1], best[2]
+
+
+def _is_half(seen: Seen) -> bool:
+    return isinstance(seen.value, Tensor) and seen.value.dtype in precision.HALF
+
+
+def _covers(outer: tuple[int, int], inner: tuple[int, int]) -> bool:
+    return outer[0] <= inner[0] and inner[1] <= outer[1]
+
+
+def _holding(facts: Facts, frame: Frame, edits: Iterable[Edit]) -> Frame:
+    """The innermost of a frame and those that it was entered from whose body holds the edits (imports aside)."""
+    chain = [frame]
+    while chain[-1] in facts.callers:
+        chain.append(facts.callers[chain[-1]].frame)
+    bodies = [each for each in chain if isinstance(each.scope, (cst.FunctionDef, cst.Lambda))] or chain
+    spans = [facts.file.tree.span(each.scope) for each in bodies]
+    inside = [sum(_covers(span, (edit.start, edit.end)) for edit in edits) for span in spans]
+    return bodies[inside.index(max(inside))]
+
+
+def _counterpart(facts: Facts, fixed: Facts, frame: Frame) -> Frame:
+    """The same body in the text with the fix, entered in the same way."""
+    number = _number(facts.file.tree, frame.scope)
+    namesakes = [each for each in facts.frames if each.scope is frame.scope]
+    there = [each for each in fixed.frames if _number(fixed.file.tree, each.scope) == number]
+    there = [each for each in there if type(each.scope) is type(frame.scope)]
+    if not there:
+        raise NotReplayable("with the fix, the function is not found again")
+    return there[min(namesakes.index(frame), len(there) - 1)]
+
+
+def _number(tree: Tree, scope: cst.CSTNode) -> int:
+    return next((number for number, each in enumerate(tree.find(type(scope))) if each is scope), -1)
+
+
+# -- the finding's own part --------------------------------------------------------------------------------------------
+
+
+def _moved(span: tuple[int, int], edits: Iterable[Edit]) -> tuple[int, int]:
+    """Where a span is after edits, with what they put in at its ends."""
+    start, end = span
+    for edit in edits:
+        longer = len(edit.replacement) - (edit.end - edit.start)
+        if edit.end < span[0] or (edit.end == span[0] and edit.start < edit.end):
+            start += longer
+        if edit.start <= span[1]:
+            end += longer
+    return start, end
+
+
+def _marks(tree: Tree, root: Expression, span: tuple[int, int]) -> tuple[Apply, ...]:
+    """The operations of an expression that a span is about: those in it, or the smallest around it."""
+    applied = [(tree.span(each.node), each) for each in below(root) if isinstance(each, Apply)]
+    inside = [(own, each) for own, each in applied if _covers(span, own)]
+    if inside:
+        widest = max(own[1] - own[0] for own, _ in inside)
+        return tuple(each for own, each in inside if own[1] - own[0] == widest)
+    around = [(own, each) for own, each in applied if _covers(own, span)]
+    smallest = min((own[1] - own[0] for own, _ in around), default=0)
+    return tuple(each for own, each in around if own[1] - own[0] == smallest)
+
+
+def above(marks: Iterable[Apply]) -> set[int]:
+    """The ids of all that a finding's own part is computed from, itself included."""
+    return {id(each) for mark in marks for each in below(mark)}
+
+
+def aside(root: Expression, marks: Iterable[Apply]) -> frozenset[int]:
+    """The ids of the operations of an expression that have no part in a finding: neither what it is computed from nor what
+    is computed from it."""
+    marks = tuple(marks)
+    concerned = above(marks) | dependents(root, marks)
+    return frozenset(id(each) for each in below(root) if isinstance(each, Apply) and id(each) not in concerned)

@@ -1,0 +1,280 @@
+"""Reading statements: the assignments of a body in their order, along one path, to what comes of them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+import libcst as cst
+
+from amplint.lowering.dtypes.frames import Frame
+from amplint.lowering.dtypes.values import DType, Tensor
+from amplint.lowering.names import dotted
+from amplint.model import precision
+from amplint.runtime.numeric import operations
+from amplint.runtime.numeric.calls import Calls
+from amplint.runtime.numeric.expression import Apply, Constant, Expression, Items, Operand, Outside, Thing
+from amplint.runtime.numeric.facts import Facts
+from amplint.runtime.numeric.terms import _BINARY, Scope
+
+BACKWARD, RETURN = "backward", "return"
+_UNROLLED = 8
+
+
+@dataclass(frozen=True)
+class Result:
+    """Something that a body comes to: what is differentiated, returned or assigned (`kind` is then the target's source)."""
+
+    kind: str
+    occurrence: int
+    value: Expression
+
+
+@dataclass(eq=False)
+class Path:
+    """Which way conditions go: by the number of the condition in the file. `towards` is what the path must lead through."""
+
+    towards: cst.CSTNode | None = None
+    taken: dict[tuple[str, int], int] = field(default_factory=dict)
+
+
+class Reader(Calls):
+    """Reads one body of a file, and those that it calls."""
+
+    def __init__(self, facts: Facts, path: Path) -> None:
+        super().__init__(facts)
+        self._path = path
+        self._entry: Frame | None = None
+        self._numbers = {
+            id(node): number for kind in (cst.If, cst.IfExp, cst.Match) for number, node in enumerate(self.tree.find(kind))
+        }  # fmt: skip
+        self.results: list[Result] = []
+        """What the body comes to, in order."""
+
+    def read_body(self, frame: Frame) -> None:
+        """Read the body of a frame from its parameters on; fills `results`."""
+        self._entry = frame
+        self.body(frame, self._given(frame))
+
+    def _given(self, frame: Frame) -> dict[str, Expression]:
+        """What is known of the parameters of the entry: objects, numbers, and defaults where nothing else is passed."""
+        function = frame.scope
+        held: dict[str, Expression] = {}
+        if not isinstance(function, (cst.FunctionDef, cst.Lambda)):
+            return held
+        if frame.this is not None:
+            held["self"] = Thing(frame.this)
+        for param in (*function.params.posonly_params, *function.params.params, *function.params.kwonly_params):
+            value = self.facts.given(frame, param)
+            found = self.known(value) if value is not None else None
+            if found is not None:
+                held[param.name.value] = found
+            elif isinstance(value, Tensor) and value.dtype != precision.UNKNOWN:
+                held[param.name.value] = Operand(param.name.value, value.dtype, value.low, value.high, value.detached)
+            elif param.default is not None:
+                default = self.read(param.default, Scope(frame))
+                if isinstance(default, (Constant, Items)):
+                    held[param.name.value] = default
+        return held
+
+    def body(self, frame: Frame, held: dict[str, Expression]) -> Expression:
+        scope = Scope(frame, held)
+        if isinstance(frame.scope, cst.Lambda):
+            return self.read(frame.scope.body, scope)
+        suite = frame.scope.body if isinstance(frame.scope, cst.FunctionDef) else None
+        statements = suite.body if suite is not None else self.tree.module.body
+        self._statements(statements, scope)
+        return scope.returned or Constant(None)
+
+    # -- statements ----------------------------------------------------------------------------------------------------
+
+    def _statements(self, statements: Sequence[cst.CSTNode], scope: Scope) -> None:
+        for statement in statements:
+            if scope.left:
+                return
+            self._statement(statement, scope)
+
+    def _statement(self, node: cst.CSTNode, scope: Scope) -> None:
+        if isinstance(node, cst.SimpleStatementLine):
+            for small in node.body:
+                if not scope.left:
+                    self._small(small, scope)
+        elif isinstance(node, cst.If):
+            self._if(node, scope)
+        elif isinstance(node, cst.For):
+            self._for(node, scope)
+        elif isinstance(node, (cst.While, cst.With)):
+            if isinstance(node, cst.With):
+                for item in node.items:
+                    if item.asname is not None:
+                        self._forget(item.asname.name, scope)
+            self._looped(node.body.body, scope)
+        elif isinstance(node, (cst.Try, cst.TryStar)):
+            self._statements(node.body.body, scope)
+            for more in (node.orelse, node.finalbody):
+                if more is not None:
+                    self._statements(more.body.body, scope)
+        elif isinstance(node, (cst.FunctionDef, cst.ClassDef)):
+            scope.held.pop(node.name.value, None)
+
+    def _small(self, node: cst.CSTNode, scope: Scope) -> None:
+        if isinstance(node, cst.Expr):
+            self._expression(node.value, scope)
+        elif isinstance(node, cst.Assign):
+            value = self.read(node.value, scope)
+            for target in node.targets:
+                self._assign(target.target, value, scope)
+        elif isinstance(node, cst.AnnAssign) and node.value is not None:
+            self._assign(node.target, self.read(node.value, scope), scope)
+        elif isinstance(node, cst.AugAssign):
+            op, operands = (
+                _BINARY.get(type(node.operator), ""),
+                (self.read(node.target, scope), self.read(node.value, scope)),
+            )
+            in_place = isinstance(operands[0], (Apply, Operand))
+            self._assign(node.target, self.operator(f"i{op}" if in_place else op, operands, node, scope), scope)
+        elif isinstance(node, cst.Return):
+            scope.returned = self.read(node.value, scope) if node.value is not None else Constant(None)
+            self._file(RETURN, scope.returned, scope)
+            scope.left = True
+        elif isinstance(node, (cst.Raise, cst.Break, cst.Continue)):
+            scope.left = True
+
+    def _expression(self, node: cst.BaseExpression, scope: Scope) -> None:
+        if isinstance(node, cst.Call) and isinstance(node.func, cst.Attribute) and node.func.attr.value == "backward":
+            given = [arg.value for arg in node.args if arg.keyword is None]
+            base = self.read(node.func.value, scope)
+            loss = self.read(given[0], scope) if given and not isinstance(base, Apply) else base
+            self._file(BACKWARD, loss, scope)
+        else:
+            self._file(self.words(node).partition("(")[0], self.read(node, scope), scope)
+
+    def _file(self, kind: str, value: Expression, scope: Scope) -> None:
+        if scope.frame is self._entry:
+            occurrence = sum(each.kind == kind for each in self.results)
+            self.results.append(Result(kind, occurrence, value))
+
+    def _assign(self, target: cst.BaseExpression, value: Expression, scope: Scope) -> None:
+        if isinstance(target, (cst.Tuple, cst.List)):
+            self._unpack(target, value, scope)
+        elif isinstance(target, cst.Subscript):
+            base, index = self.read(target.value, scope), self.index(target, scope)
+            if isinstance(base, Items):
+                changed: Expression = Outside(self.words(target))
+            else:
+                changed = self.apply("subscript.setitem", (base, index, value), (), target, scope)
+            self._hold(target.value, changed, scope)
+        else:
+            self._hold(target, value, scope)
+
+    def _hold(self, target: cst.BaseExpression, value: Expression, scope: Scope) -> None:
+        if dotted(target):
+            scope.held[dotted(target)] = value
+            self._file(self.words(target), value, scope)
+
+    def _unpack(self, target: cst.Tuple | cst.List, value: Expression, scope: Scope) -> None:
+        targets = [element.value for element in target.elements]
+        if any(isinstance(element, cst.StarredElement) for element in target.elements):
+            self._forget(target, scope)
+        elif isinstance(value, Items) and len(value.items) == len(targets):
+            for each, item in zip(targets, value.items):
+                self._assign(each, item, scope)
+        elif isinstance(value, Apply):
+            for position, each in enumerate(targets):
+                item = self.apply("subscript.getitem", (value, Constant(position)), (), value.node, scope)
+                self._assign(each, item, scope)
+        elif isinstance(value, Outside):
+            for each in targets:
+                self._assign(each, value, scope)
+        else:
+            self._forget(target, scope)
+
+    def _forget(self, target: cst.CSTNode, scope: Scope) -> None:
+        """What a target holds comes from outside: the dtype flow tells what is known of it."""
+        if isinstance(target, (cst.Tuple, cst.List)):
+            for element in target.elements:
+                self._forget(element.value, scope)
+        elif isinstance(target, (cst.Name, cst.Attribute)):
+            scope.held.pop(dotted(target), None)
+
+    # -- branches and loops --------------------------------------------------------------------------------------------
+
+    def _for(self, node: cst.For, scope: Scope) -> None:
+        items = self.read(node.iter, scope)
+        rounds = items.items[:_UNROLLED] if isinstance(items, Items) and items.keys is None else (None,)
+        for item in rounds:
+            if item is None:
+                self._forget(node.target, scope)
+            else:
+                self._assign(node.target, item, scope)
+            self._looped(node.body.body, scope)
+
+    def _looped(self, statements: Sequence[cst.CSTNode], scope: Scope) -> None:
+        self._statements(statements, scope)
+        if scope.returned is None:  # left by a `break` or a `continue`, no more
+            scope.left = False
+
+    def _if(self, node: cst.If, scope: Scope) -> None:
+        branches: list[Sequence[cst.CSTNode]] = [node.body.body]
+        orelse = node.orelse
+        branches.append([] if orelse is None else [orelse] if isinstance(orelse, cst.If) else orelse.body.body)
+        if isinstance(orelse, cst.If):
+            branches[1] = [orelse]
+        self._statements(branches[self._way(node, node.test, node.body, orelse, scope)], scope)
+
+    def chosen(self, node: cst.IfExp, scope: Scope) -> cst.BaseExpression:
+        return (node.body, node.orelse)[self._way(node, node.test, node.body, node.orelse, scope)]
+
+    def _way(
+        self,
+        node: cst.If | cst.IfExp,
+        test: cst.BaseExpression,
+        first: cst.CSTNode,
+        second: cst.CSTNode | None,
+        scope: Scope,
+    ) -> int:
+        """0 for the body, 1 for what follows `else`."""
+        key = (type(node).__name__, self._numbers[id(node)])
+        if key not in self._path.taken:
+            self._path.taken[key] = self._decided(test, first, second, scope)
+        return self._path.taken[key]
+
+    def _decided(self, test: cst.BaseExpression, first: cst.CSTNode, second: cst.CSTNode | None, scope: Scope) -> int:
+        towards = self._path.towards
+        if towards is not None:
+            above = {id(each) for each in (towards, *self.tree.ancestors(towards))}
+            for way, branch in enumerate((first, second)):
+                if branch is not None and id(branch) in above:
+                    return way
+        truth = self._truth(test, scope)
+        if truth is not None:
+            return 0 if truth else 1
+        return 1 if second is None else 0
+
+    def _truth(self, test: cst.BaseExpression, scope: Scope) -> bool | None:
+        if isinstance(test, cst.UnaryOperation) and isinstance(test.operator, cst.Not):
+            truth = self._truth(test.expression, scope)
+            return None if truth is None else not truth
+        if isinstance(test, cst.BooleanOperation):
+            sides = [self._truth(test.left, scope), self._truth(test.right, scope)]
+            decisive = isinstance(test.operator, cst.Or)
+            if decisive in sides:
+                return decisive
+            return None if None in sides else not decisive
+        value = self.read(test, scope)
+        return bool(value.value) if isinstance(value, Constant) else None
+
+    def folded(self, op: str, operands: tuple[Expression, ...]) -> Expression | None:
+        values = [operand.value for operand in operands if isinstance(operand, Constant)]
+        if len(values) != len(operands) or any(isinstance(value, DType) for value in values):
+            return None
+        try:
+            return Constant(operations.function(op)(*values))
+        except (ArithmeticError, TypeError, ValueError, KeyError):
+            return None
+
+
+def matching(results: Sequence[Result], wanted: Result) -> Expression | None:
+    """The counterpart of a result among those of the text with the fix."""
+    found: Mapping[tuple[str, int], Expression] = {(each.kind, each.occurrence): each.value for each in results}
+    return found.get((wanted.kind, wanted.occurrence))

@@ -1,0 +1,197 @@
+"""The points at which an expression is computed: small seeded operands, and in them every magnitude that matters."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+import torch
+
+from amplint.model import precision
+from amplint.runtime.numeric.expression import LAYOUT, Apply, Expression, Operand, bare
+
+Shape = tuple[int, ...]
+
+MAGNITUDES = (
+    0.0, 2.0**-24, 1e-7, 1e-6, 1.6e-5, 2.0**-14, 1e-3, 0.03, 0.5, 1.0, 3.0, 6.0, 8.0, 8.5, 10.0, 11.0, 12.0, 14.0, 16.0, 18.0,
+    30.0, 60.0, 87.0, 90.0, 105.0, 200.0, 256.0, 300.0, 1000.0, 10_000.0, 65_504.0, 70_000.0, 1e6,
+)  # fmt: skip
+"""From nothing over the smallest float16, what loses an epsilon, what is still invertible, the ordinary, where sigmoids and
+exponentials of float16 and float32 give out, and where squares do, to beyond the largest float16."""
+
+_SHAPES: tuple[Shape, ...] = ((4, 8), (8, 8), (8,), (2, 4, 8), (2, 4, 4, 4))
+_PATTERN = (1.0, -1.0, 0.5, -0.25, 0.75, -0.5, 0.125, -0.875)
+_LABELS = (0.0, 1.0, 1.0, 0.0, 0.3)
+
+FREE, GIVEN, INDEX, MASK, SETTING = "free", "given", "index", "mask", "setting"
+"""What an operand is: one whose magnitudes are swept; a target or another value from 0 to 1; indices; flags; a number."""
+
+
+@dataclass(frozen=True)
+class Layout:
+    """The shapes of the operands, by what they are."""
+
+    free: Shape
+    given: Shape
+    index: Shape
+    mask: bool = True
+
+    def __str__(self) -> str:
+        return "x".join(map(str, self.free))
+
+
+def layouts() -> Iterator[Layout]:
+    """The shapes to try, the likeliest first."""
+    for free in _SHAPES:
+        for given in dict.fromkeys((free, free[:-1] + (free[-1] // 2,), free[:-1] + (1,), free[:-1], ())):
+            for index in dict.fromkeys((free[:1], free, free[:-1] + (1,))):
+                for mask in (True, False):
+                    yield Layout(free, given, index, mask)
+
+
+def kinds(steps: Sequence[Expression], operands: Sequence[Operand], before: set[int]) -> dict[Operand, str]:
+    """What each operand is, by its dtype and by how the expression uses it; `before` are the ids of what the finding is
+    computed from."""
+    used = _uses(steps)
+    found = {operand: used.get(id(operand)) or _by_dtype(operand) for operand in operands}
+    half = [operand for operand in operands if operand.dtype in precision.HALF and found[operand] == GIVEN]
+    concerned = [operand for operand in half if id(operand) in before]
+    known = [operand for operand in operands if operand.dtype == precision.FLOAT32 and id(operand) in before]
+    anything = [operand for operand in operands if id(operand) in before and found[operand] == GIVEN]
+    free = half if concerned else known or half or anything
+    return found | {operand: FREE for operand in free if found[operand] == GIVEN}
+
+
+def _by_dtype(operand: Operand) -> str:
+    if operand.setting:
+        return SETTING
+    return {precision.INTEGER: INDEX, precision.BOOL: MASK}.get(operand.dtype, GIVEN)
+
+
+_INDEXING = {
+    "gather": (1, 2), "take_along_dim": (1,), "index_select": (1, 2), "nll_loss": (1,), "cross_entropy": (1,), "one_hot": (0,),
+    "scatter": (1, 2), "scatter_add": (1, 2), "take": (1,), "CrossEntropyLoss": (2,), "NLLLoss": (2,),
+}  # fmt: skip
+_MASKING = {"masked_fill": (1,), "masked_fill_": (1,), "masked_select": (1,), "invert": (0,), "logical_not": (0,), "and_": (0, 1),
+            "or_": (0, 1), "getitem": (1,), "setitem": (1,), "where": (0,)}  # fmt: skip
+
+
+def _uses(steps: Sequence[Expression]) -> dict[int, str]:
+    used: dict[int, str] = {}
+    for step in reversed(steps):
+        if not isinstance(step, Apply):
+            continue
+        name = bare(step.op)
+        for kind, table in ((INDEX, _INDEXING), (MASK, _MASKING)):
+            for position in table.get(name, ()):
+                if position < len(step.arguments):
+                    _use(step.arguments[position], kind, used)
+        if name in LAYOUT and id(step) in used and not (name == "cast" and used[id(step)] == MASK):
+            _use(step.arguments[0], used[id(step)], used)
+    return used
+
+
+def _use(expression: Expression, kind: str, used: dict[int, str]) -> None:
+    used.setdefault(id(expression), kind)
+    if isinstance(expression, Apply) and bare(expression.op) == "to":
+        _use(expression.arguments[0], kind, used)
+
+
+@dataclass(frozen=True)
+class Point:
+    """Operands in float64, rounded to their dtypes; `at` is the magnitude, with its sign, that stands in `swept`.
+
+    `even` says that it stands in every element.
+    """
+
+    values: Mapping[Operand, torch.Tensor | float]
+    swept: Operand | None
+    at: float
+    even: bool
+
+
+class Sweep:
+    """The points for some operands."""
+
+    def __init__(self, kinds: Mapping[Operand, str], layout: Layout, seed: int) -> None:
+        self.kinds, self.layout = kinds, layout
+        generator = torch.Generator().manual_seed(seed)
+        self._ordinary = {operand: self._made(operand, generator) for operand in kinds}
+
+    def ordinary(self) -> Point:
+        """A point with nothing special about it."""
+        return Point(dict(self._ordinary), None, 1.0, False)
+
+    def points(self) -> Iterator[Point]:
+        """All points: for each operand whose magnitudes are swept, each magnitude in all elements, in one, and in a pattern of
+        both signs."""
+        free = [operand for operand, kind in self.kinds.items() if kind == FREE]
+        for operand in free:
+            for magnitude in _within(operand):
+                for place in (_everywhere, _once, _patterned):
+                    if magnitude < 0 and (place is _patterned or -operand.low == operand.high and place is _once):
+                        continue
+                    value = place(magnitude, self._ordinary[operand])
+                    yield Point(
+                        self._ordinary | {operand: _bounded(value, operand)}, operand, magnitude, place is _everywhere
+                    )
+        if len(free) > 1:
+            for magnitude in MAGNITUDES[::2]:
+                everywhere = {
+                    operand: _bounded(_everywhere(magnitude, self._ordinary[operand]), operand) for operand in free
+                }
+                yield Point(self._ordinary | everywhere, None, magnitude, True)
+
+    def _made(self, operand: Operand, generator: torch.Generator) -> torch.Tensor | float:
+        kind, layout = self.kinds[operand], self.layout
+        if kind == SETTING:
+            return 0.5
+        if kind == INDEX:
+            return torch.arange(math.prod(layout.index)).reshape(layout.index) % min(layout.free)
+        if kind == MASK and layout.mask:
+            return (torch.arange(math.prod(layout.free)) % 2 == 0).reshape(layout.free)
+        if kind == MASK:
+            return torch.arange(min(layout.free))
+        shape = layout.free if kind == FREE else layout.given
+        if kind == GIVEN:
+            labels = [_LABELS[index % len(_LABELS)] for index in range(math.prod(shape))]
+            return _bounded(torch.tensor(labels, dtype=torch.float64).reshape(shape), operand)
+        return _bounded(torch.randn(shape, generator=generator, dtype=torch.float64) / 2, operand)
+
+
+def _within(operand: Operand) -> Iterable[float]:
+    signed = sorted({sign * magnitude for magnitude in MAGNITUDES for sign in (1.0, -1.0)})
+    return [value for value in signed if operand.low <= value <= operand.high]
+
+
+def _bounded(value: torch.Tensor, operand: Operand) -> torch.Tensor:
+    """A value within the operand's bounds, as its dtype holds it."""
+    low, high = operand.low, operand.high
+    if math.isfinite(low) and math.isfinite(high) and bool(((value < low) | (value > high)).any()):
+        value = low + (high - low) * torch.sigmoid(value)
+    return value.clamp(low, high).to(dtype_of(operand)).double()
+
+
+def dtype_of(operand: Operand) -> torch.dtype:
+    """The dtype that an operand has in the code; float32 where the file does not tell."""
+    named = {precision.FLOAT16: torch.float16, precision.BFLOAT16: torch.bfloat16, precision.FLOAT64: torch.float64}
+    return named.get(operand.dtype, torch.float32)
+
+
+def _everywhere(magnitude: float, like: torch.Tensor | float) -> torch.Tensor:
+    assert isinstance(like, torch.Tensor)
+    return torch.full_like(like, magnitude)
+
+
+def _once(magnitude: float, like: torch.Tensor | float) -> torch.Tensor:
+    assert isinstance(like, torch.Tensor)
+    value = like.clone()
+    value.view(-1)[min(3, value.numel() - 1)] = magnitude
+    return value
+
+
+def _patterned(magnitude: float, like: torch.Tensor | float) -> torch.Tensor:
+    assert isinstance(like, torch.Tensor)
+    pattern = [_PATTERN[index % len(_PATTERN)] for index in range(like.numel())]
+    return (torch.tensor(pattern, dtype=torch.float64) * magnitude).reshape(like.shape)

@@ -1,0 +1,156 @@
+"""Whether a fix takes away what half precision does to an expression."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+
+import torch
+
+from amplint.diagnostics import Diagnostic
+from amplint.model import observable
+from amplint.rule import File
+from amplint.runtime.devices import CPU
+from amplint.runtime.measurement import NONE
+from amplint.runtime.numeric.compute import Program, Way
+from amplint.runtime.numeric.expression import Apply, Operand
+from amplint.runtime.numeric.facts import Facts
+from amplint.runtime.numeric.finding import Pair, above, aside, pairs
+from amplint.runtime.numeric.proof import Question, Side, Tally, answer, tally
+from amplint.runtime.numeric.sweep import FREE, Layout, Sweep, kinds, layouts
+from amplint.runtime.outcome import CONFIRMED, NOT_OBSERVABLE, NOT_REPLAYABLE, REFUTED, Outcome
+from amplint.runtime.record import NotReplayable
+
+_WORST = "worst relative error"
+_GPUS = frozenset({"cuda", "xpu", "mtia", "maia"})
+"""Device types with CUDA's autocast table."""
+_SCALE = 65536.0
+"""The factor of the loss with which a `GradScaler` starts."""
+
+
+def prove(before: File, after: File, diagnostic: Diagnostic, device: str, seed: int) -> Outcome:
+    """Compute what comes of a finding, as the code stands and with the fix, over a sweep of operands.
+
+    A point counts where the text as it stands, computed in float64 on the same operands, gives a value that float32 holds
+    and gradients that the dtypes of their operands hold. It is beyond float32 where the fixed text, computed in float32
+    without AMP, does not. A fix is confirmed if some points that are not beyond float32 are non-finite before it and none
+    of them after it, and no point at all is non-finite after it only.
+
+    Args:
+        device: one of `amplint.runtime.devices`; where CUDA is emulated, so it must be when this is called.
+    """
+    problem = ""
+    try:
+        for pair in pairs(Facts(before), Facts(after), diagnostic):
+            try:
+                return _judged(pair, device, seed)
+            except NotReplayable as error:  # what is nearer to the finding may still be computed
+                problem = problem or str(error)
+    except NotReplayable as error:
+        problem = problem or str(error)
+    return Outcome(NOT_REPLAYABLE, problem, observable.NON_FINITE)
+
+
+def _judged(pair: Pair, device: str, seed: int) -> Outcome:
+    before, after = _aligned(Program(pair.before), Program(pair.after))
+    foreign = _foreign(before.program, device)
+    if foreign:
+        return Outcome(NOT_OBSERVABLE, f"the code is for {foreign!r}", observable.NON_FINITE)
+    known = kinds(before.program.steps, before.operands, above(pair.marks[0]))
+    if FREE not in known.values():
+        raise NotReplayable("no operand whose magnitude decides is found")
+    sweep = Sweep(known, _layout(before, known, seed), seed)
+    points = list(sweep.points())
+    wanted = [known[owner] == FREE and not owner.detached for owner in before.operands]
+    outcome: Outcome | None = None
+    for scale, out, given in _trials(pair):
+        found = tally(before, after, Question(before.operands, wanted, scale), points, device, out)
+        trial = _outcome(found, sweep.layout, given)
+        outcome = trial if outcome is None or trial.verdict == CONFIRMED else outcome
+        if trial.verdict == CONFIRMED or found.spoiled:
+            break
+    assert outcome is not None, "there is always a first trial"
+    return outcome
+
+
+_Trial = tuple[float, tuple[frozenset[int], frozenset[int]], dict[str, "float | str"]]
+
+
+def _trials(pair: Pair) -> Iterator[_Trial]:
+    """Everything together; then without what has no part in the finding, which may have defects of its own. Where the defect
+    is an overflow of gradients, it may show with a scaled loss only."""
+    apart = aside(pair.before, pair.marks[0]), aside(pair.after, pair.marks[1])
+    for scale in (1.0, _SCALE):
+        scaled: dict[str, float | str] = {"loss scale": scale} if scale != 1.0 else {}
+        yield scale, (frozenset(), frozenset()), scaled
+        if any(apart) and all(pair.marks):
+            yield scale, apart, scaled | {"other terms": "held fixed"}
+
+
+def _foreign(program: Program, device: str) -> str:
+    """A device type of the code's regions whose autocast the device here does not have."""
+    devices = {step.region.device for step in program.steps if isinstance(step, Apply) and step.region is not None}
+    there = {"cpu"} if device == CPU else _GPUS | {"cpu"}
+    return next(iter(sorted(devices - there)), "")
+
+
+def _aligned(before: Program, after: Program) -> tuple[Side, Side]:
+    """The operands of both texts in one order: by how they are written, and else by their turn."""
+    mine, theirs = list(before.operands), list(after.operands)
+    if len(theirs) > len(mine):
+        raise NotReplayable("with the fix, the expression takes other values from outside")
+    ordered: list[Operand] = []
+    waiting = list(theirs)
+    for operand in mine:
+        same = next((each for each in waiting if each.text == operand.text), None)
+        if same is not None:
+            waiting.remove(same)
+        ordered.append(same or operand)
+    for place, operand in enumerate(ordered):
+        if operand in mine and waiting:
+            ordered[place] = waiting.pop(0)
+    return Side(before, mine), Side(after, ordered)
+
+
+def _layout(side: Side, known: Mapping[Operand, str], seed: int) -> Layout:
+    """The first shapes of the operands on which the expression can be computed at all."""
+    problem = ""
+    for layout in layouts():
+        point = Sweep(known, layout, seed).ordinary()
+        question = Question(side.operands, [False] * len(side.operands))
+        exact = answer(side, point, question, Way(precision=torch.float64))
+        if not exact.error:
+            return layout
+        problem = problem or exact.error
+    raise NotReplayable(f"no small shapes fit the expression ({problem})")
+
+
+def _outcome(found: Tally, layout: Layout, given: Mapping[str, float | str]) -> Outcome:
+    unable = next((error for error in found.raised if "not implemented for" in error), "")
+    if unable:
+        return Outcome(NOT_REPLAYABLE, unable, observable.NON_FINITE)
+    verdict, reason = _verdict(found)
+    counts = found.before, found.after, 0
+    values: list[dict[str, float | str]] = [
+        {observable.NON_FINITE: count, _WORST: worst} for count, worst in zip(counts, found.errors)
+    ]
+    if found.raised[0] != found.raised[1]:
+        for value, raised in zip(values, (*found.raised, "")):
+            value[observable.ERROR] = raised or NONE
+    reference: dict[str, float | str] = {"points": found.points, "shape": str(layout), **given, **values[2]}
+    if found.beyond:
+        reference["beyond float32"] = found.beyond
+    curve = [*found.curve.values()]
+    series = {name: tuple(each[place] for each in curve) for place, name in enumerate(("before", "after", "reference"))}
+    return Outcome(verdict, reason, observable.NON_FINITE, values[0], values[1], reference, series if curve else {})
+
+
+def _verdict(found: Tally) -> tuple[str, str]:
+    if not found.points:
+        return NOT_REPLAYABLE, "exact arithmetic is not finite at any point either"
+    if not (found.before or found.after or found.spoiled):
+        return NOT_OBSERVABLE, "the defect makes no difference to what is measured"
+    if found.spoiled:
+        return REFUTED, f"the fix makes {found.spoiled} more points non-finite"
+    if found.after:
+        return REFUTED, f"with the fix, {found.after} points are still non-finite"
+    return CONFIRMED, ""

@@ -1,0 +1,35 @@
+"""The fix of the numeric rules: an operand computed in float32 instead of float16."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+
+import libcst as cst
+
+from amplint.diagnostics import Applicability, Edit, Fix
+from amplint.rule import File
+
+_TIGHT = (cst.Name, cst.Attribute, cst.Call, cst.Subscript)
+
+
+def widened(file: File, nodes: Iterable[cst.BaseExpression], applicability: Applicability) -> Fix:
+    """Add `.float()` to expressions."""
+    nodes = list(nodes)
+    texts = [" ".join(file.tree.text(node).split()) for node in nodes]
+    shown = " and ".join(f"`{text}`" for text in texts)
+    plain = len(shown) < 60 and "#" not in shown
+    title = f"Add `.float()` to {shown}" if plain else "Add `.float()` to the operand"
+    edits = (edit for node in nodes for edit in widening(file, node))
+    return Fix(title, tuple(sorted(edits)), applicability)
+
+
+def widening(file: File, node: cst.BaseExpression) -> Iterator[Edit]:
+    """The edits that add `.float()` to an expression, in parentheses where it needs them."""
+    start, end = file.tree.span(node)
+    for _ in node.rpar:  # a node's span leaves out its own parentheses
+        end = file.source.text.index(")", end) + 1
+    if isinstance(node, _TIGHT) or node.lpar:
+        yield Edit(end, end, ".float()")
+    else:
+        yield Edit(start, start, "(")
+        yield Edit(end, end, ").float()")

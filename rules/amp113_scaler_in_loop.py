@@ -1,0 +1,132 @@
+"""A `GradScaler` is made anew again and again, and forgets its scale each time.
+
+## What it does
+Flags a scaler that is constructed inside a loop, or inside a function that runs for each step or epoch, although the
+optimizer that it steps lives on. Where the optimizer is made anew together with the scaler, as for each fold of a cross
+validation or each trial of a sweep, a new scaler is right.
+
+## Why it matters
+A scaler learns its scale: it halves it after an overflow, and doubles it after 2000 steps without one. A new one starts at
+65536 again. A scaler that is made for each iteration never comes down: where a scale of 65536 makes the gradients overflow,
+every step is skipped, for ever, and PyTorch raises nothing. One that is made for each epoch skips the first steps of every
+epoch. In a run of 40 iterations that overflowed at first, 40 were skipped with a scaler for each iteration, 12 with one for
+each epoch, 4 with one for the run.
+
+## Example
+```python
+import torch
+
+optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+for epoch in range(epochs):
+    scaler = torch.amp.GradScaler("cuda")
+    for data, target in loader:
+        optimizer.zero_grad()
+        with torch.autocast("cuda", dtype=torch.float16):
+            loss = criterion(model(data), target)
+        scaler.scale(loss).backward()
+        scaler.step(optimizer)
+        scaler.update()
+```
+
+## Use instead
+```python
+import torch
+
+optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+scaler = torch.amp.GradScaler("cuda")
+for epoch in range(epochs):
+    for data, target in loader:
+        optimizer.zero_grad()
+        with torch.autocast("cuda", dtype=torch.float16):
+            loss = criterion(model(data), target)
+        scaler.scale(loss).backward()
+        scaler.step(optimizer)
+        scaler.update()
+```
+
+## Fix safety
+The fix moves the construction in front of the outermost loop in which the optimizer stays the same. It is unsafe where that
+loop runs over stages or runs, for which a fresh scale may be meant. There is no fix where the scaler is made under a
+condition, where its arguments change within the loop, and where the function that makes it runs again and again: it would
+need a parameter.
+
+## Limitations
+A function that is not called in its own file counts as one that runs again and again only if its name says so
+(`train_step`, `train_one_epoch`). A scaler whose state is loaded after its construction is not flagged, nor is one that is
+made under a condition other than whether AMP is on.
+
+## References
+- https://docs.pytorch.org/docs/stable/notes/amp_examples.html#typical-mixed-precision-training
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+import libcst as cst
+
+from amplint.diagnostics import Applicability, Fix, Related
+from amplint.model.observable import SKIPPED, Observable
+from amplint.rule import File, Finding, Rebuilt, rule
+
+from . import _protocol as protocol
+
+_SEPARATE_RUNS = re.compile(r"stage|phase|fold|trial|sweep|seed|run|split|task|round", re.IGNORECASE)
+_NOTE = "the optimizer goes on, but the scale starts anew: where it is too large at first, steps are skipped again each time."
+
+
+@rule("AMP113", "scaler-in-loop", fix=Applicability.SAFE, observable=Observable(SKIPPED))
+def check(file: File) -> Iterator[Finding]:
+    for rebuilt in file.scalers.rebuilt:
+        yield Finding(
+            file.range(rebuilt.call.func),
+            f"A new `GradScaler` {_when(file, rebuilt)} forgets the scale that it found",
+            note=_NOTE,
+            related=_related(file, rebuilt),
+            fix=hoist(file, rebuilt) if rebuilt.loop is not None else None,
+        )
+
+
+def _when(file: File, rebuilt: Rebuilt) -> str:
+    if rebuilt.loop is not None:
+        return "in each iteration"
+    home = file.tree.enclosing(rebuilt.call, cst.FunctionDef)
+    assert isinstance(home, cst.FunctionDef)
+    return f"in each call of `{home.name.value}`"
+
+
+def _related(file: File, rebuilt: Rebuilt) -> tuple[Related, ...]:
+    if rebuilt.loop is not None:
+        header = rebuilt.loop.iter if isinstance(rebuilt.loop, cst.For) else rebuilt.loop.test
+        return (Related("made anew by this loop", file.range(header)),)
+    return (
+        (Related("called again and again here", file.range(rebuilt.again.func)),) if rebuilt.again is not None else ()
+    )
+
+
+def hoist(file: File, rebuilt: Rebuilt) -> Fix | None:
+    """The construction in front of the loop; None where it is conditional, or depends on what the loop changes."""
+    loop, line = rebuilt.loop, file.editor.statement(rebuilt.call)
+    assign = line.body[0] if isinstance(line, cst.SimpleStatementLine) else None
+    if loop is None or line is None or not isinstance(assign, cst.Assign) or assign.value is not rebuilt.call:
+        return None
+    guards = protocol.guards(file, line, file.tree.parent(loop) or file.tree.module)
+    if not all(isinstance(guard, (cst.For, cst.While)) for guard in guards):
+        return None
+    if len(assign.targets) != 1 or not _is_alone(file, assign.targets[0].target) or rebuilt.varies:
+        return None
+    if len(file.editor.siblings(line)) == 1 or isinstance(file.tree.parent(loop), cst.SimpleStatementSuite):
+        return None
+    first, last = file.editor.first_row(line, over_blanks=False), file.editor.rows(line)[1]
+    lines = file.editor.shifted(first, last, file.editor.indent(line), file.editor.indent(loop))
+    moved = (file.editor.insert_before(loop, *(text.removeprefix(file.editor.indent(loop)) for text in lines)),
+             file.editor.delete_rows(first, last))  # fmt: skip
+    header = file.tree.text(loop.target) + file.tree.text(loop.iter) if isinstance(loop, cst.For) else ""
+    trust = Applicability.UNSAFE if _SEPARATE_RUNS.search(header) else Applicability.SAFE
+    return Fix("Move the construction before the loop", moved, trust)
+
+
+def _is_alone(file: File, target: cst.BaseExpression) -> bool:
+    """Whether nothing else is ever assigned to a target."""
+    return len(list(file.analysis.program.roles.values(target))) == 1

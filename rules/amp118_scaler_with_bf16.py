@@ -1,0 +1,94 @@
+"""A `GradScaler` scales losses that are computed in bfloat16, which needs no scaling.
+
+## What it does
+Flags the construction of a scaler that may be enabled, where every autocast region of the file, and of the steps that the
+scaler takes, is a bfloat16 one. A scaler that is enabled, or made, by a condition about the precision is right and silent.
+
+## Why it matters
+A scaler keeps small gradients from vanishing in float16. bfloat16 has the range of float32: nothing vanishes, and nothing is
+gained. Nothing is spoiled either: scaling by a power of two is exact, and the gradients come out bit for bit the same. It is
+a matter of cost. Every step takes one more pass over all gradients and, but for fused optimizers, waits for the device to
+know whether to go on; checkpoints hold a state that means nothing; and a step is skipped for no reason if the scaled loss
+exceeds the range of float32.
+
+## Example
+```python
+import torch
+
+scaler = torch.amp.GradScaler("cuda")
+for data, target in loader:
+    optimizer.zero_grad()
+    with torch.autocast("cuda", dtype=torch.bfloat16):
+        loss = criterion(model(data), target)
+    scaler.scale(loss).backward()
+    scaler.step(optimizer)
+    scaler.update()
+```
+
+## Use instead
+```python
+import torch
+
+scaler = torch.amp.GradScaler("cuda", enabled=False)
+for data, target in loader:
+    optimizer.zero_grad()
+    with torch.autocast("cuda", dtype=torch.bfloat16):
+        loss = criterion(model(data), target)
+    scaler.scale(loss).backward()
+    scaler.step(optimizer)
+    scaler.update()
+```
+
+## Fix safety
+The fix passes `enabled=False`: all calls of the scaler stay, and do nothing. It is unsafe because the `state_dict()` of a
+disabled scaler is empty, which a later run with an enabled one cannot load, and because it is the scaler that
+skips the steps whose gradients are inf or NaN.
+
+## Limitations
+Losses that are computed in a region of another file, or in one whose dtype is chosen elsewhere, are not judged.
+
+## References
+- https://docs.pytorch.org/docs/stable/amp.html#gradient-scaling
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import libcst as cst
+
+from amplint.diagnostics import Applicability, Fix, Related
+from amplint.model.observable import CHECKED, Observable
+from amplint.rule import File, Finding, rule
+
+from ._calls import insert_arguments, keyword, positionals
+
+
+@rule("AMP118", "scaler-with-bf16", fix=Applicability.UNSAFE, observable=Observable(CHECKED))
+def check(file: File) -> Iterator[Finding]:
+    for call, facts in file.scalers.made:
+        if facts.enabled == "no" or file.precisions.follow_dtype(call):
+            continue
+        regions = file.precisions.regions(call)
+        if not regions or any(each.region.dtype != "bfloat16" for each in (*regions, *file.precisions.everywhere())):
+            continue
+        place = file.analysis.program.places[min(each.site for each in regions)]
+        yield Finding(
+            file.range(call.func),
+            "`GradScaler` gains nothing where autocast computes in bfloat16",
+            note="bfloat16 has the range of float32; each step pays for a pass over the gradients and waits for the device.",
+            related=(Related("computed in bfloat16 here", file.range(place)),),
+            fix=disable(file, call),
+        )
+
+
+def disable(file: File, call: cst.Call) -> Fix | None:
+    """`enabled=False` on the construction; None where its place is taken by a positional argument."""
+    given = keyword(call, "enabled")
+    if given is None and len(positionals(call)) > 4:
+        return None
+    if given is not None:
+        edits = [file.editor.replace(given.value, "False")]
+    else:
+        edits = insert_arguments(file, call, "enabled=False", (), len(call.args))
+    return Fix("Disable the scaler", tuple(edits), Applicability.UNSAFE)

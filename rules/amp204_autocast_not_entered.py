@@ -1,0 +1,142 @@
+"""An autocast region is made, or only named, and never entered.
+
+## What it does
+Flags the class `autocast` where an instance belongs: in a `with` statement, or as a decorator that is not called. Flags a call
+that stands alone as a statement, so that the region it makes is dropped, and an autocast decorator on a class.
+
+## Why it matters
+Only an instance is a region, and only `with` or the decoration of a function enters it. The class in a `with` statement raises
+`TypeError` (`AttributeError` up to Python 3.10). `@torch.autocast` raises `ValueError`; `@torch.cuda.amp.autocast` is
+accepted, and each call of the function fails, or gives back a function instead of a result. A call on a line of its own
+fails at nothing: the operations after it run in full precision. A decorated class gets a wrapped constructor, no wrapped
+`forward`, and its name is a function from then on.
+
+## Example
+```python
+import torch
+
+def predict(model, images):
+    model.to("cuda")
+    with torch.autocast:
+        return model(images)
+```
+
+## Use instead
+```python
+import torch
+
+def predict(model, images):
+    model.to("cuda")
+    with torch.autocast("cuda"):
+        return model(images)
+```
+
+## Fix safety
+Safe: the class is called where it stands, with the device type if the file leaves no doubt about it. There is no fix for a call
+that stands alone, since nobody can tell how far its region was meant to reach, and none for a decorated class.
+
+## Limitations
+A region that is assigned and never used is not reported. Calls that a `try` statement or a test expects to fail are probes.
+
+## References
+- https://docs.pytorch.org/docs/stable/amp.html#torch.autocast
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import libcst as cst
+
+from amplint.diagnostics import Applicability, Edit, Fix
+from amplint.model import torch_api
+from amplint.model.observable import ENTERED, Observable
+from amplint.rule import File, Finding, rule
+
+from ._calls import has_star
+from ._values import device_in_sight
+
+_EXPECTING = ("raises", "warns", "assertRaises", "assertRaisesRegex", "assertWarns", "assertWarnsRegex", "suppress")
+
+
+@rule("AMP204", "autocast-not-entered", fix=Applicability.SAFE, observable=Observable(ENTERED))
+def check(file: File) -> Iterator[Finding]:
+    for item in file.tree.find(cst.WithItem):
+        if file.contexts.maker(item.item) is not None:
+            yield Finding(
+                file.range(item.item),
+                f"`with` gets the class `{_spelled(file, item.item)}`, not an instance of it",
+                "it raises TypeError, AttributeError up to Python 3.10: only a call makes a region",
+                fix=_called(file, item.item),
+            )
+    for decorator in file.tree.find(cst.Decorator):
+        yield from _decorating(file, decorator.decorator, file.tree.parent(decorator))
+    for statement in file.tree.find(cst.Expr):
+        call = statement.value
+        if isinstance(call, cst.Call) and file.contexts.only_makes(call) and not _is_probe(file, statement):
+            yield Finding(
+                file.range(call.func),
+                f"`{_spelled(file, call.func)}` makes an autocast region that nothing enters",
+                "operations stay in full precision: only `with`, or the decoration of a function, enters a region",
+            )
+
+
+def _decorating(file: File, decorator: cst.BaseExpression, decorated: cst.CSTNode | None) -> Iterator[Finding]:
+    uncalled = file.contexts.maker(decorator) is not None
+    if uncalled:
+        yield Finding(
+            file.range(decorator),
+            f"`{_spelled(file, decorator)}` decorates without being called",
+            "the function becomes an argument of the class, and runs in no region",
+            fix=_called(file, decorator) if isinstance(decorated, cst.FunctionDef) else None,
+        )
+    elif isinstance(decorated, cst.ClassDef) and isinstance(decorator, cst.Call):
+        if file.contexts.maker(decorator.func) is not None:
+            yield Finding(
+                file.range(decorator),
+                f"Autocast decorates the class `{decorated.name.value}`, which wraps its constructor only",
+                "its methods run in full precision, and its name becomes that of a function",
+            )
+
+
+def _spelled(file: File, node: cst.BaseExpression) -> str:
+    """The full name of a class, or else what the code calls the thing."""
+    meanings = file.names.resolve(node)
+    return next(iter(meanings)) if len(meanings) == 1 and meanings <= torch_api.AUTOCAST else file.tree.text(node)
+
+
+def _called(file: File, node: cst.BaseExpression) -> Fix | None:
+    """Call what stands there, with a device type where it needs one; None where the device is in doubt."""
+    made = file.contexts.maker(node)
+    if made is None or not isinstance(node, (cst.Name, cst.Attribute)):
+        return None
+    device: str | None = ""
+    if not made.names <= frozenset(torch_api.AUTOCAST_DEVICE):
+        given = has_star(cst.Call(node, made.preset)) or any(
+            arg.keyword is None or arg.keyword.value == "device_type" for arg in made.preset
+        )
+        device = "" if given else device_in_sight(file, node)
+    if device is None or len(made.names) > 1 and device:
+        return None
+    end = file.tree.span(node)[1]
+    return Fix(f"Call it: `{file.tree.text(node)}({device})`", (Edit(end, end, f"({device})"),))
+
+
+def _is_probe(file: File, statement: cst.CSTNode) -> bool:
+    """Whether a region is made only to see whether that fails."""
+    below = statement
+    for above in file.tree.ancestors(statement):
+        if isinstance(above, cst.Try) and below is above.body and above.handlers:
+            return True
+        if isinstance(above, cst.With) and any(_expects_failure(item.item) for item in above.items):
+            return True
+        if isinstance(above, cst.FunctionDef):
+            return False
+        below = above
+    return False
+
+
+def _expects_failure(context: cst.BaseExpression) -> bool:
+    func = context.func if isinstance(context, cst.Call) else None
+    name = func.attr if isinstance(func, cst.Attribute) else func
+    return isinstance(name, cst.Name) and name.value in _EXPECTING

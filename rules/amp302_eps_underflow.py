@@ -1,0 +1,128 @@
+"""An epsilon added to a float16 tensor, or clamped on it, rounds to zero.
+
+## What it does
+Finds constants of at most 2**-25 (2.98e-8) that are added to a tensor, or are its lower bound, where the tensor was
+computed in float16: `std + 1e-8`, `var.add(1e-12)`, `x.clamp(min=1e-10)`.
+
+## Why it matters
+The smallest number above zero that float16 holds is 5.96e-8; what is at most half of it rounds to 0. The epsilon is
+there for the moment at which the tensor is 0, and at that moment it is gone: `x / (x + 1e-8)` is nan, `log` is -inf,
+`rsqrt` is inf, and the gradient of `sqrt` is inf. 3e-8 and more survive.
+
+`mean`, `std`, `var`, `max` and the arithmetic of tensors stay in float16 under autocast. `sum`, `norm`, `softmax`,
+`exp`, `log` and `pow` give float32 on CUDA, so epsilons behind them are kept.
+
+## Example
+```python
+import torch
+from torch import nn
+
+@torch.no_grad()
+def embed(loader):
+    net = nn.Linear(64, 64).cuda()
+    for x in loader:
+        with torch.amp.autocast("cuda", dtype=torch.float16):
+            h = net(x)
+            yield h / (h.std(dim=-1, keepdim=True) + 1e-8)
+```
+
+## Use instead
+```python
+import torch
+from torch import nn
+
+@torch.no_grad()
+def embed(loader):
+    net = nn.Linear(64, 64).cuda()
+    for x in loader:
+        with torch.amp.autocast("cuda", dtype=torch.float16):
+            h = net(x)
+            yield h / (h.std(dim=-1, keepdim=True).float() + 1e-8)
+```
+
+## Fix safety
+`.float()` on the operand keeps the epsilon. Safe where no gradient is recorded, and under a square root whose
+gradient at zero float16 still holds. Unsafe elsewhere: behind a division by `std + 1e-8` the gradient is up to 1e8,
+and infinite once it is cast back to float16; there a larger epsilon, such as 1e-4, belongs too. No fix for in-place
+forms, and none where a tensor without dimensions is the divisor: that does not widen the result.
+
+## Limitations
+A value is taken for float16 only where the file shows it: layers and matrix products inside a region, and modules and
+functions that the file defines and calls. An epsilon in front of a logarithm in a loss is left to
+`exp-log-in-loss` (AMP301). bfloat16 holds all epsilons used in practice.
+
+## References
+- https://docs.pytorch.org/docs/stable/amp.html#cuda-op-specific-behavior
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from amplint.diagnostics import Applicability, Fix, Related
+from amplint.model.precision import FLOAT16, LIMITS
+from amplint.rule import Constant, File, Finding, Use, rule
+
+from ._widening import widened
+
+_HALF = LIMITS[FLOAT16]
+_FAR = 2.0**-10
+"""What lies above this much does not depend on its epsilon."""
+
+
+@rule("AMP302", "eps-underflow", fix=Applicability.SAFE)
+def check(file: File) -> Iterator[Finding]:
+    told = {each.operand.lost.node for each in file.dtypes.loss_hazards if each.operand.lost is not None}
+    for constant in file.dtypes.constants:
+        if _vanishes(constant) and constant.operation.node not in told:
+            yield _finding(file, constant)
+
+
+def _vanishes(constant: Constant) -> bool:
+    if constant.use not in (Use.ADDED, Use.LOWER) or not 0 < abs(constant.value) <= _HALF.vanishing:
+        return False
+    return constant.operand.sure and constant.operand.low < _FAR
+
+
+def _finding(file: File, constant: Constant) -> Finding:
+    eps = f"{constant.value:g}"
+    done = "clamped on" if constant.use is Use.LOWER else "added to"
+    fix = _fix(file, constant)
+    note = "constants up to 2.98e-08 round to 0 there, so that nothing guards against a zero"
+    if fix is not None and fix.applicability is Applicability.UNSAFE:
+        note += "; widened, the gradient may still overflow when it is cast back: 1e-4 would keep that finite too"
+    made = constant.operand.half_at
+    related = () if made is None else (Related("computed in float16 here", file.range(made)),)
+    return Finding(
+        file.range(constant.operation.node), f"Epsilon {eps} {done} a float16 tensor is lost", note, related, fix
+    )
+
+
+def _fix(file: File, constant: Constant) -> Fix | None:
+    node = constant.operand_node
+    if node is None or constant.operation.in_place or (constant.operand.zero_dim and _divides(file, constant)):
+        return None
+    applicability = Applicability.SAFE if _gradient_fits(file, constant) else Applicability.UNSAFE
+    return widened(file, [node], applicability)
+
+
+def _divides(file: File, constant: Constant) -> bool:
+    """Whether something is divided by the guarded value as it is."""
+    node = constant.operation.node
+    users = file.dtypes.users(node)
+    return any(each.op == "div" and each.arguments.tensors[-1].made is node for each in users)
+
+
+def _gradient_fits(file: File, constant: Constant) -> bool:
+    """Whether float16 holds the gradient of the operand, also where the operand is zero."""
+    if not constant.operation.differentiates or constant.operand.detached:
+        return True
+    users = file.dtypes.users(constant.operation.node)
+    slope = 0.5 / constant.value**0.5 if constant.value > 0 else float("inf")
+    roots = [each for each in users if each.op == "sqrt"]
+    inverted = any(
+        after.op == "div" and after.arguments.tensors[-1].made is root.node
+        for root in roots
+        for after in file.dtypes.users(root.node)
+    )
+    return bool(users) and len(roots) == len(users) and not inverted and slope <= _HALF.largest

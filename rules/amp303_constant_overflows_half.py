@@ -1,0 +1,134 @@
+"""A constant beyond the range of float16 is filled into a float16 tensor, added to it, or clamped on it.
+
+## What it does
+Finds constants beyond 65504, the largest float16, that meet a tensor computed in float16: `masked_fill(mask, -1e9)`,
+`torch.where(mask, x, -1e9)`, `clamp(max=1e6)`, `x[mask] = -1e9`, `full_like(x, -1e9)`, `x + 1e9`, and a float16 mask
+that is multiplied with such a constant.
+
+## Why it matters
+`masked_fill`, `fill_`, `full`, `clamp` and `pad` raise `RuntimeError: value cannot be converted to type c10::Half
+without overflow`; so does `x[mask] = -1e9` on CUDA. `where` and arithmetic turn the constant into -inf instead: the
+softmax of a row in which everything is masked is then nan, where it was uniform in float32.
+
+## Example
+```python
+import torch
+from torch import nn
+
+@torch.autocast("cuda", dtype=torch.float16)
+def attention(x, mask, weight):
+    scores = nn.functional.linear(x, weight)
+    return scores.masked_fill(mask, -1e9).softmax(dim=-1)
+```
+
+## Use instead
+```python
+import torch
+from torch import nn
+
+@torch.autocast("cuda", dtype=torch.float16)
+def attention(x, mask, weight):
+    scores = nn.functional.linear(x, weight)
+    return scores.masked_fill(mask, torch.finfo(scores.dtype).min).softmax(dim=-1)
+```
+
+## Fix safety
+Safe: the smallest, or largest, number of the tensor's own dtype does what the constant was meant to do, in every
+precision. There is no fix where the tensor has no name, where the file compares with the constant later on, and for
+masks that are added: two of them would still add up to -inf.
+
+## Limitations
+A tensor is taken for float16 only where the file shows it. bfloat16 has the range of float32, so -1e9 is fine there.
+`float("-inf")` is held by every dtype, and not looked at.
+
+## References
+- https://docs.pytorch.org/docs/stable/amp.html#cuda-op-specific-behavior
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import libcst as cst
+
+from amplint.diagnostics import Applicability, Edit, Fix, Related
+from amplint.model.precision import FLOAT16, LIMITS
+from amplint.rule import Constant, File, Finding, Use, rule
+
+_LARGEST = LIMITS[FLOAT16].largest
+_INFINITE = 65520.0
+"""What float16 rounds to infinity; between this and the largest value it rounds down."""
+
+_OUTCOME = {
+    Use.FILLED: "it raises RuntimeError: value cannot be converted to type c10::Half without overflow",
+    Use.STORED: "on CUDA it raises RuntimeError: value cannot be converted to type c10::Half without overflow",
+    Use.CHOSEN: "the constant becomes infinite, and a softmax over nothing else is nan",
+    Use.ADDED: "the result is infinite",
+    Use.SCALES: "the product is infinite, and a softmax over nothing else is nan",
+}
+_OUTCOME[Use.LOWER] = _OUTCOME[Use.UPPER] = _OUTCOME[Use.FILLED]
+_VERBS = {
+    Use.FILLED: "filled into",
+    Use.STORED: "assigned to elements of",
+    Use.CHOSEN: "put into",
+    Use.ADDED: "added to",
+    Use.SCALES: "multiplied with",
+    Use.LOWER: "clamped on",
+    Use.UPPER: "clamped on",
+}
+
+
+@rule("AMP303", "constant-overflows-half", fix=Applicability.SAFE)
+def check(file: File) -> Iterator[Finding]:
+    for constant in file.dtypes.constants:
+        if _overflows(constant):
+            message = f"Constant {constant.value:g} {_VERBS[constant.use]} a float16 tensor exceeds 65504"
+            made = constant.operand.half_at
+            related = () if made is None else (Related("computed in float16 here", file.range(made)),)
+            place = file.range(constant.operation.node)
+            yield Finding(place, message, _OUTCOME[constant.use], related, _fix(file, constant))
+
+
+def _overflows(constant: Constant) -> bool:
+    if not constant.operand.sure:
+        return False
+    if constant.use in (Use.ADDED, Use.CHOSEN):
+        return abs(constant.value) >= _INFINITE
+    if constant.use is Use.SCALES:  # a mask: zeros and ones
+        return abs(constant.value) >= _INFINITE and (constant.operand.low, constant.operand.high) == (0.0, 1.0)
+    return abs(constant.value) > _LARGEST
+
+
+def _fix(file: File, constant: Constant) -> Fix | None:
+    if constant.use in (Use.ADDED, Use.SCALES) or constant.node is None or _is_marker(file, constant):
+        return None
+    dtype = _dtype_text(file, constant)
+    if dtype is None:
+        return None
+    spelling, edits = file.importer.get("torch.finfo", constant.node)
+    limit = f"{spelling}({dtype}).{'min' if constant.value < 0 else 'max'}"
+    start, end = file.tree.span(constant.node)
+    return Fix(f"Replace with `{limit}`", file.importer.joined([*edits, Edit(start, end, limit)]))
+
+
+def _dtype_text(file: File, constant: Constant) -> str | None:
+    """How the dtype of the tensor is written; None where the tensor has no name."""
+    node = constant.operand_node
+    if node is None:
+        dtype = constant.operation.arguments.keyword_nodes.get("dtype")
+        node = constant.operation.arguments.node(0)
+        if dtype is not None:
+            return file.tree.text(dtype)
+    if not isinstance(node, (cst.Name, cst.Attribute)) or "(" in file.tree.text(node):
+        return None
+    return f"{file.tree.text(node)}.dtype"
+
+
+def _is_marker(file: File, constant: Constant) -> bool:
+    """Whether the file compares tensors with the constant, so that another one would not be found."""
+    return any(
+        getattr(value, "value", None) == constant.value
+        for operation in file.dtypes.lowered
+        if operation.op in ("compare", "eq", "ne", "lt", "le", "gt", "ge")
+        for value in operation.operands
+    )

@@ -1,0 +1,38 @@
+"""The long campaign: `python -m tests.campaign --programs 5000 --seed 1`."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+import warnings
+
+from .tally import PIECE, Tally, examine_piece, smallest_disagreement
+
+
+def main() -> int:
+    """Run it, and print what was counted; 1 when the witnesses disagree."""
+    parser = argparse.ArgumentParser(prog="python -m tests.campaign", description=__doc__)
+    parser.add_argument("--programs", type=int, default=5000, help="how many programs to examine")
+    parser.add_argument("--seed", type=int, default=1, help="the seed of the first piece")
+    parser.add_argument("--show", type=int, default=5, help="how many disagreements to shrink and print")
+    chosen = parser.parse_args()
+    warnings.simplefilter("ignore")  # torch's own, about schedulers that run ahead
+    tally, shown = Tally(), 0
+    for number, count in pieces(chosen.seed, chosen.programs):
+        agrees = examine_piece(number, count, tally)
+        print(f"seed {number}: {tally.programs} programs", file=sys.stderr, flush=True)
+        if not agrees and shown < chosen.show:
+            shown += 1
+            print(f"== seed {number}\n{smallest_disagreement(number, count)}\n", flush=True)
+    print("\n".join(tally.lines()))
+    return 1 if any(tally.counts[answer].total() for answer in ("only_static", "only_runtime")) else 0
+
+
+def pieces(first: int, programs: int) -> list[tuple[int, int]]:
+    """The seeds of a campaign, with the number of programs that each draws."""
+    full, rest = divmod(programs, PIECE)
+    return [(first + number, PIECE) for number in range(full)] + ([(first + full, rest)] if rest else [])
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,70 @@
+"""Where the witnesses agree, and where one of them has a bug."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from .witnesses import Program, Reading, Run, Spot, read, runs, text_of
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """What became of each hazard of a program."""
+
+    both: frozenset[Spot]
+    only_static: frozenset[Spot]
+    only_runtime: frozenset[Spot]
+    unknown: frozenset[Spot]
+    """Seen at run time, where the static witness has declared that it gave up."""
+    not_executed: frozenset[Spot]
+    """Found statically, on lines that no run got to, or that a run might have got to had torch not raised before."""
+
+    @property
+    def agrees(self) -> bool:
+        """Whether there is no disagreement."""
+        return not self.only_static and not self.only_runtime
+
+
+def verdict(reading: Reading, ran: tuple[Run, ...]) -> Verdict:
+    """Compare the witnesses."""
+    seen = frozenset().union(*(each.hazards for each in ran))
+    found = reading.hazards
+    unseen = found - seen
+    cut_short = any(each.error for each in ran)
+    lines = frozenset().union(*(each.lines for each in ran))
+    open_ = frozenset(spot for spot in unseen if cut_short or spot[1] not in lines)
+    missed = seen - found
+    return Verdict(
+        both=found & seen,
+        only_static=unseen - open_,
+        only_runtime=frozenset() if reading.gave_up else missed,
+        unknown=missed if reading.gave_up else frozenset(),
+        not_executed=open_,
+    )
+
+
+def explain(program: Program, reading: Reading, ran: tuple[Run, ...]) -> str:
+    """The program with line numbers, both witnesses' answers, and the settings."""
+    numbered = "\n".join(f"{row:4} {line}" for row, line in enumerate(program.text.splitlines(), 1))
+    said = [
+        numbered,
+        "",
+        f"static witness: {sorted(reading.hazards, key=_by_line)}{' (gave up)' if reading.gave_up else ''}",
+    ]
+    said += [
+        f"run with {text_of(each.setting)}: {sorted(each.hazards, key=_by_line)}{f'; {each.error}' if each.error else ''}"
+        for each in ran
+    ]
+    judged = verdict(reading, ran)
+    said.append(f"only static: {sorted(judged.only_static)}; only at run time: {sorted(judged.only_runtime)}")
+    return "\n".join(said)
+
+
+def _by_line(spot: Spot) -> tuple[int, str]:
+    return spot[1], spot[0]
+
+
+def examine(program: Program) -> tuple[Verdict, Reading, tuple[Run, ...]]:
+    """Ask both witnesses."""
+    reading, ran = read(program), runs(program)
+    return verdict(reading, ran), reading, ran

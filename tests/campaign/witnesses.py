@@ -1,0 +1,148 @@
+"""What the two witnesses say about a program."""
+
+from __future__ import annotations
+
+import ast
+import itertools
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from amplint.linter import lint_source
+from amplint.lowering.tree import Tree
+from amplint.model import hazards
+from amplint.model.paths import Explorer
+from amplint.registry import load_rules
+from amplint.rule import File
+from amplint.runtime.recorder import Recorder
+from amplint.source import Source
+
+FILE = "program.py"
+Spot = tuple[str, int]
+"""A kind of hazard, and the line where it stands."""
+Setting = tuple[tuple[str, bool], ...]
+"""The values of a program's flags."""
+
+
+@dataclass(frozen=True)
+class Program:
+    """A training program: it defines `train(batches, <flags>)`."""
+
+    text: str
+    flags: tuple[str, ...] = ()
+
+    def settings(self) -> Iterator[Setting]:
+        """Every way to set the flags."""
+        for values in itertools.product((False, True), repeat=len(self.flags)):
+            yield tuple(zip(self.flags, values))
+
+
+@dataclass(frozen=True)
+class Reading:
+    """What the static witness says: hazards, what the rules report of them, and whether it gave up somewhere."""
+
+    hazards: frozenset[Spot]
+    reported: frozenset[Spot]
+    gave_up: bool
+
+
+@dataclass(frozen=True)
+class Run:
+    """What the runtime witness saw under one setting: hazards, the lines on which events happened, and what ended it."""
+
+    setting: Setting
+    hazards: frozenset[Spot]
+    lines: frozenset[int]
+    error: str
+
+
+@lru_cache(maxsize=1)
+def hazard_kinds() -> frozenset[str]:
+    """The kinds of hazard that the protocol machine knows, read from its source: there is no second list to forget.
+
+    A kind is a hyphenated string that is handed, alone, to whatever makes the hazard.
+    """
+    kinds: set[str] = set()
+    for module in sorted(Path(hazards.__path__[0]).glob("*.py")):
+        for call in ast.walk(ast.parse(module.read_text(encoding="utf-8"))):
+            given = call.args if isinstance(call, ast.Call) else []
+            texts = (each.value for each in given if isinstance(each, ast.Constant) and isinstance(each.value, str))
+            kinds |= {text for text in texts if re.fullmatch(r"[a-z0-9]+(-[a-z0-9]+)+", text)}
+    return frozenset(kinds)
+
+
+@lru_cache(maxsize=1)
+def _rules() -> tuple[Any, ...]:
+    return tuple(rule for rule in load_rules() if rule.name in hazard_kinds())
+
+
+def read(program: Program) -> Reading:
+    """Lint a program.
+
+    Raises:
+        AssertionError: the linter has an internal error, or cannot parse the program.
+    """
+    source = Source(FILE, program.text)
+    report = lint_source(source, _rules())
+    assert not report.error, report.error
+    file = File(Tree(source), (2, 3))
+    found = frozenset((each.hazard.kind, file.range(each.node).start.row) for each in file.analysis.hazards)
+    kinds = {kind for kind, _ in found}
+    reported = frozenset((each.name, each.range.start.row) for each in report.diagnostics if each.name in kinds)
+    return Reading(found, reported, _gives_up(file))
+
+
+def _gives_up(file: File) -> bool:
+    for entry in file.analysis.entries:
+        explorer = Explorer(entry.functions, entry.objects, entry.nothing_scales)
+        explorer.run(entry.function)
+        if explorer.gave_up:
+            return True
+    return False
+
+
+def batches() -> list[torch.Tensor]:
+    """The data of a run: 13 batches, so that neither 2 nor 3 divides them.
+
+    The first overflows everywhere, with a NaN that outlives a clip by value; the 6th only the gradients of a float16 region, the 9th those of a wider one, so that
+    a test of the loss for finiteness does not keep every overflow from the scaler.
+    """
+    values = torch.Generator().manual_seed(0)
+    plain = [torch.rand(4, 2, generator=values) for _ in range(13)]
+    plain[0] = plain[0] * float("inf")
+    plain[0][0] = float("nan")
+    plain[5] = plain[5] * 2e4
+    plain[8] = plain[8] * 1e35
+    return plain
+
+
+def run(program: Program, setting: Setting) -> Run:
+    """Run a program under the recorder."""
+    torch.set_num_threads(1)  # tiny tensors: handing them to threads takes forty times longer than computing
+    namespace: dict[str, Any] = {"__name__": "program"}
+    exec(compile(program.text, FILE, "exec"), namespace)
+    torch.manual_seed(0)
+    error = ""
+    with Recorder() as recording:
+        try:
+            namespace["train"](batches(), **dict(setting))
+        except (RuntimeError, AssertionError, ValueError) as raised:
+            error = f"{type(raised).__name__}: {raised}"
+    hazards = frozenset((seen.kind, seen.place.line) for seen in recording.hazards)
+    lines = frozenset(event.line for event in recording.events)
+    return Run(setting, hazards, lines, error)
+
+
+def runs(program: Program) -> tuple[Run, ...]:
+    """Run a program under every setting of its flags."""
+    return tuple(run(program, setting) for setting in program.settings())
+
+
+def text_of(setting: Mapping[str, bool] | Setting) -> str:
+    """A setting in words."""
+    return ", ".join(f"{name}={value}" for name, value in dict(setting).items()) or "no flags"

@@ -1,0 +1,285 @@
+"""What only a GPU can say. Skips itself without one; with one, this settles what is expected of a GPU but was never seen:
+
+    python -m pytest -m cuda -rP --junitxml=gpu.xml
+    amplint verify fixtures --isolated --unsafe-fixes --device cuda --evidence gpu.jsonl
+
+Where something definite is expected it is asserted, and a failure says what was seen instead. What depends on the model of
+the GPU is recorded: in the captured output, which `-rP` shows, and as properties in the XML.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+torch = pytest.importorskip("torch", reason="a GPU is asked through torch: pip install 'amplint[verify]'")
+
+import cuda_experiments as lab  # noqa: E402
+from cuda_experiments import BFLOAT, CPU, CUDA, HALF, SINGLE  # noqa: E402
+
+from amplint.model.observable import PRODUCT_TIME  # noqa: E402
+from amplint.runtime.cuda_table import registered_overloads, runs_on_cpu  # noqa: E402
+from amplint.runtime.devices import EMULATED  # noqa: E402
+from amplint.runtime.outcome import CONFIRMED, NOT_OBSERVABLE  # noqa: E402
+from amplint.runtime.products import Layer, judge, products  # noqa: E402
+from amplint.runtime.timing import Times, Work, gpu_clock, in_turns  # noqa: E402
+
+GPUS = torch.cuda.device_count() if torch.cuda.is_available() else 0
+CAPABILITY = torch.cuda.get_device_capability() if GPUS else (0, 0)
+VERSION = tuple(int(part) for part in torch.__version__.split(".")[:2])
+ON_BOTH = [name for name in registered_overloads() if runs_on_cpu(name)]
+AMPERE = (8, 0)
+"""The first capability whose Tensor Cores take bfloat16."""
+
+pytestmark = [
+    pytest.mark.cuda,
+    pytest.mark.skipif(not GPUS, reason="needs a GPU"),
+    pytest.mark.filterwarnings(
+        "default"
+    ),  # a GPU, or a newer torch, may have something to say that matters nowhere here
+]
+
+Note = Callable[[str, object], None]
+
+
+@pytest.fixture
+def note(record_property: Callable[[str, object], None]) -> Note:
+    """Records what was seen."""
+
+    def write(name: str, value: object) -> None:
+        record_property(name, str(value))
+        print(f"{name}: {value}")
+
+    return write
+
+
+def compared(before: Work, after: Work) -> Times:
+    """How long two kinds of work take on the GPU."""
+    return in_turns(gpu_clock(before), gpu_clock(after))
+
+
+def in_words(times: Times) -> str:
+    """The medians, and what is saved."""
+    outcome = judge(times, {}, 0.0)
+    return outcome.reason or f"median {outcome.before['median']:.2f} -> {outcome.after['median']:.2f} us, confirmed"
+
+
+# -- arithmetic in float16 ---------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("by", ["a list of indices", "a mask"])
+def test_an_index_assignment_of_a_constant_too_large_raises(by: str, note: Note) -> None:
+    seen = lab.assigned(CUDA, by)
+    note(f"z[{by}] = -1e9", seen)
+    assert isinstance(seen, str), (
+        f"expected a RuntimeError on CUDA, where a CPU makes it -inf; the element became {seen}"
+    )
+
+
+@pytest.mark.parametrize("by", ["a number", "a slice"])
+def test_what_other_assignments_of_it_do(by: str, note: Note) -> None:
+    seen = lab.assigned(CUDA, by)
+    note(f"z[{by}] = -1e9", seen)
+    assert isinstance(seen, str) or seen == -math.inf, f"neither an error nor -inf: {seen}"
+
+
+def test_a_float32_divisor_without_dimensions(note: Note) -> None:
+    quotient = lab.divided(CUDA)
+    value = float(quotient)
+    note("float16 0 / 0-dim float32 1e-8", "nan: rounded to float16 first" if math.isnan(value) else value)
+    assert quotient.dtype is HALF, f"a 0-dim divisor must not promote, but the result is {quotient.dtype}"
+    assert math.isnan(value) or value == 0, (
+        f"neither 0 (the divisor keeps its precision) nor nan (it is rounded): {value}"
+    )
+
+
+def test_an_additive_mask_of_1e9_overflows_without_nan(note: Note) -> None:
+    seen = lab.masked(CUDA)
+    note("(1 - mask) * -1e9 at mask 0 and 1", seen)
+    assert seen == lab.masked(CPU) == [-math.inf, 0.0], f"expected [-inf, -0.0], as on a CPU: {seen}"
+
+
+def test_subnormal_results_are_kept(note: Note) -> None:
+    seen = lab.subnormals(CUDA)
+    note("2**-24 in float16", seen)
+    assert seen == dict.fromkeys(seen, 2.0**-24), f"subnormal float16 results are lost on this GPU: {seen}"
+
+
+@pytest.mark.parametrize("name", lab.MISMATCHED)
+def test_the_words_of_a_dtype_mismatch(name: str, note: Note) -> None:
+    seen = lab.mismatch(CUDA, name)
+    note(f"{name}(float32, float16)", seen)
+    assert isinstance(seen, str), f"expected a RuntimeError; {name} answered in {seen}"
+    if name in ("matmul", "linear"):
+        expected = "expected mat1 and mat2 to have the same dtype, but got: float != c10::Half"
+        assert seen == f"RuntimeError: {expected}", f"the words differ from those that are documented: {seen}"
+
+
+# -- autocast ----------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", ON_BOTH)
+def test_the_emulation_answers_in_the_dtypes_of_the_gpu(name: str) -> None:
+    for dtype in (HALF, BFLOAT) if CAPABILITY >= AMPERE else (HALF,):
+        for given in (SINGLE, HALF, BFLOAT):
+            real, emulated = (lab.result_dtypes(device, name, dtype, given) for device in (CUDA, CPU))
+            assert real == emulated, f"{name} of {given} in a region of {dtype}: {real} on CUDA, {emulated} emulated"
+
+
+@pytest.mark.parametrize("kind", ["LSTM", "GRU", "RNN"])
+def test_recurrent_layers_answer_in_the_dtype_of_the_region(kind: str) -> None:
+    assert lab.recurrent_dtypes(CUDA, kind, HALF) == lab.recurrent_dtypes(CPU, kind, HALF) == {HALF}
+
+
+def test_a_backward_pass_inside_a_bfloat16_region(note: Note) -> None:
+    seen = lab.dtype_of_backward_inside(CUDA, BFLOAT)
+    note("product in a backward pass inside a bfloat16 region", seen)
+    expected = BFLOAT if VERSION >= (2, 5) else HALF
+    assert seen is expected, (
+        f"PyTorch {torch.__version__} carries the precision of the region to the threads of autograd only from 2.5 on; "
+        f"expected {expected}, seen {seen}"
+    )
+
+
+@pytest.mark.skipif(GPUS < 2, reason="needs two GPUs")
+def test_replicas_of_data_parallel_run_in_float16_whatever_the_region_says(note: Note) -> None:
+    model = lab.Seeing().cuda()
+    parallel = torch.nn.DataParallel(model, device_ids=[0, 1])
+    with torch.autocast("cuda", dtype=BFLOAT):
+        parallel(torch.ones(8, 8, device="cuda"))
+    note("precisions of the replicas in a bfloat16 region", sorted(map(str, model.seen)))
+    assert len(model.seen) == 2, f"expected two replicas, {len(model.seen)} ran"
+    assert set(model.seen) == {HALF}, f"DataParallel hands on that autocast is on, not its dtype; seen {model.seen}"
+
+
+def test_bfloat16_support_counts_emulation_unless_told_otherwise(note: Note) -> None:
+    counting, native = torch.cuda.is_bf16_supported(), torch.cuda.is_bf16_supported(including_emulation=False)
+    note("is_bf16_supported, with and without emulation", (counting, native))
+    assert native is (CAPABILITY >= AMPERE), f"capability {CAPABILITY}, bfloat16 without emulation: {native}"
+    assert counting, "emulation counts by default, so that every GPU supports bfloat16"
+
+
+@pytest.mark.skipif(GPUS > 0 and CAPABILITY >= AMPERE, reason="needs a GPU older than Ampere")
+def test_bfloat16_without_tensor_cores_is_slow(note: Note) -> None:
+    layer = [Layer(1024, 1024)]
+    times = compared(products(layer, BFLOAT, CUDA, 0), products(layer, HALF, CUDA, 0))
+    note("bfloat16 against float16", in_words(times))
+    ones = torch.ones(1, 8, 16, 16, device=CUDA, dtype=BFLOAT)
+    note(
+        "bfloat16 convolution",
+        lab.answer(lambda: torch.nn.functional.conv2d(ones, torch.ones_like(ones[..., :3, :3])).dtype),
+    )
+    assert times.saved(0.02) is True, f"expected bfloat16 to be slower than float16: {in_words(times)}"
+
+
+# -- optimizers and scalers --------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("overflow", [False, True], ids=["clean", "overflow"])
+@pytest.mark.parametrize("optimizer", ["SGD", "Adam", "AdamW"])
+def test_a_fused_step_does_what_it_does_on_a_cpu(optimizer: str, overflow: bool) -> None:
+    seen, expected = (lab.fused_step(device, optimizer, overflow) for device in (CUDA, CPU))
+    assert seen == expected, f"fused {optimizer} on CUDA: {seen}; on a CPU: {expected}"
+
+
+def test_a_fused_step_takes_half_gradients() -> None:
+    assert lab.fused_step(CUDA, "Adam", False, half=True).moved
+
+
+@pytest.mark.parametrize("unscales", [True, False])
+def test_the_recorder_sees_on_a_gpu_what_it_sees_on_a_cpu(unscales: bool) -> None:
+    seen, expected = (lab.recorded(device, unscales) for device in (CUDA, CPU))
+    assert (seen.hazards, seen.skipped) == (expected.hazards, expected.skipped)
+    assert seen.norms == pytest.approx(expected.norms, rel=1e-2)
+
+
+# -- time --------------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(("size", "aligned"), [(1365, 1368), (1364, 1368), (300, 304), (500, 512)])
+def test_products_of_misaligned_sizes_are_slower(size: int, aligned: int, note: Note) -> None:
+    dtype = BFLOAT if CAPABILITY >= AMPERE else HALF
+    standing, resized = (
+        products([Layer(1024, width), Layer(width, 1024)], dtype, CUDA, 0) for width in (size, aligned)
+    )
+    times = compared(standing, resized)
+    note(f"{PRODUCT_TIME}, {size} -> {aligned}", in_words(times))
+    for width, work in ((size, standing), (aligned, resized)):
+        note(f"kernels for {width}", lab.kernel_names(work, torch.autograd.DeviceType.CUDA))
+    assert min(times.before + times.after) > 0
+    if size % 2:  # rows of an odd length are aligned to 2 bytes, the worst there is
+        assert times.saved(0.02) is True, f"expected {size} to be slower than {aligned}: {in_words(times)}"
+
+
+@pytest.mark.parametrize(("channels", "aligned"), [(61, 64), (60, 64)])
+def test_how_much_slower_convolutions_of_misaligned_channels_are(channels: int, aligned: int, note: Note) -> None:
+    def convolution(width: int) -> Work:
+        images = torch.randn(32, width, 56, 56, device=CUDA, dtype=HALF)
+        weight = torch.randn(width, width, 3, 3, device=CUDA, dtype=HALF)
+
+        def work() -> None:
+            torch.nn.functional.conv2d(images, weight, padding=1)
+
+        return work
+
+    times = compared(convolution(channels), convolution(aligned))
+    note(f"time of convolutions of {channels} and {aligned} channels", in_words(times))
+    assert min(times.before + times.after) > 0
+
+
+def test_what_evaluation_gains_by_autocast(note: Note) -> None:
+    nn = torch.nn
+    model = nn.Sequential(nn.Linear(1024, 4096), nn.GELU(), nn.Linear(4096, 1024)).to(CUDA).eval()
+    x = torch.randn(8192, 1024, device=CUDA)
+    seen: list[Any] = []
+
+    def plain() -> None:
+        with torch.no_grad():
+            seen.append(model(x).dtype)
+
+    def autocast() -> None:
+        with torch.autocast("cuda", dtype=HALF, cache_enabled=False):
+            plain()
+
+    times = compared(plain, autocast)
+    note("evaluation in float32 and under autocast", in_words(times))
+    note("peak memory in bytes", [_peak(work) for work in (plain, autocast)])
+    assert set(seen) == {SINGLE, HALF}, f"expected float32 results without the region and float16 within: {set(seen)}"
+
+
+def _peak(work: Work) -> int:
+    torch.cuda.synchronize()
+    torch.cuda.reset_peak_memory_stats()
+    standing = torch.cuda.memory_allocated()
+    work()
+    torch.cuda.synchronize()
+    return int(torch.cuda.max_memory_allocated() - standing)
+
+
+# -- replays -----------------------------------------------------------------------------------------------------------
+
+
+def test_replays_come_to_the_verdicts_of_the_emulation(tmp_path: Path) -> None:
+    """One fixture of each rule; what shows on a GPU alone may show there."""
+    chosen = lab.one_fixture_of_each_rule()
+    real, emulated = (lab.verdicts(lab.evidence(device, chosen, tmp_path)) for device in (CUDA, EMULATED))
+    assert real.keys() == emulated.keys()
+    differing = {
+        finding: (real[finding], emulated[finding])
+        for finding in real
+        if real[finding] != emulated[finding] and emulated[finding] != NOT_OBSERVABLE
+    }
+    assert differing == {}, "verdicts on CUDA, and emulated"
+
+
+def test_no_fix_of_a_fixture_is_refuted_on_a_gpu(tmp_path: Path, note: Note) -> None:
+    records = lab.evidence(CUDA, [Path("fixtures")], tmp_path)
+    for one in records:
+        if one["measured"]["what"] == PRODUCT_TIME:
+            note(f"{one['finding']['path']}: {one['measured']['reference'].get('layers')}", one["reason"] or CONFIRMED)
+    bad = {place: verdict for place, verdict in lab.verdicts(records).items() if verdict in ("refuted", "error")}
+    assert bad == {}
