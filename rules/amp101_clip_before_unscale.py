@@ -55,16 +55,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-import libcst as cst
-
-from amplint.diagnostics import Applicability, Edit, Fix
-from amplint.model.events import OptimizerStep, Scale, ScalerStep, Unscale
+from amplint.diagnostics import Applicability
 from amplint.model.literals import number
 from amplint.model.observable import NORM_SEEN, Observable
 from amplint.rule import File, Finding, Found, rule
 
 from . import _protocol as protocol
-from . import _repair
+from . import _unscale as unscale
 
 KIND = "clip-before-unscale"
 
@@ -78,7 +75,7 @@ def check(file: File) -> Iterator[Finding]:
             f"Gradients are clipped while still scaled by `{scaler}`",
             note=consequence(found),
             related=protocol.related(file, found, scaled="scaled here"),
-            fix=repair(file, found),
+            fix=unscale.repair(file, found, "the clip"),
         )
 
 
@@ -96,94 +93,3 @@ def consequence(found: Found) -> str:
             "finite before the scaler can see it."
         )
     return "the threshold meets gradients that are multiplied by the scale, 65536 at first."
-
-
-def repair(file: File, found: Found) -> Fix | None:
-    """`unscale_` before the first clip of these gradients; None where it could raise, or has no name for its objects."""
-    step, scaler, optimizer = _spelled(file, found)
-    first = _first_clip(file, found)
-    block = protocol.common_block(file, first, step) if step is not None else None
-    if step is None or block is None or not found.hazard.optimizer or not _runs_with_step(file, found, step, block):
-        return None
-    read = _first_reading(file, found, first)
-    anchor = protocol.before_loops(file, first, block) if read is None else file.editor.member_of(read, block)
-    clip = file.editor.statement(anchor) if anchor is not None else None
-    if clip is None or clip in file.tree.ancestors(found.related["scaled"]):
-        return None
-    late = [call for call in protocol.calls(file, found, Unscale) if file.tree.span(call) > file.tree.span(clip)]
-    if not late:
-        insertion = file.editor.insert_before(clip, f"{scaler}.unscale_({optimizer})")
-        return Fix(f"Add `{scaler}.unscale_({optimizer})` before the clip", (insertion,))
-    return _move(file, late, clip, f"{scaler}.unscale_({optimizer})")
-
-
-def _spelled(file: File, found: Found) -> tuple[cst.Call | None, str, str]:
-    """The step that takes the clipped gradients, and how scaler and optimizer are written there."""
-    step = protocol.only(protocol.calls(file, found, ScalerStep))
-    if step is not None:
-        return step, protocol.base_text(file, step), protocol.argument_text(file, step)
-    step, scale = (
-        protocol.only(protocol.calls(file, found, OptimizerStep)),
-        next(protocol.calls(file, found, Scale), None),
-    )
-    if step is None or scale is None:
-        return None, "", ""
-    return step, protocol.base_text(file, scale), protocol.base_text(file, step)
-
-
-def _first_clip(file: File, found: Found) -> cst.CSTNode:
-    """One `unscale_` serves all clips of the same gradients: the fixes of the later ones are the fix of the first."""
-    home = file.tree.enclosing(found.node, cst.FunctionDef)
-    same = [
-        other.node
-        for other in file.analysis.of(KIND)
-        if file.tree.enclosing(other.node, cst.FunctionDef) is home
-        and (other.hazard.scaler, other.hazard.optimizer, other.hazard.at("scaled"))
-        == (found.hazard.scaler, found.hazard.optimizer, found.hazard.at("scaled"))
-        and (other.node is found.node or _comes_always(file, other.node, found.node))
-    ]
-    return min(same, key=lambda node: file.tree.span(node))
-
-
-def _comes_always(file: File, clip: cst.CSTNode, later: cst.CSTNode) -> bool:
-    """Whether a clip runs whenever a later one does: it stands in no branch of its own."""
-    block = protocol.common_block(file, clip, later)
-    return block is not None and all(
-        isinstance(each, (cst.For, cst.While)) for each in protocol.guards(file, clip, block)
-    )
-
-
-def _first_reading(file: File, found: Found, clip: cst.CSTNode) -> cst.CSTNode | None:
-    """Where gradients are first looked at between backward pass and clip: a norm measured there must be the true one too."""
-    home = file.tree.enclosing(clip, cst.FunctionDef)
-    after, before = file.tree.span(found.related["scaled"]), file.tree.span(clip)
-    readings = [
-        node
-        for node in file.tree.find(cst.Attribute)
-        if node.attr.value == "grad" and file.tree.enclosing(node, cst.FunctionDef) is home
-        if after < file.tree.span(node) < before
-    ]
-    return min(readings, key=file.tree.span, default=None)
-
-
-def _runs_with_step(file: File, found: Found, step: cst.Call, block: cst.CSTNode) -> bool:
-    """Whether the step runs whenever the clip does; or is guarded by the question of AMP, and the scaler exists anyway."""
-    guards = protocol.guards(file, step, block)
-    if not guards:
-        return True
-    assert isinstance(step.func, cst.Attribute)
-    always = _repair.always_made(file, found, step.func.value)
-    return always and all(protocol.asks_for_amp(file, guard) for guard in guards)
-
-
-def _move(file: File, late: list[cst.Call], clip: cst.CSTNode, text: str) -> Fix | None:
-    statement = file.editor.statement(late[0])
-    target = file.editor.statement(clip)
-    if len(late) > 1 or not isinstance(statement, cst.SimpleStatementLine) or target is None:
-        return None
-    block = file.editor.block(statement)
-    anchor = file.editor.member_of(clip, block) if block is not None else None
-    if anchor is None:
-        return None
-    edits: list[Edit] = file.editor.move_before(statement, anchor)
-    return Fix(f"Move `{text}` before the clip", tuple(sorted(edits)))

@@ -70,7 +70,7 @@ if total == float("inf"):
     "None": "missing = [name for name, p in model.named_parameters() if p.grad is None]\nprint(missing)",
     "zero": "dead = sum((p.grad.abs().sum() == 0).item() for p in model.parameters())\nprint(dead)",
     "shape and device": "print(model.weight.grad.shape, model.weight.grad.device)",
-    "divided by the scale": 'print(model.weight.grad.norm() / scaler.get_scale())',
+    "divided by the scale": "print(model.weight.grad.norm() / scaler.get_scale())",
     "divided by a name of the scale": """
 scale = scaler.get_scale()
 norm = model.weight.grad.norm() / scale
@@ -133,5 +133,7 @@ def test_a_norm_that_becomes_the_coefficient_of_a_clip_belongs_to_the_clip() -> 
         for p in model.parameters():
             p.grad.mul_(clip_coef)  #! clip-before-unscale
     """
-    code = in_loop("scaler.scale(loss).backward()\n" + indent(body.replace("\n    ", "\n"), "") + "\nscaler.step(optimizer)")
+    code = in_loop(
+        "scaler.scale(loss).backward()\n" + indent(body.replace("\n    ", "\n"), "") + "\nscaler.step(optimizer)"
+    )
     assert {kind for _, kind in found(code)} == {"clip-before-unscale", "missing-update"}

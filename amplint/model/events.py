@@ -37,6 +37,9 @@ class Region:
 
 NO_GRAD = Region("grad", "", "no")
 
+MEASURE, COMPARE, ADD = "measure", "compare", "add"
+"""What is done with gradients that comes out differently while they are scaled; see `GradAccess`."""
+
 
 @dataclass(frozen=True)
 class Event:
@@ -73,6 +76,13 @@ class Backward(Event):
     """Gradients of `loss` are added to the parameters."""
 
     loss: str
+
+
+@dataclass(frozen=True)
+class Report(Event):
+    """A loss is read out to be shown or kept: logged, added up."""
+
+    value: str
 
 
 @dataclass(frozen=True)

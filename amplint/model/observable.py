@@ -26,6 +26,8 @@ CONSTRUCTED = "what is constructed"
 """What the construction of the named object raises, or the settings that the object ends up with."""
 SKIPPED = "optimizer steps skipped"
 """How many steps the scaler skips where the gradients overflow at its initial scale."""
+REPORTED = "loss reported"
+"""What is shown or kept as the loss."""
 CHECKED = "passes over the gradients in search of overflow"
 """How often the scaler goes over all gradients, and whether that changes any of them."""
 

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Mapping
 import torch
 
 from amplint.model import observable
-from amplint.model.events import Backward, Clip, SchedulerStep
+from amplint.model.events import ADD, Backward, Clip, GradAccess, Report, SchedulerStep
 from amplint.model.hazards import Hazard
 from amplint.model.literals import number
 from amplint.runtime.measurement import NONE, Figure, Measurement, Player, Trio, agree
@@ -61,6 +61,24 @@ def _norm_seen(player: Player, hazard: Hazard) -> Measurement:
         for label, each in zip(names, seen)
     }
     return Measurement(tuple(figures), given, series, bool(ordinary))
+
+
+def _gradient_read(player: Player, hazard: Hazard) -> Measurement:
+    if hazard.details == (ADD,):
+        return _norm_seen(player, hazard)
+    readings = [event for event in player.events if isinstance(event, GradAccess) and event.by]
+    trio = player.play()
+    seen = [record.readings for record in (trio.before, trio.after, trio.reference)]
+    here = [turn for turn, event in enumerate(readings[: min(map(len, seen))]) if event.site == hazard.site]
+    ordinary = [turn for turn in here if 0 < seen[2][turn] < math.inf]
+    if not ordinary:
+        return Measurement(tuple(_errors(trio)), ordinary=False)
+    turn = max(ordinary, key=lambda turn: _deviation(seen[1][turn], seen[2][turn]))
+    figure = Figure(observable.GRADIENT_READ, *(values[turn] for values in seen))
+    series = {
+        name: tuple(values[turn] for turn in here) for name, values in zip(("before", "after", "reference"), seen)
+    }
+    return Measurement((*_errors(trio), figure), {}, series)
 
 
 def _norm(gradient: torch.Tensor) -> float:
@@ -129,6 +147,18 @@ def _errors(trio: Trio) -> list[Figure]:
 def _differing(name: str, values: tuple[float | str, ...]) -> list[Figure]:
     """A figure that is worth a word only where it differs."""
     return [Figure(name, *values)] if len(set(values)) > 1 else []
+
+
+# -- losses ------------------------------------------------------------------------------------------------------------
+
+
+def _reported(player: Player, hazard: Hazard) -> Measurement:
+    trio = player.play()
+    reports = [event.site for event in player.events if isinstance(event, Report)]
+    index, sites = reports.index(hazard.site), len(set(reports))
+    shown = {name: tuple(record.reported[index::sites]) for name, record in vars(trio).items()}
+    figure = Figure(observable.REPORTED, *(each[0] if each else NONE for each in shown.values()))
+    return Measurement((*_errors(trio), figure), {}, shown, bool(shown["reference"]))
 
 
 # -- schedules ---------------------------------------------------------------------------------------------------------
@@ -207,7 +237,9 @@ def _distances(mine: Mapping[str, torch.Tensor], right: Mapping[str, torch.Tenso
 
 _MEASURES: Mapping[str, Callable[[Player, Hazard], Measurement]] = {
     observable.NORM_SEEN: _norm_seen,
+    observable.GRADIENT_READ: _gradient_read,
     observable.ERROR: _error,
+    observable.REPORTED: _reported,
     observable.SCHEDULER_LEAD: _scheduler_lead,
     observable.ZEROED: _zeroed,
     observable.ISLAND_ERROR: _island_error,

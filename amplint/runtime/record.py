@@ -31,6 +31,10 @@ class Record:
     """For each scheduler, after each of its steps: how many more it has taken than its optimizer."""
     backward: list[dict[str, torch.Tensor]] = field(default_factory=list)
     """What each backward pass added to the gradients of each optimizer."""
+    readings: list[float] = field(default_factory=list)
+    """The norm of the gradients at each reading of them."""
+    reported: list[float] = field(default_factory=list)
+    """What was read out of a loss at each report of it; NaN where that was not computed."""
     error: str = ""
 
     def skips(self) -> frozenset[tuple[str, int]]:

@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import AbstractContextManager
@@ -12,6 +13,7 @@ from contextlib import AbstractContextManager
 import torch
 
 from amplint.model.events import (
+    ADD,
     Assign,
     AutocastEnter,
     AutocastExit,
@@ -21,6 +23,7 @@ from amplint.model.events import (
     GradAccess,
     ObjectFacts,
     Region,
+    Report,
     ZeroGrad,
 )  # fmt: skip
 from amplint.model.graph import Test
@@ -63,6 +66,7 @@ class Training(ABC):
         }
         self._schedulers: dict[str, tuple[str, torch.optim.lr_scheduler.LRScheduler]] = {}
         self._values: dict[str, Losses] = {}
+        self._numbers: dict[str, float] = {}
         self._regions: list[Region] = []
 
     def do(self, event: Event) -> None:
@@ -84,6 +88,7 @@ class Training(ABC):
     def _on_Assign(self, event: Assign) -> None:
         inputs, passed = self._differentiable(event.carried), self._differentiable(event.args)
         self._values.pop(event.target, None)
+        self._numbers.pop(event.target, None)
         if event.target not in self._feeds or event.truth is not None:
             return
         calls = event.computes and bool(event.args or not event.carried)
@@ -92,9 +97,9 @@ class Training(ABC):
         else:
             inputs += passed
         if inputs:
-            self._values[event.target] = _mean(inputs)
+            self.assign(event.target, _mean(inputs))
         elif event.computes:
-            self._values[event.target] = self._forward()
+            self.assign(event.target, self._forward())
 
     def _differentiable(self, references: Iterable[str]) -> list[Losses]:
         values = (self._known(reference) for reference in references)
@@ -126,7 +131,8 @@ class Training(ABC):
         """
         known = self._known(reference)
         if not known:
-            known = self._values[reference] = self._forward()
+            known = self._forward()
+            self.assign(reference, known)
         shared = {name: len(words(name) & words(reference)) for name in known}
         most = max(shared.values())
         return {name: loss for name, loss in known.items() if shared[name] == most}
@@ -134,6 +140,13 @@ class Training(ABC):
     def assign(self, reference: str, value: Losses) -> None:
         """Let a reference stand for a loss."""
         self._values[reference] = value
+        self._numbers[reference] = sum(float(loss.detach()) for loss in value.values())
+
+    def _on_Report(self, event: Report) -> None:
+        reference = event.value
+        while reference and reference not in self._numbers:
+            reference = whole_of(reference)
+        self.record.reported.append(self._numbers.get(reference, math.nan))
 
     def _forward(self) -> Losses:
         overflowing = {name for name in self.optimizers if self.rounds.coming_of(name) == OVERFLOW_ROUND}
@@ -156,9 +169,9 @@ class Training(ABC):
         parameters = self.problem.parameters(optimizer)
         return flat(torch.zeros_like(each) if each.grad is None else each.grad for each in parameters)
 
-    def owners(self, event: Clip | ZeroGrad) -> list[str]:
+    def owners(self, event: Clip | ZeroGrad | GradAccess) -> list[str]:
         """The optimizers whose gradients an event concerns."""
-        if event.optimizer:
+        if not isinstance(event, GradAccess) and event.optimizer:
             return [event.optimizer] if event.optimizer in self.optimizers else []
         named = {event.owner} if isinstance(event, ZeroGrad) else set(event.owners)
         owning = [name for name in self.optimizers if named & set(self.objects.get(name, ObjectFacts()).owners)]
@@ -178,8 +191,15 @@ class Training(ABC):
             torch.nn.utils.clip_grad_norm_(parameters, limit)
 
     def _on_GradAccess(self, event: GradAccess) -> None:
-        if event.writes:
+        names = self.owners(event)
+        if event.by == ADD:
+            for parameter in (each for name in names for each in self.problem.parameters(name)):
+                if parameter.grad is not None:
+                    parameter.grad += parameter.detach()
+        elif event.writes:
             raise NotReplayable("gradients are changed by hand")
+        elif event.by:
+            self.record.readings.append(float(flat(map(self.gradient, names)).norm()))
 
     # -- steps -----------------------------------------------------------------------------------------------------
 

@@ -145,7 +145,7 @@ class Calls(Functions):
         if layer.kind == "Sequential":
             value = arguments.get(0) or UNKNOWN
             for part in layer.parts:
-                step = Arguments(arguments.nodes[:1], (value,), {}, {})
+                step = Arguments((), (value,))
                 value = self._apply(part, node, "", step, frame)
             # Where the last layer rounds, no expression of the caller can be widened before it.
             return replace(value, cure=None) if isinstance(value, Tensor) else value

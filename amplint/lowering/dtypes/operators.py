@@ -65,6 +65,8 @@ class Operators:
             return result
         operation = Operation(node, op, arguments, result.dtype, frame.region, in_place, frame.differentiates, layer)
         self.operations.append(operation)
+        if result.made is node:
+            result = replace(result, maker=operation)
         if precision.policy(op, "cuda") is precision.Policy.LOWER:
             result = replace(result, half_at=node if result.half else None, sure=True, through=_narrowed(operation))
         if not frame.differentiates:

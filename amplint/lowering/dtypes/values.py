@@ -29,7 +29,7 @@ class Tensor:
     Attributes:
         dtype: as in `amplint.model.precision`; "?" unknown.
         low, high: every element lies between them, rounding to the dtype included.
-        made: the expression that computed it.
+        made: the expression that computed it, and `maker` the operation.
         half_at: the expression that brought it to half (a layer, a matmul, a model's call).
         sure: False when half only because the call looks like one of a model; a sigmoid of it is as good as sure, since
             what goes through a sigmoid left a linear layer or a convolution.
@@ -57,6 +57,7 @@ class Tensor:
     through: frozenset[Flow] = frozenset()
     detached: bool = False
     zero_dim: bool = False
+    maker: Operation | None = field(default=None, compare=False, repr=False)
 
     @property
     def half(self) -> bool:
@@ -65,7 +66,7 @@ class Tensor:
 
     def derived(self, node: cst.CSTNode, **changes: Any) -> Tensor:
         """The same value but for `changes`, computed anew by `node`."""
-        return replace(self, **{"made": node, "core": node, "peak": None, **changes})
+        return replace(self, **{"made": node, "core": node, "peak": None, "maker": None, **changes})
 
 
 @dataclass(frozen=True)
@@ -189,4 +190,5 @@ def join(left: Value, right: Value) -> Value:
         through=left.through | right.through,
         detached=left.detached and right.detached,
         zero_dim=left.zero_dim and right.zero_dim,
+        maker=left.maker if left.made is right.made else None,
     )

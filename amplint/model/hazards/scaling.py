@@ -45,7 +45,7 @@ def unscale(known: Known, state: State, event: Unscale) -> Hazards:
         return ()
     stage, grad = state.stage(event.scaler, event.optimizer), state.grad(event.optimizer)
     if stage is None or stage.name == "stepped":
-        return missing_update(state, event)
+        return missing_update(state, event) or (unscaled_backward(known, state, event) if grad.unscaled_at < 0 else ())
     if _awaits_step(grad, event.scaler):
         related = (("first", stage.site),)
         return (Hazard("repeated-unscale", event.site, related, event.scaler, event.optimizer, (RAISES,)),)
@@ -61,6 +61,17 @@ def missing_update(state: State, event: Unscale | ScalerStep) -> Hazards:
     if stage is None or stage.name != "stepped":
         return ()
     return (Hazard("missing-update", stage.site, (("next", event.site),), event.scaler, event.optimizer),)
+
+
+def unscaled_backward(known: Known, state: State, event: Unscale | ScalerStep) -> Hazards:
+    """The scaler divides gradients by the scale that nothing has multiplied by it."""
+    grad = state.grad(event.optimizer)
+    mixed = grad.kinds == {"plain", "scaled"} and known.is_only(event.optimizer)
+    if not (grad.kinds == {"plain"} or mixed):
+        return ()
+    plain = sorted((part for part in grad.parts if part.kind == "plain"), key=lambda part: part.site)
+    related = (("step", event.site),)
+    return tuple(Hazard("unscaled-backward", part.site, related, event.scaler, event.optimizer) for part in plain)
 
 
 def after_update(known: Known, state: State, event: Unscale | ScalerStep) -> Hazards:
@@ -80,7 +91,9 @@ def update(known: Known, state: State, event: ScalerUpdate) -> Hazards:
         return ()
     met = state.grads()
     every = met.pop(ANY)
-    scaled = {name: grad for name, grad in (met or {"": every}).items() if grad.still_scaled and grad.is_of(event.scaler)}
+    scaled = {
+        name: grad for name, grad in (met or {"": every}).items() if grad.still_scaled and grad.is_of(event.scaler)
+    }
     waiting = {name: grad for name, grad in scaled.items() if not grad.stepped}
     if not waiting or len(waiting) < len(scaled):  # an optimizer was stepped past the scaler: that is why
         return ()

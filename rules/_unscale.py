@@ -1,0 +1,131 @@
+"""`unscale_` where it belongs: before the first use of the scaled gradients of an iteration, once for all of them."""
+
+from __future__ import annotations
+
+import libcst as cst
+
+from amplint.diagnostics import Applicability, Edit, Fix
+from amplint.model.events import OptimizerStep, Scale, ScalerStep, Unscale
+from amplint.rule import File, Found, Statement
+
+from . import _protocol as protocol
+from . import _repair
+
+KINDS = ("clip-before-unscale", "grad-read-before-unscale")
+"""The uses of gradients that an `unscale_` must come before."""
+
+
+def repair(file: File, found: Found, what: str, applicability: Applicability = Applicability.SAFE) -> Fix | None:
+    """`unscale_` before the first use; None where it could raise, or has no name for its objects. `what` names the use."""
+    step, scaler, optimizer = _spelled(file, found)
+    users = _users(file, found)
+    first = min(users, key=file.tree.span)
+    block = protocol.common_block(file, first, step) if step is not None else None
+    if step is None or block is None or not found.hazard.optimizer or not _runs_with_step(file, found, step, block):
+        return None
+    target = _target(file, found, users, block)
+    if target is None or target in file.tree.ancestors(found.related["scaled"]):
+        return None
+    others = list(dict.fromkeys(protocol.calls(file, found, Unscale)))
+    late = [call for call in others if file.tree.span(call) > file.tree.span(target)]
+    if any(_is_between(file, found.related["scaled"], call, target) for call in others):
+        return None
+    call = f"{scaler}.unscale_({optimizer})"
+    if not late:
+        insertion = file.editor.insert_before(target, call)
+        return Fix(f"Add `{call}` before {what}", (insertion,), applicability)
+    edits = _moved(file, late, target)
+    return Fix(f"Move `{call}` before {what}", edits, applicability) if edits else None
+
+
+def _spelled(file: File, found: Found) -> tuple[cst.Call | None, str, str]:
+    """The step that takes the gradients, and how scaler and optimizer are written there."""
+    step = protocol.only(protocol.calls(file, found, ScalerStep))
+    if step is not None:
+        return step, protocol.base_text(file, step), protocol.argument_text(file, step)
+    step = protocol.only(protocol.calls(file, found, OptimizerStep))
+    scale = next(protocol.calls(file, found, Scale), None)
+    if step is None or scale is None:
+        return None, "", ""
+    return step, protocol.base_text(file, scale), protocol.base_text(file, step)
+
+
+def _users(file: File, found: Found) -> list[cst.CSTNode]:
+    """The uses of the same gradients that may happen in one iteration with this one: they share an `unscale_`."""
+    home = file.tree.enclosing(found.node, cst.FunctionDef)
+    key = found.hazard.scaler, found.hazard.optimizer, found.hazard.at("scaled")
+    all_ = [other for kind in KINDS for other in file.analysis.of(kind)]
+    same = [
+        other.node for other in all_ if (other.hazard.scaler, other.hazard.optimizer, other.hazard.at("scaled")) == key
+    ]
+    here = [node for node in same if file.tree.enclosing(node, cst.FunctionDef) is home]
+    return [node for node in here if node is found.node or not _exclude_each_other(file, node, found.node)]
+
+
+def _exclude_each_other(file: File, one: cst.CSTNode, other: cst.CSTNode) -> bool:
+    """Whether two nodes stand on different sides of a branch."""
+    around = set(file.tree.ancestors(other))
+    nearest = next((above for above in file.tree.ancestors(one) if above in around), None)
+    return isinstance(nearest, (cst.If, cst.IfExp, cst.Match))
+
+
+def _target(file: File, found: Found, users: list[cst.CSTNode], block: cst.CSTNode) -> Statement | None:
+    """The statement to unscale before; `block` holds the first use and the step."""
+    first = min(users, key=file.tree.span)
+    read = _first_reading(file, found, first)
+    if read is not None:
+        return file.editor.member_of(read, block)
+    common = _common_block(file, users)
+    within = block if common is None or common in file.tree.ancestors(block) else common
+    anchor = first if len(users) == 1 else file.editor.member_of(first, within)
+    return file.editor.statement(protocol.before_loops(file, anchor, block)) if anchor is not None else None
+
+
+def _common_block(file: File, nodes: list[cst.CSTNode]) -> cst.CSTNode | None:
+    """The innermost block that holds all of the nodes."""
+    around = [above for above in file.tree.ancestors(nodes[0]) if isinstance(above, (cst.IndentedBlock, cst.Module))]
+    others = [set(file.tree.ancestors(node)) for node in nodes[1:]]
+    return next((block for block in around if all(block in other for other in others)), None)
+
+
+def _first_reading(file: File, found: Found, user: cst.CSTNode) -> cst.CSTNode | None:
+    """Where gradients are first looked at between backward pass and first use: whatever is found there must be true, too."""
+    home = file.tree.enclosing(user, cst.FunctionDef)
+    after, before = file.tree.span(found.related["scaled"]), file.tree.span(user)
+    readings = [
+        node
+        for node in file.tree.find(cst.Attribute)
+        if node.attr.value == "grad" and file.tree.enclosing(node, cst.FunctionDef) is home
+        if after < file.tree.span(node) < before
+    ]
+    return min(readings, key=file.tree.span, default=None)
+
+
+def _runs_with_step(file: File, found: Found, step: cst.Call, block: cst.CSTNode) -> bool:
+    """Whether the step runs whenever the use does; or is guarded by the question of AMP, and the scaler exists anyway."""
+    guards = protocol.guards(file, step, block)
+    if not guards:
+        return True
+    assert isinstance(step.func, cst.Attribute)
+    always = _repair.always_made(file, found, step.func.value)
+    return always and all(protocol.asks_for_amp(file, guard) for guard in guards)
+
+
+def _is_between(file: File, scaled: cst.CSTNode, call: cst.Call, target: Statement) -> bool:
+    """Whether an `unscale_` that other paths take stands before the place for the new one."""
+    return file.tree.span(scaled) < file.tree.span(call) < file.tree.span(target)
+
+
+def _moved(file: File, late: list[cst.Call], target: Statement) -> tuple[Edit, ...]:
+    """The edits that bring a late `unscale_` forward; none where it is not one plain statement."""
+    statement = file.editor.statement(late[0])
+    if len(late) > 1 or not isinstance(statement, cst.SimpleStatementLine):
+        return ()
+    block = file.editor.block(statement)
+    anchor = file.editor.member_of(target, block) if block is not None else None
+    anchor = target if block is file.editor.block(target) else anchor
+    if anchor is not None:
+        return tuple(sorted(file.editor.move_before(statement, anchor)))
+    if len(file.editor.siblings(statement)) == 1:
+        return ()
+    return tuple(sorted(file.editor.move_before(statement, target)))

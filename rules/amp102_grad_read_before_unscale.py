@@ -1,0 +1,103 @@
+"""Gradients are measured, compared or added to while they are still multiplied by the loss scale.
+
+## What it does
+Flags `.grad` where it is measured (a norm, a mean, a histogram that is logged, printed or kept), compared with a threshold, or
+changed by adding what is not scaled (the weights, noise), on a path on which the gradients come from
+`scaler.scale(loss).backward()` and `scaler.unscale_(optimizer)` has not run yet. `clip_grad_norm_` with an infinite threshold
+measures, too. Tests for `inf`, `nan`, zero and `None`, ratios of gradients, and values that are divided by
+`scaler.get_scale()` are the same with scaled gradients, and not flagged.
+
+## Why it matters
+Until `unscale_` runs, every gradient is multiplied by the scale, 65536 at the start. A norm that is logged there is 65536 times
+too large, and jumps by a factor of two whenever the scale grows or falls, so that it tells more of the scaler than of the
+training; a threshold is met by the scale, not by the gradients. What is added to scaled gradients is divided by the scale
+later: a weight decay of 0.01 acts like 1.5e-7. PyTorch raises nothing.
+
+## Example
+```python
+import torch
+
+with torch.autocast("cuda", dtype=torch.float16):
+    loss = criterion(model(data), target)
+scaler.scale(loss).backward()
+norm = torch.stack([p.grad.norm() for p in model.parameters()]).norm()
+writer.add_scalar("gradient norm", norm, step)
+scaler.step(optimizer)
+scaler.update()
+```
+
+## Use instead
+```python
+import torch
+
+with torch.autocast("cuda", dtype=torch.float16):
+    loss = criterion(model(data), target)
+scaler.scale(loss).backward()
+scaler.unscale_(optimizer)
+norm = torch.stack([p.grad.norm() for p in model.parameters()]).norm()
+writer.add_scalar("gradient norm", norm, step)
+scaler.step(optimizer)
+scaler.update()
+```
+
+## Fix safety
+The fix inserts `scaler.unscale_(optimizer)` before the reading, or moves the one that stands after it; a clip of the same
+gradients shares it. It is safe where a number is only shown, and unsafe where it is compared with a threshold, which may have
+been chosen with scaled gradients in view, or where gradients are changed. There is no fix where the reading is in another
+function than the step, where it runs for every micro-batch of an accumulation (a second `unscale_` would raise), where several
+optimizers may own the gradients, and where the scaler may be None.
+
+## Limitations
+A gradient that is handed to a function of another file, copied, or kept as a tensor is not followed. Hooks are not read.
+
+## References
+- https://docs.pytorch.org/docs/stable/notes/amp_examples.html#working-with-unscaled-gradients
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from amplint.diagnostics import Applicability
+from amplint.model.events import ADD, COMPARE, MEASURE
+from amplint.model.observable import GRADIENT_READ, Observable
+from amplint.rule import File, Finding, Found, rule
+
+from . import _optimizers as optimizers
+from . import _protocol as protocol
+from . import _unscale as unscale
+
+KIND = "grad-read-before-unscale"
+
+_SAID = {
+    MEASURE: ("are measured", "and the number jumps whenever the scale changes"),
+    COMPARE: ("are compared", "and the threshold means something else whenever the scale changes"),
+    ADD: ("are added to", "what is added is not, and is divided by the scale later"),
+}
+
+
+@rule("AMP102", KIND, fix=Applicability.SAFE, observable=Observable(GRADIENT_READ))
+def check(file: File) -> Iterator[Finding]:
+    for found in first_in_each_row(file):
+        (by,) = found.hazard.details
+        done, consequence = _SAID[by]
+        yield Finding(
+            file.range(protocol.callee_range(file, found.node)),
+            f"Gradients {done} while still scaled by `{found.hazard.scaler.removeprefix('::')}`",
+            note=f"every gradient is multiplied by {optimizers.initial_scale(found)} here at first, {consequence}.",
+            related=protocol.related(file, found, scaled="scaled here"),
+            fix=unscale.repair(
+                file,
+                found,
+                "the gradients are changed" if by == ADD else "the gradients are read",
+                Applicability.SAFE if by == MEASURE else Applicability.UNSAFE,
+            ),
+        )
+
+
+def first_in_each_row(file: File) -> list[Found]:
+    """One finding for a row, however many gradients it reads."""
+    rows: dict[int, Found] = {}
+    for found in sorted(file.analysis.of(KIND), key=lambda found: file.tree.span(found.node)):
+        rows.setdefault(file.range(found.node).start.row, found)
+    return list(rows.values())
