@@ -64,14 +64,25 @@ class Analysis:
         return self.program.amp_tests if self._graphs else set()  # reading the graphs is what finds them
 
     @cached_property
-    def hazards(self) -> tuple[Found, ...]:
-        """All hazards, one for each kind and place; what a function shows by itself goes before what a caller shows."""
+    def _explored(self) -> tuple[tuple[Entry, Explorer], ...]:
+        """What the paths of every entry have shown."""
         if not self._trains():
             return ()
-        found: dict[tuple[str, int], tuple[Hazard, Explorer, Entry]] = {}
-        for entry in self.entries:
-            explorer = Explorer(entry.functions, entry.objects, entry.nothing_scales)
+        explored = [(entry, Explorer(entry.functions, entry.objects, entry.nothing_scales)) for entry in self.entries]
+        for entry, explorer in explored:
             explorer.run(entry.function)
+        return tuple(explored)
+
+    @property
+    def gave_up(self) -> bool:
+        """Whether the bound was met in some function, of which nothing is known then."""
+        return any(explorer.gave_up for _, explorer in self._explored)
+
+    @cached_property
+    def hazards(self) -> tuple[Found, ...]:
+        """All hazards, one for each kind and place; what a function shows by itself goes before what a caller shows."""
+        found: dict[tuple[str, int], tuple[Hazard, Explorer, Entry]] = {}
+        for entry, explorer in self._explored:
             for hazard in explorer.hazards:
                 place = (hazard.kind, hazard.site)
                 hazard = replace(hazard, root=entry.function.key)
