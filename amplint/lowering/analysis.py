@@ -67,13 +67,22 @@ class Analysis:
         return self.program.amp_tests if self._graphs else set()  # reading the graphs is what finds them
 
     @cached_property
-    def hazards(self) -> tuple[Found, ...]:
-        """All hazards, one for each kind and place; what a function shows by itself goes before what a caller shows."""
+    def _explored(self) -> tuple[tuple[Entry, Explorer], ...]:
+        """What the paths of every entry have shown."""
         if not self._trains():
             return ()
+        return tuple((entry, _explore(entry)) for entry in self.entries)
+
+    @property
+    def gave_up(self) -> bool:
+        """Whether the bound was met in some function, of which nothing is known then."""
+        return any(explorer.gave_up for _, explorer in self._explored)
+
+    @cached_property
+    def hazards(self) -> tuple[Found, ...]:
+        """All hazards, one for each kind and place; what a function shows by itself goes before what a caller shows."""
         found: dict[tuple[str, int], tuple[Hazard, Explorer, Entry, int]] = {}
-        for entry in self.entries:
-            explorer = self._explored(entry)
+        for entry, explorer in self._explored:
             for hazard in explorer.hazards:
                 site = self._site_here(hazard)
                 if site < 0:
@@ -83,12 +92,6 @@ class Analysis:
                 if place not in found or (found[place][0].inlined and not hazard.inlined):
                     found[place] = (hazard, explorer, entry, site)
         return tuple(self._place(*each) for _, each in sorted(found.items(), key=lambda each: each[0]))
-
-    @staticmethod
-    def _explored(entry: Entry) -> Explorer:
-        explorer = Explorer(entry.functions, entry.objects, entry.nothing_scales)
-        explorer.run(entry.function)
-        return explorer
 
     def _site_here(self, hazard: Hazard) -> int:
         """Where a hazard stands in this file: itself, or the call that leads to it; -1 when it is another file's own."""
@@ -109,7 +112,7 @@ class Analysis:
         if key not in self._alone:
             function = self.functions[key]
             entry = Entry(function, self.functions, self._objects(function, self.functions))
-            self._alone[key] = frozenset((each.kind, each.site) for each in self._explored(entry).hazards)
+            self._alone[key] = frozenset((each.kind, each.site) for each in _explore(entry).hazards)
         return self._alone[key]
 
     @cached_property
@@ -214,6 +217,12 @@ class Analysis:
                     seen.add(event.function)
                     waiting.append((functions[event.function], depth + 1))
         return objects
+
+
+def _explore(entry: Entry) -> Explorer:
+    explorer = Explorer(entry.functions, entry.objects, entry.nothing_scales)
+    explorer.run(entry.function)
+    return explorer
 
 
 def _is_busy(function: Function) -> bool:
