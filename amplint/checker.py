@@ -47,11 +47,16 @@ def check_source(source: Source, settings: Settings, path: Path, rules: Sequence
     index = rule_index()
     active = active_codes(settings, path, index)
     running = [rule for rule in (index if rules is None else rules) if rule.code in active]
-    report = lint_source(source, running, settings.torch, (path, settings.root))
+    report = lint_source(placed(source, settings, path), running, settings.torch)
     if report.error:
         return report
     selected = [diagnostic for diagnostic in report.diagnostics if diagnostic.code in active]
     return replace(report, diagnostics=suppress(source, selected, active, names(index)))
+
+
+def placed(source: Source, settings: Settings, path: Path) -> Source:
+    """A file that knows where it lies, so that what it imports from its own project can be followed."""
+    return replace(source, place=(path, settings.root))
 
 
 def matters(data: bytes, settings: Settings) -> bool:

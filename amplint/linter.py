@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator, Sequence
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from amplint import gate
-from amplint.diagnostics import Diagnostic, FileReport, Footing
+from amplint.diagnostics import Diagnostic, FileReport
 from amplint.slicing import relevant_rows
 from amplint.source import Source
 
@@ -18,25 +17,16 @@ if TYPE_CHECKING:
 
 SYNTAX_ERROR = "AMP900"
 
-Place = tuple[Path, Path]
-"""Where a file lies, and the root of its project; both absolute."""
-
 _TOO_DEEP = "nested too deeply to be checked"
 _DEEPEST = 1_000
 """Levels of syntax. LibCST's native parser takes quadratic time to go deeper, and overflows the stack in the end."""
 
 
-def lint_source(
-    source: Source,
-    rules: Sequence[Rule | RuleInfo],
-    torch: tuple[int, int] = (2, 3),
-    place: Place | None = None,
-) -> FileReport:
+def lint_source(source: Source, rules: Sequence[Rule | RuleInfo], torch: tuple[int, int] = (2, 3)) -> FileReport:
     """Everything the rules find in one file, in order of place; suppression comments are not looked at here.
 
     A syntax error is a diagnostic (AMP900); a rule that crashes, or nesting that is too deep, is the report's `error`.
-    Rules of which only the `RuleInfo` is given are imported when the file turns out to need them. `place` is where the file
-    lies, for what it imports from its project; without one, everything imported is unknown.
+    Rules of which only the `RuleInfo` is given are imported when the file turns out to need them.
     """
     triggers = {trigger for rule in rules for trigger in rule.triggers}
     try:
@@ -50,7 +40,7 @@ def lint_source(
         return FileReport(source.path)
     if _is_too_deep(module):
         return FileReport(source.path, error=_TOO_DEEP)
-    return _check(source, rows, rules, torch, place)
+    return _check(source, rows, rules, torch)
 
 
 def _is_too_deep(module: ast.Module) -> bool:
@@ -66,22 +56,16 @@ def _is_too_deep(module: ast.Module) -> bool:
 
 
 def _check(
-    source: Source,
-    rows: list[int] | None,
-    rules: Sequence[Rule | RuleInfo],
-    torch: tuple[int, int],
-    place: Place | None,
+    source: Source, rows: list[int] | None, rules: Sequence[Rule | RuleInfo], torch: tuple[int, int]
 ) -> FileReport:
     import libcst  # not at the top: most files are settled before a parse, and libcst is slow to import
 
-    from amplint.lowering.modules import Modules
     from amplint.lowering.tree import Tree
     from amplint.rule import File
 
     found: list[Diagnostic] = []
-    modules = Modules(*place) if place is not None else None
     try:
-        file = File(Tree(source, rows), torch, modules)
+        file = File(Tree(source, rows), torch)
         for rule in _loaded(rules):
             try:
                 found.extend(rule.run(file))
@@ -97,7 +81,7 @@ def _check(
     except RecursionError:
         return FileReport(source.path, error=_TOO_DEEP)
     ordered = tuple(sorted(found, key=lambda diagnostic: diagnostic.sort_key))
-    return FileReport(source.path, ordered, facts, footing=modules.footing() if modules is not None else Footing())
+    return FileReport(source.path, ordered, facts, footing=file.footing)
 
 
 def _loaded(rules: Sequence[Rule | RuleInfo]) -> Iterator[Rule]:

@@ -19,7 +19,7 @@ from functools import cached_property
 
 import libcst as cst
 
-from amplint.diagnostics import Applicability, Diagnostic, Fix, Range, Related
+from amplint.diagnostics import Applicability, Diagnostic, Fix, Footing, Range, Related
 from amplint.editor import Editor, Statement
 from amplint.importer import Importer
 from amplint.lowering import constants
@@ -75,10 +75,8 @@ class Finding:
 class File:
     """One file under inspection."""
 
-    def __init__(self, tree: Tree, torch: tuple[int, int], modules: Modules | None = None) -> None:
+    def __init__(self, tree: Tree, torch: tuple[int, int]) -> None:
         self.tree = tree
-        self.modules = modules
-        """The other files of its project."""
         self.torch = torch
         """The oldest PyTorch (major, minor) that the linted project supports (`target torch`)."""
 
@@ -105,7 +103,16 @@ class File:
     @cached_property
     def imports(self) -> Imports:
         """What it imports from the other files of its project."""
-        return Imports(self.tree, self.names, self.modules)
+        return Imports(self.tree, self.names, self._modules)
+
+    @cached_property
+    def _modules(self) -> Modules | None:
+        return Modules(*self.source.place) if self.source.place is not None else None
+
+    @property
+    def footing(self) -> Footing:
+        """What all that was said about it rests on besides its own text."""
+        return self._modules.footing() if self._modules is not None else Footing()
 
     @cached_property
     def contexts(self) -> Contexts:

@@ -10,6 +10,7 @@ import re
 from bisect import bisect_right
 from dataclasses import dataclass
 from functools import cached_property
+from pathlib import Path
 
 from amplint.diagnostics import Position, Range
 
@@ -29,6 +30,8 @@ class Source:
     text: str
     encoding: str = "utf-8"
     bom: bool = False
+    place: tuple[Path, Path] | None = None
+    """Where the file lies and the root of its project, both absolute; what it imports from there is followed."""
 
     @classmethod
     def from_bytes(cls, path: str, data: bytes) -> Source:

@@ -54,7 +54,7 @@ def _users(file: File, found: Found) -> list[cst.CSTNode]:
     """The uses of the same gradients that may happen in one iteration with this one: they share an `unscale_`."""
     home = file.tree.enclosing(found.node, cst.FunctionDef)
     key = found.hazard.scaler, found.hazard.optimizer, found.hazard.at("scaled")
-    all_ = [other for kind in KINDS for other in file.analysis.of(kind)]
+    all_ = [other for kind in KINDS for other in file.analysis.of(kind, elsewhere=True)]
     same = [
         other.node for other in all_ if (other.hazard.scaler, other.hazard.optimizer, other.hazard.at("scaled")) == key
     ]

@@ -68,7 +68,7 @@ KIND = "clip-before-unscale"
 
 @rule("AMP101", KIND, fix=Applicability.SAFE, observable=Observable(NORM_SEEN))
 def check(file: File) -> Iterator[Finding]:
-    for found in file.analysis.of(KIND):
+    for found in file.analysis.of(KIND, elsewhere=True):
         scaler = found.hazard.scaler.removeprefix("::")
         yield Finding(
             file.range(protocol.callee_range(file, found.node)),

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import NamedTuple
 
-from amplint.checker import check_source, withdraw
+from amplint.checker import check_source, placed, withdraw
 from amplint.cli.console import Console, abandon, say, wants_color
 from amplint.cli.options import Options
 from amplint.cli.summary import Result
@@ -75,7 +75,7 @@ def _repair(item: Found, wanted: Targets, facts: frozenset[str], unsafe: bool, c
 
     try:
         data = wanted.read(item.path)
-        source = Source.from_bytes(item.display, data)
+        source = placed(Source.from_bytes(item.display, data), item.settings, item.path)
     except OSError as error:
         raise FixError(f"cannot be read: {error.strerror or error}") from error
     except SourceError as error:

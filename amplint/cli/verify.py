@@ -11,6 +11,7 @@ from typing import Any, NamedTuple, TextIO
 
 import click
 
+from amplint.checker import placed
 from amplint.cli.console import CLEAN, FAILED, FINDINGS, Console, say, wants_color
 from amplint.cli.linting import lint
 from amplint.cli.options import RUN, SELECTION, Options, as_path, with_options
@@ -133,10 +134,13 @@ def _verify(options: Options, request: Request, console: Console) -> int:
 
 def _findings(wanted: Targets, result: Result, options: Options) -> list[Finding]:
     findings: list[Finding] = []
+    files = {item.display: item for item in wanted.files}
     for report in result.reports:
         ours = fixable(report, options.unsafe_fixes)
         source = result.source(report.path, wanted.read) if ours else None
         if source is not None:
+            item = files[report.path]
+            source = placed(source, item.settings, item.path)
             findings += (Finding(source, one) for one in sorted(ours, key=lambda one: one.sort_key))
     return findings
 

@@ -197,9 +197,10 @@ class Analysis:
         origin = places[hazard.site] if site != hazard.site else None
         return Found(hazard, places[site], related, explorer, scaler, entry, origin)
 
-    def of(self, kind: str) -> list[Found]:
-        """The hazards of one kind, in source order."""
-        return [found for found in self.hazards if found.hazard.kind == kind]
+    def of(self, kind: str, elsewhere: bool = False) -> list[Found]:
+        """The hazards of one kind, in source order; `elsewhere` also those that happen in another file."""
+        all_ = (found for found in self.hazards if found.hazard.kind == kind)
+        return [found for found in all_ if found.origin is None or elsewhere]
 
     @staticmethod
     def _objects(function: Function, functions: Mapping[str, Function]) -> dict[str, ObjectFacts]:

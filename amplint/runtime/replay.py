@@ -99,7 +99,7 @@ def _file(source: Source) -> File:
 
 def _find(file: File, diagnostic: Diagnostic) -> Found | None:
     """The hazard that a diagnostic is about."""
-    for found in file.analysis.of(diagnostic.name):
+    for found in file.analysis.of(diagnostic.name, elsewhere=True):
         node = found.node.func if isinstance(found.node, cst.Call) else found.node
         if file.range(node) == diagnostic.range:
             return found
