@@ -56,6 +56,18 @@ def one_line(text: str, otherwise: str) -> str:
     return text if "\n" not in text and "`" not in text and len(text) <= 50 else otherwise
 
 
+def marked(file: File, message: str, node: cst.CSTNode | None) -> tuple[Related, ...]:
+    """A second location, if there is one."""
+    return (Related(message, file.range(node)),) if node is not None else ()
+
+
+def inside(node: cst.CSTNode) -> Iterator[cst.CSTNode]:
+    """A node, and everything inside it."""
+    yield node
+    for child in node.children:
+        yield from inside(child)
+
+
 # -- names ---------------------------------------------------------------------------------------------------------------
 
 

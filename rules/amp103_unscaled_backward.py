@@ -78,11 +78,21 @@ def check(file: File) -> Iterator[Finding]:
             continue
         yield Finding(
             file.range(protocol.callee_range(file, found.node)),
-            f"`{loss_of(file, found)}` is propagated unscaled, although `{scaler}` steps the optimizer",
+            f"`{loss_of(file, found)}` is propagated unscaled, although `{scaler}` {_use(found)}",
             note=consequence(file, found),
             related=protocol.related(file, found, step="divided by the scale here"),
             fix=mend(file, found),
         )
+
+
+def _divisor(found: Found) -> str:
+    """The method that divides the gradients: "step" or "unscale_"."""
+    step = found.related.get("step")
+    return step.func.attr.value if isinstance(step, cst.Call) and isinstance(step.func, cst.Attribute) else "step"
+
+
+def _use(found: Found) -> str:
+    return "unscales the gradients" if _divisor(found) == "unscale_" else "steps the optimizer"
 
 
 def loss_of(file: File, found: Found) -> str:
@@ -118,7 +128,7 @@ def consequence(file: File, found: Found) -> str:
         error = f"`AssertionError: Attempted {first} but _scale is None`"
         return f"nothing in this file is scaled, so `{scaler}.{first}` raises {error}{repair.while_enabled(found)}."
     scale = optimizers.initial_scale(found)
-    divided = f"`{scaler}.step` divides by the scale, {scale} at first, what nothing has multiplied"
+    divided = f"`{scaler}.{_divisor(found)}` divides by the scale, {scale} at first, what nothing has multiplied"
     if scaled or not isinstance(step, cst.Call) or not step.args:
         return f"{divided}, so the part of this loss in the gradients all but vanishes."
     name = optimizers.class_name(file, optimizers.constructor(file, step.args[0].value))

@@ -10,7 +10,7 @@ from amplint.lowering.calls import CallReader
 from amplint.lowering.roles import path_of
 from amplint.lowering.scope import OBJECTS, Flow
 from amplint.lowering.tree import children
-from amplint.model.events import Assign
+from amplint.model.events import Assign, Report
 from amplint.model.graph import Call
 
 
@@ -21,6 +21,7 @@ class ExpressionReader(CallReader):
         """Emit the events of an expression in the order in which they happen, and say where its value comes from."""
         flow = self._flow(node)
         self.read_gradients(node)
+        self._report(node)
         return flow
 
     def _flow(self, node: cst.CSTNode) -> Flow:
@@ -44,6 +45,11 @@ class ExpressionReader(CallReader):
         if isinstance(node, (cst.Lambda, cst.SimpleString, cst.Integer, cst.Float)):
             return Flow()
         return self._union(list(children(node)))
+
+    def _report(self, node: cst.CSTNode) -> None:
+        """Emit that an expression reads a loss out, if it does."""
+        for value in self.program.reports.found.get(node, ()):
+            self.emit(Report(self.site(node), self.ref(value) or self.temporary(value)))
 
     def _union(self, nodes: Sequence[cst.CSTNode]) -> Flow:
         flow = Flow()

@@ -5,7 +5,17 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 
-from amplint.model.events import Assign, Backward, Event, OptimizerStep, Scale, ScalerStep, ScalerUpdate, Unscale
+from amplint.model.events import (
+    Assign,
+    Backward,
+    Event,
+    OptimizerStep,
+    Report,
+    Scale,
+    ScalerStep,
+    ScalerUpdate,
+    Unscale,
+)  # fmt: skip
 from amplint.model.graph import Branch, Call, Condition, Function, Jump, Loop, Node, Not, Scoped, Seq, Test, Try
 
 _SCALING = (Scale, ScalerStep, ScalerUpdate, Unscale)
@@ -164,6 +174,8 @@ def prune(body: Node) -> Node:
             case Scale():
                 wanted.add(event.source)
             case Jump():
+            case Report():
+                wanted.add(event.value)
                 wanted.update(event.carried, event.args)
             case Call():
                 wanted.update(value for _, value in event.binding)

@@ -15,6 +15,7 @@ from amplint.lowering.flow import FunctionReader
 from amplint.lowering.imports import Imports
 from amplint.lowering.names import Names
 from amplint.lowering.readings import Readings
+from amplint.lowering.reports import Reports
 from amplint.lowering.roles import Roles, path_of
 from amplint.lowering.scope import FunctionScope
 from amplint.lowering.tree import Tree
@@ -50,6 +51,7 @@ class Program:
         self._graphs: dict[str, Function] = {}
         self._elsewhere: dict[str, cst.FunctionDef] = {}
         self.readings = Readings(tree)
+        self.reports = Reports(tree)
         self.amp_tests: set[cst.If] = set()
         """The `if` statements that ask whether AMP is on."""
 

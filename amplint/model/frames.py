@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, fields, replace
 from functools import lru_cache
 
-from amplint.model.events import Assign, Backward, Event, Scale
+from amplint.model.events import Assign, Backward, Event, Report, Scale
 from amplint.model.graph import Both, Branch, Call, Condition, Function, Jump, Loop, Node, Not, Scoped, Seq, Test, Try
 from amplint.model.state import whole_of
 
@@ -70,6 +70,8 @@ def _mentioned(event: Event | Jump) -> Iterator[str]:
             yield event.loss
         case Scale():
             yield event.source
+        case Report():
+            yield event.value
         case Assign() | Jump():
             yield from event.carried
             yield from event.args

@@ -21,6 +21,7 @@ from amplint.model.events import (
     GradAccess,
     ObjectFacts,
     OptimizerStep,
+    Report,
     Scale,
     ScalerStep,
     ScalerUpdate,
@@ -80,7 +81,7 @@ class Protocol:
                 return self._escape(state)
             case OptimizerStep():
                 return self._optimizer_step(state, event)
-            case Clip() | SchedulerStep() | Checkpoint():
+            case Clip() | SchedulerStep() | Checkpoint() | Report():
                 return state
         raise TypeError(f"no transition for {type(event).__name__}")
 

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Mapping
 import torch
 
 from amplint.model import observable
-from amplint.model.events import ADD, Backward, Clip, GradAccess, Report, SchedulerStep
+from amplint.model.events import ADD, Backward, Clip, GradAccess, SchedulerStep
 from amplint.model.hazards import Hazard
 from amplint.model.literals import number
 from amplint.runtime.measurement import NONE, Figure, Measurement, Player, Trio, agree
@@ -154,9 +154,9 @@ def _differing(name: str, values: tuple[float | str, ...]) -> list[Figure]:
 
 def _reported(player: Player, hazard: Hazard) -> Measurement:
     trio = player.play()
-    reports = [event.site for event in player.events if isinstance(event, Report)]
-    index, sites = reports.index(hazard.site), len(set(reports))
-    shown = {name: tuple(record.reported[index::sites]) for name, record in vars(trio).items()}
+    index = list(trio.before.reported).index(hazard.site)
+    runs = {name: list(record.reported.values()) for name, record in vars(trio).items()}
+    shown = {name: tuple(reports[index]) if index < len(reports) else () for name, reports in runs.items()}
     figure = Figure(observable.REPORTED, *(each[0] if each else NONE for each in shown.values()))
     return Measurement((*_errors(trio), figure), {}, shown, bool(shown["reference"]))
 

@@ -33,8 +33,8 @@ class Record:
     """What each backward pass added to the gradients of each optimizer."""
     readings: list[float] = field(default_factory=list)
     """The norm of the gradients at each reading of them."""
-    reported: list[float] = field(default_factory=list)
-    """What was read out of a loss at each report of it; NaN where that was not computed."""
+    reported: dict[int, list[float]] = field(default_factory=dict)
+    """For the site of each report of a loss, in the order in which they were met: what was read out, time after time."""
     error: str = ""
 
     def skips(self) -> frozenset[tuple[str, int]]:

@@ -146,7 +146,8 @@ class Training(ABC):
         reference = event.value
         while reference and reference not in self._numbers:
             reference = whole_of(reference)
-        self.record.reported.append(self._numbers.get(reference, math.nan))
+        if reference:
+            self.record.reported.setdefault(event.site, []).append(self._numbers[reference])
 
     def _forward(self) -> Losses:
         overflowing = {name for name in self.optimizers if self.rounds.coming_of(name) == OVERFLOW_ROUND}

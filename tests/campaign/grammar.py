@@ -22,7 +22,7 @@ def programs(draw: st.DrawFn) -> Program:
     moves = textbook(scene)
     if scene.accumulation > 1:
         moves = in_parts(scene, moves) if scene.chance(20) else accumulated(scene, moves)
-    for _ in range(scene.pick((0, 0, 1, 1, 2))):
+    for _ in range(scene.pick((0, 1, 1, 2, 3))):
         moves = scene.pick(MISTAKES)(scene, moves)
     for _ in range(scene.pick((0, 1, 1, 2, 3))):
         moves = scene.pick(SHAPES)(scene, moves)
@@ -122,7 +122,7 @@ def _loop(scene: Scene, body: Code) -> Code:
 def _module(*statements: Line) -> str:
     text = ""
     for each in (each for each in statements if each):
-        behind_decorator = text.rpartition("\n\n\n")[2].startswith("@")
+        behind_decorator = text.rpartition("\n@")[2].count("\n") == 1 and "\n@" in text
         text += f"{'' if behind_decorator else chr(10) * 2}{rendered((each,))}"
     imports = [name for name in ("contextlib", "functools") if f"{name}." in text]
     return "".join(f"import {name}\n" for name in (*imports, "torch")) + text

@@ -10,7 +10,7 @@ from .scene import Scene, new_scaler
 
 Shape = Callable[[Scene, list[Move]], list[Move]]
 SHAPES: list[Shape] = []
-_LOCAL = ("batch", "step", "update_grad", "count")
+_LOCAL = ("batches", "batch", "step", "update_grad", "count")
 FLAGS = ("use_clip", "late", "extra")
 
 
@@ -103,7 +103,7 @@ def helper(scene: Scene, moves: list[Move]) -> list[Move]:
 
 def put_aside(scene: Scene, body: Code) -> str:
     """Make a function of code; the call that stands in its place."""
-    local = ("batch", "step", "scale_before", *(each.loss for each in scene.trained))
+    local = ("batches", "batch", "step", "scale_before", *(each.loss for each in scene.trained))
     objects = {name for each in scene.trained for name in (each.model, each.optimizer, each.scaler)}
     used = words(body)
     name = f"do_{len(scene.helpers)}"

@@ -14,11 +14,9 @@ from typing import Any
 import torch
 
 from amplint.linter import lint_source
-from amplint.lowering.tree import Tree
 from amplint.model import hazards
-from amplint.model.paths import Explorer
 from amplint.registry import load_rules
-from amplint.rule import File
+from amplint.rule import File, Finding, Rule
 from amplint.runtime.recorder import Recorder
 from amplint.source import Source
 
@@ -87,30 +85,24 @@ def read(program: Program) -> Reading:
     Raises:
         AssertionError: the linter has an internal error, or cannot parse the program.
     """
-    source = Source(FILE, program.text)
-    report = lint_source(source, _rules())
+    files: list[File] = []
+
+    def keep(file: File) -> Iterator[Finding]:
+        files.append(file)
+        return iter(())
+
+    report = lint_source(Source(FILE, program.text), (*_rules(), Rule("AMP999", "witness", keep)))
     assert not report.error, report.error
-    file = File(Tree(source), (2, 3))
-    found = frozenset((each.hazard.kind, file.range(each.node).start.row) for each in file.analysis.hazards)
-    kinds = {kind for kind, _ in found}
-    reported = frozenset((each.name, each.range.start.row) for each in report.diagnostics if each.name in kinds)
-    return Reading(found, reported, _gives_up(file))
-
-
-def _gives_up(file: File) -> bool:
-    for entry in file.analysis.entries:
-        explorer = Explorer(entry.functions, entry.objects, entry.nothing_scales)
-        explorer.run(entry.function)
-        if explorer.gave_up:
-            return True
-    return False
+    hazards = {(each.hazard.kind, file.range(each.node).start.row) for file in files for each in file.analysis.hazards}
+    reported = {(each.name, each.range.start.row) for each in report.diagnostics}
+    return Reading(frozenset(hazards), frozenset(reported), any(file.analysis.gave_up for file in files))
 
 
 def batches() -> list[torch.Tensor]:
     """The data of a run: 13 batches, so that neither 2 nor 3 divides them.
 
-    The first overflows everywhere, with a NaN that outlives a clip by value; the 6th only the gradients of a float16 region, the 9th those of a wider one, so that
-    a test of the loss for finiteness does not keep every overflow from the scaler.
+    The first overflows everywhere, with a NaN that outlives a clip by value; the 6th only the gradients of a float16 region,
+    the 9th those of a wider one, so that a test of the loss for finiteness does not keep every overflow from the scaler.
     """
     values = torch.Generator().manual_seed(0)
     plain = [torch.rand(4, 2, generator=values) for _ in range(13)]

@@ -8,12 +8,13 @@ from amplint.model.events import (
     Event,
     GradAccess,
     OptimizerStep,
+    Report,
     ScalerStep,
     ScalerUpdate,
     SchedulerStep,
     Unscale,
 )  # fmt: skip
-from amplint.model.hazards import gradients, scaling, steps
+from amplint.model.hazards import gradients, losses, scaling, steps
 from amplint.model.hazards.hazard import Hazard, Hazards
 from amplint.model.hazards.known import Known
 from amplint.model.state import State
@@ -40,6 +41,8 @@ def judge(known: Known, state: State, event: Event, loops: tuple[int, ...]) -> H
             return (*steps.step_in_region(state, event, loops), *late, *steps.scaler_step(known, state, event))
         case ScalerUpdate():
             return scaling.update(known, state, event)
+        case Report():
+            return losses.report(known, state, event)
         case SchedulerStep():
             return steps.scheduler_step(known, state, event, loops)
     return ()

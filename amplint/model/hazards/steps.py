@@ -5,7 +5,7 @@ from __future__ import annotations
 from amplint.model.events import GLOBAL, OptimizerStep, ScalerStep, SchedulerStep
 from amplint.model.hazards.hazard import Hazard, Hazards
 from amplint.model.hazards.known import Known
-from amplint.model.hazards.scaling import missing_update
+from amplint.model.hazards.scaling import missing_update, unscaled_backward
 from amplint.model.state import Grad, Part, State, Stepped
 
 
@@ -37,14 +37,7 @@ def scaler_step(known: Known, state: State, event: ScalerStep) -> Hazards:
     """A second step without update; a step on gradients of a loss that was never scaled."""
     if not event.optimizer or (known.off(state, event.scaler) and not known.always_on(event.scaler)):
         return ()
-    missing = missing_update(state, event)
-    grad = state.grad(event.optimizer)
-    mixed = grad.kinds == {"plain", "scaled"} and known.is_only(event.optimizer)
-    if missing or not (grad.kinds == {"plain"} or mixed):
-        return missing
-    plain = sorted((part for part in grad.parts if part.kind == "plain"), key=lambda part: part.site)
-    related = (("step", event.site),)
-    return tuple(Hazard("unscaled-backward", part.site, related, event.scaler, event.optimizer) for part in plain)
+    return missing_update(state, event) or unscaled_backward(known, state, event)
 
 
 def scheduler_step(known: Known, state: State, event: SchedulerStep, loops: tuple[int, ...]) -> Hazards:

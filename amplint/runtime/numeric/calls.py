@@ -114,7 +114,7 @@ class Calls(Terms):
         if source in ("builtins", "math") or op == "torch.finfo":
             constant = all(isinstance(each, Constant) for each in arguments)
             found = self.folded(op, arguments) if constant and not keywords and operations.listed(op) else None
-            if op == "torch.finfo" and len(arguments) == 1:
+            if (op == "torch.finfo" or source == "math" and operations.listed(op)) and not constant:
                 return self.apply(op, arguments, keywords, node, scope)
             return found or self._unlisted(node, everything, scope)
         if name in operations.UNMOVED and arguments:

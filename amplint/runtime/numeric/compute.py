@@ -45,6 +45,10 @@ class Program:
         Raises:
             RuntimeError, TypeError, ValueError, IndexError: what torch raises on these operands.
         """
+        return floating(self.trace(values, way)[id(self.root)])
+
+    def trace(self, values: Mapping[Operand, Any], way: Way) -> dict[int, Any]:
+        """What each part of the expression comes to, by its id. Raises what `run` does."""
         done: dict[int, Any] = {}
         for step in self.steps:
             if isinstance(step, Operand):
@@ -55,7 +59,7 @@ class Program:
                 done[id(step)] = _items(step, [done[id(item)] for item in step.items])
             elif isinstance(step, Apply):
                 done[id(step)] = _applied(step, done, way)
-        return list(_tensors(done[id(self.root)]))
+        return done
 
 
 def _constant(value: object, precision: torch.dtype | None) -> object:
@@ -72,12 +76,13 @@ def _items(items: Items, values: Sequence[Any]) -> Any:
     return list(values) if items.is_list else tuple(values)
 
 
-def _tensors(value: Any) -> Sequence[torch.Tensor]:
+def floating(value: Any) -> list[torch.Tensor]:
+    """The floating tensors in a value, those of a tuple, a list or a dictionary included."""
     if isinstance(value, torch.Tensor):
         return [value] if value.is_floating_point() else []
     if isinstance(value, dict):
         value = list(value.values())
-    return [tensor for item in value for tensor in _tensors(item)] if isinstance(value, (tuple, list)) else []
+    return [tensor for item in value for tensor in floating(item)] if isinstance(value, (tuple, list)) else []
 
 
 def _applied(step: Apply, done: Mapping[int, Any], way: Way) -> Any:
@@ -86,31 +91,33 @@ def _applied(step: Apply, done: Mapping[int, Any], way: Way) -> Any:
     is_aside = id(step) in way.aside
     precision = way.precision or (torch.float32 if is_aside else None)
     if is_aside and way.precision is None:
-        arguments = [_floating(each, torch.float32) for each in arguments]
-        keywords = {key: _floating(value, torch.float32) for key, value in keywords.items()}
+        arguments = [_widened(each, torch.float32) for each in arguments]
+        keywords = {key: _widened(value, torch.float32) for key, value in keywords.items()}
     region = step.region if precision is None else None
     with torch.set_grad_enabled(step.graded and not is_aside), _entered(region, way.device):
         result = _perform(step, arguments, keywords, precision)
-    return result if precision is None else _floating(result, precision)
+    return result if precision is None else _widened(result, precision)
 
 
 def _entered(region: Region | None, device: str) -> AbstractContextManager[object]:
     return nullcontext() if region is None else autocast(region, device, True)
 
 
-def _floating(value: Any, dtype: torch.dtype) -> Any:
+def _widened(value: Any, dtype: torch.dtype) -> Any:
     """A value with its floating tensors in a precision."""
     if isinstance(value, torch.Tensor):
         return value.to(dtype) if value.is_floating_point() else value
     if type(value) in (tuple, list):
-        return type(value)(_floating(each, dtype) for each in value)
+        return type(value)(_widened(each, dtype) for each in value)
     if isinstance(value, tuple):  # a pair of values and indices
-        return type(value)([_floating(each, dtype) for each in value])
+        return type(value)([_widened(each, dtype) for each in value])
     return value
 
 
 def _perform(step: Apply, arguments: list[Any], keywords: dict[str, Any], precision: torch.dtype | None) -> Any:
     source, _, name = step.op.rpartition(".")
+    if source == "math" and any(isinstance(each, torch.Tensor) for each in arguments):
+        raise TypeError(f"{step.op} of a tensor")
     special = _SPECIAL.get(step.op)
     if special is not None:
         return special(*arguments)
@@ -121,7 +128,7 @@ def _perform(step: Apply, arguments: list[Any], keywords: dict[str, Any], precis
     if source == "operator":
         return operations.function(step.op.replace(".i", ".") if name in _IN_PLACE else step.op)(*arguments)
     if precision is not None and name == "binary_cross_entropy_with_logits":
-        arguments = [_floating(each, precision) for each in arguments]
+        arguments = [_widened(each, precision) for each in arguments]
     if source == "nn":
         (given, named), *inputs = arguments
         return operations.function(step.op)(*given, **named)(*inputs, **keywords)

@@ -75,13 +75,25 @@ def _place(facts: Facts, span: tuple[int, int]) -> tuple[cst.CSTNode, Frame]:
     best: tuple[tuple[int, int, int, int], cst.CSTNode, Frame] | None = None
     spans = {id(node): facts.file.tree.span(node) for frame in facts.frames for node, _ in facts.nodes(frame)}
     for number, frame in enumerate(facts.frames):
-        covering = [node for node, _ in facts.nodes(frame) if _covers(spans[id(node)], span)]
-        if not covering:
+        nodes = [node for node, _ in facts.nodes(frame)]
+        covering = [node for node in nodes if _covers(spans[id(node)], span)]
+        inside = [node for node in nodes if _covers(span, spans[id(node)])]  # of a statement, say
+        if not (covering or inside):
             continue
-        node = min(covering, key=lambda each: spans[id(each)][1] - spans[id(each)][0])
+        sizes = {id(each): spans[id(each)][1] - spans[id(each)][0] for each in nodes}
+        node = (
+            min(covering, key=lambda each: sizes[id(each)])
+            if covering
+            else max(inside, key=lambda each: sizes[id(each)])
+        )
         own = spans[id(node)]
         halves = [spans[id(each)] for each, seen in facts.nodes(frame) if _is_half(seen)]
-        key = own[0] - own[1], sum(_covers(own, each) for each in halves), len(halves), -number
+        key = (
+            -abs(own[1] - own[0] - span[1] + span[0]),
+            sum(_covers(own, each) for each in halves),
+            len(halves),
+            -number,
+        )
         if best is None or key > best[0]:
             best = key, node, frame
     if best is None:

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import torch
 
 from amplint.model import precision
-from amplint.runtime.numeric.expression import LAYOUT, Apply, Expression, Operand, bare
+from amplint.runtime.numeric.expression import LAYOUT, Apply, Expression, Items, Operand, bare
 
 Shape = tuple[int, ...]
 
@@ -35,7 +35,8 @@ class Layout:
     free: Shape
     given: Shape
     index: Shape
-    mask: bool = True
+    mask: Shape | None
+    """None: flags are positions, rather."""
 
     def __str__(self) -> str:
         return "x".join(map(str, self.free))
@@ -44,9 +45,10 @@ class Layout:
 def layouts() -> Iterator[Layout]:
     """The shapes to try, the likeliest first."""
     for free in _SHAPES:
-        for given in dict.fromkeys((free, free[:-1] + (free[-1] // 2,), free[:-1] + (1,), free[:-1], ())):
+        outer = free[:1] + free[-1:]
+        for given in dict.fromkeys((free, free[:-1] + (free[-1] // 2,), free[:-1] + (1,), free[:-1], outer, ())):
             for index in dict.fromkeys((free[:1], free, free[:-1] + (1,))):
-                for mask in (True, False):
+                for mask in dict.fromkeys((free, outer, free[:-1], None)):
                     yield Layout(free, given, index, mask)
 
 
@@ -94,6 +96,9 @@ def _uses(steps: Sequence[Expression]) -> dict[int, str]:
 
 def _use(expression: Expression, kind: str, used: dict[int, str]) -> None:
     used.setdefault(id(expression), kind)
+    if isinstance(expression, Items):
+        for item in expression.items:
+            _use(item, kind, used)
     if isinstance(expression, Apply) and bare(expression.op) == "to":
         _use(expression.arguments[0], kind, used)
 
@@ -149,8 +154,8 @@ class Sweep:
             return 0.5
         if kind == INDEX:
             return torch.arange(math.prod(layout.index)).reshape(layout.index) % min(layout.free)
-        if kind == MASK and layout.mask:
-            return (torch.arange(math.prod(layout.free)) % 2 == 0).reshape(layout.free)
+        if kind == MASK and layout.mask is not None:
+            return (torch.arange(math.prod(layout.mask)) % 2 == 0).reshape(layout.mask)
         if kind == MASK:
             return torch.arange(min(layout.free))
         shape = layout.free if kind == FREE else layout.given

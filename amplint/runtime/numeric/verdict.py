@@ -6,17 +6,18 @@ from collections.abc import Iterator, Mapping
 
 import torch
 
-from amplint.diagnostics import Diagnostic
+from amplint.diagnostics import Applicability, Diagnostic
 from amplint.model import observable
 from amplint.rule import File
 from amplint.runtime.devices import CPU
 from amplint.runtime.measurement import NONE
+from amplint.runtime.numeric.answer import Question, Side, answer
 from amplint.runtime.numeric.compute import Program, Way
 from amplint.runtime.numeric.expression import Apply, Operand
 from amplint.runtime.numeric.facts import Facts
 from amplint.runtime.numeric.finding import Pair, above, aside, pairs
-from amplint.runtime.numeric.proof import Question, Side, Tally, answer, tally
 from amplint.runtime.numeric.sweep import FREE, Layout, Sweep, kinds, layouts
+from amplint.runtime.numeric.tally import Tally, tally
 from amplint.runtime.outcome import CONFIRMED, NOT_OBSERVABLE, NOT_REPLAYABLE, REFUTED, Outcome
 from amplint.runtime.record import NotReplayable
 
@@ -33,16 +34,19 @@ def prove(before: File, after: File, diagnostic: Diagnostic, device: str, seed: 
     A point counts where the text as it stands, computed in float64 on the same operands, gives a value that float32 holds
     and gradients that the dtypes of their operands hold. It is beyond float32 where the fixed text, computed in float32
     without AMP, does not. A fix is confirmed if some points that are not beyond float32 are non-finite before it and none
-    of them after it, and no point at all is non-finite after it only.
+    of them after it, and no point at all is non-finite after it only. Left out are points at which the operands of the
+    finding's own operation overflow before it, which is another defect's. An unsafe fix may leave gradients infinite where
+    the fixed text keeps a value in half whose exact gradient half cannot hold: how often is said.
 
     Args:
         device: one of `amplint.runtime.devices`; where CUDA is emulated, so it must be when this is called.
     """
     problem = ""
+    is_partial = diagnostic.fix is not None and diagnostic.fix.applicability is Applicability.UNSAFE
     try:
         for pair in pairs(Facts(before), Facts(after), diagnostic):
             try:
-                return _judged(pair, device, seed)
+                return _judged(pair, device, seed, is_partial)
             except NotReplayable as error:  # what is nearer to the finding may still be computed
                 problem = problem or str(error)
     except NotReplayable as error:
@@ -50,7 +54,7 @@ def prove(before: File, after: File, diagnostic: Diagnostic, device: str, seed: 
     return Outcome(NOT_REPLAYABLE, problem, observable.NON_FINITE)
 
 
-def _judged(pair: Pair, device: str, seed: int) -> Outcome:
+def _judged(pair: Pair, device: str, seed: int, is_partial: bool) -> Outcome:
     before, after = _aligned(Program(pair.before), Program(pair.after))
     foreign = _foreign(before.program, device)
     if foreign:
@@ -63,8 +67,8 @@ def _judged(pair: Pair, device: str, seed: int) -> Outcome:
     wanted = [known[owner] == FREE and not owner.detached for owner in before.operands]
     outcome: Outcome | None = None
     for scale, out, given in _trials(pair):
-        found = tally(before, after, Question(before.operands, wanted, scale), points, device, out)
-        trial = _outcome(found, sweep.layout, given)
+        found = tally(before, after, Question(before.operands, wanted, scale), points, device, pair.marks[1], out)
+        trial = _outcome(found, sweep.layout, given, is_partial)
         outcome = trial if outcome is None or trial.verdict == CONFIRMED else outcome
         if trial.verdict == CONFIRMED or found.spoiled:
             break
@@ -124,11 +128,11 @@ def _layout(side: Side, known: Mapping[Operand, str], seed: int) -> Layout:
     raise NotReplayable(f"no small shapes fit the expression ({problem})")
 
 
-def _outcome(found: Tally, layout: Layout, given: Mapping[str, float | str]) -> Outcome:
+def _outcome(found: Tally, layout: Layout, given: Mapping[str, float | str], is_partial: bool) -> Outcome:
     unable = next((error for error in found.raised if "not implemented for" in error), "")
     if unable:
         return Outcome(NOT_REPLAYABLE, unable, observable.NON_FINITE)
-    verdict, reason = _verdict(found)
+    verdict, reason = _verdict(found, is_partial)
     counts = found.before, found.after, 0
     values: list[dict[str, float | str]] = [
         {observable.NON_FINITE: count, _WORST: worst} for count, worst in zip(counts, found.errors)
@@ -137,20 +141,22 @@ def _outcome(found: Tally, layout: Layout, given: Mapping[str, float | str]) -> 
         for value, raised in zip(values, (*found.raised, "")):
             value[observable.ERROR] = raised or NONE
     reference: dict[str, float | str] = {"points": found.points, "shape": str(layout), **given, **values[2]}
-    if found.beyond:
-        reference["beyond float32"] = found.beyond
+    left = {
+        "beyond float32": found.beyond, "overflow before it": found.upstream, "gradient beyond half": found.narrow * is_partial,
+    }  # fmt: skip
+    reference |= {name: count for name, count in left.items() if count}
     curve = [*found.curve.values()]
     series = {name: tuple(each[place] for each in curve) for place, name in enumerate(("before", "after", "reference"))}
     return Outcome(verdict, reason, observable.NON_FINITE, values[0], values[1], reference, series if curve else {})
 
 
-def _verdict(found: Tally) -> tuple[str, str]:
+def _verdict(found: Tally, is_partial: bool) -> tuple[str, str]:
     if not found.points:
         return NOT_REPLAYABLE, "exact arithmetic is not finite at any point either"
     if not (found.before or found.after or found.spoiled):
         return NOT_OBSERVABLE, "the defect makes no difference to what is measured"
     if found.spoiled:
         return REFUTED, f"the fix makes {found.spoiled} more points non-finite"
-    if found.after:
+    if found.after and not (is_partial and found.after == found.narrow < found.before):
         return REFUTED, f"with the fix, {found.after} points are still non-finite"
     return CONFIRMED, ""

@@ -7,7 +7,7 @@ def train(batches):
     optimizer_g = torch.optim.SGD(model_g.parameters(), lr=0.01)
     model_d = torch.nn.Linear(2, 1)
     optimizer_d = torch.optim.SGD(model_d.parameters(), lr=0.01)
-    for step, batch in enumerate(batches):
+    for batch in batches:
         optimizer_g.zero_grad()
         with torch.autocast("cpu", dtype=torch.float16):
             loss_g = model_g(batch).mean()

@@ -9,110 +9,10 @@ from typing import NamedTuple
 
 import torch
 
-from amplint.runtime.devices import CUDA
-from amplint.runtime.numeric.compute import Program, Way
-from amplint.runtime.numeric.expression import Operand
-from amplint.runtime.numeric.sweep import Point, dtype_of
-
-TORCH_ERRORS = (RuntimeError, TypeError, ValueError, IndexError, AttributeError, KeyError, AssertionError)
-
-
-@dataclass(frozen=True)
-class Answer:
-    """What an expression came to at a point: its elements, and its gradients by operand, in float64; or torch's error."""
-
-    value: torch.Tensor
-    gradients: tuple[torch.Tensor, ...]
-    error: str = ""
-
-    @property
-    def finite(self) -> bool:
-        """Whether every number is finite, and nothing was raised."""
-        return (
-            not self.error
-            and bool(self.value.isfinite().all())
-            and all(bool(g.isfinite().all()) for g in self.gradients)
-        )
-
-    def distance(self, right: Answer, dtypes: Sequence[torch.dtype]) -> float:
-        """The larger of the errors of value and gradients, each relative to its size; `dtypes` are those of the gradients.
-
-        What is too small for the full precision of its dtype is left out.
-        """
-        errors = [_relative(self.value, right.value, torch.float32)]
-        errors += (_relative(*each) for each in zip(self.gradients, right.gradients, dtypes))
-        return max(errors)
-
-
-def _relative(mine: torch.Tensor, exact: torch.Tensor, dtype: torch.dtype) -> float:
-    size, off = float(exact.norm()), float((mine - exact).norm())
-    return off / size if size >= torch.finfo(dtype).tiny else 0.0
-
-
-@dataclass(frozen=True)
-class Side:
-    """The expression in one text, with its operands in the order of the other text's."""
-
-    program: Program
-    operands: Sequence[Operand]
-
-
-@dataclass(frozen=True)
-class Question:
-    """What is asked at every point.
-
-    Attributes:
-        owners: the operands in the text as it stands, by which points name their values.
-        wanted: for each, whether a gradient is asked of it.
-        scale: the factor of the loss, as a `GradScaler` applies it, in the gradients.
-    """
-
-    owners: Sequence[Operand]
-    wanted: Sequence[bool]
-    scale: float = 1.0
-
-    @property
-    def dtypes(self) -> list[torch.dtype]:
-        """The dtypes of the gradients."""
-        return [dtype_of(owner) for owner, is_wanted in zip(self.owners, self.wanted) if is_wanted]
-
-
-def answer(side: Side, point: Point, question: Question, way: Way) -> Answer:
-    """Compute an expression and its gradients at a point."""
-    values: dict[Operand, object] = {}
-    leaves: list[torch.Tensor] = []
-    for owner, operand, is_wanted in zip(question.owners, side.operands, question.wanted):
-        value = point.values[owner]
-        if isinstance(value, torch.Tensor):
-            if value.is_floating_point():
-                value = value.to(way.precision or dtype_of(operand))
-            value = value.to("cuda") if way.device == CUDA else value.clone()
-            if is_wanted:
-                leaves.append(value.requires_grad_())
-        values[operand] = value
-    try:
-        results = side.program.run(values, way)
-        if not results:
-            return Answer(torch.empty(0), (), "nothing is computed")
-        return _answered(results, leaves, question.scale)
-    except TORCH_ERRORS as error:
-        return Answer(torch.empty(0), (), f"{type(error).__name__}: {' '.join(str(error).split())}")
-
-
-def _answered(results: Sequence[torch.Tensor], leaves: Sequence[torch.Tensor], scale: float) -> Answer:
-    total = scale * sum((_weighted(result) for result in results), torch.zeros((), dtype=torch.float64))
-    gradients: tuple[torch.Tensor | None, ...] = (None,) * len(leaves)
-    if leaves and total.requires_grad:
-        gradients = torch.autograd.grad(total, list(leaves), allow_unused=True)
-    value = torch.cat([result.detach().double().reshape(-1).cpu() for result in results])
-    filled = (torch.zeros_like(leaf) if grad is None else grad for leaf, grad in zip(leaves, gradients))
-    return Answer(value, tuple(grad.detach().double().cpu() for grad in filled))
-
-
-def _weighted(result: torch.Tensor) -> torch.Tensor:
-    """The sum of the elements, each with a weight of its own around 1: a softmax sums to 1 whatever goes into it."""
-    weights = torch.linspace(0.5, 1.5, result.numel(), dtype=torch.float64) if result.numel() > 1 else torch.ones(1)
-    return (result.double().reshape(-1).cpu() * weights.double()).sum()
+from amplint.runtime.numeric.answer import Answer, Question, Side, answer, placed, whole
+from amplint.runtime.numeric.compute import Way, floating
+from amplint.runtime.numeric.expression import Apply, Operand, parts
+from amplint.runtime.numeric.sweep import Point
 
 
 @dataclass(frozen=True)
@@ -121,8 +21,11 @@ class Tally:
 
     Attributes:
         points: at how many points exact arithmetic gives what the dtypes of operands and loss can hold.
-        beyond: at how many of those plain float32, without AMP, cannot compute the fixed expression either.
+        upstream: at how many more the operands of the finding's own operation overflow already, also with the fix.
+        beyond: at how many points plain float32, without AMP, cannot compute the fixed expression either.
         before, after: at how many of the others the expression is not finite, as it stands and with the fix.
+        narrow: at how many of those after, only gradients are not finite, and some value that the fixed text leaves in half
+            has an exact gradient that its dtype cannot hold.
         spoiled: at how many points of all it is not finite with the fix only.
         errors: the worst relative error of value or gradient where they are finite: before, after, in plain float32.
         raised: what torch raises before and after; empty for nothing.
@@ -130,9 +33,11 @@ class Tally:
     """
 
     points: int
+    upstream: int
     beyond: int
     before: int
     after: int
+    narrow: int
     spoiled: int
     errors: tuple[float, float, float]
     raised: tuple[str, str]
@@ -152,13 +57,16 @@ class _Told(NamedTuple):
 
 def tally(
     before: Side, after: Side, question: Question, points: Iterable[Point], device: str,
-    aside: tuple[frozenset[int], frozenset[int]] = (frozenset(), frozenset()),
+    marks: Sequence[Apply], aside: tuple[frozenset[int], frozenset[int]] = (frozenset(), frozenset()),
 ) -> Tally:  # fmt: skip
     """Compute both texts at all points, and compare with the text as it stands in float64.
 
-    `aside` are the ids of the operations of each that are not to be judged: they are computed exactly, and held fixed.
+    Args:
+        marks: the finding's own operations in the text with the fix.
+        aside: the ids of the operations of each that are not to be judged: they are computed in float32, and held fixed.
     """
     told: list[_Told] = []
+    upstream = narrow = 0
     for point in points:
         exact = answer(before, point, question, Way(precision=torch.float64, aside=aside[0]))
         if exact.finite and _representable(exact, question.dtypes):
@@ -166,14 +74,21 @@ def tally(
                 answer(side, point, question, Way(device, aside=apart)) for side, apart in zip((before, after), aside)
             )
             plain = answer(after, point, question, Way(precision=torch.float32, aside=aside[1]))
+            if plain.finite and not other.finite and not other.error:
+                if _overflows_before(marks, after, point, question, Way(device, aside=aside[1])):
+                    upstream += 1
+                    continue
+                narrow += other.sound and _is_narrow(after, point, question, Way(device, aside=aside[1]))
             told.append(_Told(point, one, other, plain, exact))
     held = [each for each in told if each.plain.finite]
     swept, curve = _curve(told)
     return Tally(
         points=len(told),
+        upstream=upstream,
         beyond=sum(not each.plain.finite and not (each.before.finite and each.after.finite) for each in told),
         before=sum(not each.before.finite for each in held),
         after=sum(not each.after.finite for each in held),
+        narrow=narrow,
         spoiled=sum(each.before.finite and not each.after.finite for each in told),
         errors=(
             _worst(((each.before, each.exact) for each in held), question.dtypes),
@@ -183,6 +98,43 @@ def tally(
         raised=(_first_error(each.before for each in told), _first_error(each.after for each in told)),
         swept=swept,
         curve=curve,
+    )
+
+
+def _overflows_before(marks: Sequence[Apply], side: Side, point: Point, question: Question, way: Way) -> bool:
+    """Whether an operand of the finding's own operations is not finite, although exact arithmetic gives a number."""
+    with torch.no_grad():
+        mine, exact = (
+            side.program.trace(placed(side, point, question, one)[0], one)
+            for one in (way, Way(precision=torch.float64, aside=way.aside))
+        )
+    operands = [id(part) for mark in marks for part in parts(mark)]
+    return any(
+        bool((right.isfinite() & ~own.cpu().isfinite()).any())
+        for place in operands
+        for own, right in zip(floating(mine.get(place)), floating(exact.get(place)))
+    )
+
+
+def _is_narrow(side: Side, point: Point, question: Question, way: Way) -> bool:
+    """Whether a value that is in half has an exact gradient that half cannot hold."""
+    with torch.no_grad():
+        mine = side.program.trace(placed(side, point, question, way)[0], way)
+    exact = side.program.trace(
+        placed(side, point, question, Way(precision=torch.float64))[0], Way(precision=torch.float64, aside=way.aside)
+    )
+    total = question.scale * whole(floating(exact[id(side.program.root)]))
+    pairs = [
+        (own.dtype, right)
+        for place in mine
+        for own, right in zip(floating(mine[place]), floating(exact[place]))
+        if own.dtype in (torch.float16, torch.bfloat16) and right.requires_grad
+    ]
+    if not (pairs and total.requires_grad):
+        return False
+    gradients = torch.autograd.grad(total, [right for _, right in pairs], allow_unused=True)
+    return any(
+        grad is not None and not bool(grad.to(dtype).isfinite().all()) for (dtype, _), grad in zip(pairs, gradients)
     )
 
 

@@ -1,0 +1,135 @@
+"""Answers: what an expression comes to at a point, value and gradients."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from functools import cache
+
+import torch
+
+from amplint.runtime.devices import CUDA
+from amplint.runtime.numeric.compute import Program, Way
+from amplint.runtime.numeric.expression import Operand
+from amplint.runtime.numeric.sweep import Point, dtype_of
+
+TORCH_ERRORS = (RuntimeError, TypeError, ValueError, IndexError, AttributeError, KeyError, AssertionError)
+
+
+@dataclass(frozen=True)
+class Answer:
+    """What an expression came to at a point: its elements, and its gradients by operand, in float64; or torch's error."""
+
+    value: torch.Tensor
+    gradients: tuple[torch.Tensor, ...]
+    error: str = ""
+
+    @property
+    def finite(self) -> bool:
+        """Whether every number is finite, and nothing was raised."""
+        return (
+            not self.error
+            and bool(self.value.isfinite().all())
+            and all(bool(g.isfinite().all()) for g in self.gradients)
+        )
+
+    @property
+    def sound(self) -> bool:
+        """Whether the value is finite, whatever the gradients are."""
+        return not self.error and bool(self.value.isfinite().all())
+
+    def distance(self, right: Answer, dtypes: Sequence[torch.dtype]) -> float:
+        """The larger of the errors of value and gradients, each relative to its size; `dtypes` are those of the gradients.
+
+        What is too small for the full precision of its dtype is left out.
+        """
+        errors = [_relative(self.value, right.value, torch.float32)]
+        errors += (_relative(*each) for each in zip(self.gradients, right.gradients, dtypes))
+        return max(errors)
+
+
+def _relative(mine: torch.Tensor, exact: torch.Tensor, dtype: torch.dtype) -> float:
+    size, off = float(exact.norm()), float((mine - exact).norm())
+    return off / size if size >= torch.finfo(dtype).tiny else 0.0
+
+
+@dataclass(frozen=True)
+class Side:
+    """The expression in one text, with its operands in the order of the other text's."""
+
+    program: Program
+    operands: Sequence[Operand]
+
+
+@dataclass(frozen=True)
+class Question:
+    """What is asked at every point.
+
+    Attributes:
+        owners: the operands in the text as it stands, by which points name their values.
+        wanted: for each, whether a gradient is asked of it.
+        scale: the factor of the loss, as a `GradScaler` applies it, in the gradients.
+    """
+
+    owners: Sequence[Operand]
+    wanted: Sequence[bool]
+    scale: float = 1.0
+
+    @property
+    def dtypes(self) -> list[torch.dtype]:
+        """The dtypes of the gradients."""
+        return [dtype_of(owner) for owner, is_wanted in zip(self.owners, self.wanted) if is_wanted]
+
+
+def answer(side: Side, point: Point, question: Question, way: Way) -> Answer:
+    """Compute an expression and its gradients at a point."""
+    values, leaves = placed(side, point, question, way)
+    try:
+        results = side.program.run(values, way)
+        if not results:
+            return Answer(torch.empty(0), (), "nothing is computed")
+        return _answered(results, leaves, question.scale)
+    except TORCH_ERRORS as error:
+        return Answer(torch.empty(0), (), f"{type(error).__name__}: {' '.join(str(error).split())}")
+
+
+def placed(
+    side: Side, point: Point, question: Question, way: Way
+) -> tuple[dict[Operand, torch.Tensor | float], list[torch.Tensor]]:
+    """The operands of a text at a point, and those of them that gradients are asked of."""
+    values: dict[Operand, torch.Tensor | float] = {}
+    leaves: list[torch.Tensor] = []
+    for owner, operand, is_wanted in zip(question.owners, side.operands, question.wanted):
+        value = point.values[owner]
+        if isinstance(value, torch.Tensor):
+            if value.is_floating_point():
+                value = value.to(way.precision or dtype_of(operand))
+            value = value.to("cuda") if way.device == CUDA else value.clone()
+            if is_wanted:
+                leaves.append(value.requires_grad_())
+        values[operand] = value
+    return values, leaves
+
+
+def _answered(results: Sequence[torch.Tensor], leaves: Sequence[torch.Tensor], scale: float) -> Answer:
+    total = scale * whole(results)
+    gradients: tuple[torch.Tensor | None, ...] = (None,) * len(leaves)
+    if leaves and total.requires_grad:
+        gradients = torch.autograd.grad(total, list(leaves), allow_unused=True)
+    value = torch.cat([result.detach().double().reshape(-1).cpu() for result in results])
+    filled = (torch.zeros_like(leaf) if grad is None else grad for leaf, grad in zip(leaves, gradients))
+    return Answer(value, tuple(grad.detach().double().cpu() for grad in filled))
+
+
+def whole(results: Iterable[torch.Tensor]) -> torch.Tensor:
+    """The sum of all elements, each with a weight of its own around 1: a softmax sums to 1 whatever goes into it."""
+    total = torch.zeros((), dtype=torch.float64)
+    for result in results:
+        elements = result.double().reshape(-1).cpu()
+        total = total + (elements if len(elements) == 1 else elements * _weights(len(elements))).sum()
+    return total
+
+
+@cache
+def _weights(count: int) -> torch.Tensor:
+    return torch.linspace(0.5, 1.5, count, dtype=torch.float64)
