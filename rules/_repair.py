@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import libcst as cst
 
-from amplint.diagnostics import Edit
+from amplint.diagnostics import Edit, Related
 from amplint.model.events import Clip, Event, GradAccess
 from amplint.rule import File, Found
 

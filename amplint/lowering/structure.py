@@ -173,9 +173,9 @@ def prune(body: Node) -> Node:
                 wanted.add(event.loss)
             case Scale():
                 wanted.add(event.source)
-            case Jump():
             case Report():
                 wanted.add(event.value)
+            case Jump():
                 wanted.update(event.carried, event.args)
             case Call():
                 wanted.update(value for _, value in event.binding)
