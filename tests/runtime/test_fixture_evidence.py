@@ -7,16 +7,17 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
+import jsonschema
 import pytest
 from checkout import ROOT
 from program import amplint, problems
 
 from amplint.runtime.devices import EMULATED
-from amplint.runtime.outcome import CONFIRMED
+from amplint.runtime.outcome import CONFIRMED, ERROR, REFUTED
 
-pytest.importorskip("torch", reason="replays need torch: pip install 'amplint[verify]'")
+torch = pytest.importorskip("torch", reason="replays need torch: pip install 'amplint[verify]'")
 
-LIMIT = 300
+LIMIT = 600
 """Seconds that all fixtures may take on a slow and busy machine; two idle cores need about 20."""
 
 
@@ -36,21 +37,22 @@ class Proof(NamedTuple):
         ]
 
 
+def run(paths: Sequence[str], evidence: Path, *options: str) -> Proof:
+    """Replay the fixes in some paths of the checkout, on the device that is the same everywhere."""
+    always = ("--isolated", "--no-cache", "--unsafe-fixes", "--device", EMULATED, "--evidence", evidence)
+    done = amplint("verify", *paths, *always, *options, cwd=ROOT, timeout=LIMIT)
+    records = [json.loads(line) for line in evidence.read_text("utf-8").splitlines()]
+    return Proof(done.returncode, problems(done), records)
+
+
 @pytest.fixture(scope="module")
 def proof(tmp_path_factory: pytest.TempPathFactory) -> Proof:
-    """All fixtures on the device that is everywhere the same."""
-    evidence = tmp_path_factory.mktemp("proof") / "evidence.jsonl"
-    arguments = ("fixtures", "--isolated", "--no-cache", "--unsafe-fixes", "--device", EMULATED, "--evidence", evidence)
-    done = amplint("verify", *arguments, cwd=ROOT, timeout=LIMIT)
-    return Proof(done.returncode, problems(done), _records(evidence))
-
-
-def _records(evidence: Path) -> list[dict[str, Any]]:
-    return [json.loads(line) for line in evidence.read_text("utf-8").splitlines()]
+    """All fixtures."""
+    return run(["fixtures"], tmp_path_factory.mktemp("proof") / "evidence.jsonl")
 
 
 def test_no_fix_of_a_fixture_is_refuted_and_no_replay_fails(proof: Proof) -> None:
-    assert proof.of("refuted", "error") == []
+    assert proof.of(REFUTED, ERROR) == []
     assert (proof.exit_code, proof.problems) == (0, [])
 
 
@@ -58,3 +60,18 @@ def test_every_fixture_with_a_fix_is_among_them(proof: Proof) -> None:
     fixed = {path.name.replace(".fixed.py", ".py") for path in (ROOT / "fixtures").glob("*/flagged_*.fixed.py")}
     assert fixed <= {Path(one["finding"]["path"]).name for one in proof.records}
     assert len(proof.of(CONFIRMED)) > len(proof.records) / 2
+
+
+def test_all_evidence_follows_the_schema(proof: Proof) -> None:
+    schema = json.loads((ROOT / "docs" / "evidence-schema.json").read_text("utf-8"))
+    validator = jsonschema.Draft202012Validator(schema)
+    wrong = [f"{one['finding']}: {error.message}" for one in proof.records for error in validator.iter_errors(one)]
+    assert proof.records and wrong == []
+
+
+def test_evidence_says_where_it_comes_from_and_stands_once(proof: Proof) -> None:
+    assert {one["device"]["kind"] for one in proof.records} == {EMULATED}
+    assert {(one["seed"], one["versions"]["torch"]) for one in proof.records} == {(0, torch.__version__)}
+    findings = [json.dumps(one["finding"], sort_keys=True) for one in proof.records]
+    assert len(findings) == len(set(findings))
+    assert all(one["fix"]["diff"].count("\n@@ ") >= 1 for one in proof.records)
