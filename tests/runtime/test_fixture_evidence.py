@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -19,6 +20,14 @@ torch = pytest.importorskip("torch", reason="replays need torch: pip install 'am
 
 LIMIT = 600
 """Seconds that all fixtures may take on a slow and busy machine; two idle cores need about 20."""
+
+
+SAMPLE = [
+    str(path.relative_to(ROOT))
+    for name in ("amp101_clip_before_unscale", "amp205_autocast_missing_device_type", "amp301_exp_log_in_loss")
+    for path in sorted((ROOT / "fixtures" / name).glob("flagged_*.py"))[:6]
+]
+"""Fixtures of rules that are replayed in three different ways: as a training, as constructions, as an expression."""
 
 
 class Proof(NamedTuple):
@@ -75,3 +84,19 @@ def test_evidence_says_where_it_comes_from_and_stands_once(proof: Proof) -> None
     findings = [json.dumps(one["finding"], sort_keys=True) for one in proof.records]
     assert len(findings) == len(set(findings))
     assert all(one["fix"]["diff"].count("\n@@ ") >= 1 for one in proof.records)
+
+
+def test_the_same_seed_gives_the_same_evidence_byte_for_byte(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """But for times; whatever the hash seed is, and however many processes there are."""
+
+    def evidence(hash_seed: str, *options: str) -> bytes:
+        monkeypatch.setenv("PYTHONHASHSEED", hash_seed)
+        file = tmp_path / f"evidence-{hash_seed}.jsonl"
+        assert run(SAMPLE, file, *options).exit_code == 0
+        written, times = re.subn(rb'"seconds": [\d.e-]+', b'"seconds": 0', file.read_bytes())
+        assert times == written.count(b"\n") > len(SAMPLE) / 3
+        return written
+
+    first = evidence("1", "--seed", "7", "--jobs", "1")
+    assert first == evidence("2", "--seed", "7", "--jobs", "2")
+    assert first != evidence("3", "--seed", "8").replace(b'"seed": 8', b'"seed": 7')
