@@ -74,7 +74,7 @@ def check(file: File) -> Iterator[Finding]:
     spanning = {found.node for found in file.analysis.of("region-spans-steps")}
     for found in file.analysis.of(KIND):
         region = found.related["region"]
-        if region in spanning:
+        if found.related.get("outermost") in spanning:
             continue
         yield Finding(
             file.range(protocol.callee_range(file, found.node)),

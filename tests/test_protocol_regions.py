@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import pytest
-from recorder import HALF, PLAIN, SCALER, STEP, UPDATE, Recorder, forward, plain, scaled
+from recorder import HALF, PLAIN, SCALER, STEP, TWO, UPDATE, Recorder, forward, plain, scaled
 
 from amplint.model.events import (
     NO_GRAD,
     Assign,
+    AutocastEnter,
+    AutocastExit,
     Backward,
+    CacheCleared,
     Escape,
     Event,
+    Forward,
     ObjectFacts,
     OptimizerStep,
     Region,
@@ -61,13 +65,68 @@ def test_a_region_by_flag_is_off_where_amp_is_off() -> None:
     assert Recorder().mode(False).enter(HALF).feed(Backward(2, "loss")).found == [("backward-in-autocast", 2)]
 
 
+STEPPED = OptimizerStep(5, "opt")
+BACKWARD = Backward(2, "loss")
+
+
+def spans(recorder: Recorder, *events: Event) -> list[int]:
+    """The regions that span steps, once the events have happened twice."""
+    hazards = recorder.feed(*events, *events).hazards
+    return sorted({each.site for each in hazards if each.kind == "region-spans-steps"})
+
+
 def test_a_region_that_spans_the_iterations() -> None:
-    step = OptimizerStep(5, "opt")
-    assert Recorder(PLAIN).enter(HALF, loops=0).feed(step, loops=(1,)).found == [("region-spans-steps", 900)]
-    assert Recorder(PLAIN).enter(HALF, loops=1).feed(step, loops=(1,)).found == []
-    assert Recorder().enter(HALF).feed(STEP, loops=(1,)).found == [("region-spans-steps", 900)]
-    (backward,) = Recorder().enter(HALF).feed(Backward(2, "loss"), loops=(1,)).hazards
-    assert backward.details == ("spans",)
+    assert spans(Recorder(PLAIN).enter(HALF), BACKWARD, STEPPED) == [900]
+    assert spans(Recorder(PLAIN).enter(HALF), Forward(1, "model"), STEPPED) == [900]
+    assert spans(Recorder().enter(HALF), BACKWARD, STEP) == [900]
+    assert spans(Recorder(PLAIN), AutocastEnter(900, HALF), BACKWARD, STEPPED, AutocastExit(901)) == []
+    assert spans(Recorder(PLAIN).enter(HALF), STEPPED) == [], "nothing is computed between the steps"
+    assert spans(Recorder(PLAIN).enter(HALF).feed(BACKWARD), STEPPED) == [], "nothing is computed between the steps"
+    assert spans(Recorder(PLAIN).enter(HALF), BACKWARD, STEPPED, CacheCleared(7)) == []
+
+
+def test_of_two_losses_in_one_region_each_has_its_own_step() -> None:
+    one, other = Backward(2, "loss_g"), Backward(3, "loss_d")
+    once = Recorder(TWO).enter(HALF).feed(one, OptimizerStep(5, "opt_g"), other, OptimizerStep(6, "opt_d"))
+    assert {hazard.kind for hazard in once.hazards} == {"backward-in-autocast"}
+
+
+def test_a_backward_pass_in_a_loop_in_the_region() -> None:
+    (told,) = Recorder().enter(HALF).feed(BACKWARD, loops=(1,)).hazards
+    assert told.details == ("spans",)
+
+
+def test_the_outermost_region_keeps_the_weights() -> None:
+    assert spans(Recorder(PLAIN).enter(OFF, HALF), Forward(1, "model"), STEPPED) == [900]
+    again = (AutocastEnter(905, HALF), Forward(1, "model"), STEPPED, AutocastExit(906))
+    assert spans(Recorder(PLAIN).enter(OFF), *again) == [900]
+    assert spans(Recorder(PLAIN).enter(HALF, OFF), Forward(1, "model"), STEPPED) == []
+    assert spans(Recorder(PLAIN).enter(NO_GRAD), Forward(1, "model"), STEPPED) == []
+
+
+def test_a_region_without_a_cache_keeps_nothing() -> None:
+    uncached = Region("cuda", "bfloat16", "yes", cached=False)
+    assert spans(Recorder(PLAIN).enter(uncached), Forward(1, "model"), STEPPED) == []
+    assert spans(Recorder(PLAIN).enter(uncached, BF16), Forward(1, "model"), STEPPED) == []
+
+
+def test_a_forward_pass_after_a_step_in_one_region() -> None:
+    first, second = Forward(1, "model"), Forward(8, "model")
+    stale = Recorder(PLAIN).enter(HALF).feed(first, STEPPED, second)
+    (hazard,) = stale.hazards
+    assert (hazard.kind, hazard.site, hazard.at("step"), hazard.at("use")) == ("region-spans-steps", 900, 5, 8)
+    assert Recorder(PLAIN).enter(HALF).feed(STEPPED, second).found == [], "nothing was cast before the step"
+    assert Recorder(PLAIN).enter(HALF).feed(Forward(1, "teacher"), STEPPED, Forward(8, "teacher")).found == []
+    assert Recorder(PLAIN).enter(HALF).feed(first).leave().enter(HALF).feed(STEPPED, second).found == []
+    assert Recorder(PLAIN).enter(HALF).feed(first, STEPPED).leave().feed(second).found == []
+
+
+def test_only_the_weights_of_the_stepped_optimizer_are_stale() -> None:
+    step_d = OptimizerStep(5, "opt_d")
+    generator = (Forward(1, "gen"), step_d, Forward(8, "gen"))
+    assert Recorder(TWO).enter(HALF).feed(*generator).found == []
+    discriminator = (Forward(1, "disc"), step_d, Forward(8, "disc"))
+    assert Recorder(TWO).enter(HALF).feed(*discriminator).found == [("region-spans-steps", 900)]
 
 
 # -- half without a scaler -----------------------------------------------------------------------------------------------

@@ -12,7 +12,9 @@ from amplint.lowering.roles import path_of
 from amplint.lowering.scope import Flow
 from amplint.model.events import (
     Backward,
+    CacheCleared,
     Escape,
+    Forward,
     OptimizerStep,
     Scale,
     ScalerStep,
@@ -58,10 +60,19 @@ class CallReader(GradientReader):
             flow = self._method(call, call.func)
             if flow is not None:
                 return flow
+        self._use(call)
         entered = self.call_into(call)
         if entered is not None:
             return entered
         return self._unknown(call)
+
+    def _use(self, call: cst.Call) -> None:
+        """Tell of a call, in case it is of a model: only its optimizer, perhaps in another function, tells that."""
+        path = path_of(call.func)
+        if self.names.all_in(call.func, {"torch.clear_autocast_cache"}):
+            self.emit(CacheCleared(self.site(call)))
+        elif path:
+            self.emit(Forward(self.site(call), self.qualify(path)))
 
     def _preset(self, call: cst.Call) -> cst.Call:
         """The call with the function and arguments that `functools.partial` has set before."""

@@ -123,7 +123,8 @@ class Contexts:
         dtype = first.dtype if all(region.dtype == first.dtype for region in known) else "?"
         same = all(region.enabled == first.enabled for region in known)
         certain = same and (len(known) == len(regions) or first.enabled == "no")
-        return Region(device, dtype, first.enabled if certain else "maybe")
+        cached = all(region.cached for region in known)
+        return Region(device, dtype, first.enabled if certain else "maybe", cached)
 
     def _of_call(self, call: cst.Call, depth: int) -> Region | None:
         for value in (call.func, *self.values(call.func)):
@@ -193,7 +194,8 @@ class Contexts:
         if "device_type" in given:
             device = self.device(given["device_type"])
         enabled = "maybe" if any(name not in torch_api.AUTOCAST for name in meanings) else "yes"
-        return Region(device or "?", self._dtype(given, device), self.flag(given.get("enabled"), enabled))
+        cached = self.flag(given.get("cache_enabled")) == "yes"
+        return Region(device or "?", self._dtype(given, device), self.flag(given.get("enabled"), enabled), cached)
 
     def _dtype(self, given: Arguments, device: str) -> str:
         node = given.get("dtype")

@@ -13,7 +13,7 @@ from amplint.lowering.gradients import is_grad
 from amplint.lowering.loops import paired, target_names
 from amplint.lowering.roles import path_of
 from amplint.lowering.scope import OBJECTS, Flow
-from amplint.lowering.structure import as_mode_branch, asks_for_amp, prune
+from amplint.lowering.structure import as_mode_branch, asks_for_amp, prune, without_idle_forwards
 from amplint.lowering.tree import children
 from amplint.model.events import Assign, GradAccess, ObjectFacts, Region, ZeroGrad
 from amplint.model.graph import Condition, Function, Jump, Loop, Node, Scoped, Seq, Test, Try
@@ -46,7 +46,14 @@ class FunctionReader(ExpressionReader):
                 body = Scoped(self.site(self._node), region, body)
         params = self._parameters() if isinstance(self._node, cst.FunctionDef) else ()
         local = frozenset(self._bound) if isinstance(self._node, cst.FunctionDef) else frozenset[str]()
-        return Function(self._key, params, prune(body), local | {"self"}, self._objects, self.site(self._node))
+        return Function(
+            self._key,
+            params,
+            prune(without_idle_forwards(body)),
+            local | {"self"},
+            self._objects,
+            self.site(self._node),
+        )
 
     def flow(self, node: cst.CSTNode) -> Flow:
         """As for other expressions; a conditional expression is a branch like any other."""

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from amplint.model.events import (
     Assign,
     Backward,
     Event,
+    Forward,
     OptimizerStep,
     Report,
     Scale,
@@ -35,6 +36,22 @@ def parts_of(node: Node) -> tuple[Node, ...]:
         case Try():
             return (node.body, *node.handlers, node.orelse, node.final)
     return ()
+
+
+def with_parts(node: Node, parts: Sequence[Node]) -> Node:
+    """A node with other nodes in the place of its `parts_of`."""
+    match node:
+        case Seq():
+            return Seq(tuple(parts))
+        case Branch():
+            return Branch(node.condition, *parts)
+        case Loop():
+            return replace(node, body=parts[0], orelse=parts[1])
+        case Scoped():
+            return replace(node, body=parts[0])
+        case Try():
+            return Try(parts[0], tuple(parts[1:-2]), parts[-2], parts[-1])
+    return node
 
 
 def events_in(node: Node) -> Iterator[Event | Call | Jump]:
@@ -139,22 +156,18 @@ def _acts(node: Node) -> bool:
 
 
 def _idle_replaced(node: Node, busy: set[str]) -> Node:
-    match node:
-        case Call() if node.function not in busy:
-            return Assign(node.site, node.target, (), tuple(value for _, value in node.binding if value), True)
-        case Seq():
-            return Seq(tuple(_idle_replaced(part, busy) for part in node.parts))
-        case Branch():
-            return Branch(node.condition, _idle_replaced(node.then, busy), _idle_replaced(node.orelse, busy))
-        case Loop():
-            return replace(node, body=_idle_replaced(node.body, busy), orelse=_idle_replaced(node.orelse, busy))
-        case Scoped():
-            return replace(node, body=_idle_replaced(node.body, busy))
-        case Try():
-            handlers = tuple(_idle_replaced(handler, busy) for handler in node.handlers)
-            parts = [_idle_replaced(part, busy) for part in (node.body, node.orelse, node.final)]
-            return Try(parts[0], handlers, parts[1], parts[2])
-    return node
+    if isinstance(node, Call) and node.function not in busy:
+        return Assign(node.site, node.target, (), tuple(value for _, value in node.binding if value), True)
+    return with_parts(node, [_idle_replaced(part, busy) for part in parts_of(node)])
+
+
+def without_idle_forwards(node: Node) -> Node:
+    """The graph without forward passes, but for those in regions that hold a step: only there they matter."""
+    if isinstance(node, Forward):
+        return Seq()
+    if isinstance(node, Scoped) and any(isinstance(event, (OptimizerStep, ScalerStep)) for event in events_in(node)):
+        return node
+    return with_parts(node, [without_idle_forwards(part) for part in parts_of(node)])
 
 
 def _conditions(node: Node) -> Iterator[Condition]:

@@ -21,13 +21,14 @@ class Region:
     """What an autocast context asks for.
 
     `device` is a device type ("cuda"), `dtype` a name of torch ("float16", the device's default filled in), each "?" when
-    unknown. `enabled` is "yes", "no", or "maybe" for a flag. A region without gradients (`no_grad`) is also one, with
-    device "grad" and enabled "no".
+    unknown. `enabled` is "yes", "no", or "maybe" for a flag; `cached` is whether weights are cast only once. A region
+    without gradients (`no_grad`) is also one, with device "grad" and enabled "no".
     """
 
     device: str
     dtype: str
     enabled: str
+    cached: bool = True
 
     @property
     def lowers(self) -> bool:
@@ -60,6 +61,13 @@ class Assign(Event):
     args: tuple[str, ...] = ()
     computes: bool = False
     truth: bool | None = None
+
+
+@dataclass(frozen=True)
+class Forward(Event):
+    """`model` is called: a model, if an optimizer has its parameters. Told of calls in regions that hold steps, too."""
+
+    model: str
 
 
 @dataclass(frozen=True)
@@ -177,6 +185,11 @@ class Checkpoint(Event):
     """State is taken to be kept: `refs` are the objects whose state it is, empty where it is written to a file."""
 
     refs: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class CacheCleared(Event):
+    """Autocast forgets the weights that it has cast."""
 
 
 @dataclass(frozen=True)

@@ -9,15 +9,18 @@ import re
 from collections.abc import Mapping
 from dataclasses import replace
 
+from amplint.model import casts
 from amplint.model.events import (
     Assign,
     AutocastEnter,
     AutocastExit,
     Backward,
+    CacheCleared,
     Checkpoint,
     Clip,
     Escape,
     Event,
+    Forward,
     GradAccess,
     ObjectFacts,
     OptimizerStep,
@@ -52,7 +55,8 @@ class Protocol:
 
     def apply(self, state: State, event: Event, loops: tuple[int, ...] = ()) -> Outcome:
         """The state after an event, and the hazards that the event is; `loops` are the sites of the loops around it."""
-        return self._after(state, event, loops), judge(self._known, state, event, loops)
+        after = self._after(casts.after(self._known.owners_of, state, event), event, loops)
+        return after, judge(self._known, state, event, loops)
 
     def _after(self, state: State, event: Event, loops: tuple[int, ...]) -> State:
         match event:
@@ -81,7 +85,7 @@ class Protocol:
                 return self._escape(state)
             case OptimizerStep():
                 return self._optimizer_step(state, event)
-            case Clip() | SchedulerStep() | Checkpoint() | Report():
+            case Forward() | CacheCleared() | Clip() | SchedulerStep() | Checkpoint() | Report():
                 return state
         raise TypeError(f"no transition for {type(event).__name__}")
 

@@ -14,7 +14,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from amplint.model.events import Region
 
@@ -81,12 +81,24 @@ class Value:
 
 
 @dataclass(frozen=True)
+class Cast:
+    """Weights that a region has cast and keeps: for which `use` of them, and the step that has changed them since."""
+
+    use: str
+    stale_at: int = -1
+
+
+@dataclass(frozen=True)
 class Entered:
-    """A region on the stack: where it was entered, and inside how many loops."""
+    """A region on the stack: where it was entered, and inside how many loops.
+
+    `casts` are the weights that it keeps. Only the outermost region does: what is cast further inside stays until that ends.
+    """
 
     region: Region
     site: int
     loops: int
+    casts: frozenset[Cast] = frozenset()
 
 
 @dataclass(frozen=True)
@@ -210,6 +222,23 @@ class State:
                 by_device[entered.region.device] = entered
         lowering = [entered for entered in by_device.values() if entered.region.lowers]
         return lowering[-1] if lowering else None
+
+    @property
+    def lowers(self) -> bool:
+        """Whether operations run in half precision here, as far as the path tells."""
+        active = self.active_region()
+        return active is not None and not (self.amp_off and active.region.enabled == "maybe")
+
+    def keeping_region(self) -> Entered | None:
+        """The region that keeps what is cast here, also where it is itself switched off; None where none does."""
+        around = [entered for entered in self.regions if entered.region.device != "grad"]
+        return around[0] if around and all(entered.region.cached for entered in around) else None
+
+    def with_casts(self, casts: frozenset[Cast]) -> State:
+        """The state in which the region that keeps weights keeps these."""
+        keeping = self.keeping_region()
+        changed = (replace(each, casts=casts) if each is keeping else each for each in self.regions)
+        return self.put({("regions",): tuple(changed) or None})
 
     @property
     def records_graph(self) -> bool:

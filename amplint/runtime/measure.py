@@ -235,6 +235,16 @@ def _distances(mine: Mapping[str, torch.Tensor], right: Mapping[str, torch.Tenso
         yield distance if math.isfinite(distance) else math.inf
 
 
+# -- stale weights -----------------------------------------------------------------------------------------------------
+
+
+def _loss_error(player: Player, hazard: Hazard) -> Measurement:
+    trio = player.play(recheck=True)
+    series = {name: tuple(record.loss_errors) for name, record in vars(trio).items()}
+    figure = Figure(observable.LOSS_ERROR, max(series["before"], default=NONE), max(series["after"], default=NONE), 0.0)
+    return Measurement((*_errors(trio), figure), {}, series, bool(series["reference"]))
+
+
 _MEASURES: Mapping[str, Callable[[Player, Hazard], Measurement]] = {
     observable.NORM_SEEN: _norm_seen,
     observable.GRADIENT_READ: _gradient_read,
@@ -243,4 +253,5 @@ _MEASURES: Mapping[str, Callable[[Player, Hazard], Measurement]] = {
     observable.SCHEDULER_LEAD: _scheduler_lead,
     observable.ZEROED: _zeroed,
     observable.ISLAND_ERROR: _island_error,
+    observable.LOSS_ERROR: _loss_error,
 }

@@ -34,8 +34,11 @@ class Player(Interface):
     def events(self) -> Sequence[Event]:
         """What happens with the code as it stands."""
 
-    def play(self, magnitude: float = 1.0, island: bool = False) -> Trio:
-        """Train on losses of some magnitude, with or without a part that the model runs in float32."""
+    def play(self, magnitude: float = 1.0, island: bool = False, recheck: bool = False) -> Trio:
+        """Train on losses of some magnitude, with or without a part that the model runs in float32.
+
+        With `recheck` no gradient overflows, and each loss is computed once more outside of autocast.
+        """
 
 
 @dataclass(frozen=True)

@@ -57,6 +57,7 @@ class Problem:
         seed: decides nets and batches.
         magnitude: a factor of all losses.
         full_precision: see `Net`.
+        recheck: a context that switches autocast off, in which each loss is computed once more; None for once only.
     """
 
     def __init__(
@@ -67,7 +68,11 @@ class Problem:
         seed: int,
         magnitude: float = 1.0,
         full_precision: Callable[[], AbstractContextManager[object]] | None = None,
+        recheck: Callable[[], AbstractContextManager[object]] | None = None,
     ) -> None:
+        self.loss_errors: list[float] = []
+        """How far each loss was from the one that the weights give outside of autocast, relative to that."""
+        self._recheck = recheck
         self._overflowing = overflowing
         self._device, self._seed, self._magnitude = device, seed, magnitude
         self.nets: Mapping[str, Net] = {
@@ -91,4 +96,8 @@ class Problem:
             if name in overflowing and name in self._overflowing:
                 loss = loss + net.outer.weight[0, 0] * torch.inf
             losses[name] = loss
+            if self._recheck is not None:
+                with torch.no_grad(), self._recheck():
+                    right = float(nn.functional.mse_loss(net(x), y)) * (_STEEPNESS * self._magnitude)
+                self.loss_errors.append(abs(float(loss) - right) / right)
         return losses

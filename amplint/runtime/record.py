@@ -35,6 +35,8 @@ class Record:
     """The norm of the gradients at each reading of them."""
     reported: dict[int, list[float]] = field(default_factory=dict)
     """For the site of each report of a loss, in the order in which they were met: what was read out, time after time."""
+    loss_errors: list[float] = field(default_factory=list)
+    """How far each loss was from the one that the weights give, relative to that; empty unless each is computed twice."""
     error: str = ""
 
     def skips(self) -> frozenset[tuple[str, int]]:

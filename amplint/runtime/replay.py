@@ -200,16 +200,19 @@ class _Player:
         """What happens with the code as it stands."""
         return self.before.events
 
-    def play(self, magnitude: float = 1.0, island: bool = False) -> Trio:
+    def play(self, magnitude: float = 1.0, island: bool = False, recheck: bool = False) -> Trio:
         """See `amplint.runtime.measure.Player`."""
         optimizers = sorted(used(self.before.events) | used(self.after.events))
         if not optimizers or "" in optimizers:
             raise NotReplayable("an optimizer cannot be told")
-        overflowing = [self.subject] if self.subject in optimizers else optimizers
+        overflowing = [] if recheck else [self.subject] if self.subject in optimizers else optimizers
 
         def problem(device: str) -> Problem:
-            aside = (lambda: autocast(self._region(), device, True)) if island else None
-            return Problem(optimizers, overflowing, "cuda" if device == CUDA else "cpu", self.seed, magnitude, aside)
+            place = "cuda" if device == CUDA else "cpu"
+            aside, again = (
+                (lambda: autocast(self._region(), device, True)) if each else None for each in (island, recheck)
+            )
+            return Problem(optimizers, overflowing, place, self.seed, magnitude, aside, again)
 
         before, after = (self._amp(walk, problem(self.device)) for walk in (self.before, self.after))
         walk, rounds = self.before, Rounds()
@@ -237,6 +240,7 @@ def _run(walk: Walk, world: Training, rounds: Rounds) -> Record:
         Walk(walk.entry, walk.decisions.again(), world, walk.prelude, rounds).run()
     except _TORCH_ERRORS as error:
         world.record.error = f"{type(error).__name__}: {str(error).partition('. ')[0].strip()}"
+    world.record.loss_errors = world.problem.loss_errors
     return world.record
 
 

@@ -89,4 +89,4 @@ class CheckpointWatch:
 
 def _region(entered: Any) -> Region:
     dtype = str(entered.fast_dtype).removeprefix("torch.")
-    return Region(str(entered.device), dtype, "yes" if entered._enabled else "no")
+    return Region(str(entered.device), dtype, "yes" if entered._enabled else "no", bool(entered._cache_enabled))

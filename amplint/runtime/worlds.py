@@ -156,11 +156,12 @@ def autocast(region: Region, device: str, on: bool) -> AbstractContextManager[ob
     if region.device == "grad":
         return context
     enabled = on if region.enabled == "maybe" else region.enabled == "yes"
+    cached = None if region.cached else False
     dtype = torch.float16 if region.dtype == "?" else getattr(torch, region.dtype)
     if device == EMULATED and region.device != "cpu":
         from amplint.runtime import emulate
 
-        context = emulate.region(dtype, enabled)
+        context = emulate.region(dtype, enabled, cached)
     else:
-        context = torch.autocast("cuda" if device == CUDA else "cpu", dtype=dtype, enabled=enabled)
+        context = torch.autocast("cuda" if device == CUDA else "cpu", dtype, enabled, cached)
     return context

@@ -6,6 +6,7 @@ from amplint.model.events import (
     Backward,
     Clip,
     Event,
+    Forward,
     GradAccess,
     OptimizerStep,
     Report,
@@ -14,7 +15,7 @@ from amplint.model.events import (
     SchedulerStep,
     Unscale,
 )  # fmt: skip
-from amplint.model.hazards import gradients, losses, scaling, steps
+from amplint.model.hazards import gradients, losses, regions, scaling, steps
 from amplint.model.hazards.hazard import Hazard, Hazards
 from amplint.model.hazards.known import Known
 from amplint.model.state import State
@@ -26,8 +27,10 @@ def judge(known: Known, state: State, event: Event, loops: tuple[int, ...]) -> H
     """The hazards that an event is in a state; `loops` are the sites of the loops around it."""
     match event:
         case Backward():
-            region = gradients.backward_in_region(known, state, event, loops)
-            return (*region, *scaling.onto_unscaled(known, state, event))
+            stale, region = regions.stale_weights(state, event), regions.backward(state, event, loops)
+            return (*stale, *region, *scaling.onto_unscaled(known, state, event))
+        case Forward():
+            return regions.stale_weights(state, event)
         case Unscale():
             return (*scaling.after_update(known, state, event), *scaling.unscale(known, state, event))
         case Clip():
@@ -35,10 +38,10 @@ def judge(known: Known, state: State, event: Event, loops: tuple[int, ...]) -> H
         case GradAccess():
             return gradients.access(known, state, event)
         case OptimizerStep():
-            return (*steps.step_in_region(state, event, loops), *steps.optimizer_step(known, state, event))
+            return steps.optimizer_step(known, state, event)
         case ScalerStep():
             late = scaling.after_update(known, state, event)
-            return (*steps.step_in_region(state, event, loops), *late, *steps.scaler_step(known, state, event))
+            return (*late, *steps.scaler_step(known, state, event))
         case ScalerUpdate():
             return scaling.update(known, state, event)
         case Report():

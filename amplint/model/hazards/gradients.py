@@ -1,8 +1,8 @@
-"""Gradients in the author's hands: clipped or read while they are scaled; and backward passes in regions."""
+"""Gradients in the author's hands: clipped or read while they are scaled."""
 
 from __future__ import annotations
 
-from amplint.model.events import Backward, Clip, GradAccess
+from amplint.model.events import Clip, GradAccess
 from amplint.model.hazards.hazard import Hazard, Hazards
 from amplint.model.hazards.known import Known
 from amplint.model.state import State
@@ -28,12 +28,3 @@ def _while_scaled(known: Known, state: State, event: Clip | GradAccess, kind: st
         return ()
     optimizer = names[0] if len(names) == 1 else ""
     return (Hazard(kind, event.site, (("scaled", part.site),), part.scaler, optimizer, details),)
-
-
-def backward_in_region(known: Known, state: State, event: Backward, loops: tuple[int, ...]) -> Hazards:
-    """A backward pass inside an enabled region; "spans" when loops lie between region and backward pass."""
-    entered = state.active_region()
-    if entered is None or (state.amp_off and entered.region.enabled == "maybe"):
-        return ()
-    spans = "spans" if len(loops) > entered.loops else ""
-    return (Hazard("backward-in-autocast", event.site, (("region", entered.site),), details=(spans,)),)

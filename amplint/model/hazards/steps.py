@@ -1,4 +1,4 @@
-"""Steps: of optimizers past the scaler, of scalers on gradients that were never scaled, of schedulers; and in regions."""
+"""Steps: of optimizers past the scaler, of scalers on gradients that were never scaled, of schedulers."""
 
 from __future__ import annotations
 
@@ -56,14 +56,6 @@ def scheduler_step(known: Known, state: State, event: SchedulerStep, loops: tupl
     details = ("before-update" if pending else "after-update",)
     related = (("step", stepped.site),)
     return (Hazard("scheduler-not-gated", event.site, related, stepped.scaler, stepped.optimizer, details),)
-
-
-def step_in_region(state: State, event: OptimizerStep | ScalerStep, loops: tuple[int, ...]) -> Hazards:
-    """A region that spans several steps: its cache of cast weights grows stale."""
-    entered = state.active_region()
-    if entered is None or len(loops) <= entered.loops:
-        return ()
-    return (Hazard("region-spans-steps", entered.site, (("step", event.site),)),)
 
 
 def _words(reference: str) -> set[str]:

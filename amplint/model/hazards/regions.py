@@ -1,0 +1,27 @@
+"""Regions: backward passes in them, and steps, after which what they have cast of the weights is stale."""
+
+from __future__ import annotations
+
+from amplint.model import casts
+from amplint.model.events import Backward, Forward
+from amplint.model.hazards.hazard import Hazard, Hazards
+from amplint.model.state import State
+
+
+def stale_weights(state: State, event: Forward | Backward) -> Hazards:
+    """A forward pass, or the backward pass after it, with weights that were cast before a step changed them."""
+    keeping, step = state.keeping_region(), casts.stale_at(state, event)
+    if keeping is None or step < 0:
+        return ()
+    return (Hazard("region-spans-steps", keeping.site, (("step", step), ("use", event.site))),)
+
+
+def backward(state: State, event: Backward, loops: tuple[int, ...]) -> Hazards:
+    """A backward pass inside an enabled region; "spans" when loops lie between region and backward pass."""
+    entered = state.active_region()
+    if entered is None or not state.lowers:
+        return ()
+    spans = "spans" if len(loops) > entered.loops else ""
+    keeping = state.keeping_region()
+    related = (("region", entered.site), ("outermost", keeping.site if keeping is not None else -1))
+    return (Hazard("backward-in-autocast", event.site, related, details=(spans,)),)

@@ -1,0 +1,106 @@
+"""One autocast region goes on after an optimizer step, with weights cast before it.
+
+## What it does
+Flags a region in which an optimizer is stepped and the model is used again afterwards: a `with` statement around the training
+loop, a decorated function that loops over batches, a region in which a discriminator is stepped and then judges once more.
+The outermost region counts, also where it is itself disabled: regions inside it do not clear its cache.
+
+## Why it matters
+Autocast casts each float32 weight once and keeps the copy until the outermost region ends. A step changes the weight, not the
+copy: later forward passes in the region compute with the old weights. Nothing is raised. In a run of 40 steps in one region
+the loop printed the loss 9.459 every time, while the loss with the real weights went from there to 160.7; with a region
+for each iteration it fell to 0.016.
+
+## Example
+```python
+import torch
+
+optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+with torch.autocast("cuda", dtype=torch.bfloat16):
+    for data, target in loader:
+        optimizer.zero_grad()
+        loss = criterion(model(data), target)
+        loss.backward()
+        optimizer.step()
+```
+
+## Use instead
+```python
+import torch
+
+optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+for data, target in loader:
+    optimizer.zero_grad()
+    with torch.autocast("cuda", dtype=torch.bfloat16):
+        loss = criterion(model(data), target)
+    loss.backward()
+    optimizer.step()
+```
+
+## Fix safety
+The fix takes the region from around the loop and puts it around the forward pass in it. It is safe, and offered where nothing
+else in the region computes in a precision that autocast chooses. There is none for a decorated function, where forward pass
+and step are in different functions, or where another context of the `with` statement would move along.
+
+## Limitations
+`cache_enabled=False` and `torch.clear_autocast_cache()` are right, too, and not reported. Without a loop, a model is known by
+the optimizer that got its parameters in the same function or class.
+
+## References
+- https://docs.pytorch.org/docs/stable/amp.html#torch.autocast
+- https://docs.pytorch.org/docs/stable/notes/amp_examples.html#typical-mixed-precision-training
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import libcst as cst
+
+from amplint.diagnostics import Applicability, Fix, Related
+from amplint.model.events import Backward
+from amplint.model.observable import LOSS_ERROR, Observable
+from amplint.rule import File, Finding, Found, rule
+
+from . import _protocol as protocol
+from . import _repair as repair
+from ._narrow import narrow
+
+KIND = "region-spans-steps"
+
+
+@rule("AMP212", KIND, fix=Applicability.SAFE, observable=Observable(LOSS_ERROR, tolerance=0.005))
+def check(file: File) -> Iterator[Finding]:
+    for found in file.analysis.of(KIND):
+        yield Finding(
+            file.range(_entered(file, found.node)),
+            "One autocast region spans an optimizer step and later forward passes",
+            "weights are cast once until the outermost region ends: what follows a step computes with old ones",
+            related=_related(file, found),
+            fix=_fix(file, found),
+        )
+
+
+def _related(file: File, found: Found) -> tuple[Related, ...]:
+    step = protocol.related(file, found, step="the weights change here")
+    if isinstance(found.related.get("use"), cst.Call) and not repair.at_home(file, found, Backward):
+        return (*step, *protocol.related(file, found, use="used here as they were before"))
+    return step
+
+
+def _entered(file: File, region: cst.CSTNode) -> cst.CSTNode:
+    """What enters a region: the context of a `with` statement, or the decorator."""
+    if isinstance(region, cst.FunctionDef):
+        regions = (each.decorator for each in region.decorators if file.contexts.of(each.decorator) is not None)
+        return next(regions, region.name)
+    return region
+
+
+def _fix(file: File, found: Found) -> Fix | None:
+    block = file.tree.parent(found.node)
+    if not isinstance(block, cst.With) or len(block.items) > 1 or block.items[0].asname is not None:
+        return None
+    passes = [node for _, node in repair.places(file, found, Backward) if block in file.tree.ancestors(node)]
+    edits = narrow(file, block, passes[0]) if len(set(passes)) == 1 else None
+    title = "Enter the region for each forward pass, not around the loop"
+    return Fix(title, edits) if edits is not None else None
