@@ -7,7 +7,8 @@ from collections.abc import Iterable, Iterator
 import libcst as cst
 
 from amplint.diagnostics import Applicability, Edit, Fix
-from amplint.rule import File
+from amplint.model.precision import Policy, policy
+from amplint.rule import File, Tensor
 
 _TIGHT = (cst.Name, cst.Attribute, cst.Call, cst.Subscript)
 
@@ -21,6 +22,18 @@ def widened(file: File, nodes: Iterable[cst.BaseExpression], applicability: Appl
     title = f"Add `.float()` to {shown}" if plain else "Add `.float()` to the operand"
     edits = (edit for node in nodes for edit in widening(file, node))
     return Fix(title, tuple(sorted(edits)), applicability)
+
+
+def innermost(operand: Tensor, node: cst.BaseExpression) -> cst.BaseExpression:
+    """Where to widen what `node` computes, so that all of its arithmetic runs in float32: at its first float16 operand."""
+    made = operand.maker
+    if made is None or made.node is not node or made.in_place or policy(made.op, "cuda") is not Policy.UNLISTED:
+        return node
+    for position, value in enumerate(made.arguments.values):
+        below = made.arguments.node(position)
+        if isinstance(value, Tensor) and value.half and below is not None:
+            return innermost(value, below)
+    return node
 
 
 def widening(file: File, node: cst.BaseExpression) -> Iterator[Edit]:

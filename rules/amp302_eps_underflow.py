@@ -37,14 +37,15 @@ def embed(loader):
     for x in loader:
         with torch.amp.autocast("cuda", dtype=torch.float16):
             h = net(x)
-            yield h / (h.std(dim=-1, keepdim=True).float() + 1e-8)
+            yield h / (h.float().std(dim=-1, keepdim=True) + 1e-8)
 ```
 
 ## Fix safety
-`.float()` on the operand keeps the epsilon. Safe where no gradient is recorded, and under a square root whose
+`.float()` on the innermost operand keeps the epsilon. Safe where no gradient is recorded, and under a square root whose
 gradient at zero float16 still holds. Unsafe elsewhere: behind a division by `std + 1e-8` the gradient is up to 1e8,
 and infinite once it is cast back to float16; there a larger epsilon, such as 1e-4, belongs too. No fix for in-place
-forms, and none where a tensor without dimensions is the divisor: that does not widen the result.
+forms, none where a tensor without dimensions is the divisor, which does not widen the result, and none for a bound
+that is divided by in training: beside it the gradient overflows all the same.
 
 ## Limitations
 A value is taken for float16 only where the file shows it: layers and matrix products inside a region, and modules and
@@ -60,17 +61,18 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from amplint.diagnostics import Applicability, Fix, Related
+from amplint.model.observable import NON_FINITE, Observable
 from amplint.model.precision import FLOAT16, LIMITS
 from amplint.rule import Constant, File, Finding, Use, rule
 
-from ._widening import widened
+from ._widening import innermost, widened
 
 _HALF = LIMITS[FLOAT16]
 _FAR = 2.0**-10
 """What lies above this much does not depend on its epsilon."""
 
 
-@rule("AMP302", "eps-underflow", fix=Applicability.SAFE)
+@rule("AMP302", "eps-underflow", fix=Applicability.SAFE, observable=Observable(NON_FINITE))
 def check(file: File) -> Iterator[Finding]:
     told = {each.operand.lost.node for each in file.dtypes.loss_hazards if each.operand.lost is not None}
     for constant in file.dtypes.constants:
@@ -100,10 +102,14 @@ def _finding(file: File, constant: Constant) -> Finding:
 
 def _fix(file: File, constant: Constant) -> Fix | None:
     node = constant.operand_node
-    if node is None or constant.operation.in_place or (constant.operand.zero_dim and _divides(file, constant)):
+    if node is None or constant.operation.in_place:
         return None
-    applicability = Applicability.SAFE if _gradient_fits(file, constant) else Applicability.UNSAFE
-    return widened(file, [node], applicability)
+    fits = _gradient_fits(file, constant)
+    beyond_cure = constant.operand.zero_dim or (constant.use is Use.LOWER and not fits)
+    if beyond_cure and _divides(file, constant):
+        return None
+    applicability = Applicability.SAFE if fits else Applicability.UNSAFE
+    return widened(file, [innermost(constant.operand, node)], applicability)
 
 
 def _divides(file: File, constant: Constant) -> bool:
