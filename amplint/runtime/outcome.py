@@ -32,7 +32,8 @@ class Outcome:
         before: what was measured with the code as it stands. Counts are integers, and shown as such.
         after: the same with the fix applied.
         reference: what is right, under the same names, and the author's literals that it depends on.
-        series: what decides, iteration by iteration, of `before`, `after` and `reference`.
+        series: what decides, iteration by iteration or along `axis`, of `before`, `after` and `reference`.
+        axis: what the series go over, in words, where that is not iterations; `places` are its values then.
         others: the kinds of other defects on the path, where it is for them that there is no verdict.
         together: the other findings whose fixes were there all the time, with the code as it stands too.
     """
@@ -44,5 +45,7 @@ class Outcome:
     after: Values = field(default_factory=dict)
     reference: Values = field(default_factory=dict)
     series: Mapping[str, tuple[float, ...]] = field(default_factory=dict)
+    axis: str = ""
+    places: tuple[float, ...] = ()
     others: tuple[str, ...] = ()
     together: tuple[str, ...] = ()

@@ -1,4 +1,4 @@
-"""A measured value over the iterations, as inline SVG: before the fix, after it, and as it should be."""
+"""A measured value over the iterations, or over the values of an operand, as inline SVG: before the fix, after it, and right."""
 
 from __future__ import annotations
 
@@ -47,22 +47,25 @@ class _Scale(NamedTuple):
         return math.isfinite(value) and not (self.log and value == 0)
 
 
-def plot(series: Mapping[str, Sequence[float]], title: str) -> str:
+def plot(series: Mapping[str, Sequence[float]], title: str, axis: str = "", places: Sequence[float] = ()) -> str:
     """The figure for some series; empty where there is nothing to see.
 
     Args:
-        series: values by iteration, under the names `before`, `after` and `reference`; others are left out.
+        series: values under the names `before`, `after` and `reference`; others are left out.
         title: what the values are.
+        axis: what they go over, where that is not iterations; `places` are its values then.
     """
     shown = {name: series[name] for name in _ORDER if series.get(name)}
     length = max(map(len, shown.values()), default=0)
     if length < 2:
         return ""
     scale = _scale([value for values in shown.values() for value in values])
-    parts = [*_grid(scale), *_iterations(length)]
+    axis = " ".join(axis.replace("`", "").split())
+    ticks = [f"{place:.3g}" for place in places] if axis else [str(index + 1) for index in range(length)]
+    parts = [*_grid(scale), *_axis(axis or "iteration", ticks)]
     for name, values in shown.items():
         parts += _curve(name, values, length, scale)
-    label = escape(f"{title or 'measured value'}, by iteration")
+    label = escape(f"{title or 'measured value'}, by {axis or 'iteration'}")
     legend = "".join(
         f'<span class="key"><svg viewBox="0 0 26 10" aria-hidden="true">{_sample(name)}</svg>{name}</span>'
         for name in ("before", "after", "reference")
@@ -121,13 +124,13 @@ def _x(index: int, length: int) -> float:
     return _LEFT + 10 + (WIDTH - _LEFT - _RIGHT - 20) * index / (length - 1)
 
 
-def _iterations(length: int) -> Iterator[str]:
-    stride = max(1, math.ceil(length / 10))
-    for index in range(0, length, stride):
-        x = _x(index, length)
-        yield f'<text x="{x:.1f}" y="{HEIGHT - _BOTTOM + 14}" text-anchor="middle">{index + 1}</text>'
+def _axis(name: str, ticks: Sequence[str]) -> Iterator[str]:
+    stride = max(1, math.ceil(len(ticks) / 10))
+    for index in range(0, len(ticks), stride):
+        x = _x(index, len(ticks))
+        yield f'<text x="{x:.1f}" y="{HEIGHT - _BOTTOM + 14}" text-anchor="middle">{ticks[index]}</text>'
     middle = (_LEFT + WIDTH - _RIGHT) / 2
-    yield f'<text x="{middle:.0f}" y="{HEIGHT - 5}" text-anchor="middle">iteration</text>'
+    yield f'<text x="{middle:.0f}" y="{HEIGHT - 5}" text-anchor="middle">{escape(name)}</text>'
 
 
 def _curve(name: str, values: Sequence[float], length: int, scale: _Scale) -> Iterator[str]:

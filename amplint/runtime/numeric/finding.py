@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from difflib import SequenceMatcher
+from os.path import commonprefix
 
 import libcst as cst
 
@@ -34,7 +36,7 @@ def pairs(facts: Facts, fixed: Facts, diagnostic: Diagnostic) -> Iterator[Pair]:
     Raises:
         NotReplayable: the finding, or what comes of it, is not found, or needs something that is not on the closed list.
     """
-    edits = diagnostic.fix.edits if diagnostic.fix is not None else ()
+    edits = edits_between(facts.file.source.text, fixed.file.source.text)
     span = diagnostic.range.start.offset, diagnostic.range.end.offset
     node, inner = _place(facts, span)
     frame = _holding(facts, inner, edits)
@@ -59,6 +61,21 @@ def pairs(facts: Facts, fixed: Facts, diagnostic: Diagnostic) -> Iterator[Pair]:
         yield Pair(result.value, counterpart, marks, result.kind)
     if not found:
         raise NotReplayable(problem or "what comes of the finding is not found")
+
+
+def edits_between(before: str, after: str) -> list[Edit]:
+    """Edits that make one text the other, as small as whole lines and their common ends let them be."""
+    mine, theirs = before.splitlines(keepends=True), after.splitlines(keepends=True)
+    edits: list[Edit] = []
+    for tag, start, end, there, until in SequenceMatcher(None, mine, theirs, autojunk=False).get_opcodes():
+        if tag == "equal":
+            continue
+        old, new = "".join(mine[start:end]), "".join(theirs[there:until])
+        head = len(commonprefix((old, new)))
+        tail = len(commonprefix((old[head:][::-1], new[head:][::-1])))
+        offset = len("".join(mine[:start]))
+        edits.append(Edit(offset + head, offset + len(old) - tail, new[head : len(new) - tail]))
+    return edits
 
 
 def _furthest_first(results: Sequence[Result]) -> list[Result]:

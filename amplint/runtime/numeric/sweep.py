@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 import torch
@@ -24,8 +24,9 @@ _SHAPES: tuple[Shape, ...] = ((4, 8), (8, 8), (8,), (2, 4, 8), (2, 4, 4, 4))
 _PATTERN = (1.0, -1.0, 0.5, -0.25, 0.75, -0.5, 0.125, -0.875)
 _LABELS = (0.0, 1.0, 1.0, 0.0, 0.3)
 
-FREE, GIVEN, INDEX, MASK, SETTING = "free", "given", "index", "mask", "setting"
-"""What an operand is: one whose magnitudes are swept; a target or another value from 0 to 1; indices; flags; a number."""
+FREE, ORDINARY, GIVEN, INDEX, MASK, SETTING = "free", "ordinary", "given", "index", "mask", "setting"
+"""What an operand is: one whose magnitudes are swept; one that is half and that the finding does not depend on; a target or
+another value from 0 to 1; indices; flags; a number. Gradients are asked of the first two."""
 
 
 @dataclass(frozen=True)
@@ -57,12 +58,16 @@ def kinds(steps: Sequence[Expression], operands: Sequence[Operand], before: set[
     computed from."""
     used = _uses(steps)
     found = {operand: used.get(id(operand)) or _by_dtype(operand) for operand in operands}
-    half = [operand for operand in operands if operand.dtype in precision.HALF and found[operand] == GIVEN]
-    concerned = [operand for operand in half if id(operand) in before]
-    known = [operand for operand in operands if operand.dtype == precision.FLOAT32 and id(operand) in before]
-    anything = [operand for operand in operands if id(operand) in before and found[operand] == GIVEN]
-    free = half if concerned else known or half or anything
-    return found | {operand: FREE for operand in free if found[operand] == GIVEN}
+    unsettled = [operand for operand in operands if found[operand] == GIVEN]
+    half = [operand for operand in unsettled if operand.dtype in precision.HALF]
+    concerned = [operand for operand in unsettled if id(operand) in before]
+    free = (
+        [operand for operand in concerned if operand in half]
+        or [operand for operand in concerned if operand.dtype == precision.FLOAT32]
+        or half
+        or concerned
+    )
+    return found | dict.fromkeys(half, ORDINARY) | dict.fromkeys(free, FREE)
 
 
 def _by_dtype(operand: Operand) -> str:
@@ -103,6 +108,9 @@ def _use(expression: Expression, kind: str, used: dict[int, str]) -> None:
         _use(expression.arguments[0], kind, used)
 
 
+_Place = Callable[[float, "torch.Tensor | float"], torch.Tensor]
+
+
 @dataclass(frozen=True)
 class Point:
     """Operands in float64, rounded to their dtypes; `at` is the magnitude, with its sign, that stands in `swept`.
@@ -129,24 +137,24 @@ class Sweep:
         return Point(dict(self._ordinary), None, 1.0, False)
 
     def points(self) -> Iterator[Point]:
-        """All points: for each operand whose magnitudes are swept, each magnitude in all elements, in one, and in a pattern of
-        both signs."""
+        """All points: for each operand whose magnitudes are swept, each magnitude in all elements; every other one in a single
+        element, and in a pattern of both signs; and, where there are several, in all of them together."""
         free = [operand for operand, kind in self.kinds.items() if kind == FREE]
         for operand in free:
             for magnitude in _within(operand):
-                for place in (_everywhere, _once, _patterned):
-                    if magnitude < 0 and (place is _patterned or -operand.low == operand.high and place is _once):
-                        continue
-                    value = place(magnitude, self._ordinary[operand])
-                    yield Point(
-                        self._ordinary | {operand: _bounded(value, operand)}, operand, magnitude, place is _everywhere
-                    )
+                yield self._point(operand, magnitude, _everywhere)
+            for magnitude in MAGNITUDES[::2]:
+                if operand.low <= magnitude <= operand.high:
+                    yield self._point(operand, magnitude, _once)
+                    yield self._point(operand, magnitude, _patterned)
         if len(free) > 1:
             for magnitude in MAGNITUDES[::2]:
-                everywhere = {
-                    operand: _bounded(_everywhere(magnitude, self._ordinary[operand]), operand) for operand in free
-                }
-                yield Point(self._ordinary | everywhere, None, magnitude, True)
+                together = {each: _bounded(_everywhere(magnitude, self._ordinary[each]), each) for each in free}
+                yield Point(self._ordinary | together, None, magnitude, True)
+
+    def _point(self, operand: Operand, magnitude: float, place: _Place) -> Point:
+        value = _bounded(place(magnitude, self._ordinary[operand]), operand)
+        return Point(self._ordinary | {operand: value}, operand, magnitude, place is _everywhere)
 
     def _made(self, operand: Operand, generator: torch.Generator) -> torch.Tensor | float:
         kind, layout = self.kinds[operand], self.layout
@@ -158,7 +166,7 @@ class Sweep:
             return (torch.arange(math.prod(layout.mask)) % 2 == 0).reshape(layout.mask)
         if kind == MASK:
             return torch.arange(min(layout.free))
-        shape = layout.free if kind == FREE else layout.given
+        shape = layout.given if kind == GIVEN else layout.free
         if kind == GIVEN:
             labels = [_LABELS[index % len(_LABELS)] for index in range(math.prod(shape))]
             return _bounded(torch.tensor(labels, dtype=torch.float64).reshape(shape), operand)

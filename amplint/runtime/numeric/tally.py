@@ -46,12 +46,12 @@ class Tally:
 
 
 class _Told(NamedTuple):
-    """The answers at a point: before and after under AMP, after in plain float32, and before in float64."""
+    """The answers at a point: before and after under AMP; after in plain float32, where that may matter; before in float64."""
 
     point: Point
     before: Answer
     after: Answer
-    plain: Answer
+    plain: Answer | None
     exact: Answer
 
 
@@ -73,19 +73,22 @@ def tally(
             one, other = (
                 answer(side, point, question, Way(device, aside=apart)) for side, apart in zip((before, after), aside)
             )
-            plain = answer(after, point, question, Way(precision=torch.float32, aside=aside[1]))
-            if plain.finite and not other.finite and not other.error:
+            plain = None
+            if point.even or not (one.finite and other.finite):
+                plain = answer(after, point, question, Way(precision=torch.float32, aside=aside[1]))
+            if plain is not None and plain.finite and not other.finite and not other.error:
                 if _overflows_before(marks, after, point, question, Way(device, aside=aside[1])):
                     upstream += 1
                     continue
                 narrow += other.sound and _is_narrow(after, point, question, Way(device, aside=aside[1]))
             told.append(_Told(point, one, other, plain, exact))
-    held = [each for each in told if each.plain.finite]
+    held = [each for each in told if each.plain is None or each.plain.finite]
     swept, curve = _curve(told)
     return Tally(
         points=len(told),
         upstream=upstream,
-        beyond=sum(not each.plain.finite and not (each.before.finite and each.after.finite) for each in told),
+        beyond=sum(not (each.before.finite and each.after.finite) for each in told)
+        - sum(not (each.before.finite and each.after.finite) for each in held),
         before=sum(not each.before.finite for each in held),
         after=sum(not each.after.finite for each in held),
         narrow=narrow,
@@ -93,7 +96,7 @@ def tally(
         errors=(
             _worst(((each.before, each.exact) for each in held), question.dtypes),
             _worst(((each.after, each.exact) for each in held), question.dtypes),
-            _worst(((each.plain, each.exact) for each in held), question.dtypes),
+            _worst(((each.plain, each.exact) for each in held if each.plain is not None), question.dtypes),
         ),
         raised=(_first_error(each.before for each in told), _first_error(each.after for each in told)),
         swept=swept,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 
 import torch
 
@@ -16,7 +17,7 @@ from amplint.runtime.numeric.compute import Program, Way
 from amplint.runtime.numeric.expression import Apply, Operand
 from amplint.runtime.numeric.facts import Facts
 from amplint.runtime.numeric.finding import Pair, above, aside, pairs
-from amplint.runtime.numeric.sweep import FREE, Layout, Sweep, kinds, layouts
+from amplint.runtime.numeric.sweep import FREE, ORDINARY, Layout, Sweep, kinds, layouts
 from amplint.runtime.numeric.tally import Tally, tally
 from amplint.runtime.outcome import CONFIRMED, NOT_OBSERVABLE, NOT_REPLAYABLE, REFUTED, Outcome
 from amplint.runtime.record import NotReplayable
@@ -46,7 +47,9 @@ def prove(before: File, after: File, diagnostic: Diagnostic, device: str, seed: 
     try:
         for pair in pairs(Facts(before), Facts(after), diagnostic):
             try:
-                return _judged(pair, device, seed, is_partial)
+                outcome = _judged(pair, device, seed, is_partial)
+                # Of two findings in one expression, the other one may be what is left.
+                return replace(outcome, others=(diagnostic.name,)) if outcome.verdict == REFUTED else outcome
             except NotReplayable as error:  # what is nearer to the finding may still be computed
                 problem = problem or str(error)
     except NotReplayable as error:
@@ -64,15 +67,14 @@ def _judged(pair: Pair, device: str, seed: int, is_partial: bool) -> Outcome:
         raise NotReplayable("no operand whose magnitude decides is found")
     sweep = Sweep(known, _layout(before, known, seed), seed)
     points = list(sweep.points())
-    wanted = [known[owner] == FREE and not owner.detached for owner in before.operands]
-    outcome: Outcome | None = None
+    wanted = [known[owner] in (FREE, ORDINARY) and not owner.detached for owner in before.operands]
+    outcome = Outcome(NOT_REPLAYABLE, "nothing was computed", observable.NON_FINITE)
     for scale, out, given in _trials(pair):
         found = tally(before, after, Question(before.operands, wanted, scale), points, device, pair.marks[1], out)
         trial = _outcome(found, sweep.layout, given, is_partial)
-        outcome = trial if outcome is None or trial.verdict == CONFIRMED else outcome
         if trial.verdict == CONFIRMED or found.spoiled:
-            break
-    assert outcome is not None, "there is always a first trial"
+            return trial
+        outcome = trial if scale == 1.0 else outcome
     return outcome
 
 
