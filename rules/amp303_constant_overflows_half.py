@@ -52,6 +52,7 @@ from collections.abc import Iterator
 import libcst as cst
 
 from amplint.diagnostics import Applicability, Edit, Fix, Related
+from amplint.model.observable import NON_FINITE, Observable
 from amplint.model.precision import FLOAT16, LIMITS
 from amplint.rule import Constant, File, Finding, Use, rule
 
@@ -78,15 +79,16 @@ _VERBS = {
 }
 
 
-@rule("AMP303", "constant-overflows-half", fix=Applicability.SAFE)
+@rule("AMP303", "constant-overflows-half", fix=Applicability.SAFE, observable=Observable(NON_FINITE))
 def check(file: File) -> Iterator[Finding]:
-    for constant in file.dtypes.constants:
-        if _overflows(constant):
-            message = f"Constant {constant.value:g} {_VERBS[constant.use]} a float16 tensor exceeds 65504"
-            made = constant.operand.half_at
-            related = () if made is None else (Related("computed in float16 here", file.range(made)),)
-            place = file.range(constant.operation.node)
-            yield Finding(place, message, _OUTCOME[constant.use], related, _fix(file, constant))
+    calls: dict[cst.CSTNode, list[Constant]] = {}
+    for constant in filter(_overflows, file.dtypes.constants):
+        calls.setdefault(constant.operation.node, []).append(constant)
+    for node, (first, *others) in calls.items():
+        message = f"Constant {first.value:g} {_VERBS[first.use]} a float16 tensor exceeds 65504"
+        made = first.operand.half_at
+        related = () if made is None else (Related("computed in float16 here", file.range(made)),)
+        yield Finding(file.range(node), message, _OUTCOME[first.use], related, _fix(file, [first, *others]))
 
 
 def _overflows(constant: Constant) -> bool:
@@ -99,16 +101,18 @@ def _overflows(constant: Constant) -> bool:
     return abs(constant.value) > _LARGEST
 
 
-def _fix(file: File, constant: Constant) -> Fix | None:
-    if constant.use in (Use.ADDED, Use.SCALES) or constant.node is None or _is_marker(file, constant):
-        return None
-    dtype = _dtype_text(file, constant)
-    if dtype is None:
-        return None
-    spelling, edits = file.importer.get("torch.finfo", constant.node)
-    limit = f"{spelling}({dtype}).{'min' if constant.value < 0 else 'max'}"
-    start, end = file.tree.span(constant.node)
-    return Fix(f"Replace with `{limit}`", file.importer.joined([*edits, Edit(start, end, limit)]))
+def _fix(file: File, constants: list[Constant]) -> Fix | None:
+    """Replace every constant of one call."""
+    edits: list[Edit] = []
+    limits: list[str] = []
+    for constant in constants:
+        dtype = _dtype_text(file, constant)
+        if constant.use in (Use.ADDED, Use.SCALES) or not (constant.node and dtype) or _is_marker(file, constant):
+            return None
+        spelling, imports = file.importer.get("torch.finfo", constant.node)
+        limits.append(f"{spelling}({dtype}).{'min' if constant.value < 0 else 'max'}")
+        edits += [*imports, Edit(*file.tree.span(constant.node), limits[-1])]
+    return Fix("Replace with " + " and ".join(f"`{limit}`" for limit in limits), file.importer.joined(edits))
 
 
 def _dtype_text(file: File, constant: Constant) -> str | None:
