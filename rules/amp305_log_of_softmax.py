@@ -57,6 +57,7 @@ from collections.abc import Iterator, Sequence
 import libcst as cst
 
 from amplint.diagnostics import Applicability, Edit, Fix, Related
+from amplint.model.observable import NON_FINITE, Observable
 from amplint.model.precision import FLOAT16, FLOAT32, HALF, LIMITS
 from amplint.rule import File, Finding, Operation, rule
 
@@ -71,7 +72,7 @@ _NAMES = {"softmax": "a softmax", "sigmoid": "a sigmoid", "sum": "a sum of expon
 _DIMENSIONS = frozenset({"dim", "axis", "keepdim"})
 
 
-@rule("AMP305", "log-of-softmax", fix=Applicability.SAFE)
+@rule("AMP305", "log-of-softmax", fix=Applicability.SAFE, observable=Observable(NON_FINITE))
 def check(file: File) -> Iterator[Finding]:
     seen: set[cst.CSTNode] = set()
     for operation in file.dtypes.lowered:
