@@ -128,7 +128,9 @@ class Protocol:
             waits = bool(grad.parts) and grad.unscaled_at >= 0 and not grad.stepped
             fresh = grad.unscaled_at >= 0 or grad.kinds == {"unknown"}
             parts = frozenset({part}) if fresh else grad.parts | {part}
-            changes["grad", optimizer] = Grad(parts, onto_unscaled=waits or grad.onto_unscaled)
+            # Of several optimizers, this pass may be the first that adds to the gradients of this one.
+            updated_at = grad.updated_at if self._known.is_only(optimizer) and not fresh else -1
+            changes["grad", optimizer] = Grad(parts, updated_at=updated_at, onto_unscaled=waits or grad.onto_unscaled)
         return state.put(changes)
 
     def _unscale(self, state: State, event: Unscale) -> State:
@@ -158,6 +160,8 @@ class Protocol:
 
     def _update(self, state: State, event: ScalerUpdate) -> State:
         changes: dict[Slot, object | None] = dict.fromkeys(state.stages(event.scaler))
+        if not state.stages(event.scaler):
+            return state.put(changes)  # torch refuses an update for which nothing has looked at gradients
         for optimizer, grad in state.grads().items():
             if grad.is_of(event.scaler) and not grad.stepped:
                 changes["grad", optimizer] = replace(grad, updated_at=event.site)

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
+from .limits import limit_of
 from .witnesses import Program, Reading, Run, Spot, read, runs, text_of
 
 
@@ -16,6 +18,8 @@ class Verdict:
     only_runtime: frozenset[Spot]
     unknown: frozenset[Spot]
     """Seen at run time, where the static witness has declared that it gave up."""
+    limits: Mapping[Spot, str]
+    """Seen at run time, and known to be beyond the static witness: the names of the limits."""
     not_executed: frozenset[Spot]
     """Found statically, on lines that no run got to, or that a run might have got to had torch not raised before."""
 
@@ -25,20 +29,23 @@ class Verdict:
         return not self.only_static and not self.only_runtime
 
 
-def verdict(reading: Reading, ran: tuple[Run, ...]) -> Verdict:
+def verdict(program: Program, reading: Reading, ran: tuple[Run, ...]) -> Verdict:
     """Compare the witnesses."""
-    seen = frozenset().union(*(each.hazards for each in ran))
+    seen: frozenset[Spot] = frozenset().union(*(each.hazards for each in ran))
     found = reading.hazards
     unseen = found - seen
     cut_short = any(each.error for each in ran)
-    lines = frozenset().union(*(each.lines for each in ran))
+    lines: frozenset[int] = frozenset().union(*(each.lines for each in ran))
     open_ = frozenset(spot for spot in unseen if cut_short or spot[1] not in lines)
     missed = seen - found
+    known = {} if reading.gave_up else {spot: limit_of(program, spot, ran) for spot in sorted(missed)}
+    limits = {spot: name for spot, name in known.items() if name}
     return Verdict(
         both=found & seen,
         only_static=unseen - open_,
-        only_runtime=frozenset() if reading.gave_up else missed,
+        only_runtime=frozenset() if reading.gave_up else missed - limits.keys(),
         unknown=missed if reading.gave_up else frozenset(),
+        limits=limits,
         not_executed=open_,
     )
 
@@ -55,7 +62,7 @@ def explain(program: Program, reading: Reading, ran: tuple[Run, ...]) -> str:
         f"run with {text_of(each.setting)}: {sorted(each.hazards, key=_by_line)}{f'; {each.error}' if each.error else ''}"
         for each in ran
     ]
-    judged = verdict(reading, ran)
+    judged = verdict(program, reading, ran)
     said.append(f"only static: {sorted(judged.only_static)}; only at run time: {sorted(judged.only_runtime)}")
     return "\n".join(said)
 
@@ -67,4 +74,4 @@ def _by_line(spot: Spot) -> tuple[int, str]:
 def examine(program: Program) -> tuple[Verdict, Reading, tuple[Run, ...]]:
     """Ask both witnesses."""
     reading, ran = read(program), runs(program)
-    return verdict(reading, ran), reading, ran
+    return verdict(program, reading, ran), reading, ran

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from .code import Block, Code, Line, Move, grouped, renamed, rendered, words
 from .mistakes import MISTAKES
 from .moves import textbook
-from .regions import region
+from .regions import autocast
 from .scene import Scene, constructions, scenes
 from .shapes import SHAPES, modal
 from .witnesses import Program
@@ -112,7 +112,7 @@ def _loop(scene: Scene, body: Code) -> Code:
     """The loops around an iteration."""
     steps = Block("for step, batch in enumerate(batches):", body)
     if scene.chance(5) and scene.scaling != "absent":
-        steps = Block(f"with {region(scene)}:", (steps,))
+        steps = Block(f"with {autocast(scene)}:", (steps,))
     start: Code = ("count = 0",) if "count" in words(body) else ()
     if scene.scheduled != "epoch":
         return (*start, steps)

@@ -22,7 +22,8 @@ def region(scene: Scene) -> str:
     return scene.pick(CONTEXTS)(scene) if scene.chance(40) else call(scene)
 
 
-def _autocast(scene: Scene, enabled: bool = True) -> str:
+def autocast(scene: Scene, enabled: bool = True) -> str:
+    """A call of `torch.autocast`."""
     flag = ", enabled=amp" if enabled and scene.scaling in ("flag", "optional") else ""
     return f'torch.autocast("cpu", dtype=torch.{scene.dtype}{flag})'
 
@@ -30,13 +31,13 @@ def _autocast(scene: Scene, enabled: bool = True) -> str:
 @context
 def call(scene: Scene) -> str:
     """A call of `torch.autocast` where it is entered."""
-    return _autocast(scene)
+    return autocast(scene)
 
 
 @context
 def variable(scene: Scene) -> str:
     """An instance made before the loop."""
-    _prepare(scene, f"context = {_autocast(scene)}")
+    _prepare(scene, f"context = {autocast(scene)}")
     return "context"
 
 
@@ -45,7 +46,7 @@ def conditional(scene: Scene) -> str:
     """A context only where AMP is on."""
     if scene.scaling not in ("flag", "optional"):
         return call(scene)
-    return f"{_autocast(scene, enabled=False)} if amp else contextlib.nullcontext()"
+    return f"{autocast(scene, enabled=False)} if amp else contextlib.nullcontext()"
 
 
 @context
@@ -53,7 +54,7 @@ def conditional_variable(scene: Scene) -> str:
     """The same, made before the loop."""
     if scene.scaling not in ("flag", "optional"):
         return variable(scene)
-    _prepare(scene, f"maybe_context = {_autocast(scene, enabled=False)} if amp else contextlib.nullcontext()")
+    _prepare(scene, f"maybe_context = {autocast(scene, enabled=False)} if amp else contextlib.nullcontext()")
     return "maybe_context"
 
 
@@ -68,7 +69,7 @@ def partial(scene: Scene) -> str:
 def function(scene: Scene) -> str:
     """A function that returns the context."""
     takes = "amp" if scene.scaling in ("flag", "optional") else ""
-    made = Block(f"def precision({takes}):", (f"return {_autocast(scene)}",))
+    made = Block(f"def precision({takes}):", (f"return {autocast(scene)}",))
     if made not in scene.functions:
         scene.functions.append(made)
     return f"precision({takes})"

@@ -51,9 +51,10 @@ def backward_in_region(scene: Scene, moves: list[Move]) -> list[Move]:
             continue
         end = scene.draw_int(at + 1, len(moves))
         taken = moves[at + 1 : end]
-        if move.guards or not all(each.guards == () for each in taken):
-            return moves
         region = move.code[0]
+        again = {"context", "maybe_context"} & words((region.head,)) & words(joined(taken, False))
+        if move.guards or not all(each.guards == () for each in taken) or again:  # an instance is not re-entrant
+            return moves
         inside = Block(region.head, (*region.body, *move.code[1:], *modal(scene, taken)))
         return [*moves[:at], Move("forward", (inside,)), *moves[end:]]
     return moves
@@ -81,10 +82,9 @@ def catch(scene: Scene, moves: list[Move]) -> list[Move]:
     if at is None:
         return moves
     rest: Code = (f"{scene.trained[0].optimizer}.zero_grad()", "continue")
-    caught = Move(
-        "leave",
-        (Block("try:", modal(scene, moves[at : at + 1])), Block("except MemoryError:", rest)),
-    )
+    fails = Block("if step == 5:", ("raise MemoryError",))  # so that the handler is run
+    tried = Block("try:", (fails, *modal(scene, moves[at : at + 1])))
+    caught = Move("leave", (tried, Block("except MemoryError:", rest)))
     return [*moves[:at], caught, *moves[at + 1 :]]
 
 

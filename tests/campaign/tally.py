@@ -30,7 +30,7 @@ class Tally:
     harmless: int = 0
     texts: set[str] = field(default_factory=set)
     counts: dict[str, Counter[str]] = field(default_factory=dict)
-    disagreements: list[str] = field(default_factory=list)
+    limits: Counter[str] = field(default_factory=Counter)
 
     def add(self, program: Program) -> None:
         """Examine one more program, unless it was drawn before."""
@@ -45,6 +45,7 @@ class Tally:
         for answer in ANSWERS:
             counts = self.counts.setdefault(answer, Counter())
             counts.update(kind for kind, _ in getattr(judged, answer))
+        self.limits.update(judged.limits.values())
 
     def lines(self) -> list[str]:
         """The table, as Markdown."""
@@ -58,10 +59,12 @@ class Tally:
             f"({self.cut_short} ended by an error of torch's), {self.harmless} programs without any hazard",
             "",
             *(f"| {' | '.join(row)} |" for row in (head, ["---"] * len(head), *rows)),
+            "",
+            *(f"- `{name}`: {count}" for name, count in sorted(self.limits.items())),
         ]
 
 
-ANSWERS = ("both", "only_static", "only_runtime", "unknown", "not_executed")
+ANSWERS = ("both", "only_static", "only_runtime", "limits", "unknown", "not_executed")
 
 
 def examine_piece(number: int, count: int, tally: Tally) -> bool:

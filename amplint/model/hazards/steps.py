@@ -20,6 +20,10 @@ def optimizer_step(known: Known, state: State, event: OptimizerStep) -> Hazards:
         return (Hazard("step-bypasses-scaler", event.site, related, scaled.scaler, event.optimizer, (how,)),)
     if grad.kinds == {"plain"} and all(part.half for part in parts) and not known.has_scaler and not state.amp_off:
         related = (("step", event.site),)
+        if not known.is_only(
+            event.optimizer
+        ):  # nobody knows whose gradients a backward pass adds to: the nearest is meant
+            parts = [part for part in parts if part.site < event.site][-1:] or parts[:1]
         return tuple(Hazard("fp16-without-scaler", part.site, related, "", event.optimizer) for part in parts)
     return ()
 
