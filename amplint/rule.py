@@ -32,6 +32,7 @@ from amplint.lowering.modules import Modules
 from amplint.lowering.names import Names
 from amplint.lowering.precisions import Precisions
 from amplint.lowering.scalers import Rebuilt, Scalers
+from amplint.lowering.skips import SkipTest, SkipTests
 from amplint.lowering.summaries import Program
 from amplint.lowering.tree import Tree
 from amplint.model import torch_api
@@ -50,6 +51,7 @@ __all__ = [
     "Operation",
     "Rebuilt",
     "Rule",
+    "SkipTest",
     "Statement",
     "Tensor",
     "Use",
@@ -138,6 +140,11 @@ class File:
     def precisions(self) -> Precisions:
         """The precisions of its regions, as its scalers meet them."""
         return Precisions(self.analysis, self.scalers)
+
+    @cached_property
+    def skip_tests(self) -> SkipTests:
+        """Where it asks whether a step was skipped."""
+        return SkipTests(self.analysis.program)
 
     @cached_property
     def facts(self) -> frozenset[str]:

@@ -30,6 +30,8 @@ SKIPPED = "optimizer steps skipped"
 """How many steps the scaler skips where the gradients overflow at its initial scale."""
 REPORTED = "loss reported"
 """What is shown or kept as the loss."""
+MISTAKEN = "taken steps that the test takes for skipped"
+"""How many of them there are, while the scale grows and falls."""
 CHECKED = "passes over the gradients in search of overflow"
 """How often the scaler goes over all gradients, and whether that changes any of them."""
 

@@ -1,0 +1,85 @@
+"""Whether the scaler has skipped a step is asked with `==` or `!=` on its scale.
+
+## What it does
+Flags comparisons of the scale from before `scaler.step` with the scale after `scaler.update` by `==` or `!=`, where code is
+run or left out for it, or the answer is kept as "skipped" or "stepped". Comparisons that lead to a message only are silent:
+that the scale has changed is a fair thing to tell.
+
+## Why it matters
+The scale falls when a step was skipped. But it also rises, after 2000 steps in a row that were taken: then the step counts
+as skipped although it was taken. The schedule, the moving average or the step counter misses one beat each time the scale
+grows. Whoever resumes by the number of steps taken resumes at another place.
+
+## Example
+```python
+import torch
+
+scale_before = scaler.get_scale()
+scaler.step(optimizer)
+scaler.update()
+if scaler.get_scale() == scale_before:
+    scheduler.step()
+```
+
+## Use instead
+```python
+import torch
+
+scale_before = scaler.get_scale()
+scaler.step(optimizer)
+scaler.update()
+if scaler.get_scale() >= scale_before:
+    scheduler.step()
+```
+
+## Fix safety
+The fix asks whether the scale fell: `==` becomes `>=`, and `!=` becomes `<`, or the other way round where the scale from before
+stands first. It is safe: the answer changes only for steps that were taken while the scale grew.
+
+## Limitations
+A scale that has sunk to zero cannot fall any more; no comparison of scales notices the steps skipped from there on.
+
+## References
+- https://github.com/pytorch/pytorch/issues/67590
+- https://docs.pytorch.org/docs/stable/amp.html#torch.amp.GradScaler.update
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import libcst as cst
+
+from amplint.diagnostics import Applicability, Edit, Fix
+from amplint.model.observable import MISTAKEN, Observable
+from amplint.rule import File, Finding, SkipTest, rule
+
+KIND = "skip-test-by-equality"
+
+
+@rule("AMP122", KIND, fix=Applicability.SAFE, triggers=(r"get_scale",), observable=Observable(MISTAKEN))
+def check(file: File) -> Iterator[Finding]:
+    for test in file.skip_tests.found:
+        if not isinstance(test.operator, (cst.Equal, cst.NotEqual)):
+            continue
+        is_equal = isinstance(test.operator, cst.Equal)
+        yield Finding(
+            file.range(test.comparison),
+            f"`{'==' if is_equal else '!='}` takes a step for skipped when the loss scale grows",
+            note="the scale falls when a step was skipped, and rises after 2000 steps in a row that were taken.",
+            fix=compare(file, test),
+        )
+
+
+def compare(file: File, test: SkipTest) -> Fix | None:
+    """The same question, asked by whether the scale fell."""
+    old, stepped = test.operator, "<=" if test.before_first else ">="
+    skipped = ">" if test.before_first else "<"
+    new = stepped if isinstance(old, cst.Equal) else skipped
+    written = "==" if isinstance(old, cst.Equal) else "!="
+    start = file.tree.span(test.comparison.left)[1]
+    gap = file.source.text[start : file.tree.span(test.comparison.comparisons[0].comparator)[0]]
+    if gap.count(written) != 1:
+        return None
+    place = start + gap.index(written)
+    return Fix(f"Compare with `{new}`", (Edit(place, place + len(written), new),))
