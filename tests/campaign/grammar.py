@@ -24,6 +24,7 @@ def programs(draw: st.DrawFn) -> Program:
         moves = in_parts(scene, moves) if scene.chance(20) else accumulated(scene, moves)
     for _ in range(scene.pick((0, 1, 1, 2, 3))):
         moves = scene.pick(MISTAKES)(scene, moves)
+    moves.sort(key=lambda move: move.kind not in ("ask", "asked", "count"))  # what others ask about comes first
     for _ in range(scene.pick((0, 1, 1, 2, 3))):
         moves = scene.pick(SHAPES)(scene, moves)
     body = leaving(moves) if scene.scaling == "optional" and scene.chance(15) else modal(scene, moves)

@@ -20,11 +20,9 @@ def optimizer_step(known: Known, state: State, event: OptimizerStep) -> Hazards:
         return (Hazard("step-bypasses-scaler", event.site, related, scaled.scaler, event.optimizer, (how,)),)
     if grad.kinds == {"plain"} and all(part.half for part in parts) and not known.has_scaler and not state.amp_off:
         related = (("step", event.site),)
-        if not known.is_only(
-            event.optimizer
-        ):  # nobody knows whose gradients a backward pass adds to: the nearest is meant
-            parts = [part for part in parts if part.site < event.site][-1:] or parts[:1]
-        return tuple(Hazard("fp16-without-scaler", part.site, related, "", event.optimizer) for part in parts)
+        # Passes of other optimizers' losses may seem to have added to these gradients: the nearest pass is meant.
+        nearest = ([part for part in parts if part.site < event.site] or parts[:1])[-1]
+        return (Hazard("fp16-without-scaler", nearest.site, related, "", event.optimizer),)
     return ()
 
 
