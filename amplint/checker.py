@@ -13,7 +13,7 @@ from amplint.config import Settings
 from amplint.diagnostics import FileReport
 from amplint.registry import RuleInfo, rule_index
 from amplint.selection import active_codes, names
-from amplint.source import Source, SourceError
+from amplint.source import Place, Source, SourceError
 
 
 def check_bytes(display: str, data: bytes, settings: Settings, path: Path, explicit: bool = False) -> FileReport:
@@ -56,7 +56,8 @@ def check_source(source: Source, settings: Settings, path: Path, rules: Sequence
 
 def placed(source: Source, settings: Settings, path: Path) -> Source:
     """A file that knows where it lies, so that what it imports from its own project can be followed."""
-    return replace(source, place=(path, settings.root))
+    wrappers = tuple((module, settings.root / file) for module, file in settings.wrappers)
+    return replace(source, place=Place(path, settings.root, wrappers))
 
 
 def matters(data: bytes, settings: Settings) -> bool:

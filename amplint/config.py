@@ -38,6 +38,8 @@ class Settings:
     """Patterns in the manner of gitignore, on top of `amplint.discovery.DEFAULT_EXCLUDES`."""
     torch: tuple[int, int] = (2, 3)
     """The oldest PyTorch (major, minor) that the project supports."""
+    wrappers: tuple[tuple[str, str], ...] = ()
+    """Modules whose source is not at hand, each with the file (relative to `root`) that says what they do."""
     origin: str = ""
 
     def excludes(self, path: str, folder: bool = False) -> bool:
@@ -125,6 +127,12 @@ def _per_file(value: Any) -> tuple[tuple[str, tuple[str, ...]], ...]:
     return tuple((pattern, _strings(selectors)) for pattern, selectors in value.items())
 
 
+def _wrappers(value: Any) -> tuple[tuple[str, str], ...]:
+    if not isinstance(value, dict) or not all(isinstance(file, str) for file in value.values()):
+        raise ValueError('must be a table of modules, each with a file: "library.amp" = "wrappers/library_amp.py"')
+    return tuple(value.items())
+
+
 def _torch(value: Any) -> tuple[int, int]:
     if not isinstance(value, str):  # as a number, 2.10 would be 2.1
         raise ValueError('must be a string such as "2.4"')
@@ -138,6 +146,7 @@ _KEYS = {
     "per-file-ignores": ("per_file_ignores", _per_file),
     "exclude": ("exclude", _strings),
     "torch-version": ("torch", _torch),
+    "wrappers": ("wrappers", _wrappers),
 }
 
 
@@ -186,7 +195,22 @@ def load(path: Path) -> Settings:
             values[name] = read(value)
         except ValueError as error:
             raise ConfigError(f"{_display(path)}: `{key}` {error}") from error
-    return Settings(Path(os.path.abspath(path.parent)), origin=_display(path), **values)
+    settings = Settings(Path(os.path.abspath(path.parent)), origin=_display(path), **values)
+    for module, file in settings.wrappers:
+        _check_wrapper(settings, module, file)
+    return settings
+
+
+def _check_wrapper(settings: Settings, module: str, file: str) -> None:
+    place = settings.place("wrappers")
+    if not all(part.isidentifier() for part in module.split(".")):
+        raise ConfigError(f'{place}: "{module}" is not the name of a module')
+    try:
+        compile((settings.root / file).read_bytes(), file, "exec", 0x400, dont_inherit=True)  # ast.PyCF_ONLY_AST
+    except OSError as error:
+        raise ConfigError(f"{place}: {file} cannot be read: {error.strerror or error}") from error
+    except (SyntaxError, ValueError) as error:
+        raise ConfigError(f"{place}: {file} is not Python: {error}") from error
 
 
 def _in_folder(folder: Path) -> Path | None:

@@ -109,7 +109,7 @@ class File:
 
     @cached_property
     def _modules(self) -> Modules | None:
-        return Modules(*self.source.place) if self.source.place is not None else None
+        return Modules(self.source.place) if self.source.place is not None else None
 
     @property
     def footing(self) -> Footing:
@@ -203,8 +203,10 @@ class Rule:
     def run(self, file: File) -> Iterator[Diagnostic]:
         """The rule's findings in a file, as diagnostics."""
         for found in self.check(file):
+            # A wrapper that comes with amplint is no code that anyone would want to see.
+            related = tuple(other for other in found.related if not other.path.endswith(".pyi"))
             yield Diagnostic(
-                self.code, self.name, found.message, found.range, found.note, found.related, found.fix, found.needs,
+                self.code, self.name, found.message, found.range, found.note, related, found.fix, found.needs,
                 file.source.path,
             )  # fmt: skip
 

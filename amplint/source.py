@@ -11,6 +11,7 @@ from bisect import bisect_right
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
+from typing import NamedTuple
 
 from amplint.diagnostics import Position, Range
 
@@ -22,6 +23,17 @@ class SourceError(Exception):
     """The bytes are no Python source text; the message is one line without the path."""
 
 
+class Place(NamedTuple):
+    """Where a file lies, and the root of its project, both absolute: what it imports from there is followed.
+
+    `wrappers` are files that stand for modules whose source is not at hand, by the name of the module.
+    """
+
+    path: Path
+    root: Path
+    wrappers: tuple[tuple[str, Path], ...] = ()
+
+
 @dataclass(frozen=True)
 class Source:
     """One Python file: the decoded text without its byte order mark, and how to turn text back into its bytes."""
@@ -30,8 +42,7 @@ class Source:
     text: str
     encoding: str = "utf-8"
     bom: bool = False
-    place: tuple[Path, Path] | None = None
-    """Where the file lies and the root of its project, both absolute; what it imports from there is followed."""
+    place: Place | None = None
 
     @classmethod
     def from_bytes(cls, path: str, data: bytes) -> Source:

@@ -24,7 +24,7 @@ def repair(file: File, found: Found, what: str, applicability: Applicability = A
     if step is None or block is None or not found.hazard.optimizer or not _runs_with_step(file, found, step, block):
         return None
     target = _target(file, found, users, block)
-    if target is None or target in file.tree.ancestors(found.related["scaled"]):
+    if not found.here or target is None or target in file.tree.ancestors(found.related["scaled"]):
         return None
     others = list(dict.fromkeys(protocol.calls(file, found, Unscale)))
     late = [call for call in others if file.tree.span(call) > file.tree.span(target)]

@@ -81,7 +81,7 @@ def check(file: File) -> Iterator[Finding]:
             f"`{loss_of(file, found)}` is propagated unscaled, although `{scaler}` {_use(found)}",
             note=consequence(file, found),
             related=protocol.related(file, found, step="divided by the scale here"),
-            fix=mend(file, found),
+            fix=mend(file, found) if found.here else None,
         )
 
 

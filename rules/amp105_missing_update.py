@@ -84,7 +84,7 @@ def check(file: File) -> Iterator[Finding]:
             related=()
             if found.related.get("next") is found.node
             else protocol.related(file, found, next="raises here"),
-            fix=None if updates else mend(file, found),
+            fix=mend(file, found) if found.here and not updates else None,
         )
 
 

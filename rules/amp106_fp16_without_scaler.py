@@ -81,7 +81,7 @@ def check(file: File) -> Iterator[Finding]:
             f"No `GradScaler` protects the float16 gradients of {loss} from underflow",
             note="gradients at or below 2**-25 (about 3e-8) become zero, unnoticed; bfloat16 would need no scaler.",
             related=protocol.related(file, found, step="stepped without a scaler here"),
-            fix=mend(file, found),
+            fix=mend(file, found) if found.here else None,
         )
 
 

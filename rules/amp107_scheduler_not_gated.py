@@ -91,7 +91,7 @@ def check(file: File) -> Iterator[Finding]:
             f"`{scheduler}` advances also when `{scaler}` has skipped the optimizer step",
             note=_BLIND if has_gate(file, found.node) else _SKIPS,
             related=protocol.related(file, found, step="stepped, or skipped, here"),
-            fix=gate(file, found, hazards),
+            fix=gate(file, found, hazards) if found.here else None,
         )
 
 

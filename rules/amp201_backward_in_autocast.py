@@ -81,7 +81,7 @@ def check(file: File) -> Iterator[Finding]:
             "The backward pass runs inside an autocast region",
             note=_harm(file, region),
             related=(Related("the region begins here", file.range(_entered(file, region))),),
-            fix=repair(file, found),
+            fix=repair(file, found) if found.here else None,
         )
 
 

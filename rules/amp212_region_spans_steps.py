@@ -77,7 +77,7 @@ def check(file: File) -> Iterator[Finding]:
             "One autocast region spans an optimizer step and later forward passes",
             "weights are cast once until the outermost region ends: what follows a step computes with old ones",
             related=_related(file, found),
-            fix=_fix(file, found),
+            fix=_fix(file, found) if found.here else None,
         )
 
 

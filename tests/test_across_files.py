@@ -278,3 +278,62 @@ def test_the_cache_keeps_what_did_not_change(tmp_path: Path) -> None:
     assert run_cached(root) == ["AMP101"]
     assert cached.read_bytes() == held
     assert before[-1].path == str(root / "utils.py")
+
+
+TIMM = """
+import torch
+from timm.utils import NativeScaler, dispatch_clip_grad
+
+def train(model, loader, optimizer, criterion, scheduler):
+    scaler = torch.amp.GradScaler("cuda")
+    for data, target in loader:
+        with torch.autocast("cuda", dtype=torch.float16):
+            loss = criterion(model(data), target)
+        optimizer.zero_grad()
+        scaler.scale(loss).backward()
+        dispatch_clip_grad(model.parameters(), 1.0)
+        scaler.step(optimizer)
+        scaler.update()
+
+def train_wrapped(model, loader, optimizer, criterion, scheduler):
+    loss_scaler = NativeScaler()
+    for data, target in loader:
+        with torch.autocast("cuda", dtype=torch.float16):
+            loss = criterion(model(data), target)
+        optimizer.zero_grad()
+        loss_scaler(loss, optimizer, clip_grad=1.0, parameters=model.parameters())
+        scheduler.step()
+"""
+
+
+def test_wrappers_of_widely_used_libraries_are_known(tmp_path: Path) -> None:
+    root = project(tmp_path, train=TIMM)
+    report = check(root, "train.py")
+    assert [(each.code, each.range.start.row) for each in report.diagnostics] == [("AMP101", 12), ("AMP107", 23)]
+    assert not any("wrappers" in other.path for each in report.diagnostics for other in each.related)
+
+
+def test_a_project_may_say_what_a_library_does(tmp_path: Path) -> None:
+    text = LOOP.format(module="library.amp", name="clip", call="clip(model)")
+    root = project(tmp_path, train=text, stubs_library=CLIPS)
+    assert codes(root, "train.py") == []
+    settings = Settings(root, wrappers=(("library.amp", "stubs/library.py"),))
+    report = check_bytes("train.py", (root / "train.py").read_bytes(), settings, root / "train.py")
+    assert only(report).code == "AMP101"
+    assert only(report).related[-1].path == str(root / "stubs/library.py")
+
+
+def test_fixes_stay_in_the_file_that_they_mend(tmp_path: Path) -> None:
+    helper = """
+        import torch
+
+        def backward(scaler, loss):
+            scaler.scale(loss).backward()
+    """
+    text = LOOP.format(module="utils", name="backward", call="backward(scaler, loss)").replace(
+        "        scaler.scale(loss).backward()\n", ""
+    )
+    root = project(tmp_path, utils=helper, train=text.replace("scaler.step(optimizer)", "optimizer.step()"))
+    found = only(check(root, "train.py"))
+    assert (found.code, found.fix) == ("AMP104", None)
+    assert found.related[0].path == str(root / "utils.py")

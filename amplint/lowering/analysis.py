@@ -43,6 +43,8 @@ class Found:
     entry: Entry
     origin: cst.CSTNode | None = None
     """Where it happens, when that is in another file: `node` is the call that leads there."""
+    here: bool = True
+    """Whether the nodes of the other half are all in this file, where a fix can reach them."""
 
 
 class Analysis:
@@ -195,7 +197,8 @@ class Analysis:
         related = {label: places[other] for label, other in hazard.related if other >= 0}
         scaler = entry.objects.get(hazard.scaler, ObjectFacts())
         origin = places[hazard.site] if site != hazard.site else None
-        return Found(hazard, places[site], related, explorer, scaler, entry, origin)
+        here = all(self._is_here(other) for _, other in hazard.related if other >= 0)
+        return Found(hazard, places[site], related, explorer, scaler, entry, origin, here)
 
     def of(self, kind: str, elsewhere: bool = False) -> list[Found]:
         """The hazards of one kind, in source order; `elsewhere` also those that happen in another file."""

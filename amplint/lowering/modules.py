@@ -1,7 +1,9 @@
 """The other files of the project that a file imports from: found on disk, and parsed as far as they matter.
 
 A name is looked for as Python would from the file itself: below the folder that holds its top package, and below the folders
-above that, up to the root of the project, and their `src`. What lies outside the root is some installed library: unknown.
+above that, up to the root of the project, and their `src`. What lies outside the root is some installed library: unknown,
+unless a wrapper says in its place what it does to scalers, optimizers and gradients. Wrappers are ordinary modules: those of
+`amplint/wrappers` know widely used libraries, and the settings may name more.
 """
 
 from __future__ import annotations
@@ -21,12 +23,14 @@ from amplint.diagnostics import Footing
 from amplint.lowering.bindings import Bindings, collect
 from amplint.lowering.tree import Tree
 from amplint.slicing import relevant_rows
-from amplint.source import Source, SourceError
+from amplint.source import Place, Source, SourceError
 
 _LARGEST = 400_000
 """Bytes; a larger module is data, or generated."""
 _TELLING = (b"backward", b".step(", b"unscale_", b"clip_grad", b"GradScaler", b"utocast", b"zero_grad", b".grad")
 """A module without any of these does nothing that AMP would notice; a package may still hand on what others do."""
+_WRAPPERS = Path(__file__).parent.parent / "wrappers"
+"""One file for each module, called after it."""
 _WORDS = (r"^backward$", r"^step$", r"^zero_grad$", r"^clip_grad", r"^grad$")
 """Besides the words of AMP itself: the identifiers for whose sake a statement of a module is parsed."""
 
@@ -44,15 +48,16 @@ class Modules:
     """The modules that one file can import from its own project.
 
     Args:
-        path: the file.
-        root: the folder of the project; nothing outside it is read.
+        place: where the file lies; nothing outside the root is read.
     """
 
-    def __init__(self, path: Path, root: Path) -> None:
-        base = _import_root(path)
-        self._path = path
-        self.name = _dotted(path, base)
-        self._folders = list(dict.fromkeys(_folders(base, root)))
+    def __init__(self, place: Place) -> None:
+        base = _import_root(place.path)
+        self._path = place.path
+        self._wrappers = {**_known_wrappers(), **dict(place.wrappers)}
+        self._wrapped = {name.partition(".")[0] for name in self._wrappers}
+        self.name = _dotted(place.path, base)
+        self._folders = list(dict.fromkeys(_folders(base, place.root)))
         self._listings: dict[Path, frozenset[str]] = {}
         self._top: dict[str, Path | None] = {}
         self._found: dict[str, Module | None] = {}
@@ -72,7 +77,7 @@ class Modules:
             module = self.find(name)
             if module is not None:
                 return module, ".".join(parts[count:])
-            if self._top.get(parts[0]) is None:
+            if self._top.get(parts[0]) is None and parts[0] not in self._wrapped:
                 return None
         return None
 
@@ -83,6 +88,8 @@ class Modules:
         return self._found[name]
 
     def _look(self, name: str) -> Module | None:
+        if name in self._wrappers:
+            return self._load(self._wrappers[name], name)
         top, *rest = name.split(".")
         folder = self._folder_of(top)
         if folder is None:
@@ -113,10 +120,10 @@ class Modules:
             self._listings[folder] = frozenset(os.listdir(folder)) if folder.is_dir() else frozenset()
         return self._listings[folder]
 
-    def _load(self, path: Path) -> Module | None:
+    def _load(self, path: Path, name: str = "") -> Module | None:
         try:
             status = path.stat()
-            digest, module = _read(str(path), status.st_size, status.st_mtime_ns)
+            digest, module = _read(str(path), name, status.st_size, status.st_mtime_ns)
         except OSError:
             return None
         self._read[str(path)] = digest
@@ -127,6 +134,11 @@ def _import_rows(module: ast.Module) -> list[int]:
     """The rows of the imports of a package that does nothing itself, but may hand on what others do."""
     imports = (node for node in module.body if isinstance(node, ast.Import | ast.ImportFrom))
     return sorted({row for node in imports for row in range(node.lineno, (node.end_lineno or node.lineno) + 1)})
+
+
+@lru_cache(maxsize=1)
+def _known_wrappers() -> dict[str, Path]:
+    return {path.name.removesuffix(".pyi"): path for path in _WRAPPERS.glob("*.pyi")}
 
 
 def _folders(base: Path, root: Path) -> Iterator[Path]:
@@ -151,8 +163,10 @@ def _dotted(path: Path, base: Path) -> str:
 
 
 @lru_cache(maxsize=48)
-def _read(path: str, size: int, changed: int) -> tuple[str, Module | None]:
+def _read(path: str, name: str, size: int, changed: int) -> tuple[str, Module | None]:
     """The digest of a file's content, and the file as a module; None when it is of no interest, or cannot be read.
+
+    Without a `name` the module is called after the packages around it.
 
     Raises:
         OSError: the file cannot be opened.
@@ -167,7 +181,7 @@ def _read(path: str, size: int, changed: int) -> tuple[str, Module | None]:
         parsed = gate.parse(source.text)
         rows = relevant_rows(source, parsed, _WORDS)
         tree = Tree(source, _import_rows(parsed) if rows == [] else rows)
-        name = _dotted(Path(path), _import_root(Path(path)))
+        name = name or _dotted(Path(path), _import_root(Path(path)))
         return digest, Module(name, tree, collect(tree, name))
     except (SourceError, SyntaxError, gate.TooDeep, cst.ParserSyntaxError, RecursionError):
         return digest, None
