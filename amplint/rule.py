@@ -31,6 +31,7 @@ from amplint.lowering.imports import Imports
 from amplint.lowering.modules import Modules
 from amplint.lowering.names import Names
 from amplint.lowering.precisions import Precisions
+from amplint.lowering.recursion import Recursion
 from amplint.lowering.scalers import Rebuilt, Scalers
 from amplint.lowering.skips import SkipTest, SkipTests
 from amplint.lowering.summaries import Program
@@ -145,6 +146,11 @@ class File:
     def skip_tests(self) -> SkipTests:
         """Where it asks whether a step was skipped."""
         return SkipTests(self.analysis.program)
+
+    @cached_property
+    def recursion(self) -> Recursion:
+        """Which of its functions may run inside themselves."""
+        return Recursion(self.analysis.program)
 
     @cached_property
     def facts(self) -> frozenset[str]:

@@ -186,12 +186,15 @@ def _rows_of(source: Source, triggers: tuple[str, ...]) -> list[int]:
 
 
 def _aliases(module: ast.Module, amp: re.Pattern[str]) -> Iterator[str]:
-    """The other names that the file gives to what is called by a word of AMP: `autocast as half`, `half = autocast`."""
+    """The other names that the file gives to what is called by a word of AMP: `autocast as half`, `half = autocast`, `half =
+    partial(autocast, ...)`, `half = autocast(...)`."""
     for statement in module.body:
         if not isinstance(statement, _DEFINITIONS):
             for node in ast.walk(statement):
                 if isinstance(node, ast.alias) and node.asname and amp.search(node.name):
                     yield node.asname
-                elif isinstance(node, ast.Assign) and isinstance(node.value, (ast.Name, ast.Attribute)):
-                    if any(amp.search(word) for word in _identifiers(node.value)):
+                elif isinstance(node, ast.Assign) and isinstance(node.value, (ast.Name, ast.Attribute, ast.Call)):
+                    value = node.value
+                    named = [value.func, *value.args[:1]] if isinstance(value, ast.Call) else [value]
+                    if any(amp.search(word) for each in named for word in _identifiers(each)):
                         yield from (target.id for target in node.targets if isinstance(target, ast.Name))

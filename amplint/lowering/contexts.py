@@ -22,6 +22,7 @@ from amplint.model.precision import DEFAULT_DTYPE
 _DTYPES = {
     "torch.float16": "float16", "torch.half": "float16", "torch.bfloat16": "bfloat16", "torch.float32": "float32",
     "torch.float": "float32", "torch.float64": "float64", "torch.double": "float64",
+    **{f"torch.{name}": name for name in "int8 int16 int32 int64 uint8 bool complex64 complex128".split()},
 }  # fmt: skip
 _NO_GRAD = frozenset({"torch.no_grad", "torch.inference_mode", "torch.autograd.no_grad"})
 _PARTIAL = frozenset({"functools.partial"})
@@ -86,6 +87,21 @@ class Contexts:
             return Maker(self._names.resolve(node))
         makers = [self.maker(value) for value in self.values(node)]
         return makers[0] if makers and all(made == makers[0] for made in makers) else None
+
+    def sources(self, node: cst.BaseExpression) -> list[cst.Call]:
+        """The calls of the class, or of `functools.partial` with it, that give a context its settings."""
+        if isinstance(node, cst.Call):
+            if self._names.all_in(node.func, torch_api.AUTOCAST) or self.maker(node) is not None:
+                return [node]
+            return [source for value in self.values(node.func) for source in self.sources(value)]
+        return [source for value in self.values(node) for source in self.sources(value)]
+
+    def settings(self, source: cst.Call) -> Region:
+        """The region that one of the `sources` asks for; of a partial, what it presets."""
+        made = self.maker(source)
+        if made is not None:
+            return self._autocast(made.names, made.preset)
+        return self._autocast(self._names.resolve(source.func), source.args)
 
     def only_makes(self, call: cst.Call) -> bool:
         """Whether a call does nothing but make an autocast region, which somebody has yet to enter."""

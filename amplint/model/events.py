@@ -33,7 +33,7 @@ class Region:
     @property
     def lowers(self) -> bool:
         """Whether operations inside may run in half precision."""
-        return self.device != "grad" and self.enabled != "no" and self.dtype not in ("float32", "float64")
+        return self.device != "grad" and self.enabled != "no" and self.dtype in ("float16", "bfloat16", "?")
 
 
 NO_GRAD = Region("grad", "", "no")

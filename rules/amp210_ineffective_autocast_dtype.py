@@ -1,0 +1,99 @@
+"""The dtype of an autocast region lowers nothing.
+
+## What it does
+Flags a region whose dtype is not float16 or bfloat16, where it begins mixed precision: around the forward pass of a training
+step or of inference, not inside another region.
+
+## Why it matters
+Autocast is there to run matrix products and convolutions in half precision. With float32 on a GPU the region is active and
+warns of nothing, and the operations run in float32 as they would without it. On the CPU PyTorch warns and disables it. The code
+reads as if it trained in mixed precision, and gains neither speed nor memory.
+
+## Example
+```python
+import torch
+
+for data, target in loader:
+    with torch.autocast("cuda", dtype=torch.float32):
+        loss = criterion(model(data), target)
+    loss.backward()
+```
+
+## Use instead
+```python
+import torch
+
+for data, target in loader:
+    with torch.autocast("cuda", dtype=torch.bfloat16):
+        loss = criterion(model(data), target)
+    loss.backward()
+```
+
+## Fix safety
+There is no fix: which precision was meant, or whether any, is the author's to say.
+
+## Limitations
+A region in a helper or in the `forward` of a module may be a float32 island in another region, which is a right use of
+float32, and is not flagged.
+
+## References
+- https://docs.pytorch.org/docs/stable/amp.html#torch.autocast
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import libcst as cst
+
+from amplint.model.events import Region
+from amplint.rule import File, Finding, rule
+
+
+@rule("AMP210", "ineffective-autocast-dtype")
+def check(file: File) -> Iterator[Finding]:
+    seen: set[cst.Call] = set()
+    for item in file.tree.find(cst.WithItem):
+        for source in file.contexts.sources(item.item):
+            region = file.contexts.settings(source)
+            if source not in seen and not _is_fine(region) and _begins_mixed_precision(file, item):
+                seen.add(source)
+                yield Finding(
+                    file.range(source.func),
+                    f"The autocast dtype `torch.{region.dtype}` lowers nothing",
+                    _what_happens(region),
+                )
+
+
+def _is_fine(region: Region) -> bool:
+    return region.lowers or region.enabled == "no"
+
+
+def _what_happens(region: Region) -> str:
+    if region.device == "cpu":
+        return "PyTorch warns and disables the region: on the CPU only bfloat16 and float16 are supported"
+    if region.dtype in ("float32", "float64"):
+        return f"the region is active without a warning, and its operations run in {region.dtype}"
+    return "only float16 and bfloat16 make operations cheaper"
+
+
+def _begins_mixed_precision(file: File, item: cst.WithItem) -> bool:
+    """Whether a region is surely no island in another one: it stands in no other, in code that trains or infers."""
+    around = file.contexts.stack(item)
+    beside = [file.contexts.of(each.item) for each in _items(file, item)]
+    if any(region.device != "grad" for region in around):
+        return False
+    if any(region is not None and region.device == "grad" for region in (*around, *beside)):
+        return True
+    home = file.tree.enclosing(item, cst.FunctionDef) or file.tree.module
+    return any(
+        isinstance(call.func, cst.Attribute)
+        and call.func.attr.value == "backward"
+        and home in file.tree.ancestors(call)
+        for call in file.tree.find(cst.Call)
+    )
+
+
+def _items(file: File, item: cst.WithItem) -> tuple[cst.WithItem, ...]:
+    block = file.tree.parent(item)
+    return tuple(block.items) if isinstance(block, cst.With) else ()
