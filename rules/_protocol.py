@@ -51,6 +51,12 @@ def asks_for_amp(file: File, guard: cst.CSTNode) -> bool:
     return statement in file.analysis.program.amp_tests
 
 
+def varies(file: File, guard: cst.CSTNode) -> bool:
+    """Whether a branch may be taken in one iteration and not in the next."""
+    statement = file.tree.parent(guard) if isinstance(guard, cst.Else) else guard
+    return isinstance(statement, (cst.Try, cst.Match)) or statement in file.analysis.program.varying_tests
+
+
 def before_loops(file: File, node: cst.CSTNode, block: cst.CSTNode) -> cst.CSTNode:
     """The outermost loop around `node` inside `block` (a loop over parameters, say), or else `node` itself."""
     loops = [guard for guard in guards(file, node, block) if isinstance(guard, (cst.For, cst.While))]
@@ -62,6 +68,11 @@ def common_block(file: File, first: cst.CSTNode, second: cst.CSTNode) -> cst.CST
     around = [above for above in file.tree.ancestors(first) if isinstance(above, (cst.IndentedBlock, cst.Module))]
     other = set(file.tree.ancestors(second))
     return next((block for block in around if block in other), None)
+
+
+def holds(file: File, block: cst.CSTNode | None, node: cst.CSTNode) -> bool:
+    """Whether a node stands inside a block."""
+    return block is not None and any(above is block for above in file.tree.ancestors(node))
 
 
 def base_text(file: File, call: cst.Call) -> str:
@@ -90,5 +101,5 @@ def callee_range(file: File, call: cst.CSTNode) -> cst.CSTNode:
 
 __all__ = [
     "ScalerStep", "ScalerUpdate", "Unscale", "argument_text", "asks_for_amp", "base_text", "before_loops", "callee_range",
-    "calls", "common_block", "guards", "only", "related",
+    "calls", "common_block", "guards", "holds", "only", "related", "varies",
 ]  # fmt: skip

@@ -176,6 +176,14 @@ def unscale_before_readers(file: File, found: Found, step: cst.Call, scaler: str
     return [file.editor.insert_before(clip, f"{scaler}.unscale_({optimizer})")]
 
 
+def without(file: File, line: cst.SimpleStatementLine) -> Edit:
+    """Delete a statement; a comment behind it keeps its row."""
+    comment = line.trailing_whitespace.comment
+    if comment is None:
+        return file.editor.delete(line)
+    return Edit(file.tree.span(line.body[0])[0], file.tree.span(comment)[0], "")
+
+
 def merged(*edits: Edit) -> tuple[Edit, ...]:
     """Edits in order; insertions at one place become one."""
     done: list[Edit] = []

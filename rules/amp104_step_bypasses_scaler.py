@@ -82,7 +82,7 @@ def check(file: File) -> Iterator[Finding]:
             f"`{step}` bypasses `{scaler}`, which scaled the gradients",
             note=consequence(file, found),
             related=protocol.related(file, found, scaled="scaled here"),
-            fix=mend(file, found),
+            fix=mend(file, found) if found.here else None,
         )
 
 
@@ -161,10 +161,7 @@ def _without(file: File, found: Found, step: cst.Call, through_scaler: cst.Call)
     between = (file.tree.span(node)[0] for node in repair.at_home(file, found, Backward, ScalerUpdate))
     if _block(file, step) is not _block(file, through_scaler) or any(end <= other < start for other in between):
         return None
-    comment = line.trailing_whitespace.comment
-    # A comment behind the step keeps its row.
-    edit = Edit(file.tree.span(step)[0], file.tree.span(comment)[0], "") if comment else file.editor.delete(line)
-    return Fix(f"Remove `{file.tree.text(step)}`: the scaler takes this step", (edit,))
+    return Fix(f"Remove `{file.tree.text(step)}`: the scaler takes this step", (repair.without(file, line),))
 
 
 def _update(file: File, found: Found, step: cst.Call, scaler: str) -> list[Edit] | None:

@@ -9,6 +9,7 @@ from amplint.model.events import (
     Assign,
     Backward,
     Event,
+    InnerGrad,
     Forward,
     OptimizerStep,
     Report,
@@ -64,7 +65,7 @@ def events_in(node: Node) -> Iterator[Event | Call | Jump]:
 
 def as_mode_branch(condition: Condition, then: Node, orelse: Node) -> Branch:
     """A branch; where one side scales and the other does the same without, its condition decides whether AMP is on."""
-    if not _varies(condition):
+    if not varies(condition):
         if _is_counterpart(then, orelse):
             condition = _mode(condition)
         elif _is_counterpart(orelse, then):
@@ -86,13 +87,14 @@ def _is_counterpart(scaling: Node, plain: Node) -> bool:
     )
 
 
-def _varies(condition: Condition) -> bool:
+def varies(condition: Condition) -> bool:
+    """Whether a condition may come out differently from one iteration to the next."""
     match condition:
         case Test():
             return condition.kind in ("varying", "gate", "skipped")
         case Not():
-            return _varies(condition.part)
-    return any(map(_varies, condition.parts))
+            return varies(condition.part)
+    return any(map(varies, condition.parts))
 
 
 def asks_for_amp(condition: Condition) -> bool:
@@ -188,6 +190,8 @@ def prune(body: Node) -> Node:
                 wanted.add(event.source)
             case Report():
                 wanted.add(event.value)
+            case InnerGrad():
+                wanted.add(event.outputs)
             case Jump():
                 wanted.update(event.carried, event.args)
             case Call():

@@ -54,6 +54,8 @@ class Program:
         self.reports = Reports(tree)
         self.amp_tests: set[cst.If] = set()
         """The `if` statements that ask whether AMP is on."""
+        self.varying_tests: set[cst.If] = set()
+        """The `if` statements that may come out differently from one iteration to the next."""
 
     # -- places ----------------------------------------------------------------------------------------------------
 

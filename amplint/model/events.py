@@ -94,6 +94,17 @@ class Report(Event):
 
 
 @dataclass(frozen=True)
+class InnerGrad(Event):
+    """Gradients of `outputs` are computed to be part of a loss (`autograd.grad` with `create_graph=True`).
+
+    `divided` says that the code divides by a loss scale nearby, so that what was scaled may be unscaled.
+    """
+
+    outputs: str
+    divided: bool = False
+
+
+@dataclass(frozen=True)
 class Unscale(Event):
     """`scaler.unscale_(optimizer)`."""
 

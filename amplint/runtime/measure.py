@@ -39,7 +39,8 @@ def _norm_seen(player: Player, hazard: Hazard) -> Measurement:
         given = {word: limit} if limit is not None else {f"{word} (assumed)": ASSUMED_LIMIT}
         if by_value(clip):
             name, size = "largest gradient element seen by the optimizer", _largest
-    trio = player.play()
+    # An update in between changes the scale of one optimizer's gradients only when another one's have overflowed.
+    trio = player.play(spared=hazard.optimizer) if hazard.kind == "update-per-optimizer" else player.play()
     seen = [_seen(record, size) for record in (trio.before, trio.after, trio.reference)]
     concerned = {hazard.optimizer} & {step.optimizer for step in trio.reference.steps}
     ordinary = [

@@ -34,10 +34,13 @@ class Player(Interface):
     def events(self) -> Sequence[Event]:
         """What happens with the code as it stands."""
 
-    def play(self, magnitude: float = 1.0, island: bool = False, recheck: bool = False) -> Trio:
+    def play(
+        self, magnitude: float = 1.0, island: bool = False, spared: str = "", recheck: bool = False
+    ) -> Trio:
         """Train on losses of some magnitude, with or without a part that the model runs in float32.
 
-        With `recheck` no gradient overflows, and each loss is computed once more outside of autocast.
+        The gradients of the optimizer that the finding is about overflow once; or those of all but the one that is spared.
+        With `recheck` none does, and each loss is computed once more outside of autocast.
         """
 
 

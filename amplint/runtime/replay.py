@@ -200,12 +200,18 @@ class _Player:
         """What happens with the code as it stands."""
         return self.before.events
 
-    def play(self, magnitude: float = 1.0, island: bool = False, recheck: bool = False) -> Trio:
+    def play(
+        self, magnitude: float = 1.0, island: bool = False, spared: str = "", recheck: bool = False
+    ) -> Trio:
         """See `amplint.runtime.measure.Player`."""
         optimizers = sorted(used(self.before.events) | used(self.after.events))
         if not optimizers or "" in optimizers:
             raise NotReplayable("an optimizer cannot be told")
-        overflowing = [] if recheck else [self.subject] if self.subject in optimizers else optimizers
+        overflowing = [self.subject] if self.subject in optimizers else optimizers
+        if spared:
+            overflowing = [name for name in optimizers if name != spared]
+        if recheck:
+            overflowing = []
 
         def problem(device: str) -> Problem:
             place = "cuda" if device == CUDA else "cpu"

@@ -1,0 +1,210 @@
+"""Accumulation of gradients: what belongs into the branch that steps, and how it gets there."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import libcst as cst
+
+from amplint.diagnostics import Edit
+from amplint.model.events import Clip, GradAccess, ScalerStep, Unscale
+from amplint.rule import File, Found, Statement
+
+from . import _protocol as protocol
+from . import _repair as repair
+
+UNSCALE, UPDATE = "unscale-in-accumulation", "update-in-accumulation"
+_FUNCTIONS = (cst.FunctionDef, cst.Lambda)
+
+
+def runs_without_step(file: File, found: Found) -> bool:
+    """Whether the text shows that the hazard's call runs in iterations that do not step.
+
+    Two conditions may agree in a way that the text does not show: nothing that changes between iterations may guard the call
+    but not the step. What an exception leads to is no iteration.
+    """
+    if file.tree.enclosing(found.node, cst.ExceptHandler) is not None:
+        return False
+    home = file.tree.enclosing(found.node, *_FUNCTIONS)
+    steps = repair.of_scaler(file, found, ScalerStep)
+    here = [step for step in steps if file.tree.enclosing(step, *_FUNCTIONS) is home]
+    around = file.tree.enclosing(found.node, cst.For, cst.While, *_FUNCTIONS) or file.tree.module
+    blocks = [protocol.common_block(file, found.node, step) for step in here] or [around]
+    guards = [guard for block in blocks if block is not None for guard in protocol.guards(file, found.node, block)]
+    inside_try = any(isinstance(guard, cst.Try) for step in here for guard in _guards_of(file, step, found.node))
+    return bool(steps) and not inside_try and not any(protocol.varies(file, guard) for guard in guards)
+
+
+def _guards_of(file: File, step: cst.Call, call: cst.CSTNode) -> list[cst.CSTNode]:
+    block = protocol.common_block(file, step, call)
+    return protocol.guards(file, step, block) if block is not None else []
+
+
+def repair_both(file: File, found: Found) -> tuple[tuple[Edit, ...], bool] | None:
+    """The edits that bring a hazard's call to the step, and whether they move nothing but `unscale_` and `update`.
+
+    Where the scaler is both unscaled and updated for each micro-batch, neither may move without the other: PyTorch raises
+    then. None where a place cannot be told.
+    """
+    partners = [
+        other
+        for kind in (UNSCALE, UPDATE)
+        for other in file.analysis.of(kind)
+        if other.hazard.scaler == found.hazard.scaler and is_silent(other) and is_silent(found)
+        if file.tree.enclosing(other.node, *_FUNCTIONS) is file.tree.enclosing(found.node, *_FUNCTIONS)
+    ]
+    edits: list[Edit] = []
+    plain = True
+    for each in partners or [found]:
+        moved = _update_moved(file, each) if each.hazard.kind == UPDATE else _unscale_moved(file, each)
+        if moved is None:
+            return None
+        edits += moved[0]
+        plain = plain and moved[1]
+    return repair.merged(*edits), plain
+
+
+def is_silent(found: Found) -> bool:
+    """Whether PyTorch raises nothing about a hazard on any of its paths."""
+    same = (each for each in found.root.hazards if (each.kind, each.site) == (found.hazard.kind, found.hazard.site))
+    return not any("raises" in each.details for each in same)
+
+
+_Moved = tuple[tuple[Edit, ...], bool]
+
+
+def _update_moved(file: File, found: Found) -> _Moved | None:
+    """The update behind the last step of an iteration."""
+    update, step = file.editor.statement(found.node), _last_step(file, found)
+    if not isinstance(update, cst.SimpleStatementLine) or step is None or len(file.editor.siblings(update)) == 1:
+        return None
+    block = file.editor.block(step)
+    if block is file.editor.block(update) and file.tree.span(step) < file.tree.span(update):
+        return None
+    lines = file.editor.reindented(update, file.editor.indent(step))
+    text = "".join(f"{line}{file.source.newline}" for line in lines)
+    return (file.editor.insert_rows_after(step, text), file.editor.delete(update)), True
+
+
+def _unscale_moved(file: File, found: Found) -> _Moved | None:
+    """`unscale_`, and what uses the gradients behind it, before the step."""
+    step = _only_step(file, found)
+    statements = _unscaling(file, found, step) if step is not None else None
+    if step is None or not statements:
+        return None
+    edits = _move(file, statements, before=_first_use(file, found, step, statements))
+    alone = len(statements) == 1 and statements[0] is file.editor.statement(found.node)
+    return (edits, alone) if edits is not None else None
+
+
+def _only_step(file: File, found: Found) -> cst.SimpleStatementLine | None:
+    """The statement of the only step that the scaler takes, if it stands in the hazard's function."""
+    steps = repair.of_scaler(file, found, ScalerStep)
+    if len(steps) != 1 or file.tree.enclosing(steps[0], *_FUNCTIONS) is not file.tree.enclosing(
+        found.node, *_FUNCTIONS
+    ):
+        return None
+    line = file.editor.statement(steps[0])
+    return line if isinstance(line, cst.SimpleStatementLine) else None
+
+
+def _last_step(file: File, found: Found) -> cst.SimpleStatementLine | None:
+    """The statement of the last step that the scaler takes, if all of them are members of one block of the hazard's function."""
+    steps = repair.of_scaler(file, found, ScalerStep)
+    home = file.tree.enclosing(found.node, *_FUNCTIONS)
+    lines = [file.editor.statement(step) for step in steps if file.tree.enclosing(step, *_FUNCTIONS) is home]
+    plain = [line for line in lines if isinstance(line, cst.SimpleStatementLine)]
+    together = len({file.editor.block(line) for line in plain}) == 1 and len(plain) == len(steps)
+    return max(plain, key=file.tree.span) if together else None
+
+
+def _unscaling(file: File, found: Found, step: cst.SimpleStatementLine) -> list[Statement] | None:
+    """The statements that unscale and then use the gradients, as they stand one after the other; None for any other layout.
+
+    `unscale_` may stand with the clip in a branch that asks for a setting ("if args.clip > 0:"): then that branch moves.
+    """
+    users = _users(file, found)
+    head = file.editor.statement(found.node)
+    if head is None or not _is_all_users(file, head, users):
+        return None
+    while (around := _branch_around(file, head)) is not None and _is_all_users(file, around, users):
+        head = around
+    siblings = list(file.editor.siblings(head))
+    run: list[Statement] = [head]
+    for statement in siblings[siblings.index(head) + 1 :]:
+        if not isinstance(statement, (cst.SimpleStatementLine, cst.BaseCompoundStatement)):
+            return None
+        if step in (statement, *_inside(statement)) or not _is_all_users(file, statement, users):
+            break
+        run.append(statement)
+    end = file.tree.span(run[-1])[1]
+    later = [user for user in users if end < file.tree.span(user)[0] < file.tree.span(step)[0]]
+    in_branch = file.editor.block(step)
+    return run if all(protocol.holds(file, in_branch, user) for user in later) else None
+
+
+def _branch_around(file: File, statement: Statement) -> cst.If | None:
+    """The branch that a statement is a direct member of."""
+    block = file.editor.block(statement)
+    owner = file.tree.parent(block) if block is not None else None
+    return owner if isinstance(owner, cst.If) else None
+
+
+def _users(file: File, found: Found) -> list[cst.CSTNode]:
+    return repair.at_home(file, found, Unscale, Clip, GradAccess)
+
+
+def _inside(node: cst.CSTNode) -> list[cst.CSTNode]:
+    return [child for below in node.children for child in (below, *_inside(below))]
+
+
+def _is_all_users(file: File, statement: Statement, users: list[cst.CSTNode]) -> bool:
+    """Whether a statement does nothing but unscale gradients and use them."""
+    inside = [user for user in users if protocol.holds(file, statement, user)]
+    if isinstance(statement, cst.SimpleStatementLine):
+        return bool(inside)
+    if not isinstance(statement, (cst.If, cst.For)) or statement.orelse is not None or not inside:
+        return False
+    members = statement.body.body
+    return isinstance(statement, cst.For) or all(
+        isinstance(member, (cst.SimpleStatementLine, cst.BaseCompoundStatement)) and _is_all_users(file, member, users)
+        for member in members
+    )
+
+
+def _first_use(file: File, found: Found, step: cst.SimpleStatementLine, moved: Sequence[Statement]) -> Statement:
+    """The first statement of the step's block that uses gradients, and does not move: the step itself, or a clip before it."""
+    block = file.editor.block(step)
+    users = [user for user in _users(file, found) if user is not found.node and protocol.holds(file, block, user)]
+    members = [file.editor.member_of(user, block) for user in users] if block is not None else []
+    staying = [member for member in members if member is not None and member not in moved]
+    return min([*staying, step], key=file.tree.span)
+
+
+def _move(file: File, statements: Sequence[Statement], *, before: Statement) -> tuple[Edit, ...] | None:
+    """Move neighbouring statements; None where their block would be empty, or where what they assign is read elsewhere."""
+    block = file.editor.block(statements[0])
+    if len(file.editor.siblings(statements[0])) <= len(statements) or _is_missed(file, statements, before):
+        return None
+    first, last = file.editor.rows(statements[0])[0], file.editor.rows(statements[-1])[1]
+    start = file.source.line_starts[file.editor.rows(before)[0] - 1]
+    indent, newline = file.editor.indent(before), file.source.newline
+    lines = file.editor.shifted(first, last, file.editor.indent(statements[0]), indent)
+    insertion = Edit(start, start, "".join(f"{line}{newline}" for line in lines))
+    assert block is not None
+    return tuple(sorted([insertion, file.editor.delete_rows(first, last)]))
+
+
+def _is_missed(file: File, statements: Sequence[Statement], before: Statement) -> bool:
+    """Whether a name that the statements assign is read outside of them and of the block that they go to."""
+    moved = {node for statement in statements for node in _inside(statement)}
+    names = {
+        node.target.value for node in moved if isinstance(node, cst.AssignTarget) and isinstance(node.target, cst.Name)
+    }
+    home = file.tree.enclosing(statements[0], *_FUNCTIONS)
+    target = file.editor.block(before)
+    return any(
+        name.value in names and name not in moved
+        for name in file.tree.find(cst.Name)
+        if file.tree.enclosing(name, *_FUNCTIONS) is home and not protocol.holds(file, target, name)
+    )

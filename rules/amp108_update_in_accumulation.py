@@ -1,0 +1,95 @@
+"""`scaler.update()` runs for every micro-batch, and `scaler.step()` only for some.
+
+## What it does
+Flags `scaler.update()` on a path on which no `scaler.step()` came before it, although a backward pass did: with accumulation
+of gradients, the update belongs to the step, not to the micro-batch.
+
+## Why it matters
+An update learns from the step (or from `unscale_`) whether gradients overflowed. Without either it raises
+`AssertionError: No inf checks were recorded prior to update.` With an `unscale_` for each micro-batch it raises nothing, and
+ends the round of the scaler in the middle of an accumulation: the next `unscale_` divides again what is unscaled
+already, so that only the last micro-batch counts.
+
+## Example
+```python
+import torch
+
+scaler = torch.amp.GradScaler("cuda")
+for step, (data, target) in enumerate(loader):
+    with torch.autocast("cuda", dtype=torch.float16):
+        loss = criterion(model(data), target) / 4
+    scaler.scale(loss).backward()
+    if (step + 1) % 4 == 0:
+        scaler.step(optimizer)
+        optimizer.zero_grad()
+    scaler.update()
+```
+
+## Use instead
+```python
+import torch
+
+scaler = torch.amp.GradScaler("cuda")
+for step, (data, target) in enumerate(loader):
+    with torch.autocast("cuda", dtype=torch.float16):
+        loss = criterion(model(data), target) / 4
+    scaler.scale(loss).backward()
+    if (step + 1) % 4 == 0:
+        scaler.step(optimizer)
+        scaler.update()
+        optimizer.zero_grad()
+```
+
+## Fix safety
+The fix moves the update behind the step, and is safe where the steps of the scaler stand in one block. There is no fix
+where they are spread over branches or functions, and where the update is all that its own block holds.
+
+## Limitations
+Where update and step stand under different conditions the rule is silent: they may agree in a way that the text does not
+show. One step of another optimizer of the same scaler is enough for an update.
+
+## References
+- https://docs.pytorch.org/docs/stable/notes/amp_examples.html#gradient-accumulation
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import libcst as cst
+
+from amplint.diagnostics import Applicability, Fix
+from amplint.model.observable import NORM_SEEN, Observable
+from amplint.rule import File, Finding, Found, rule
+
+from . import _accumulation as accumulation
+from . import _protocol as protocol
+from . import _repair as repair
+
+
+@rule("AMP108", accumulation.UPDATE, fix=Applicability.SAFE, observable=Observable(NORM_SEEN))
+def check(file: File) -> Iterator[Finding]:
+    for found in file.analysis.of(accumulation.UPDATE):
+        if not accumulation.runs_without_step(file, found):
+            continue
+        call = repair.one_line(file.tree.text(found.node), "scaler.update()")
+        error = "it raises `AssertionError: No inf checks were recorded prior to update.`"
+        silent = "the next backward pass adds scaled gradients to unscaled ones, and only the last micro-batch counts."
+        loud = "raises" in found.hazard.details
+        yield Finding(
+            file.range(protocol.callee_range(file, found.node)),
+            f"`{call}` also runs where no step came before it",
+            note=f"{error}{repair.while_enabled(found)}" if loud else silent,
+            related=protocol.related(file, found, backward="for these gradients" if loud else "adds to them here"),
+            fix=mend(file, found),
+        )
+
+
+def mend(file: File, found: Found) -> Fix | None:
+    """Move the update behind the last step of an iteration."""
+    moved = accumulation.repair_both(file, found)
+    if moved is None or not isinstance(found.node, cst.Call):
+        return None
+    edits, plain = moved
+    title = f"Move `{protocol.base_text(file, found.node)}.update()` behind the step"
+    return Fix(title, edits, Applicability.SAFE if plain else Applicability.UNSAFE)

@@ -1,0 +1,117 @@
+"""A scaler is updated between the steps of two optimizers.
+
+## What it does
+Flags `scaler.update()` where another optimizer steps after it on gradients that were scaled before it.
+
+## Why it matters
+An update may change the scale. Gradients that were multiplied by the old scale are then divided by the new one: the second
+optimizer takes a step that is half as long after the scale has grown, and twice as long after it has fallen. Updates count the
+steps until the scale grows, too, so that it grows twice as often. PyTorch raises nothing.
+
+## Example
+```python
+import torch
+
+with torch.autocast("cuda", dtype=torch.float16):
+    loss = criterion(decoder(encoder(data)), target)
+scaler.scale(loss).backward()
+scaler.step(encoder_optimizer)
+scaler.update()
+scaler.step(decoder_optimizer)
+scaler.update()
+```
+
+## Use instead
+```python
+import torch
+
+with torch.autocast("cuda", dtype=torch.float16):
+    loss = criterion(decoder(encoder(data)), target)
+scaler.scale(loss).backward()
+scaler.step(encoder_optimizer)
+scaler.step(decoder_optimizer)
+scaler.update()
+```
+
+## Fix safety
+The fix removes the update where another one follows the last step in any case, and else moves it behind that step. There is
+no fix where the steps stand in different blocks or functions.
+
+## Limitations
+An update between the steps is right, and not flagged, where the second optimizer has a backward pass of its own after it.
+
+## References
+- https://docs.pytorch.org/docs/stable/notes/amp_examples.html#working-with-multiple-models-losses-and-optimizers
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import libcst as cst
+
+from amplint.diagnostics import Applicability, Fix
+from amplint.model.events import ScalerStep, ScalerUpdate
+from amplint.model.observable import NORM_SEEN, Observable
+from amplint.rule import File, Finding, Found, rule
+
+from . import _protocol as protocol
+from . import _repair as repair
+
+KIND = "update-per-optimizer"
+_FUNCTIONS = (cst.FunctionDef, cst.Lambda)
+
+
+@rule("AMP109", KIND, fix=Applicability.SAFE, observable=Observable(NORM_SEEN))
+def check(file: File) -> Iterator[Finding]:
+    for found in file.analysis.of(KIND):
+        if not steps_another(file, found):
+            continue
+        call = repair.one_line(file.tree.text(found.node), "scaler.update()")
+        later = found.related.get("step", found.node)
+        step = repair.one_line(file.tree.text(later), "the next step")
+        yield Finding(
+            file.range(protocol.callee_range(file, found.node)),
+            f"`{call}` changes the scale before `{step}`",
+            note="gradients that were scaled before the update are divided by the scale after it: by half as much, or by twice.",
+            related=protocol.related(file, found, step="divides by the new scale"),
+            fix=mend(file, found),
+        )
+
+
+def steps_another(file: File, found: Found) -> bool:
+    """Whether the scaler steps another optimizer, too: with a single one, an update before its step is AMP108."""
+    steps = repair.places(file, found, ScalerStep)
+    mine = [event for event, _ in steps if isinstance(event, ScalerStep) and event.scaler == found.hazard.scaler]
+    return any(event.optimizer != found.hazard.optimizer for event in mine)
+
+
+def mend(file: File, found: Found) -> Fix | None:
+    """Leave the update to the last one; or move it there."""
+    assert isinstance(found.node, cst.Call)
+    update, step = file.editor.statement(found.node), file.editor.statement(found.related["step"])
+    if not isinstance(update, cst.SimpleStatementLine) or not isinstance(step, cst.SimpleStatementLine):
+        return None
+    call, block = f"{protocol.base_text(file, found.node)}.update()", file.editor.block(update)
+    if block is not file.editor.block(step) or not file.tree.span(update) < file.tree.span(step):
+        return None
+    if any(_comes_always(file, update, other) for other in _later(file, found, step)):
+        return Fix(f"Remove `{call}`: one follows the last step", (repair.without(file, update),))
+    lines = file.editor.reindented(update, file.editor.indent(step))
+    text = "".join(f"{line}{file.source.newline}" for line in lines)
+    edits = sorted([file.editor.insert_rows_after(step, text), file.editor.delete(update)])
+    return Fix(f"Move `{call}` behind the last step", tuple(edits))
+
+
+def _later(file: File, found: Found, step: cst.SimpleStatementLine) -> list[cst.Call]:
+    """The updates of the scaler in the same function that come after a step."""
+    home = file.tree.enclosing(step, *_FUNCTIONS)
+    updates = repair.of_scaler(file, found, ScalerUpdate)
+    here = [update for update in updates if file.tree.enclosing(update, *_FUNCTIONS) is home]
+    return [update for update in here if file.tree.span(step) < file.tree.span(update)]
+
+
+def _comes_always(file: File, update: cst.SimpleStatementLine, later: cst.Call) -> bool:
+    """Whether an update follows another one whatever happens: its block holds it."""
+    line = file.editor.statement(later)
+    return line is not None and protocol.holds(file, file.editor.block(line), update)

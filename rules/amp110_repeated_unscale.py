@@ -1,0 +1,96 @@
+"""`unscale_` is called twice for one optimizer.
+
+## What it does
+Flags a second `scaler.unscale_(optimizer)` that can follow the first one without a backward pass, a step or an update in
+between.
+
+## Why it matters
+The scaler remembers until `update()` that it has unscaled the gradients of this optimizer. The second call raises
+`RuntimeError: unscale_() has already been called on this optimizer since the last update().`
+
+## Example
+```python
+import torch
+
+with torch.autocast("cuda", dtype=torch.float16):
+    loss = criterion(model(data), target)
+scaler.scale(loss).backward()
+scaler.unscale_(optimizer)
+print("weight gradient", model.weight.grad.norm())
+scaler.unscale_(optimizer)
+torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)
+scaler.step(optimizer)
+scaler.update()
+```
+
+## Use instead
+```python
+import torch
+
+with torch.autocast("cuda", dtype=torch.float16):
+    loss = criterion(model(data), target)
+scaler.scale(loss).backward()
+scaler.unscale_(optimizer)
+print("weight gradient", model.weight.grad.norm())
+torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)
+scaler.step(optimizer)
+scaler.update()
+```
+
+## Fix safety
+The fix removes the second call, and is safe where the first one always comes before it. There is no fix where the first call
+stands in a branch of its own or in another function, and where one call is repeated by a loop: which of them should stay
+is for the author to say.
+
+## Limitations
+A second `unscale_` after another backward pass is AMP111.
+
+## References
+- https://docs.pytorch.org/docs/stable/amp.html#torch.amp.GradScaler.unscale_
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import libcst as cst
+
+from amplint.diagnostics import Applicability, Fix
+from amplint.model.events import ScalerUpdate
+from amplint.model.observable import ERROR, Observable
+from amplint.rule import File, Finding, Found, rule
+
+from . import _protocol as protocol
+from . import _repair as repair
+
+KIND = "repeated-unscale"
+ERROR_TEXT = "`RuntimeError: unscale_() has already been called on this optimizer since the last update().`"
+
+
+@rule("AMP110", KIND, fix=Applicability.SAFE, observable=Observable(ERROR))
+def check(file: File) -> Iterator[Finding]:
+    for found in file.analysis.of(KIND):
+        call = repair.one_line(file.tree.text(found.node), "scaler.unscale_(optimizer)")
+        again = found.related.get("first") is found.node
+        yield Finding(
+            file.range(protocol.callee_range(file, found.node)),
+            f"`{call}` is repeated by a loop" if again else f"`{call}` is called a second time",
+            note=f"the second call raises {ERROR_TEXT}{repair.while_enabled(found)}",
+            related=() if again else protocol.related(file, found, first="called here already"),
+            fix=mend(file, found),
+        )
+
+
+def mend(file: File, found: Found) -> Fix | None:
+    """Remove the second call; None where it may be the first one on some path, or is all that its block holds."""
+    first, second = file.editor.statement(found.related["first"]), file.editor.statement(found.node)
+    if not isinstance(first, cst.SimpleStatementLine) or not isinstance(second, cst.SimpleStatementLine):
+        return None
+    start, end = file.tree.span(first)[0], file.tree.span(second)[0]
+    updates = repair.of_scaler(file, found, ScalerUpdate)
+    always = protocol.holds(file, file.editor.block(first), second) and start < end
+    if not always or len(file.editor.siblings(second)) == 1:
+        return None
+    if any(start < file.tree.span(update)[0] < end for update in updates):
+        return None
+    return Fix("Remove the second `unscale_`", (repair.without(file, second),))

@@ -1,0 +1,110 @@
+"""Gradients are unscaled before the last backward pass of an accumulation.
+
+## What it does
+Flags `scaler.unscale_(optimizer)` where a scaled backward pass can add to the unscaled gradients before the optimizer steps:
+`unscale_` for every micro-batch, or for the first one.
+
+## Why it matters
+The second micro-batch adds gradients that are multiplied by the scale, 65536 at first, to gradients that are not. With an
+`unscale_` for each micro-batch the next one raises
+`RuntimeError: unscale_() has already been called on this optimizer since the last update().` Nothing is raised where the scaler
+is also updated each time: every micro-batch but the last is divided by the scale again, and is lost; nor where `unscale_`
+runs once: the optimizer then steps on gradients that are mostly scaled.
+
+## Example
+```python
+import torch
+
+scaler = torch.amp.GradScaler("cuda")
+for step, (data, target) in enumerate(loader):
+    with torch.autocast("cuda", dtype=torch.float16):
+        loss = criterion(model(data), target) / 4
+    scaler.scale(loss).backward()
+    scaler.unscale_(optimizer)
+    if (step + 1) % 4 == 0:
+        scaler.step(optimizer)
+        scaler.update()
+        optimizer.zero_grad()
+```
+
+## Use instead
+```python
+import torch
+
+scaler = torch.amp.GradScaler("cuda")
+for step, (data, target) in enumerate(loader):
+    with torch.autocast("cuda", dtype=torch.float16):
+        loss = criterion(model(data), target) / 4
+    scaler.scale(loss).backward()
+    if (step + 1) % 4 == 0:
+        scaler.unscale_(optimizer)
+        scaler.step(optimizer)
+        scaler.update()
+        optimizer.zero_grad()
+```
+
+## Fix safety
+The fix moves `unscale_`, with the clip or the reading that follows it, into the branch that steps. It is safe for
+`unscale_` alone, and unsafe with a clip: whoever meant to clip each micro-batch by itself needs another loop. There is no fix
+where the statements do not follow each other, where what they assign is used outside of the branch, and where the step
+stands in another function.
+
+## Limitations
+Where `unscale_` and step stand under different conditions the rule is silent: they may agree in a way that the text does not
+show. Of several optimizers nobody knows whose gradients a backward pass adds to: only a second `unscale_`, which raises, is
+flagged.
+
+## References
+- https://docs.pytorch.org/docs/stable/notes/amp_examples.html#gradient-accumulation
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import libcst as cst
+
+from amplint.diagnostics import Applicability, Fix
+from amplint.model.observable import NORM_SEEN, Observable
+from amplint.rule import File, Finding, Found, rule
+
+from . import _accumulation as accumulation
+from . import _optimizers as optimizers
+from . import _protocol as protocol
+from . import _repair as repair
+from .amp110_repeated_unscale import ERROR_TEXT
+
+
+@rule("AMP111", accumulation.UNSCALE, fix=Applicability.SAFE, observable=Observable(NORM_SEEN))
+def check(file: File) -> Iterator[Finding]:
+    for found in file.analysis.of(accumulation.UNSCALE):
+        if not accumulation.runs_without_step(file, found):
+            continue
+        call = repair.one_line(file.tree.text(found.node), "scaler.unscale_(optimizer)")
+        yield Finding(
+            file.range(protocol.callee_range(file, found.node)),
+            f"`{call}` runs before the last backward pass of an accumulation",
+            note=consequence(found),
+            related=protocol.related(file, found, backward="adds scaled gradients"),
+            fix=mend(file, found),
+        )
+
+
+def consequence(found: Found) -> str:
+    """What the next backward pass does to the unscaled gradients, and whether the scaler objects."""
+    mixed = f"gradients multiplied by {optimizers.initial_scale(found)} at first are added to unscaled ones"
+    if accumulation.is_silent(found):
+        return f"{mixed}."
+    return f"{mixed}; the next `unscale_` raises {ERROR_TEXT}{repair.while_enabled(found)}"
+
+
+def mend(file: File, found: Found) -> Fix | None:
+    """Move `unscale_`, and what uses the gradients behind it, into the block of the step."""
+    moved = accumulation.repair_both(file, found)
+    if moved is None or not isinstance(found.node, cst.Call):
+        return None
+    edits, plain = moved
+    call = f"{protocol.base_text(file, found.node)}.unscale_({protocol.argument_text(file, found.node)})"
+    if plain:
+        return Fix(f"Move `{call}` to the step", edits, Applicability.SAFE)
+    return Fix(f"Move `{call}`, and what follows from it, to the step", edits, Applicability.UNSAFE)
