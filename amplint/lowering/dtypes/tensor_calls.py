@@ -151,7 +151,8 @@ class TensorCalls(Expressions):
 
 def _inputs(name: str, arguments: Arguments) -> list[Tensor]:
     if name in ("cross_entropy", "nll_loss", "gather", "index_select", "take_along_dim", "masked_fill", "dropout"):
-        return [tensor for value in arguments.values[:1] for tensor in tensors(value)]
+        first = arguments.get(0, "input", "self")
+        return [] if first is None else list(tensors(first))
     return arguments.tensors
 
 

@@ -1,0 +1,118 @@
+"""A loss is computed outside of autocast, on outputs that left the region in half precision.
+
+## What it does
+Finds the loss functions of torch, called outside of any enabled region, whose inputs are half because a layer inside a
+region computed them, so that the loss itself is computed in half.
+
+## Why it matters
+Inside the region autocast runs loss functions in float32. Outside, the dtype of the inputs decides: a cross entropy of
+13.8795 comes out as 13.875 in float16, and the squared error of two float16 tensors that differ by 300 is infinite
+instead of 90000.
+
+## Example
+```python
+import torch
+import torch.nn.functional as F
+from torch import nn
+
+def train(loader, optimizer, scaler):
+    model = nn.Linear(64, 10).cuda()
+    for x, y in loader:
+        with torch.amp.autocast("cuda", dtype=torch.float16):
+            logits = model(x)
+        loss = F.cross_entropy(logits, y)
+        scaler.scale(loss).backward()
+        scaler.step(optimizer)
+        scaler.update()
+```
+
+## Use instead
+```python
+import torch
+import torch.nn.functional as F
+from torch import nn
+
+def train(loader, optimizer, scaler):
+    model = nn.Linear(64, 10).cuda()
+    for x, y in loader:
+        with torch.amp.autocast("cuda", dtype=torch.float16):
+            logits = model(x)
+        loss = F.cross_entropy(logits.float(), y)
+        scaler.scale(loss).backward()
+        scaler.step(optimizer)
+        scaler.update()
+```
+
+## Fix safety
+Safe: `.float()` on the outputs gives the loss that the region would have given. Unsafe where the model comes from
+elsewhere, so that its outputs are only likely to be half.
+
+## Limitations
+A float32 target widens a difference, so `mse_loss` and its relatives are reported only where both sides are half.
+Losses of the project's own, and criteria that this file does not make, are not judged.
+
+## References
+- https://docs.pytorch.org/docs/stable/amp.html#cuda-ops-that-autocast-to-float32
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import libcst as cst
+
+from amplint.diagnostics import Applicability, Fix, Related
+from amplint.model.observable import NON_FINITE, Observable
+from amplint.model.precision import HALF
+from amplint.rule import File, Finding, Operation, Tensor, rule
+
+from ._widening import widened
+
+_LOSSES = frozenset(
+    "cross_entropy nll_loss mse_loss l1_loss smooth_l1_loss huber_loss kl_div poisson_nll_loss soft_margin_loss "
+    "binary_cross_entropy_with_logits binary_cross_entropy margin_ranking_loss triplet_margin_loss cosine_embedding_loss "
+    "hinge_embedding_loss multi_margin_loss".split()
+)
+_CLASSIFIES = "cross_entropy"
+"""What is given to it left a linear layer or a convolution, also where the model is not known."""
+
+
+@rule("AMP211", "loss-outside-autocast", fix=Applicability.SAFE, observable=Observable(NON_FINITE))
+def check(file: File) -> Iterator[Finding]:
+    seen: set[cst.CSTNode] = set()
+    for operation in file.dtypes.lowered:
+        if operation.op in _LOSSES and operation.node not in seen and _runs_in_half(operation):
+            seen.add(operation.node)
+            made = operation.operand.half_at
+            related = () if made is None else (Related(f"computed in {operation.dtype} here", file.range(made)),)
+            yield Finding(
+                file.range(operation.node),
+                f"Loss is computed in {operation.dtype}, outside of the autocast region",
+                "inside the region autocast runs it in float32; outside, the dtype of the outputs decides",
+                related,
+                _fix(file, operation),
+            )
+
+
+def _runs_in_half(operation: Operation) -> bool:
+    outputs = _outputs(operation)
+    if operation.region is not None or operation.dtype not in HALF or not outputs:
+        return False
+    return all(value.sure for _, value in outputs) or operation.op == _CLASSIFIES
+
+
+def _outputs(operation: Operation) -> list[tuple[cst.BaseExpression | None, Tensor]]:
+    """The half operands of a loss, with their expressions."""
+    arguments = operation.arguments
+    found = [*zip(arguments.nodes, arguments.values)]
+    found += [(arguments.keyword_nodes.get(name), value) for name, value in arguments.keywords.items()]
+    return [(node, value) for node, value in found if isinstance(value, Tensor) and value.dtype in HALF]
+
+
+def _fix(file: File, operation: Operation) -> Fix | None:
+    outputs = _outputs(operation)
+    nodes = [node for node, _ in outputs if node is not None]
+    if len(nodes) < len(outputs):
+        return None
+    sure = all(value.sure for _, value in outputs)
+    return widened(file, nodes, Applicability.SAFE if sure else Applicability.UNSAFE)
