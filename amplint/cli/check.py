@@ -5,10 +5,11 @@ from __future__ import annotations
 from typing import Any
 
 import click
+from click.core import ParameterSource
 
 from amplint.cli.console import CLEAN, FAILED, FINDINGS, Console
 from amplint.cli.linting import lint
-from amplint.cli.options import FIXING, REPORT, RUN, SELECTION, Options, with_options
+from amplint.cli.options import FIXING, REPLAY, REPORT, RUN, SELECTION, Options, with_options
 from amplint.cli.summary import Result, summarize
 from amplint.config import ConfigError
 from amplint.registry import RegistryError
@@ -16,7 +17,7 @@ from amplint.registry import RegistryError
 
 @click.command("check", context_settings={"help_option_names": ["-h", "--help"]})
 @click.argument("paths", nargs=-1)
-@with_options(*FIXING, *SELECTION, *REPORT, *RUN)
+@with_options(*FIXING, *REPLAY, *SELECTION, *REPORT, *RUN)
 def check(**values: Any) -> int:
     """Check files and folders (the current one when none is named); `-` reads stdin.
 
@@ -25,12 +26,23 @@ def check(**values: Any) -> int:
     RULES are codes (AMP101), prefixes (AMP1), names (clip-before-unscale) and ALL, separated by commas.
     """
     options = Options(**values)
+    _refuse_idle(options)
     console = Console(options.quiet, options.verbose, options.color)
     try:
         return _check(options, console)
     except (ConfigError, RegistryError) as error:
         console.problem("", str(error))
         return FAILED
+
+
+def _refuse_idle(options: Options) -> None:
+    """Raise for options that would do nothing: what somebody asked for and does not get is an error."""
+    if options.verify:
+        return
+    asked = click.get_current_context().get_parameter_source
+    idle = [f"`--{name}`" for name in ("device", "seed", "timeout") if asked(name) is ParameterSource.COMMANDLINE]
+    if idle:
+        raise click.UsageError(f"{' and '.join(idle)} without `--verify`: nothing is replayed")
 
 
 def _check(options: Options, console: Console) -> int:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any, NamedTuple, TypeVar
@@ -10,6 +11,10 @@ import click
 
 from amplint.config import Overrides, torch_version
 from amplint.report import FORMATS
+from amplint.runtime.kinds import AUTO, CHOICES
+
+TIMEOUT = 60.0
+"""Seconds that one replay may take, unless told otherwise."""
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 
@@ -21,6 +26,9 @@ class Options(NamedTuple):
     fix: bool = False
     unsafe_fixes: bool = False
     verify: bool = False
+    device: str = AUTO
+    seed: int = 0
+    timeout: float = TIMEOUT
     diff: bool = False
     show_fixes: bool = False
     select: tuple[str, ...] = ()
@@ -83,6 +91,12 @@ def _torch(ctx: click.Context, param: click.Parameter, value: str | None) -> tup
         raise click.BadParameter(str(error), ctx, param) from error
 
 
+def _finite(ctx: click.Context, param: click.Parameter, value: float) -> float:
+    if not math.isfinite(value):
+        raise click.BadParameter(f"{value} is no number of seconds", ctx, param)
+    return value
+
+
 def as_path(ctx: click.Context, param: click.Parameter, value: str | None) -> Path | None:
     """The value of an option that names a file; a click callback."""
     return None if value is None else Path(value)
@@ -99,6 +113,33 @@ FIXING = (
     click.option("--diff", is_flag=True, help="Write nothing; show what --fix would change."),
     click.option("--show-fixes", is_flag=True, help="With --fix or --diff: list the fixes by file."),
 )
+
+REPLAY = (
+    click.option(
+        "--device",
+        type=click.Choice(CHOICES),
+        default=AUTO,
+        show_default=True,
+        help="What fixes are replayed on; auto: the strongest that is there.",
+    ),
+    click.option(
+        "--seed",
+        type=click.IntRange(0, 2**32 - 1),
+        default=0,
+        show_default=True,
+        help="Of the models and data that are replayed with.",
+    ),
+    click.option(
+        "--timeout",
+        type=click.FloatRange(0, min_open=True),
+        metavar="SECONDS",
+        callback=_finite,
+        default=TIMEOUT,
+        show_default=True,
+        help="What one replay may take.",
+    ),
+)
+"""How fixes are replayed."""
 
 SELECTION = (
     click.option("--select", multiple=True, metavar="RULES", callback=_words, help="Run these rules only."),

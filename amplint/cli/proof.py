@@ -11,26 +11,23 @@ from amplint.cli.options import Options
 from amplint.diagnostics import Applicability, Diagnostic, FileReport
 from amplint.fixer import fixable
 from amplint.report.evidence.text import place, verdict
-from amplint.runtime.devices import AUTO, DeviceError
+from amplint.runtime.devices import DeviceError
 from amplint.runtime.evidence import Evidence
 from amplint.runtime.outcome import CONFIRMED
 from amplint.runtime.verify import Finding, How, choose_device, verify
 from amplint.source import Source
 
-TIMEOUT = 60.0
-"""Seconds that one replay may take, unless told otherwise."""
 
-
-def how_to_replay(device: str, seed: int = 0, limit: float = TIMEOUT, jobs: int = 0) -> How:
-    """How findings are replayed on a device, named as the command line names it.
+def how_to_replay(options: Options) -> How:
+    """How findings are replayed.
 
     Raises:
         DeviceError: there is no PyTorch or no such device.
     """
-    chosen = choose_device(device)
+    chosen = choose_device(options.device)
     from amplint.runtime.replay import replay  # needs torch, which is known to be there only now
 
-    return How(replay, chosen, seed, limit, jobs)
+    return How(replay, chosen, options.seed, options.timeout, options.jobs)
 
 
 def replays_shown(console: Console) -> Callable[[int, int], None]:
@@ -44,7 +41,7 @@ def confirmer(options: Options, console: Console) -> Confirm | None:
     None, once the console knows the reason, where nothing can be replayed.
     """
     try:
-        how = how_to_replay(AUTO, jobs=options.jobs)
+        how = how_to_replay(options)
     except DeviceError as error:
         console.problem("", str(error))
         return None

@@ -3,41 +3,35 @@
 from __future__ import annotations
 
 import json
+import os
 import sys
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import ExitStack
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import closing, contextmanager
 from pathlib import Path
-from typing import Any, NamedTuple, TextIO
+from typing import Any, BinaryIO
 
 import click
 
 from amplint.checker import placed
 from amplint.cli.console import CLEAN, FAILED, FINDINGS, Console, say, wants_color
 from amplint.cli.linting import lint
-from amplint.cli.options import RUN, SELECTION, Options, as_path, with_options
-from amplint.cli.proof import TIMEOUT, how_to_replay, replays_shown
+from amplint.cli.options import REPLAY, RUN, SELECTION, Options, as_path, with_options
+from amplint.cli.proof import how_to_replay, replays_shown
 from amplint.cli.reporting import write_file
 from amplint.cli.summary import Result, count
 from amplint.cli.targets import Targets
 from amplint.config import ConfigError
 from amplint.fixer import fixable
+from amplint.linter import SYNTAX_ERROR
 from amplint.registry import RegistryError
 from amplint.report.evidence import record, text
+from amplint.report.evidence.text import place
 from amplint.report.view import View
-from amplint.runtime.devices import AUTO, CHOICES, Device, DeviceError
+from amplint.runtime.devices import Device, DeviceError
 from amplint.runtime.evidence import Evidence
 from amplint.runtime.outcome import ERROR, REFUTED
 from amplint.runtime.verify import Finding
 from amplint.runtime.verify import verify as replay_all
-
-
-class Request(NamedTuple):
-    """What `amplint verify` was asked for besides `Options`; a field for each option."""
-
-    device: str = AUTO
-    seed: int = 0
-    timeout: float = TIMEOUT
-    evidence: Path | None = None
 
 
 def _text(evidence: Iterable[Evidence], view: View) -> Iterator[str]:
@@ -62,27 +56,7 @@ def _html(evidence: Iterable[Evidence], view: View) -> Iterator[str]:
 
 FORMATS: dict[str, Callable[[Iterable[Evidence], View], Iterator[str]]] = {"text": _text, "json": _json, "html": _html}
 
-_OWN = (
-    click.option("--unsafe-fixes", is_flag=True, help="Replay the unsafe fixes, too."),
-    click.option(
-        "--device",
-        type=click.Choice(CHOICES),
-        default=AUTO,
-        show_default=True,
-        help="What to replay on; auto: the strongest that is there.",
-    ),
-    click.option(
-        "--seed", type=click.IntRange(0, 2**32 - 1), default=0, show_default=True, help="Of the models and their data."
-    ),
-    click.option(
-        "--timeout",
-        type=click.FloatRange(0, min_open=True),
-        metavar="SECONDS",
-        default=TIMEOUT,
-        show_default=True,
-        help="What one replay may take.",
-    ),
-)
+_UNSAFE = click.option("--unsafe-fixes", is_flag=True, help="Replay the unsafe fixes, too.")
 _REPORT = (
     click.option(
         "--output-format", type=click.Choice(list(FORMATS)), default="text", show_default=True, help="The form of the report."
@@ -93,43 +67,57 @@ _REPORT = (
 
 @click.command("verify", context_settings={"help_option_names": ["-h", "--help"]})
 @click.argument("paths", nargs=-1)
-@with_options(*_OWN, *SELECTION, *_REPORT, *RUN)
-def verify(**values: Any) -> int:
+@with_options(_UNSAFE, *REPLAY, *SELECTION, *_REPORT, *RUN)
+def verify(evidence: Path | None, **values: Any) -> int:
     """Replay the fix of every finding on a device, and say whether it holds.
 
     No code of the files is run: real PyTorch objects go through what it does, before the fix and after. Exit code: 0 no fix
     was refuted, 1 one was, 2 something went wrong. Needs PyTorch: pip install 'amplint[verify]'.
     """
-    request = Request(**{name: values.pop(name) for name in Request._fields})
     options = Options(**values)
     console = Console(options.quiet, options.verbose, options.color)
     try:
-        return _verify(options, request, console)
+        return _verify(options, evidence, console)
     except (ConfigError, DeviceError, RegistryError) as error:
         console.problem("", str(error))
         return FAILED
 
 
-def _verify(options: Options, request: Request, console: Console) -> int:
-    how = how_to_replay(request.device, request.seed, request.timeout, options.jobs)
+def _verify(options: Options, kept: Path | None, console: Console) -> int:
+    how = how_to_replay(options)
     wanted, result = lint(options, console)
+    _refuse_to_overwrite(wanted, {"--evidence": kept, "--output-file": options.output_file})
+    for one in result.diagnostics:
+        if one.code == SYNTAX_ERROR:
+            console.problem(place(one), one.message)
     findings = _findings(wanted, result, options)
+    ledger = _Ledger(kept, console)
+    if not ledger.open():
+        return FAILED  # now, not after minutes of work
     evidence: list[Evidence] = []
-    with ExitStack() as stack:
-        file = _opened(request.evidence, stack, console)
-        if request.evidence is not None and file is None:
-            return FAILED  # now, not after minutes of work
 
-        def gathered() -> Iterator[Evidence]:
-            for one in replay_all(findings, how, replays_shown(console)):
-                evidence.append(one)
-                _keep(file, one, console)
-                console.end_progress()
-                yield one
+    def gathered() -> Iterator[Evidence]:
+        for one in replay_all(findings, how, replays_shown(console)):
+            evidence.append(one)
+            ledger.keep(one)
+            console.end_progress()
+            yield one
 
+    with closing(ledger):
         _write(FORMATS[options.output_format], gathered(), options, console)
     _summarize(evidence, how.device, options, console)
     return _exit_code(evidence, console.failed)
+
+
+def _refuse_to_overwrite(wanted: Targets, outputs: Mapping[str, Path | None]) -> None:
+    """Raise where a report would take the place of code, or of another report."""
+    taken = {os.path.realpath(each.path): f"`{each.display}`, whose fixes are replayed" for each in wanted.files}
+    for option, path in outputs.items():
+        if path is None:
+            continue
+        if os.path.realpath(path) in taken:
+            raise click.UsageError(f"`{option}` would overwrite {taken[os.path.realpath(path)]}")
+        taken[os.path.realpath(path)] = f"what `{option}` writes"
 
 
 def _findings(wanted: Targets, result: Result, options: Options) -> list[Finding]:
@@ -145,25 +133,43 @@ def _findings(wanted: Targets, result: Result, options: Options) -> list[Finding
     return findings
 
 
-def _opened(path: Path | None, stack: ExitStack, console: Console) -> TextIO | None:
-    if path is None:
-        return None
-    try:
-        return stack.enter_context(open(path, "w", encoding="utf-8", newline="\n"))
-    except OSError as error:
-        console.problem(str(path), f"cannot be written: {error.strerror or error}")
-        return None
+class _Ledger:
+    """The file, if one is wanted, that evidence goes to as soon as there is some: what a long run had is not lost with it.
 
+    What cannot be written is told once, and ends the writing.
+    """
 
-def _keep(file: TextIO | None, evidence: Evidence, console: Console) -> None:
-    """Write evidence as soon as there is some: a long run that is interrupted leaves what it had."""
-    if file is None:
-        return
-    try:
-        file.write(record.line(evidence))
-        file.flush()
-    except OSError as error:
-        console.problem(file.name, f"cannot be written: {error.strerror or error}")
+    def __init__(self, path: Path | None, console: Console) -> None:
+        self._path, self._console = path, console
+        self._file: BinaryIO | None = None
+
+    def open(self) -> bool:
+        """Whether the file, if there is to be one, can be written."""
+        if self._path is None:
+            return True
+        with self._telling():
+            self._file = open(self._path, "wb", buffering=0)  # unbuffered: nothing is left to fail when it is closed
+        return self._file is not None
+
+    def keep(self, evidence: Evidence) -> None:
+        """Write the evidence on one finding."""
+        if self._file is not None:
+            with self._telling():
+                self._file.write(record.line(evidence).encode())
+
+    def close(self) -> None:
+        """Let go of the file."""
+        if self._file is not None:
+            self._file.close()
+            self._file = None
+
+    @contextmanager
+    def _telling(self) -> Iterator[None]:
+        try:
+            yield
+        except OSError as error:
+            self._console.problem(str(self._path), f"cannot be written: {error.strerror or error}")
+            self.close()
 
 
 def _write(

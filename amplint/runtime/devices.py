@@ -10,9 +10,20 @@ from dataclasses import dataclass
 from pathlib import Path
 from types import ModuleType
 
-AUTO, CUDA, EMULATED, CPU = "auto", "cuda", "cuda-emulated", "cpu"
-CHOICES = (AUTO, CUDA, EMULATED, CPU)
-"""What may be asked for; `auto` stands for the first of the others that is there."""
+from amplint.runtime.kinds import AUTO, CHOICES, CPU, CUDA, EMULATED
+
+__all__ = [
+    "AUTO",
+    "CHOICES",
+    "CPU",
+    "CUDA",
+    "EMULATED",
+    "OLDEST",
+    "Device",
+    "DeviceError",
+    "find_device",
+    "require_torch",
+]
 
 OLDEST = (2, 4)
 """The oldest PyTorch that replays run on."""
