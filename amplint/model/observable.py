@@ -1,4 +1,14 @@
-"""How a defect shows: what a rule says about its observable, so that a replay can measure it."""
+"""How a defect shows: what a rule says about its observable, so that a replay can measure it.
+
+A rule about numbers (AMP301 and its like: lost epsilons, constants and results that overflow, errors that torch raises on a
+dtype) declares one thing, whatever it is about:
+
+    @rule("AMP301", "exp-log-in-loss", fix=Applicability.SAFE, observable=Observable(NON_FINITE))
+
+Its diagnostic has to cover the operation that goes wrong (a call, an operator, an assignment to elements): the replay
+computes what comes of this operation, up to the loss or to what the function returns, with values in place of model
+outputs and targets, before and after the fix (`amplint.runtime.numeric`). The precision of operands is that of the dtype flow.
+"""
 
 from __future__ import annotations
 
@@ -32,6 +42,8 @@ REPORTED = "loss reported"
 """What is shown or kept as the loss."""
 MISTAKEN = "taken steps that the test takes for skipped"
 """How many of them there are, while the scale grows and falls."""
+INNER_GRADIENTS = "norm of the inner gradients"
+"""How large gradients come out that become part of a loss, and how many of them are lost to zero, at a small loss."""
 CHECKED = "passes over the gradients in search of overflow"
 """How often the scaler goes over all gradients, and whether that changes any of them."""
 

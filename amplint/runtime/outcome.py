@@ -22,6 +22,21 @@ Values = Mapping[str, "float | str"]
 
 
 @dataclass(frozen=True)
+class Axis:
+    """What series go over, where that is not iterations.
+
+    Attributes:
+        name: in words, such as "value of `logits`".
+        places: the values, one for each item of a series.
+        shown: what the items are, in words.
+    """
+
+    name: str
+    places: tuple[float, ...]
+    shown: str
+
+
+@dataclass(frozen=True)
 class Outcome:
     """The verdict on one fix, and what it rests on.
 
@@ -33,7 +48,7 @@ class Outcome:
         after: the same with the fix applied.
         reference: what is right, under the same names, and the author's literals that it depends on.
         series: what decides, iteration by iteration or along `axis`, of `before`, `after` and `reference`.
-        axis: what the series go over, in words, where that is not iterations; `places` are its values then.
+        axis: what the series go over; None for iterations.
         others: the kinds of other defects on the path, where it is for them that there is no verdict.
         together: the other findings whose fixes were there all the time, with the code as it stands too.
     """
@@ -45,7 +60,6 @@ class Outcome:
     after: Values = field(default_factory=dict)
     reference: Values = field(default_factory=dict)
     series: Mapping[str, tuple[float, ...]] = field(default_factory=dict)
-    axis: str = ""
-    places: tuple[float, ...] = ()
+    axis: Axis | None = None
     others: tuple[str, ...] = ()
     together: tuple[str, ...] = ()

@@ -115,7 +115,7 @@ def _article(evidence: Evidence) -> str:
     tone, sign = _TONES.get(outcome.verdict, _OTHER)
     reason = f'<p class="{tone}">{_prose(outcome.reason)}</p>' if outcome.reason else ""
     reason += f'<p class="note">{escape(company(outcome))}</p>' if outcome.together else ""
-    numbers = _numbers(outcome) + plot(outcome.series, outcome.measure, outcome.axis, outcome.places)
+    numbers = _numbers(outcome) + plot(outcome.series, outcome.measure, outcome.axis)
     sides = "sides" if numbers else "sides wide"
     return (
         f'<article class="{tone}"><span class="badge {tone}">{sign} {outcome.verdict}</span>'

@@ -7,6 +7,8 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from html import escape
 from typing import NamedTuple
 
+from amplint.runtime.outcome import Axis
+
 WIDTH, HEIGHT = 460, 190
 _LEFT, _RIGHT, _TOP, _BOTTOM = 62, 10, 12, 34
 _LANE = 20
@@ -47,25 +49,25 @@ class _Scale(NamedTuple):
         return math.isfinite(value) and not (self.log and value == 0)
 
 
-def plot(series: Mapping[str, Sequence[float]], title: str, axis: str = "", places: Sequence[float] = ()) -> str:
+def plot(series: Mapping[str, Sequence[float]], title: str, axis: Axis | None = None) -> str:
     """The figure for some series; empty where there is nothing to see.
 
     Args:
         series: values under the names `before`, `after` and `reference`; others are left out.
-        title: what the values are.
-        axis: what they go over, where that is not iterations; `places` are its values then.
+        title: what the values are, where the axis does not say.
+        axis: what they go over; None for iterations.
     """
     shown = {name: series[name] for name in _ORDER if series.get(name)}
     length = max(map(len, shown.values()), default=0)
     if length < 2:
         return ""
     scale = _scale([value for values in shown.values() for value in values])
-    axis = " ".join(axis.replace("`", "").split())
-    ticks = [f"{place:.3g}" for place in places] if axis else [str(index + 1) for index in range(length)]
-    parts = [*_grid(scale), *_axis(axis or "iteration", ticks)]
+    over = axis.name.replace("`", "") if axis is not None else "iteration"
+    ticks = [f"{place:.3g}" for place in axis.places] if axis is not None else [str(one + 1) for one in range(length)]
+    parts = [*_grid(scale), *_ticked(over, ticks)]
     for name, values in shown.items():
         parts += _curve(name, values, length, scale)
-    label = escape(f"{title or 'measured value'}, by {axis or 'iteration'}")
+    label = escape(f"{(axis.shown if axis is not None else title) or 'measured value'}, by {over}")
     legend = "".join(
         f'<span class="key"><svg viewBox="0 0 26 10" aria-hidden="true">{_sample(name)}</svg>{name}</span>'
         for name in ("before", "after", "reference")
@@ -124,8 +126,8 @@ def _x(index: int, length: int) -> float:
     return _LEFT + 10 + (WIDTH - _LEFT - _RIGHT - 20) * index / (length - 1)
 
 
-def _axis(name: str, ticks: Sequence[str]) -> Iterator[str]:
-    stride = max(1, math.ceil(len(ticks) / 10))
+def _ticked(name: str, ticks: Sequence[str]) -> Iterator[str]:
+    stride = max(1, math.ceil(len(ticks) / (10 if max(map(len, ticks)) < 5 else 7)))
     for index in range(0, len(ticks), stride):
         x = _x(index, len(ticks))
         yield f'<text x="{x:.1f}" y="{HEIGHT - _BOTTOM + 14}" text-anchor="middle">{ticks[index]}</text>'

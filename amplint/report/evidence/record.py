@@ -10,7 +10,7 @@ from amplint import __version__
 from amplint.diagnostics import Diagnostic
 from amplint.report import diff
 from amplint.runtime.evidence import Evidence
-from amplint.runtime.outcome import Outcome, Values
+from amplint.runtime.outcome import Axis, Values
 
 SCHEMA = 1
 """Goes up when a reader of the older form would misread the newer one."""
@@ -40,15 +40,15 @@ def record(evidence: Evidence) -> dict[str, Any]:
             "before": _values(outcome.before),
             "after": _values(outcome.after),
             "reference": _values(outcome.reference),
-            **_axis(outcome),
+            **_axis(outcome.axis),
             "series": {name: [_value(one) for one in values] for name, values in outcome.series.items()},
         },
         "seconds": round(evidence.seconds, 3),
     }
 
 
-def _axis(outcome: Outcome) -> dict[str, Any]:
-    return {"axis": {"name": outcome.axis, "places": list(outcome.places)}} if outcome.axis else {}
+def _axis(axis: Axis | None) -> dict[str, Any]:
+    return {} if axis is None else {"axis": {"name": axis.name, "places": list(axis.places), "shown": axis.shown}}
 
 
 def line(evidence: Evidence) -> str:

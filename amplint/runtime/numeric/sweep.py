@@ -141,12 +141,11 @@ class Sweep:
         element, and in a pattern of both signs; and, where there are several, in all of them together."""
         free = [operand for operand, kind in self.kinds.items() if kind == FREE]
         for operand in free:
-            for magnitude in _within(operand):
+            for magnitude in _within(operand, _SIGNED):
                 yield self._point(operand, magnitude, _everywhere)
-            for magnitude in MAGNITUDES[::2]:
-                if operand.low <= magnitude <= operand.high:
-                    yield self._point(operand, magnitude, _once)
-                    yield self._point(operand, magnitude, _patterned)
+            for magnitude in _within(operand, MAGNITUDES[::2]):
+                yield self._point(operand, magnitude, _once)
+                yield self._point(operand, magnitude, _patterned)
         if len(free) > 1:
             for magnitude in MAGNITUDES[::2]:
                 together = {each: _bounded(_everywhere(magnitude, self._ordinary[each]), each) for each in free}
@@ -173,9 +172,13 @@ class Sweep:
         return _bounded(torch.randn(shape, generator=generator, dtype=torch.float64) / 2, operand)
 
 
-def _within(operand: Operand) -> Iterable[float]:
-    signed = sorted({sign * magnitude for magnitude in MAGNITUDES for sign in (1.0, -1.0)})
-    return [value for value in signed if operand.low <= value <= operand.high]
+_SIGNED = sorted({sign * magnitude for magnitude in MAGNITUDES for sign in (1.0, -1.0)})
+
+
+def _within(operand: Operand, magnitudes: Iterable[float]) -> Iterator[float]:
+    """The magnitudes that an operand can have: within its bounds, and finite in its dtype."""
+    largest = torch.finfo(dtype_of(operand)).max
+    return (each for each in magnitudes if operand.low <= each <= operand.high and abs(each) <= largest)
 
 
 def _bounded(value: torch.Tensor, operand: Operand) -> torch.Tensor:

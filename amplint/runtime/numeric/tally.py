@@ -15,6 +15,14 @@ from amplint.runtime.numeric.expression import Apply, Operand, parts
 from amplint.runtime.numeric.sweep import Point
 
 
+class Curve(NamedTuple):
+    """How value or gradient, `shown` says which, go with the magnitude of an operand: before, after, exactly."""
+
+    swept: str
+    shown: str
+    sizes: Mapping[float, tuple[float, float, float]]
+
+
 @dataclass(frozen=True)
 class Tally:
     """What a sweep came to.
@@ -29,7 +37,7 @@ class Tally:
         spoiled: at how many points of all it is not finite with the fix only.
         errors: the worst relative error of value or gradient where they are finite: before, after, in plain float32.
         raised: what torch raises before and after; empty for nothing.
-        swept, curve: for the plot, an operand, and by its magnitude: before, after, exact.
+        curve: for the plot.
     """
 
     points: int
@@ -41,8 +49,7 @@ class Tally:
     spoiled: int
     errors: tuple[float, float, float]
     raised: tuple[str, str]
-    swept: str
-    curve: Mapping[float, tuple[float, float, float]]
+    curve: Curve
 
 
 class _Told(NamedTuple):
@@ -83,7 +90,6 @@ def tally(
                 narrow += other.sound and _is_narrow(after, point, question, Way(device, aside=aside[1]))
             told.append(_Told(point, one, other, plain, exact))
     held = [each for each in told if each.plain is None or each.plain.finite]
-    swept, curve = _curve(told)
     return Tally(
         points=len(told),
         upstream=upstream,
@@ -99,8 +105,7 @@ def tally(
             _worst(((each.plain, each.exact) for each in held if each.plain is not None), question.dtypes),
         ),
         raised=(_first_error(each.before for each in told), _first_error(each.after for each in told)),
-        swept=swept,
-        curve=curve,
+        curve=_curve(told),
     )
 
 
@@ -155,21 +160,21 @@ def _representable(exact: Answer, dtypes: Sequence[torch.dtype]) -> bool:
     return fits and all(bool(grad.to(dtype).isfinite().all()) for grad, dtype in zip(exact.gradients, dtypes))
 
 
-def _curve(told: Sequence[_Told]) -> tuple[str, Mapping[float, tuple[float, float, float]]]:
+def _curve(told: Sequence[_Told]) -> Curve:
     """For the operand whose even points tell most, the size of what went wrong there: of the value, or of the gradient."""
     bad: dict[Operand, list[_Told]] = {}
     for each in told:
         if each.point.even and each.point.swept is not None:
             bad.setdefault(each.point.swept, []).append(each)
     if not bad:
-        return "", {}
+        return Curve("", "", {})
     operand = max(bad, key=lambda one: sum(not each.before.finite for each in bad[one]))
     by_value = any(not each.before.error and not bool(each.before.value.isfinite().all()) for each in bad[operand])
-    curve = {
+    sizes = {
         each.point.at: (_size(each.before, by_value), _size(each.after, by_value), _size(each.exact, by_value))
         for each in bad[operand]
     }
-    return operand.text, dict(sorted(curve.items()))
+    return Curve(operand.text, "size of the value" if by_value else "norm of the gradient", dict(sorted(sizes.items())))
 
 
 def _size(answer: Answer, by_value: bool) -> float:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
+from textwrap import shorten
 
 import torch
 
@@ -19,7 +20,7 @@ from amplint.runtime.numeric.facts import Facts
 from amplint.runtime.numeric.finding import Pair, above, aside, pairs
 from amplint.runtime.numeric.sweep import FREE, ORDINARY, Layout, Sweep, kinds, layouts
 from amplint.runtime.numeric.tally import Tally, tally
-from amplint.runtime.outcome import CONFIRMED, NOT_OBSERVABLE, NOT_REPLAYABLE, REFUTED, Outcome
+from amplint.runtime.outcome import CONFIRMED, NOT_OBSERVABLE, NOT_REPLAYABLE, REFUTED, Axis, Outcome
 from amplint.runtime.record import NotReplayable
 
 _WORST = "worst relative error"
@@ -147,9 +148,14 @@ def _outcome(found: Tally, layout: Layout, given: Mapping[str, float | str], is_
         "beyond float32": found.beyond, "overflow before it": found.upstream, "gradient beyond half": found.narrow * is_partial,
     }  # fmt: skip
     reference |= {name: count for name, count in left.items() if count}
-    curve = [*found.curve.values()]
-    series = {name: tuple(each[place] for each in curve) for place, name in enumerate(("before", "after", "reference"))}
-    return Outcome(verdict, reason, observable.NON_FINITE, values[0], values[1], reference, series if curve else {})
+    curve = found.curve
+    series = {
+        name: tuple(each[place] for each in curve.sizes.values())
+        for place, name in enumerate(("before", "after", "reference"))
+    }
+    axis = Axis(f"value of `{shorten(curve.swept, 40, placeholder=' ...')}`", tuple(curve.sizes), curve.shown)
+    outcome = Outcome(verdict, reason, observable.NON_FINITE, values[0], values[1], reference)
+    return replace(outcome, series=series, axis=axis) if curve.sizes else outcome
 
 
 def _verdict(found: Tally, is_partial: bool) -> tuple[str, str]:

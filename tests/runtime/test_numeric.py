@@ -1,0 +1,335 @@
+"""Numeric findings: the expression around them is computed, as it stands and with the fix, where half gives out."""
+
+from __future__ import annotations
+
+import math
+from pathlib import Path
+
+import pytest
+
+pytest.importorskip("torch")
+
+import torch
+from fixture_harness import ROOT
+
+from amplint.diagnostics import Diagnostic
+from amplint.fixer import apply
+from amplint.linter import lint_source
+from amplint.model import precision
+from amplint.model.observable import NON_FINITE
+from amplint.registry import load_rules
+from amplint.runtime.outcome import CONFIRMED, NOT_OBSERVABLE, NOT_REPLAYABLE, REFUTED, Outcome
+from amplint.runtime.replay import replay
+from amplint.source import Source
+
+RULE = next(rule for rule in load_rules() if rule.code == "AMP301")
+EMULATED = "cuda-emulated"
+FLAGGED = [
+    path
+    for path in sorted(ROOT.glob("fixtures/amp301_*/flagged_*.py"))
+    if path.with_suffix(".fixed.py").exists()
+]  # fmt: skip
+
+
+@pytest.fixture(autouse=True)
+def one_thread() -> None:
+    torch.set_num_threads(1)  # the order of sums decides the last digits
+
+
+def findings(source: Source) -> list[Diagnostic]:
+    return [each for each in lint_source(source, [RULE]).diagnostics if each.fix is not None]
+
+
+def outcome(text: str, after: str | None = None, device: str = EMULATED, seed: int = 0) -> Outcome:
+    """The outcome of the first finding in a text; `after` stands for the text with its fix."""
+    source = Source("loss.py", text)
+    diagnostic = findings(source)[0]
+    fixed = apply(source, [diagnostic])[0] if after is None else after
+    return replay(source, Source("loss.py", fixed), diagnostic, RULE, device, seed)
+
+
+def loop(loss: str, before: str = "", dtype: str = "torch.float16", device: str = "cuda") -> str:
+    """A training loop with some statements about `logits`, `target`, and at last `loss`."""
+    body = "\n            ".join(loss.splitlines())
+    return f"""\
+import math
+import torch
+import torch.nn.functional as F
+from torch import nn
+from elsewhere import smooth
+{before}
+
+def train(loader, optimizer, scaler):
+    model = nn.Linear(8, 8).cuda()
+    for x, target in loader:
+        with torch.amp.autocast("{device}", dtype={dtype}):
+            logits = model(x)
+            {body}
+        scaler.scale(loss).backward()
+        scaler.step(optimizer)
+        scaler.update()
+"""
+
+
+ENTROPY = "p = torch.sigmoid(logits)\nloss = -(target * torch.log(p + 1e-8)).mean()"
+
+
+@pytest.mark.parametrize("path", FLAGGED, ids=lambda path: path.stem)
+def test_the_fixes_of_all_fixtures_are_confirmed(path: Path) -> None:
+    source = Source.from_bytes(str(path), path.read_bytes())
+    for diagnostic in findings(source):
+        fixed, _ = apply(source, [diagnostic])
+        found = replay(source, Source(str(path), fixed), diagnostic, RULE, EMULATED, 0)
+        assert found.verdict == CONFIRMED, found
+        assert found.before[NON_FINITE] and not found.after[NON_FINITE]  # type: ignore[truthy-bool]
+        assert found.axis is not None
+        lengths = {len(found.axis.places), *map(len, found.series.values())}
+        assert len(lengths) == 1 and lengths != {0}
+
+
+def test_the_numbers_are_those_of_float16() -> None:
+    found = outcome(loop(ENTROPY))
+    assert found.axis is not None and found.axis.name == "value of `model(x)`"
+    at = dict(zip(found.axis.places, zip(*(found.series[name] for name in ("before", "after", "reference")))))
+    before, after, reference = at[-18.0]  # where sigmoid is 1.5e-8, and 0 in float16
+    assert not math.isfinite(before) and after == pytest.approx(reference, rel=1e-4)
+    assert at[-16.0][0] == pytest.approx(at[-16.0][2], rel=0.1)
+
+
+def test_the_same_seed_gives_the_same_outcome() -> None:
+    first, second = outcome(loop(ENTROPY), seed=3), outcome(loop(ENTROPY), seed=3)
+    assert repr(first) == repr(second)  # where nothing is equal to nan
+
+
+# -- fixes that do not help --------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("written", "instead"),
+    [
+        ("torch.log(p + 1e-8)", "torch.log((p + 1e-8).float())"),  # after the epsilon is lost
+        ("torch.log(p + 1e-8)", "torch.log(p.float() + 1e-8)"),  # after the sigmoid was rounded: its gradient is lost
+        ("torch.log(p + 1e-8)", "torch.log(1e-8 + p)"),
+        ("torch.log(p + 1e-8)", "torch.log(p + 1e-9)"),
+    ],
+)
+def test_a_fix_that_does_not_help_is_refuted(written: str, instead: str) -> None:
+    text = loop(ENTROPY)
+    found = outcome(text, text.replace(written, instead))
+    assert found.verdict == REFUTED
+    assert "still non-finite" in found.reason and found.after[NON_FINITE]
+
+
+def test_a_fix_that_makes_other_points_non_finite_is_refuted() -> None:
+    text = loop(ENTROPY)
+    found = outcome(text, text.replace("torch.sigmoid(logits)", "1 / (1 + torch.exp(-logits.half() * 8))"))
+    assert found.verdict == REFUTED
+
+
+def test_a_fix_that_raises_is_refuted() -> None:
+    text = loop(ENTROPY)
+    found = outcome(text, text.replace("p + 1e-8)", "F.binary_cross_entropy(p, target))"))
+    assert found.verdict == REFUTED
+    assert "unsafe to autocast" in str(found.after["error raised"])
+
+
+def test_what_is_proved_is_the_text_that_is_written() -> None:
+    text = loop(ENTROPY)
+    found = outcome(text, text)
+    assert found.verdict == REFUTED and found.before == found.after
+
+
+# -- the closed list ---------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("loss", "named"),
+    [
+        ("p = torch.sigmoid(logits)\nloss = (-torch.log(p + 1e-8) * smooth(p)).mean()", "smooth"),
+        ("p = torch.sigmoid(logits)\nloss = -torch.log(p + 1e-8).mean() + p.register_hook(print)", "p.register_hook"),
+        ("p = torch.sigmoid(logits)\nloss = -torch.log(p + 1e-8).mean() / p.max().item()", ".item()"),
+        ("p = torch.sigmoid(logits)\nw = torch.linalg.svd(p + 1)\nloss = (torch.log(p + 1e-8) * w).sum()", "torch.linalg.svd"),
+        ("p = torch.sigmoid(logits)\nloss = (torch.log(p + 1e-8) * torch.abs(p, out=x)).mean()", "abs(out=...)"),
+    ],
+)  # fmt: skip
+def test_what_is_not_listed_is_named(loss: str, named: str) -> None:
+    found = outcome(loop(loss))
+    assert (found.verdict, found.reason) == (NOT_REPLAYABLE, named)
+
+
+def test_what_is_not_listed_further_on_does_not_matter() -> None:
+    found = outcome(loop("p = torch.sigmoid(logits)\nentropy = -torch.log(p + 1e-8).mean()\nloss = smooth(entropy)"))
+    assert found.verdict == CONFIRMED
+
+
+def test_the_list_holds_what_the_dtype_flow_knows() -> None:
+    from amplint.lowering.dtypes import arithmetic
+    from amplint.runtime.numeric.operations import CASTS, LAYERS, NAMES, UNMOVED
+
+    known = {op for table in precision.TABLES.values() for op in table}
+    known |= arithmetic.FOLLOWED | arithmetic._KEEPING | arithmetic._BETWEEN | set(arithmetic._RANGES)
+    with_weights = {op for op in known if op.startswith(("conv", "_conv", "lstm", "gru", "rnn_", "grid_sample"))}
+    of_matrices = set("cholesky qr svd triangular_solve geqrf orgqr ormqr inverse pinverse polar".split())
+    rare = set(
+        "_convolution multi_head_attention fractional_max_pool2d fractional_max_pool3d max_unpool2d max_unpool3d stft"
+        " view_as_complex rearrange ctc_loss softmax2d native_layer_norm".split()
+    )
+    spelled = {
+        "frobenius_norm": "norm", "nuclear_norm": "norm", "linalg_norm": "norm", "linalg_vector_norm": "vector_norm",
+        "linalg_matrix_norm": "matrix_norm", "linalg_vecdot": "vecdot", "linalg_multi_dot": "multi_dot",
+        "grid_sampler": "", "cross_entropy_loss": "cross_entropy",
+    }  # fmt: skip
+    missing = {
+        op
+        for op in known - with_weights - of_matrices - rare
+        if spelled.get(op, op) and spelled.get(op, op) not in NAMES | CASTS.keys() | UNMOVED
+    }
+    assert missing == set()
+    assert all(hasattr(torch.nn, name) for name in LAYERS)
+
+
+def test_every_listed_name_is_one_of_torch() -> None:
+    from amplint.runtime.numeric.operations import NAMES, listed
+
+    modules = ("torch", "functional", "special", "linalg", "Tensor")
+    unknown = {
+        name for name in NAMES if not any(listed(f"{module}.{name}") for module in modules)
+    } - {"alpha_dropout", "identity", "fill", "zero", "copy", "glu", "requires_grad_"}  # fmt: skip
+    assert not unknown
+    assert not listed("torch.load") and not listed("Tensor.apply_") and not listed("Tensor.map_")
+    assert not listed("builtins.eval") and not listed("torch.compile") and not listed("Tensor.numpy")
+
+
+def test_no_author_code_is_run(tmp_path: Path) -> None:
+    trace = tmp_path / "ran"
+    mark = f"open({str(trace)!r}, 'w').close()"
+    before = f"""
+{mark}
+
+class Weighted(nn.Module):
+    def __init__(self, weight=[{mark}]):
+        super().__init__()
+        {mark}
+
+    @property
+    def weight(self):
+        {mark}
+        return 2.0
+
+    def forward(self, p):
+        {mark}
+        return -torch.log(p * self.weight + 1e-8)
+
+criterion = Weighted()
+"""
+    text = loop("p = torch.sigmoid(logits)\nloss = criterion(p).mean()", before)
+    assert findings(Source("loss.py", text))
+    outcome(text)
+    assert not trace.exists()
+
+
+# -- shapes of code ----------------------------------------------------------------------------------------------------
+
+HELPERS = {
+    "a helper": (
+        "def safe(p, eps=1e-8):\n    return torch.log(p + eps)\n",
+        "p = torch.sigmoid(logits)\nloss = -(target * safe(p)).mean()",
+    ),
+    "a lambda": ("entropy = lambda p: -torch.log(p + 1e-8).mean()\n", "loss = entropy(torch.sigmoid(logits))"),
+    "a setting": (
+        "class Focal(nn.Module):\n    def __init__(self, gamma=2.0, reduction='mean'):\n        super().__init__()\n"
+        "        self.gamma = gamma\n        self.reduction = reduction\n    def forward(self, logits, target):\n"
+        "        p = torch.sigmoid(logits)\n        loss = -(p**self.gamma) * torch.log(1 - p)\n"
+        "        if self.reduction == 'mean':\n            return loss.mean()\n        elif self.reduction == 'sum':\n"
+        "            return loss.sum()\n        return loss\ncriterion = Focal(gamma=1.5)\n",
+        "loss = criterion(logits, target)",
+    ),
+    "an augmented assignment": ("", "p = torch.sigmoid(logits)\np += 1e-8\nloss = -torch.log(p).mean()"),
+    "a branch": (
+        "",
+        "p = torch.sigmoid(logits)\nif x.ndim == 3:\n    loss = p.mean()\nelse:\n    loss = -torch.log(p + 1e-9).mean()",
+    ),
+    "a conditional": ("", "p = torch.sigmoid(logits)\nloss = -torch.log(p + 1e-9).mean() if target is not None else 0"),
+    "a list of terms": (
+        "",
+        "p = torch.sigmoid(logits)\nterms = [-torch.log(p + 1e-9).mean(), (p ** 2).mean()]\nloss = terms[0] + terms[-1]",
+    ),
+    "a dictionary of terms": (
+        "def losses(p):\n    return {'ce': -torch.log(p + 1e-9).mean(), 'l2': p.mean()}\n",
+        "terms = losses(torch.sigmoid(logits))\nloss = terms['ce'] + terms['l2']",
+    ),
+    "a layer": (
+        "squash = nn.Sigmoid()\n",
+        "p = squash(logits)\nloss = -(target * torch.log(p + 1e-10)).sum(dim=1).mean()",
+    ),
+    "an island": (
+        "",
+        "with torch.amp.autocast('cuda', enabled=False):\n    p = torch.sigmoid(logits)\n    loss = -torch.log(p + 1e-8).mean()",
+    ),
+    "several statements": (
+        "",
+        "p = torch.sigmoid(logits)\npos = target * torch.log(p + 1e-8)\nneg = (1 - target) * torch.log(1 - p + 1e-8)\n"
+        "loss = -(pos + neg)\nloss = loss.view(-1).mean()",
+    ),
+    "class indices": (
+        "",
+        "p = torch.sigmoid(logits)\nloss = F.nll_loss(torch.log(p + 1e-8), target)",
+    ),
+    "flags": ("", "p = torch.sigmoid(logits)\nloss = -torch.log(p + 1e-8)[target > 0.5].mean()"),
+    "gathered": (
+        "",
+        "p = torch.sigmoid(logits)\nloss = -torch.log(p.gather(1, target.unsqueeze(1)) + 1e-8).mean()",
+    ),
+    "a smaller batch": (
+        "",
+        "a, b = logits.chunk(2, dim=-1)\np = torch.sigmoid(a)\nloss = -(target * torch.log(p + 1e-8)).mean()",
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("shape", HELPERS)
+def test_the_shape_is_read(shape: str) -> None:
+    before, loss = HELPERS[shape]
+    found = outcome(loop(loss, before))
+    assert found.verdict == CONFIRMED, found
+
+
+def test_a_fix_by_an_island_is_read() -> None:
+    text = loop(ENTROPY)
+    island = text.replace(
+        "            p = torch.sigmoid(logits)\n            loss",
+        "            with torch.amp.autocast('cuda', enabled=False):\n                p = torch.sigmoid(logits.float())\n"
+        "                loss",
+    )
+    assert outcome(text, island).verdict == CONFIRMED
+    without_cast = island.replace("logits.float()", "logits")  # float16 goes on inside
+    assert outcome(text, without_cast).verdict == REFUTED
+
+
+def test_another_defect_of_the_same_loss_is_held_fixed() -> None:
+    loss = "p = torch.sigmoid(logits)\nloss = -torch.log(p + 1e-8).mean() + (logits - 1).exp_().mean()"
+    found = outcome(loop(loss))
+    assert found.verdict == CONFIRMED
+    assert found.reference["other terms"] == "held fixed"
+
+
+def test_an_overflow_on_the_way_to_the_finding_is_left_out() -> None:
+    loss = "p = torch.sigmoid(logits * logits - 300 * logits)\nloss = -torch.log(p + 1e-8).mean()"
+    found = outcome(loop(loss))
+    assert found.verdict == CONFIRMED
+    assert found.before[NON_FINITE] and not found.after[NON_FINITE]
+
+
+# -- devices -----------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(("written", "device"), [("cuda", "cpu"), ("mps", EMULATED)])
+def test_another_table_of_autocast_proves_nothing(written: str, device: str) -> None:
+    text = loop(ENTROPY, device=written)
+    found = outcome(text, device=device)
+    assert (found.verdict, found.reason) == (NOT_OBSERVABLE, f"the code is for {written!r}")
+
+
+def test_code_for_the_cpu_is_proved_there() -> None:
+    found = outcome(loop("loss = torch.exp(logits).mean()", device="cpu"), device="cpu")
+    assert found.verdict == CONFIRMED
