@@ -13,8 +13,15 @@ from .witnesses import Program, Run, Spot
 Limit = Callable[[Program, Spot, tuple[Run, ...]], bool]
 LIMITS: list[Limit] = []
 
-_OF_OTHER_THINGS = frozenset({"backward-in-autocast", "missing-update", "region-spans-steps", "scheduler-not-gated"})
-"""The hazards that do not ask what gradients hold."""
+_OF_GRADIENTS = frozenset(
+    {
+        "clip-before-unscale",
+        "fp16-without-scaler",
+        "grad-read-before-unscale",
+        "step-bypasses-scaler",
+        "unscaled-backward",
+    }
+)
 
 
 def limit(made: Limit) -> Limit:
@@ -36,7 +43,7 @@ def whose_gradients(program: Program, spot: Spot, ran: tuple[Run, ...]) -> bool:
     """
     passes = re.findall(r"^.*\.backward\(\)", program.text, re.MULTILINE)
     several = len(re.findall(r"= torch\.optim\.[A-Z]\w+\(", program.text)) > 1
-    return several and len(set(map(str.strip, passes))) > 1 and spot[0] not in _OF_OTHER_THINGS
+    return several and len(set(map(str.strip, passes))) > 1 and spot[0] in _OF_GRADIENTS
 
 
 @limit

@@ -35,7 +35,7 @@ def _mixed(moves: Sequence[Move], kind: str) -> Move:
 def under_flag(scene: Scene, moves: list[Move]) -> list[Move]:
     """Some moves depend on a flag; a flag may come up several times."""
     start, end = scene.span(len(moves))
-    if any(move.kind in ("forward", "backward", "ask") for move in moves[start:end]):
+    if any(move.kind in ("forward", "backward", "ask", "asked", "count") for move in moves[start:end]):
         return moves
     name = scene.flag(scene.pick(FLAGS))
     test = scene.pick((name, name, f"not {name}"))
@@ -103,7 +103,7 @@ def helper(scene: Scene, moves: list[Move]) -> list[Move]:
 
 def put_aside(scene: Scene, body: Code) -> str:
     """Make a function of code; the call that stands in its place."""
-    local = (*_LOCAL, "scale_before", *(each.loss for each in scene.trained))
+    local = ("batches", "batch", "step", "scale_before", *(each.loss for each in scene.trained))
     objects = {name for each in scene.trained for name in (each.model, each.optimizer, each.scaler)}
     used = words(body)
     name = f"do_{len(scene.helpers)}"
