@@ -7,6 +7,7 @@ from abc import abstractmethod
 
 import libcst as cst
 
+from amplint.lowering.conditions import words
 from amplint.lowering.gradients import CLIP_METHODS, CLIPS, GradientReader, argument, is_grad
 from amplint.lowering.roles import path_of
 from amplint.lowering.scope import Flow
@@ -15,6 +16,7 @@ from amplint.model.events import (
     CacheCleared,
     Escape,
     Forward,
+    InnerGrad,
     OptimizerStep,
     Scale,
     ScalerStep,
@@ -49,6 +51,8 @@ class CallReader(GradientReader):
             return self.flow(call.args[1].value)
         if self.names.any_in(call.func, {"torch.autograd.backward"}):
             return self._backward(call, argument(call, 0, ("tensors",)))
+        if self.names.all_in(call.func, {"torch.autograd.grad"}) and _differentiates_again(call):
+            return self._inner_grad(call)
         whole = self._preset(call)
         if self.names.any_in(whole.func, CLIPS):
             self.arguments(call)
@@ -172,6 +176,18 @@ class CallReader(GradientReader):
             self.emit(Backward(self.site(call), self._single(loss)))
         return Flow()
 
+    def _inner_grad(self, call: cst.Call) -> Flow:
+        outputs = argument(call, 0, ("outputs",))
+        flow, reference = Flow(), ""
+        for arg in call.args:
+            if arg.value is outputs:
+                reference = self._single(outputs)
+                flow |= Flow((reference,))
+            else:
+                flow |= self.flow(arg.value)
+        self.emit(InnerGrad(self.site(call), reference, "get_scale" in words(self._node)))
+        return flow.as_argument()
+
     def _single(self, node: cst.BaseExpression) -> str:
         """One reference for the value of an expression, a temporary where it has none."""
         reference = self.ref(node)
@@ -215,3 +231,8 @@ class CallReader(GradientReader):
         if isinstance(node, (cst.List, cst.Tuple, cst.Dict)):
             return any(self._gives(item.value) for item in node.elements)
         return False
+
+
+def _differentiates_again(call: cst.Call) -> bool:
+    given = argument(call, 4, ("create_graph",))
+    return isinstance(given, cst.Name) and given.value == "True"

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, fields, replace
 from functools import lru_cache
 
-from amplint.model.events import Assign, Backward, Event, Report, Scale
+from amplint.model.events import Assign, Backward, Event, InnerGrad, Report, Scale
 from amplint.model.graph import Both, Branch, Call, Condition, Function, Jump, Loop, Node, Not, Scoped, Seq, Test, Try
 from amplint.model.state import whole_of
 
@@ -56,7 +56,7 @@ class Frame:
         return replace(event, **changes)  # type: ignore[arg-type]
 
 
-_NOT_REFERENCES = frozenset({"site", "by", "limit", "computes", "truth", "closure", "writes", "given"})
+_NOT_REFERENCES = frozenset({"site", "by", "limit", "computes", "truth", "closure", "writes", "divided", "given"})
 
 
 def _reference_fields(event: Event) -> list[str]:
@@ -72,6 +72,8 @@ def _mentioned(event: Event | Jump) -> Iterator[str]:
             yield event.source
         case Report():
             yield event.value
+        case InnerGrad():
+            yield event.outputs
         case Assign() | Jump():
             yield from event.carried
             yield from event.args

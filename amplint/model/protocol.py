@@ -22,6 +22,7 @@ from amplint.model.events import (
     Event,
     Forward,
     GradAccess,
+    InnerGrad,
     ObjectFacts,
     OptimizerStep,
     Report,
@@ -85,7 +86,7 @@ class Protocol:
                 return self._escape(state)
             case OptimizerStep():
                 return self._optimizer_step(state, event)
-            case Forward() | CacheCleared() | Clip() | SchedulerStep() | Checkpoint() | Report():
+            case Forward() | CacheCleared() | Clip() | SchedulerStep() | Checkpoint() | Report() | InnerGrad():
                 return state
         raise TypeError(f"no transition for {type(event).__name__}")
 

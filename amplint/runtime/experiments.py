@@ -7,9 +7,9 @@ from functools import partial
 from typing import Protocol
 
 from amplint.diagnostics import Diagnostic
-from amplint.model.observable import CHECKED, CONSTRUCTED, ENTERED, MISTAKEN, SKIPPED, WARNED
+from amplint.model.observable import CHECKED, CONSTRUCTED, ENTERED, INNER_GRADIENTS, MISTAKEN, SKIPPED, WARNED
 from amplint.rule import File
-from amplint.runtime import constructions, entering, scaling, skip_tests
+from amplint.runtime import constructions, entering, inner_gradients, scaling, skip_tests
 from amplint.runtime.measurement import Measurement
 
 
@@ -29,6 +29,7 @@ EXPERIMENTS: Mapping[str, Experiment] = {
     CHECKED: partial(scaling.take, measure=CHECKED),
     CONSTRUCTED: constructions.constructed,
     ENTERED: entering.take,
+    INNER_GRADIENTS: inner_gradients.take,
     MISTAKEN: skip_tests.take,
     SKIPPED: partial(scaling.take, measure=SKIPPED),
     WARNED: constructions.warned,

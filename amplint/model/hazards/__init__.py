@@ -8,6 +8,7 @@ from amplint.model.events import (
     Event,
     Forward,
     GradAccess,
+    InnerGrad,
     OptimizerStep,
     Report,
     ScalerStep,
@@ -44,6 +45,8 @@ def judge(known: Known, state: State, event: Event, loops: tuple[int, ...]) -> H
             return (*late, *steps.scaler_step(known, state, event))
         case ScalerUpdate():
             return scaling.update(known, state, event)
+        case InnerGrad():
+            return losses.inner_gradient(known, state, event)
         case Report():
             return losses.report(known, state, event)
         case SchedulerStep():

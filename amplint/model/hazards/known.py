@@ -30,6 +30,10 @@ class Known:
         wanted = set(references)
         return [name for name in self.optimizers if wanted & set(self._objects[name].owners)]
 
+    def enabled_scalers(self) -> list[str]:
+        """The scalers that are not known to be disabled."""
+        return [name for name, facts in self._objects.items() if facts.role == "scaler" and facts.enabled != "no"]
+
     def off(self, state: State, scaler: str) -> bool:
         """Whether a scaler does nothing on this path."""
         return state.amp_off or self.of(scaler).enabled == "no"

@@ -1,8 +1,8 @@
-"""Losses that are shown while they are scaled."""
+"""Losses that are shown while they are scaled, and gradients that become part of a loss."""
 
 from __future__ import annotations
 
-from amplint.model.events import Report
+from amplint.model.events import InnerGrad, Report
 from amplint.model.hazards.hazard import Hazard, Hazards
 from amplint.model.hazards.known import Known
 from amplint.model.state import State
@@ -14,3 +14,25 @@ def report(known: Known, state: State, event: Report) -> Hazards:
     if value is None or value.scaler in ("", "?") or known.off(state, value.scaler):
         return ()
     return (Hazard("scaled-loss-reported", event.site, (), value.scaler),)
+
+
+UNSCALED, SCALED = "unscaled", "scaled"
+"""Details of inner gradients: they were computed unscaled; they were scaled, and stay so."""
+
+
+def inner_gradient(known: Known, state: State, event: InnerGrad) -> Hazards:
+    """Gradients for a loss that float16 may have lost, for want of scaling; or that are scaled, and are never unscaled."""
+    value = state.value(event.outputs)
+    if value is None or value.scaler == "?" or state.amp_off:
+        return ()
+    if value.scaler:
+        stay = not event.divided and not known.off(state, value.scaler)
+        return (_inner(event, value.scaler, SCALED),) if stay else ()
+    scalers = known.enabled_scalers()
+    if not value.half or not scalers:
+        return ()
+    return (_inner(event, scalers[0] if len(scalers) == 1 else "", UNSCALED),)
+
+
+def _inner(event: InnerGrad, scaler: str, detail: str) -> Hazard:
+    return Hazard("gradient-penalty-unscaled", event.site, (), scaler, details=(detail,))

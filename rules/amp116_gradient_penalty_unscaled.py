@@ -1,0 +1,132 @@
+"""A gradient that becomes part of a loss is computed in float16 unscaled, or is scaled and never unscaled.
+
+## What it does
+Flags `torch.autograd.grad(..., create_graph=True)`, as gradient penalties use it, in two cases: its outputs were computed in a
+float16 region and are not scaled, although a scaler scales the losses; or its outputs are scaled, and nothing in the function
+divides by the scale. Inner gradients in float32, in an island that switches autocast off, say, are right, and so are
+bfloat16 ones.
+
+## Why it matters
+The inner backward pass runs in float16 like the outer one, but the scaler knows nothing of it. Gradients at or below 2**-25
+become zero on the way. With an ordinary critic nothing is lost; with one whose output is 10,000 times smaller, 72 % of the
+elements were zero, and the norm that was penalised came out at 2.9e-6 instead of 1.7e-6. The other way round, a penalty on
+gradients that are still scaled is one on 65536 times their norm: 2.9e8 instead of 0.55.
+
+## Example
+```python
+import torch
+
+scaler = torch.amp.GradScaler("cuda")
+for data, target in loader:
+    with torch.autocast("cuda", dtype=torch.float16):
+        loss = criterion(model(data), target)
+    gradient = torch.autograd.grad(loss, weight, create_graph=True)[0]
+    with torch.autocast("cuda", dtype=torch.float16):
+        loss = loss + gradient.norm()
+    scaler.scale(loss).backward()
+    scaler.step(optimizer)
+    scaler.update()
+```
+
+## Use instead
+```python
+import torch
+
+scaler = torch.amp.GradScaler("cuda")
+for data, target in loader:
+    with torch.autocast("cuda", dtype=torch.float16):
+        loss = criterion(model(data), target)
+    gradient = torch.autograd.grad(scaler.scale(loss), weight, create_graph=True)[0] / scaler.get_scale()
+    with torch.autocast("cuda", dtype=torch.float16):
+        loss = loss + gradient.norm()
+    scaler.scale(loss).backward()
+    scaler.step(optimizer)
+    scaler.update()
+```
+
+## Fix safety
+The fix scales the outputs and divides the gradients by the scale, as the documentation does. It is unsafe: how large the
+critic's outputs are is not known, and an overflow of the inner gradients now makes the scaler skip the step. There is no fix
+where the scaler is out of reach, and where the gradients are unpacked.
+
+## Limitations
+Only `create_graph=True` written as such counts. A division by the scale anywhere in the function is taken for the right one.
+
+## References
+- https://docs.pytorch.org/docs/stable/notes/amp_examples.html#gradient-penalty
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import libcst as cst
+
+from amplint.diagnostics import Applicability, Edit, Fix
+from amplint.model.events import Scale, ScalerStep, ScalerUpdate
+from amplint.model.observable import INNER_GRADIENTS, Observable
+from amplint.rule import File, Finding, Found, rule
+
+from . import _protocol as protocol
+from . import _repair as repair
+
+KIND = "gradient-penalty-unscaled"
+
+
+@rule("AMP116", KIND, fix=Applicability.UNSAFE, observable=Observable(INNER_GRADIENTS))
+def check(file: File) -> Iterator[Finding]:
+    for found in file.analysis.of(KIND):
+        unscaled = found.hazard.details == ("unscaled",)
+        scaler = found.hazard.scaler.removeprefix("::")
+        yield Finding(
+            file.range(protocol.callee_range(file, found.node)),
+            "Gradients for a penalty are computed in float16 without scaling"
+            if unscaled
+            else f"Gradients for a penalty are still scaled by `{scaler}`",
+            note="the scaler does not reach this inner pass: gradients at or below 2**-25 (about 3e-8) become zero."
+            if unscaled
+            else "the penalty sees them multiplied by the scale, 65536 at first; divide them by `get_scale()`.",
+            fix=mend(file, found),
+        )
+
+
+def mend(file: File, found: Found) -> Fix | None:
+    """Scale the outputs, and divide the gradients by the scale; None where scaler or gradients have no name."""
+    call = found.node
+    scaler = repair.scaler_at(file, found, call, Scale, ScalerStep, ScalerUpdate)
+    if scaler is None or not isinstance(call, cst.Call):
+        return None
+    name = file.tree.text(scaler)
+    divided = _divided(file, call, f"{name}.get_scale()")
+    if divided is None:
+        return None
+    outputs = _outputs(call)
+    if found.hazard.details == ("unscaled",):
+        start, end = file.tree.span(outputs)
+        edits = repair.merged(Edit(start, start, f"{name}.scale("), Edit(end, end, ")"), *divided)
+        return Fix("Scale the outputs, and unscale the gradients", edits, Applicability.UNSAFE)
+    return Fix("Unscale the gradients", tuple(divided), Applicability.UNSAFE)
+
+
+def _outputs(call: cst.Call) -> cst.BaseExpression:
+    named = [arg.value for arg in call.args if arg.keyword is not None and arg.keyword.value == "outputs"]
+    return named[0] if named else call.args[0].value
+
+
+def _divided(file: File, call: cst.Call, scale: str) -> list[Edit] | None:
+    """The edit that divides what `autograd.grad` returns: the one gradient that is picked from it, or each of a tuple."""
+    picked = file.tree.parent(call)
+    if isinstance(picked, cst.Subscript) and picked.value is call:
+        start, end = file.tree.span(picked)
+        if isinstance(file.tree.parent(picked), cst.Assign):
+            return [Edit(end, end, f" / {scale}")]
+        return [Edit(start, start, "("), Edit(end, end, f" / {scale})")]
+    line = file.editor.statement(call)
+    match line:
+        case cst.SimpleStatementLine(
+            body=[cst.Assign(targets=[cst.AssignTarget(target=cst.Name() as name)], value=value)]
+        ):
+            if value is call:
+                text = f"{name.value} = [gradient / {scale} for gradient in {name.value}]"
+                return [file.editor.insert_after(line, text)]
+    return None
