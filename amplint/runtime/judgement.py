@@ -128,6 +128,7 @@ class _Course:
         state = self._state.put({("regions",): stack.regions, **self._measured_before(event, facts)})
         loops = _IN_REGION if self._runs_again(state, stack, event) else ()
         after, hazards = self._protocol.apply(self._in_step(state, event), event, loops)
+        hazards = tuple(hazard for hazard in hazards if not self._is_spared(hazard, event, facts))
         if not move.raised:
             after = after.put(self._measured_after(state, after, event, facts))
             stack.regions = after.get("regions")
@@ -146,13 +147,21 @@ class _Course:
     def _measured_after(self, state: State, after: State, event: Event, facts: Facts) -> dict[Slot, object | None]:
         match event:
             case Backward() | GradAccess() if facts.reached is not None:
-                spared = [name for name, members in self._members.items() if members.isdisjoint(facts.reached)]
-                return {("grad", name): state.grad(name) for name in spared}
+                return {("grad", name): state.grad(name) for name in self._spared(facts)}
             case ScalerStep():
                 slot = ("stepped", event.optimizer)
                 stepped = after.get(*slot)
                 return {slot: replace(stepped, loops=()) if isinstance(stepped, Stepped) and not facts.taken else None}
         return {}
+
+    def _spared(self, facts: Facts) -> list[str]:
+        """The optimizers whose gradients an event has not reached."""
+        reached = facts.reached
+        return [name for name, members in self._members.items() if reached is not None and members.isdisjoint(reached)]
+
+    def _is_spared(self, hazard: Hazard, event: Event, facts: Facts) -> bool:
+        """Whether a hazard is about gradients that a backward pass has not added to."""
+        return isinstance(event, Backward) and hazard.optimizer in self._spared(facts)
 
     def _in_step(self, state: State, event: Event) -> State:
         """The state without the steps that a scheduler does not move in step with."""

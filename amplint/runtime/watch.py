@@ -9,7 +9,7 @@ from typing import Any
 
 import torch
 
-from amplint.model.events import GradAccess, ZeroGrad
+from amplint.model.events import MEASURE, GradAccess, ZeroGrad
 from amplint.runtime.journal import Facts, Journal, Make, Recorded
 from amplint.runtime.names import Names, parameters_of
 from amplint.runtime.places import Place
@@ -28,6 +28,7 @@ class Access:
         self.owners: dict[str, None] = {}
         self.parameters: set[int] = set()
         self.wrote = False
+        self.measured = False
         self._held: list[tuple[torch.Tensor, int]] = []
 
     def hold(self, grad: torch.Tensor) -> None:
@@ -36,7 +37,7 @@ class Access:
 
     def holds(self, tensor: torch.Tensor) -> bool:
         """Whether a tensor is one of these gradients, or another view of its memory."""
-        return any(grad.data_ptr() == tensor.data_ptr() for grad, _ in self._held)
+        return any(grad.data_ptr() == tensor.data_ptr() for grad, _ in reversed(self._held))
 
     def changed(self) -> bool:
         """Whether any of them was changed since, in place or by assignment."""
@@ -99,8 +100,15 @@ class Watch:
         if access is None:
             return
         owners, writes = tuple(access.owners), access.changed()
-        recorded = self.journal.file(access.place, lambda site: GradAccess(site, parameters_of(owners), writes))
+        by = MEASURE if access.measured and not writes else ""
+        recorded = self.journal.file(access.place, lambda site: GradAccess(site, parameters_of(owners), writes, by))
         self.journal.conclude(recorded, Facts(reached=frozenset(access.parameters)))
+
+    def measure_access(self, tensor: torch.Tensor) -> None:
+        """The norm of a tensor is taken: perhaps of a gradient that the program has just got hold of."""
+        access = self._pending.access
+        if access is not None and not access.measured and access.holds(tensor):
+            access.measured = True
 
     def claim_access(self, tensor: torch.Tensor) -> tuple[str, ...] | None:
         """The owners of a gradient that the program has just got hold of, to be filed as something else; None for others."""

@@ -11,7 +11,7 @@ from typing import Any
 import torch
 import torch.nn.utils.clip_grad
 
-from amplint.model.events import Assign, Backward, Clip, GradAccess, ZeroGrad
+from amplint.model.events import MEASURE, Assign, Backward, Clip, GradAccess, ZeroGrad
 from amplint.model.state import Value
 from amplint.runtime.journal import Facts, Make, Recorded
 from amplint.runtime.names import parameters_of
@@ -42,6 +42,15 @@ class GradientWatch:
         patches.methods(torch.amp.GradScaler, "get_scale", self._get_scale)
         for name in ("clamp_", "clip_"):
             patches.method(torch.Tensor, name, self._clamp)
+        for modules, name in (
+            ((torch,), "norm"),
+            ((torch,), "_foreach_norm"),
+            ((torch.linalg,), "norm"),
+            ((torch.linalg,), "vector_norm"),
+            ((torch.nn.utils.clip_grad, torch.nn.utils), "get_total_norm"),
+        ):
+            patches.function(modules, name, self._norm, "norm")
+        patches.method(torch.Tensor, "norm", self._norm)
         patches.attribute(torch.Tensor, "grad", self._property())
 
     # -- backward --------------------------------------------------------------------------------------------------
@@ -137,7 +146,7 @@ class GradientWatch:
         """A clip; a threshold of inf only measures, and one that is multiplied by the scale leaves what cannot be told."""
         references = parameters_of(owners)
         if limit == float("inf"):
-            return lambda site: GradAccess(site, references)
+            return lambda site: GradAccess(site, references, by=MEASURE)
         if self._scale_asked and any(_is_multiple(limit, scale) for scale in self._watch.scales.values()):
             return lambda site: GradAccess(site, references, writes=True)
         optimizer = owners[0] if len(owners) == 1 else ""
@@ -157,6 +166,13 @@ class GradientWatch:
         recorded.values.update(limit=limit, **size([args[0]]))
         watch.journal.conclude(recorded)
         return result
+
+    def _norm(self, original: Called, args: Arguments, kwargs: Named) -> Any:
+        """A norm of gradients shows how large they are; what is done with it afterwards is not seen."""
+        for tensor in _several(args[0]) if args else ():
+            if isinstance(tensor, torch.Tensor):
+                self._watch.measure_access(tensor)
+        return original(*args, **kwargs)
 
     # -- clearing, reading, assigning ------------------------------------------------------------------------------
 
