@@ -28,6 +28,7 @@ from amplint.model.events import (
     GradAccess,
     ObjectFacts,
     OptimizerStep,
+    Report,
     ScalerStep,
     SchedulerStep,
     Unscale,
@@ -140,6 +141,8 @@ class _Course:
     def _measured_before(self, event: Event, facts: Facts) -> dict[Slot, object | None]:
         if isinstance(event, Backward):
             return {("value", event.loss): facts.value}
+        if isinstance(event, Report):
+            return {("value", event.value): facts.value}
         if isinstance(event, OptimizerStep):
             return {("untested",): self._overflowed.get(event.optimizer) or None}
         return {}

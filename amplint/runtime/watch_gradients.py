@@ -11,7 +11,7 @@ from typing import Any
 import torch
 import torch.nn.utils.clip_grad
 
-from amplint.model.events import MEASURE, Assign, Backward, Clip, GradAccess, ZeroGrad
+from amplint.model.events import MEASURE, Assign, Backward, Clip, GradAccess, Report, ZeroGrad
 from amplint.model.state import Value
 from amplint.runtime.journal import Facts, Make, Recorded
 from amplint.runtime.names import parameters_of
@@ -51,6 +51,7 @@ class GradientWatch:
         ):
             patches.function(modules, name, self._norm, "norm")
         patches.method(torch.Tensor, "norm", self._norm)
+        patches.method(torch.Tensor, "item", self._item)
         patches.attribute(torch.Tensor, "grad", self._property())
 
     # -- backward --------------------------------------------------------------------------------------------------
@@ -109,6 +110,14 @@ class GradientWatch:
         recorded.values.update(scaler=found.scaler, half=found.half)
         if len(outputs) == 1:
             recorded.values.update(loss=number(outputs[0]), dtype=str(outputs[0].dtype).removeprefix("torch."))
+
+    def _item(self, original: Called, args: Arguments, kwargs: Named) -> Any:
+        """A number is read out of a tensor: of a scaled loss, if its graph says so."""
+        made = mark_of(args[0].grad_fn, self._watch.journal)
+        recorded = self._watch.file(partial(Report, value=made.reference)) if made is not None else None
+        if made is not None and recorded is not None:
+            self._watch.journal.conclude(recorded, Facts(Value(made.scaler)))
+        return original(*args, **kwargs)
 
     # -- clipping --------------------------------------------------------------------------------------------------
 
@@ -178,7 +187,8 @@ class GradientWatch:
 
     def _zero_grad(self, original: Called, args: Arguments, kwargs: Named) -> Any:
         name = self._watch.names.optimizer(args[0])
-        return self._cleared([partial(ZeroGrad, optimizer=name)], original, args, kwargs)
+        to_none = bool(argument(args, kwargs, 1, "set_to_none", True))
+        return self._cleared([partial(ZeroGrad, optimizer=name, to_none=to_none)], original, args, kwargs)
 
     def _module_zero_grad(self, original: Called, args: Arguments, kwargs: Named) -> Any:
         names = self._watch.names

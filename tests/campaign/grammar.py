@@ -114,7 +114,8 @@ def _loop(scene: Scene, body: Code) -> Code:
     steps = Block("for step, batch in enumerate(batches):", body)
     if scene.chance(5) and scene.scaling != "absent":
         steps = Block(f"with {autocast(scene)}:", (steps,))
-    start: Code = ("count = 0",) if "count" in words(body) else ()
+    used = words((*body, *scene.helpers, *scene.functions))
+    start: Code = tuple(line for line in ("count = 0", "losses = []") if line.split()[0] in used)
     if scene.scheduled != "epoch":
         return (*start, steps)
     return (*start, Block("for epoch in range(2):", (steps, "scheduler.step()")))

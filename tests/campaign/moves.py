@@ -73,7 +73,12 @@ def backward(scene: Scene, trained: Trained) -> Move:
     plain: Code = (f"{trained.loss}.backward()",)
     if not trained.scaler:
         return Move("backward", plain)
-    return Move("backward", (f"{trained.scaler}.scale({trained.loss}).backward()",), plain)
+    scaling = f"{trained.scaler}.scale({trained.loss})"
+    if not scene.chance(10):
+        return Move("backward", (f"{scaling}.backward()",), plain)
+    kept = scene.pick((trained.loss, "scaled"))
+    code: Code = (f"scaled = {scaling}", "scaled.backward()", f"losses.append({kept}.item())")
+    return Move("backward", code, (*plain, f"losses.append({trained.loss}.item())"))
 
 
 def _steps(scene: Scene, trained: Trained) -> list[Move]:

@@ -10,7 +10,7 @@ from .scene import Scene, new_scaler
 
 Shape = Callable[[Scene, list[Move]], list[Move]]
 SHAPES: list[Shape] = []
-_LOCAL = ("batches", "batch", "step", "update_grad", "count")
+_LOCAL = ("batches", "batch", "step", "update_grad", "count", "losses")
 FLAGS = ("use_clip", "late", "extra")
 
 

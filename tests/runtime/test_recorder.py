@@ -780,3 +780,14 @@ def test_recording_costs_at_most_twice_the_time_and_nothing_when_off() -> None:
         torch.set_num_threads(threads)
     assert min(recorded) < 2.5 * min(plain)  # 1.6 here; the rest is for a machine that does other things
     assert min(after) < 1.3 * min(plain)
+
+
+def test_a_loss_that_is_read_out_while_scaled() -> None:
+    training = Training()
+    with Recorder() as recording:
+        loss = training.loss()
+        scaled = training.scaler.scale(loss)
+        shown = [loss.item(), scaled.item() / training.scaler.get_scale()]  # shown
+        scaled.backward()
+    assert shown[0] == pytest.approx(shown[1])
+    assert [(hazard.kind, hazard.place.line) for hazard in recording.hazards] == [("scaled-loss-reported", line("shown"))]

@@ -1,0 +1,78 @@
+"""The limits of the static witness: each holds for a program that shows it, and the rest of such a program is judged."""
+
+from __future__ import annotations
+
+import pytest
+
+pytest.importorskip("torch", reason="the campaign runs programs: pip install 'amplint[verify]'")
+
+from .agreement import examine
+from .limits import LIMITS
+from .witnesses import Program
+
+pytestmark = pytest.mark.filterwarnings("ignore::UserWarning")
+
+_MADE = """import torch
+
+
+def train(batches, amp):
+    model = torch.nn.Linear(2, 1)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.01)
+    scaler = torch.amp.GradScaler("cpu", enabled=amp)
+    scheduler = torch.optim.lr_scheduler.StepLR(optimizer, 100)
+"""
+
+EXAMPLES = {
+    "whose_gradients": _MADE
+    + """
+    model_d = torch.nn.Linear(2, 1)
+    optimizer_d = torch.optim.SGD(model_d.parameters(), lr=0.01)
+    for batch in batches:
+        model(batch).mean().backward()
+        scaler.scale(model_d(batch).mean()).backward()
+        scaler.step(optimizer)
+        scaler.step(optimizer_d)
+        scaler.update()
+        optimizer.zero_grad()
+        optimizer_d.zero_grad()
+""",
+    "region_where_amp_is_off": _MADE.replace(", enabled=amp)", ") if amp else None")
+    + """
+    for batch in batches:
+        optimizer.zero_grad()
+        with torch.autocast("cpu", dtype=torch.float16):
+            loss = model(batch).mean()
+        if amp:
+            scaler.scale(loss).backward()
+            scaler.step(optimizer)
+            scaler.update()
+        else:
+            loss.backward()
+            optimizer.step()
+""",
+    "blind_gate": _MADE
+    + """
+    for batch in batches:
+        scale_before = scaler.get_scale()
+        optimizer.zero_grad()
+        scaler.scale(model(batch).mean()).backward()
+        if scaler.get_scale() >= scale_before:
+            scheduler.step()
+        scaler.step(optimizer)
+        scaler.update()
+""",
+}
+
+
+@pytest.mark.parametrize("limit", [each.__name__ for each in LIMITS])
+def test_every_limit_has_a_program_that_shows_it(limit: str) -> None:
+    judged, _, _ = examine(Program(EXAMPLES[limit], ("amp",)))
+    assert set(judged.limits.values()) == {limit}
+    assert judged.agrees
+
+
+def test_a_limit_covers_nothing_else() -> None:
+    wrong = EXAMPLES["blind_gate"].replace("if scaler.get_scale() >= scale_before:", "if amp:")
+    judged, reading, _ = examine(Program(wrong, ("amp",)))
+    assert not judged.limits
+    assert {kind for kind, _ in reading.hazards} == {kind for kind, _ in judged.both} == {"scheduler-not-gated"}
