@@ -27,6 +27,7 @@ from amplint.lowering.analysis import Analysis, Found
 from amplint.lowering.classes import Classes
 from amplint.lowering.contexts import Contexts
 from amplint.lowering.dtypes import Constant, Danger, Dtypes, Hazard, Operation, Tensor, Use
+from amplint.lowering.halves import Halved, Halves
 from amplint.lowering.imports import Imports
 from amplint.lowering.modules import Modules
 from amplint.lowering.names import Names
@@ -47,6 +48,7 @@ __all__ = [
     "File",
     "Finding",
     "Found",
+    "Halved",
     "Hazard",
     "MIXED_PRECISION",
     "Operation",
@@ -146,6 +148,11 @@ class File:
     def skip_tests(self) -> SkipTests:
         """Where it asks whether a step was skipped."""
         return SkipTests(self.analysis.program)
+
+    @cached_property
+    def halves(self) -> Halves:
+        """The models that it makes half."""
+        return Halves(self.analysis.program)
 
     @cached_property
     def recursion(self) -> Recursion:

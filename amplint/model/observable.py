@@ -47,6 +47,8 @@ INNER_GRADIENTS = "norm of the inner gradients"
 CHECKED = "passes over the gradients in search of overflow"
 """How often the scaler goes over all gradients, and whether that changes any of them."""
 
+REFUSED = "error of the scaler"
+"""What a scaler raises when it steps an optimizer of the parameters that the finding is about."""
 ENTERED = "precision of a matrix product in the region"
 """Whether entering a region, or decorating with it, raises, and the precision that operations get."""
 

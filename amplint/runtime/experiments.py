@@ -7,9 +7,9 @@ from functools import partial
 from typing import Protocol
 
 from amplint.diagnostics import Diagnostic
-from amplint.model.observable import CHECKED, CONSTRUCTED, ENTERED, INNER_GRADIENTS, MISTAKEN, SKIPPED, WARNED
+from amplint.model.observable import CHECKED, CONSTRUCTED, ENTERED, INNER_GRADIENTS, MISTAKEN, REFUSED, SKIPPED, WARNED
 from amplint.rule import File
-from amplint.runtime import constructions, entering, inner_gradients, scaling, skip_tests
+from amplint.runtime import constructions, entering, half_parameters, inner_gradients, scaling, skip_tests
 from amplint.runtime.measurement import Measurement
 
 
@@ -31,6 +31,7 @@ EXPERIMENTS: Mapping[str, Experiment] = {
     ENTERED: entering.take,
     INNER_GRADIENTS: inner_gradients.take,
     MISTAKEN: skip_tests.take,
+    REFUSED: half_parameters.take,
     SKIPPED: partial(scaling.take, measure=SKIPPED),
     WARNED: constructions.warned,
 }

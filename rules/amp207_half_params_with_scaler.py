@@ -1,0 +1,102 @@
+"""A model that was made half is trained through a scaler.
+
+## What it does
+Flags `.half()` and `.to(torch.float16)` on a model whose parameters an optimizer holds that a `GradScaler` steps.
+
+## Why it matters
+Parameters in float16 have gradients in float16, and the scaler refuses them: `ValueError: Attempting to unscale FP16
+gradients.` Autocast wants float32 weights, which it casts for each operation: so updates smaller than the spacing of float16
+are not lost. An optimizer with `fused=True` unscales in its own kernel and raises nothing, as long as `unscale_` is not called.
+
+## Example
+```python
+import torch
+
+model.half()
+optimizer = torch.optim.Adam(model.parameters())
+scaler = torch.amp.GradScaler("cuda")
+with torch.autocast("cuda", dtype=torch.float16):
+    loss = criterion(model(data), target)
+scaler.scale(loss).backward()
+scaler.step(optimizer)
+scaler.update()
+```
+
+## Use instead
+```python
+import torch
+
+optimizer = torch.optim.Adam(model.parameters())
+scaler = torch.amp.GradScaler("cuda")
+with torch.autocast("cuda", dtype=torch.float16):
+    loss = criterion(model(data), target)
+scaler.scale(loss).backward()
+scaler.step(optimizer)
+scaler.update()
+```
+
+## Fix safety
+The fix takes the cast away. It is unsafe: the weights need twice the memory, and inputs that are cast to half by hand need
+autocast around every forward pass.
+
+## Limitations
+Casts under a condition are left alone, and so are models of which a part is made float32 again or has no gradients.
+
+## References
+- https://docs.pytorch.org/docs/stable/amp.html#gradient-scaling
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import libcst as cst
+
+from amplint.diagnostics import Applicability, Edit, Fix, Related
+from amplint.model.observable import REFUSED, Observable
+from amplint.rule import File, Finding, Halved, rule
+
+
+@rule("AMP207", "half-params-with-scaler", fix=Applicability.UNSAFE, observable=Observable(REFUSED))
+def check(file: File) -> Iterator[Finding]:
+    for halved in file.halves.stepped():
+        yield Finding(
+            file.range(halved.name),
+            "A model in float16 is trained through a `GradScaler`",
+            "the scaler raises ValueError: Attempting to unscale FP16 gradients",
+            related=(
+                Related("the optimizer holds its parameters", file.range(halved.made.func)),
+                Related("the scaler refuses their gradients here", file.range(halved.step.func)),
+            ),
+            fix=_fix(file, halved),
+        )
+
+
+def _fix(file: File, halved: Halved) -> Fix | None:
+    cast, title = halved.cast, "Keep the weights in float32"
+    assert isinstance(cast.func, cst.Attribute)
+    line, given = file.editor.statement(cast), file.halves.dtype_argument(cast)
+    start, end = file.tree.span(cast.func.value)[1], file.tree.span(cast)[1]
+    if given is not None and len(cast.args) > 1:
+        edits = _without(file, cast, given)
+        return Fix(title, edits, Applicability.UNSAFE)
+    alone = (
+        isinstance(line, cst.SimpleStatementLine) and isinstance(line.body[0], cst.Expr) and line.body[0].value is cast
+    )
+    if not alone:
+        return Fix(title, (Edit(start, end, ""),), Applicability.UNSAFE)
+    if isinstance(cast.func.value, cst.Call) or line is None or len(file.editor.siblings(line)) == 1 or _comment(line):
+        return Fix(title, (Edit(start, end, ""),), Applicability.UNSAFE)
+    return Fix(title, (file.editor.delete(line),), Applicability.UNSAFE)
+
+
+def _comment(line: cst.CSTNode) -> bool:
+    return isinstance(line, cst.SimpleStatementLine) and line.trailing_whitespace.comment is not None
+
+
+def _without(file: File, cast: cst.Call, given: cst.Arg) -> tuple[Edit, ...]:
+    """A call without one of its arguments."""
+    index = cast.args.index(given)
+    if index:
+        return (Edit(file.tree.span(cast.args[index - 1])[1], file.tree.span(given)[1], ""),)
+    return (Edit(file.tree.span(given)[0], file.tree.span(cast.args[1])[0], ""),)
