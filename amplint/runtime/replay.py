@@ -291,5 +291,5 @@ def _judge(observable: Observable, taken: Measurement, others: list[str]) -> Out
         {each.name: each.after for each in figures},
         {**{each.name: each.reference for each in figures}, **taken.given},
         taken.series,
-        tuple(others) if verdict == NOT_REPLAYABLE else (),
+        others=tuple(others) if verdict == NOT_REPLAYABLE else (),
     )
