@@ -10,10 +10,10 @@ from pathlib import Path
 
 from amplint import gate
 from amplint.config import Settings
-from amplint.diagnostics import FileReport
+from amplint.diagnostics import Diagnostic, FileReport, Position, Range
 from amplint.registry import RuleInfo, rule_index
-from amplint.selection import active_codes, names
-from amplint.source import Place, Source, SourceError
+from amplint.selection import SYNTAX_ERROR, active_codes, names
+from amplint.source import InvalidNotebook, Place, Source, SourceError
 
 
 def check_bytes(display: str, data: bytes, settings: Settings, path: Path, explicit: bool = False) -> FileReport:
@@ -31,11 +31,22 @@ def check_bytes(display: str, data: bytes, settings: Settings, path: Path, expli
         return FileReport(display)
     try:
         source = Source.from_bytes(display, data)
+    except InvalidNotebook as error:
+        return _invalid(display, str(error), settings, path)
     except SourceError as error:
         return FileReport(display, error=str(error))
     if not wanted and gate.is_python(source.text):
         return FileReport(display)
     return check_source(source, settings, path, rule_index() if wanted else ())
+
+
+def _invalid(display: str, why: str, settings: Settings, path: Path) -> FileReport:
+    """The report on what is called a notebook and is none."""
+    if SYNTAX_ERROR not in active_codes(settings, path, rule_index()):
+        return FileReport(display)
+    start = Position(1, 1, 0, 1, 1)
+    message = f"Not a notebook: {why}"
+    return FileReport(display, (Diagnostic(SYNTAX_ERROR, "syntax-error", message, Range(start, start), path=display),))
 
 
 def check_source(source: Source, settings: Settings, path: Path, rules: Sequence[RuleInfo] | None = None) -> FileReport:

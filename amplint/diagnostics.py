@@ -20,11 +20,20 @@ class Applicability(enum.Enum):
 
 
 class Position(NamedTuple):
-    """A place in a file: 1-based row and column (in characters), and the 0-based offset into the text."""
+    """A place in a file: 1-based row and column (in characters), and the 0-based offset into the text.
+
+    In a notebook, whose cells are one text, also the 1-based number of the cell, and the row in it.
+    """
 
     row: int
     column: int
     offset: int
+    cell: int = 0
+    cell_row: int = 0
+
+    def __str__(self) -> str:
+        place = f"cell {self.cell}:{self.cell_row}" if self.cell else f"{self.row}"
+        return f"{place}:{self.column}"
 
 
 class Range(NamedTuple):

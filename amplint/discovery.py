@@ -1,6 +1,6 @@
 """Which files a run looks at.
 
-Folders are walked for `*.py`, in the order of names, past what `.gitignore` files, the settings' `exclude` and
+Folders are walked for `*.py` and `*.ipynb`, in the order of names, past what `.gitignore` files, the settings' `exclude` and
 `DEFAULT_EXCLUDES` name; symbolic links to folders are not followed, so that no file comes twice and no loop matters. A file
 that is named itself is taken whatever it is called, unless `exclude` names it: pre-commit names every file.
 """
@@ -23,6 +23,9 @@ DEFAULT_EXCLUDES = frozenset((
     "dist", "node_modules", "site-packages", "venv",
 ))  # fmt: skip
 """Names of folders that a walk does not enter; a folder that is named itself is walked all the same."""
+
+
+_SUFFIXES = (".py", ".ipynb")
 
 
 class Found(NamedTuple):
@@ -115,7 +118,7 @@ class _Walk:
 
     def _entry(self, entry: os.DirEntry[str], settings: Settings, ignores: _Ignores) -> Iterator[Discovered]:
         folder = entry.is_dir(follow_symlinks=False)
-        if folder and entry.name in DEFAULT_EXCLUDES or not folder and not entry.name.endswith(".py"):
+        if folder and entry.name in DEFAULT_EXCLUDES or not folder and not entry.name.endswith(_SUFFIXES):
             return
         if _ignored(entry.path, ignores, folder) or settings.excludes(entry.path, folder):
             return

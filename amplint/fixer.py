@@ -97,6 +97,20 @@ def _encodable(source: Source, first: FileReport, outcome: FixOutcome) -> FixOut
     return outcome
 
 
+def _stands(source: Source, text: str) -> bool:
+    """Whether a text compiles, and is still that of the same notebook if it was one."""
+    if not compiles(text):
+        return False
+    if source.notebook is not None:
+        from amplint.notebook import CellsCrossed  # few files are notebooks
+
+        try:
+            source.notebook.edited(text)
+        except CellsCrossed:
+            return False
+    return True
+
+
 def _breaks(broken: set[str]) -> str:
     return f"a fix of {_names(broken)} would break the file and was left out" if broken else ""
 
@@ -115,14 +129,14 @@ def _names(codes: Iterable[str]) -> str:
 def _apply_compiling(source: Source, wanted: list[Diagnostic], broken: set[str]) -> tuple[str, list[Diagnostic]]:
     """The text with as many of the fixes as can stand together, and those; adds the codes of what breaks it to `broken`."""
     text, used = apply(source, wanted)
-    if not used or compiles(text) or not compiles(source.text):
+    if not used or _stands(source, text) or not compiles(source.text):
         return text, used
     text, used = source.text, []
     for diagnostic in wanted:
         attempt, together = apply(source, [*used, diagnostic])
         if len(together) == len(used):
             continue  # touches one of the others: its turn comes in the next round
-        if compiles(attempt):
+        if _stands(source, attempt):
             text, used = attempt, together
         else:
             broken.add(diagnostic.code)

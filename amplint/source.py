@@ -11,16 +11,24 @@ from bisect import bisect_right
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from amplint.diagnostics import Position, Range
 
+if TYPE_CHECKING:
+    from amplint.notebook import Notebook
+
+_NOTEBOOK = ".ipynb"
 _BOM = b"\xef\xbb\xbf"
 _LINE_END = re.compile(r"\r\n|\r|\n")
 
 
 class SourceError(Exception):
     """The bytes are no Python source text; the message is one line without the path."""
+
+
+class InvalidNotebook(SourceError):
+    """What is called a notebook is none; the message is one line without the path."""
 
 
 class Place(NamedTuple):
@@ -43,6 +51,8 @@ class Source:
     encoding: str = "utf-8"
     bom: bool = False
     place: Place | None = None
+    notebook: Notebook | None = None
+    """The notebook that the text is the module of."""
 
     @classmethod
     def from_bytes(cls, path: str, data: bytes) -> Source:
@@ -50,6 +60,7 @@ class Source:
 
         Raises:
             SourceError: NUL bytes, an unknown encoding, or bytes that the encoding does not have.
+            InvalidNotebook: a file that is called a notebook is none.
         """
         if b"\0" in data:
             raise SourceError("contains NUL bytes")
@@ -62,14 +73,24 @@ class Source:
             raise SourceError(f"cannot be decoded: {str(error).splitlines()[0]}") from error
         except UnicodeDecodeError as error:
             raise SourceError(f"cannot be decoded as {error.encoding}: {error.reason} at byte {error.start}") from error
-        return cls(path, text, encoding, bom)
+        if not path.endswith(_NOTEBOOK):
+            return cls(path, text, encoding, bom)
+        from amplint.notebook import Notebook, NotebookError  # few files are notebooks
+
+        try:
+            notebook = Notebook.read(text)
+        except NotebookError as error:
+            raise InvalidNotebook(str(error)) from error
+        return cls(path, notebook.text, encoding, bom, notebook=notebook)
 
     def encode(self, text: str) -> bytes:
         """`text` as the bytes of this file: same encoding, same byte order mark.
 
         Raises:
             UnicodeEncodeError: the encoding of the file lacks a character of `text`.
+            CellsCrossed: the text is not that of a notebook with the same cells.
         """
+        text = self.notebook.edited(text) if self.notebook is not None else text
         return (_BOM if self.bom else b"") + text.encode(self.encoding)
 
     @cached_property
@@ -86,7 +107,23 @@ class Source:
     def position(self, offset: int) -> Position:
         """Row and column (1-based) of an offset."""
         row = bisect_right(self.line_starts, offset)
-        return Position(row, offset - self.line_starts[row - 1] + 1, offset)
+        column = offset - self.line_starts[row - 1] + 1
+        return Position(row, column, offset, *(self._cell_place(row) if self.notebook is not None else ()))
+
+    def _cell_place(self, row: int) -> tuple[int, int]:
+        """The number of the cell that a row lies in, and the row in that cell."""
+        assert self.notebook is not None
+        index = max(bisect_right(self._cell_starts, row) - 1, 0)
+        numbers = self.notebook.numbers
+        return numbers[min(index, len(numbers) - 1)] if numbers else 1, row - self._cell_starts[index] + 1
+
+    @cached_property
+    def _cell_starts(self) -> list[int]:
+        """The rows at which the cells of a notebook begin; a fix may have moved them since it was read."""
+        from amplint.notebook import PARTING
+
+        rows = range(1, len(self.line_starts) + 1)
+        return [1, *(row + 1 for row in rows if PARTING.fullmatch(self.line(row)))]
 
     def range(self, start: int, end: int) -> Range:
         """The range between two offsets."""

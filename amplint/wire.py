@@ -66,12 +66,15 @@ def _read_diagnostic(path: str, value: Any) -> Diagnostic:
 
 def _range(place: Range) -> list[int]:
     start, end = place.start, place.end
-    return [start.row, start.column, start.offset, end.row, end.column, end.offset]
+    return [*start, *end]
 
 
 def _read_range(value: Any) -> Range:
-    row, column, offset, end_row, end_column, end_offset = map(int, value)
-    return Range(Position(row, column, offset), Position(end_row, end_column, end_offset))
+    numbers = list(map(int, value))
+    half = len(Position._fields)
+    if len(numbers) != 2 * half:
+        raise ValueError(numbers)
+    return Range(Position(*numbers[:half]), Position(*numbers[half:]))
 
 
 def _fix(fix: Fix | None) -> list[Any] | None:

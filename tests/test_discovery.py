@@ -36,9 +36,9 @@ def files(*paths: str, **overrides: tuple[str, ...]) -> list[str]:
     return [item.display for item in found]
 
 
-def test_folders_are_walked_for_python_files_in_order() -> None:
+def test_folders_are_walked_for_python_files_and_notebooks_in_order() -> None:
     touch("b.py", "a/z.py", "a/b/c.py", "c.pyi", "d.txt", "e.ipynb", "py", ".hidden/f.py", "Z.py")
-    assert files(".") == [".hidden/f.py", "Z.py", "a/b/c.py", "a/z.py", "b.py"]
+    assert files(".") == [".hidden/f.py", "Z.py", "a/b/c.py", "a/z.py", "b.py", "e.ipynb"]
 
 
 def test_what_files_are_called(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

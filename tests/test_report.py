@@ -160,6 +160,7 @@ def test_json(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
             "applicability": "safe",
             "edits": [
                 {
+                    "cell": None,
                     "content": "scaler.unscale_(optimizer)\n\t",
                     "end_location": {"row": 7, "column": 2},
                     "location": {"row": 7, "column": 2},
@@ -174,6 +175,7 @@ def test_json(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         "note": "they are 65536 times too large",
         "related": [
             {
+                "cell": None,
                 "end_location": {"row": 4, "column": 31},
                 "filename": str(tmp_path / "src" / "train.py"),
                 "location": {"row": 4, "column": 2},

@@ -85,10 +85,16 @@ def _repair(item: Found, wanted: Targets, facts: frozenset[str], unsafe: bool, c
 
 def _print_diff(repaired: _Repaired, color: bool) -> None:
     view = View(lambda path: None, color=color)
-    for line in diff.unified(repaired.source.text, repaired.outcome.text, repaired.source.path):
-        style = diff.style(line)
-        text = line.rstrip("\r\n")
-        say(sys.stdout, view.paint(text, style) + line[len(text) :] if style else line)
+    path, before, after = repaired.source.path, repaired.source.text, repaired.outcome.text
+    changes = [(path, before, after)]
+    if repaired.source.notebook is not None:
+        cells = repaired.source.notebook.changes(after)
+        changes = [(f"{path}:cell {number}", old, new) for number, old, new in cells]
+    for name, old, new in changes:
+        for line in diff.unified(old, new, name):
+            style = diff.style(line)
+            text = line.rstrip("\r\n")
+            say(sys.stdout, view.paint(text, style) + line[len(text) :] if style else line)
 
 
 def _print_bytes(data: bytes) -> None:

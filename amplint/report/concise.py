@@ -14,4 +14,4 @@ def render(diagnostics: Sequence[Diagnostic], view: View) -> Iterator[str]:
         start = diagnostic.range.start
         path, code = view.paint(diagnostic.path, "bold"), view.paint(diagnostic.code, "code")
         mark = view.paint(view.mark(diagnostic.fix), "mark")
-        yield f"{path}:{start.row}:{start.column}: {code} {diagnostic.message}{mark}\n"
+        yield f"{path}:{start}: {code} {diagnostic.message}{mark}\n"

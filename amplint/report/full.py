@@ -38,7 +38,7 @@ def _places(diagnostic: Diagnostic, view: View) -> Iterator[str]:
         labels.append((other.range, "-", other.message))
     for path, labels in ((diagnostic.path, main), *elsewhere.items()):
         start = labels[0][0].start
-        yield f"  {view.paint('-->', 'place')} {_shown(path)}:{start.row}:{start.column}\n"
+        yield f"  {view.paint('-->', 'place')} {_shown(path)}:{start}\n"
         source = view.source(path)
         if source is not None:
             yield from _snippet(source, labels, view)

@@ -25,11 +25,11 @@ def render(diagnostics: Sequence[Diagnostic], view: View) -> Iterator[str]:
         fields = {
             "title": f"amplint ({diagnostic.code})",
             "file": path,
-            "line": str(start.row),
+            "line": str(start.cell_row or start.row),
             "col": str(start.column),
-            "endLine": str(end.row),
+            "endLine": str(end.cell_row or end.row),
             "endColumn": str(end.column),
         }
         properties = ",".join(f"{name}={_property(value)}" for name, value in fields.items())
-        text = f"{path}:{start.row}:{start.column}: {diagnostic.code} {diagnostic.message}"
+        text = f"{path}:{start}: {diagnostic.code} {diagnostic.message}"
         yield f"::error {properties}::{_data(text)}\n"

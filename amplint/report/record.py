@@ -11,7 +11,7 @@ from amplint.source import Source
 
 
 def _place(position: Position) -> dict[str, int]:
-    return {"row": position.row, "column": position.column}
+    return {"row": position.cell_row or position.row, "column": position.column}
 
 
 def _file_name(path: str) -> str:
@@ -23,6 +23,7 @@ def _fix(fix: Fix | None, source: Source | None) -> dict[str, Any] | None:
         return None
     edits = [
         {
+            "cell": source.position(edit.start).cell or None,
             "content": edit.replacement,
             "location": _place(source.position(edit.start)),
             "end_location": _place(source.position(edit.end)),
@@ -39,13 +40,14 @@ def record(diagnostic: Diagnostic, view: View) -> dict[str, Any]:
         {
             "message": other.message,
             "filename": _file_name(other.path or diagnostic.path),
+            "cell": other.range.start.cell or None,
             "location": _place(other.range.start),
             "end_location": _place(other.range.end),
         }
         for other in diagnostic.related
     ]
     return {
-        "cell": None,
+        "cell": diagnostic.range.start.cell or None,
         "code": diagnostic.code,
         "end_location": _place(diagnostic.range.end),
         "filename": _file_name(diagnostic.path),
@@ -53,7 +55,7 @@ def record(diagnostic: Diagnostic, view: View) -> dict[str, Any]:
         "location": _place(diagnostic.range.start),
         "message": diagnostic.message,
         "name": diagnostic.name,
-        "noqa_row": diagnostic.range.start.row,
+        "noqa_row": _place(diagnostic.range.start)["row"],
         "note": diagnostic.note,
         "related": related,
         "url": None,

@@ -18,7 +18,7 @@ _COLUMNS = {NOT_OBSERVABLE: "not observable"}  # short for a heading
 def place(diagnostic: Diagnostic) -> str:
     """Where a finding stands, as `path:row:column`."""
     start = diagnostic.range.start
-    return f"{diagnostic.path}:{start.row}:{start.column}"
+    return f"{diagnostic.path}:{start}"
 
 
 def verdict(evidence: Evidence) -> str:

@@ -1,0 +1,174 @@
+"""Notebooks: cells as one module, and back without moving a byte elsewhere."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from click.testing import CliRunner
+
+from amplint.checker import check_bytes
+from amplint.cli.main import main
+from amplint.config import Settings
+from amplint.diagnostics import FileReport
+from amplint.notebook import CellsCrossed, Notebook, NotebookError
+
+SETUP = """\
+%matplotlib inline
+!pip install -q torch
+import torch
+files = !ls -la
+model = torch.nn.Linear(8, 8).cuda()
+optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+scaler = torch.amp.GradScaler("cuda")"""
+TRAIN = """\
+for data, target in loader:
+    optimizer.zero_grad()
+    with torch.autocast("cuda", dtype=torch.float16):
+        loss = criterion(model(data), target)
+    scaler.scale(loss).backward()
+    torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)  # é
+    scaler.step(optimizer)
+    scaler.update()
+"""
+
+
+def cell(source: str, kind: str = "code", whole: bool = False, **metadata: Any) -> dict[str, Any]:
+    lines: str | list[str] = source if whole else source.splitlines(keepends=True)
+    extra = {"execution_count": 3, "outputs": [{"text": ["loss 1e5\n"]}]} if kind == "code" else {}
+    return {"cell_type": kind, **extra, "metadata": metadata, "source": lines}
+
+
+def notebook(*cells: dict[str, Any], language: str = "python", **dumping: Any) -> str:
+    metadata = {"kernelspec": {"name": "k", "language": language}, "language_info": {"name": language}}
+    document = {"cells": list(cells), "metadata": metadata, "nbformat": 4, "nbformat_minor": 5}
+    return json.dumps(document, **{"indent": 1, "ensure_ascii": False, **dumping}) + "\n"
+
+
+TWO_CELLS = notebook(cell("# Title", "markdown"), cell(SETUP), cell("Some words", "raw"), cell(TRAIN))
+
+
+def check(root: Path, text: str) -> FileReport:
+    return check_bytes("nb.ipynb", text.encode(), Settings(root), root / "nb.ipynb")
+
+
+def fixed(tmp_path: Path, text: str) -> str:
+    path = tmp_path / "nb.ipynb"
+    path.write_bytes(text.encode())
+    CliRunner().invoke(main, ["check", "--fix", "--isolated", "--no-cache", str(path)])
+    return path.read_bytes().decode()
+
+
+def test_cells_are_one_module_and_findings_name_cell_and_line(tmp_path: Path) -> None:
+    (found,) = check(tmp_path, TWO_CELLS).diagnostics
+    assert found.code == "AMP101"
+    assert str(found.range.start) == "cell 4:6:5"
+
+
+@pytest.mark.parametrize(
+    "dumping",
+    [
+        {}, {"indent": 4}, {"indent": None}, {"indent": 2, "ensure_ascii": True}, {"indent": "\t"},
+        {"indent": None, "separators": (",", ":")},
+    ],
+)  # fmt: skip
+@pytest.mark.parametrize("whole", [False, True])
+def test_a_fix_changes_the_lines_it_means_and_no_other_byte(
+    tmp_path: Path, dumping: dict[str, Any], whole: bool
+) -> None:
+    before = [cell("# Title ü", "markdown"), cell(SETUP), cell(TRAIN, whole=whole)]
+    repaired = TRAIN.replace("    torch.nn", "    scaler.unscale_(optimizer)\n    torch.nn")
+    after = [*before[:2], cell(repaired, whole=whole)]
+    assert fixed(tmp_path, notebook(*before, **dumping)) == notebook(*after, **dumping)
+
+
+def test_odd_layout_stays(tmp_path: Path) -> None:
+    odd = TWO_CELLS.replace('"metadata": {},', '"metadata":{  },').replace('"loss 1e5\\n"', '"loss \\u0031e5\\n"')
+    odd = odd.replace('"    optimizer.zero_grad()\\n"', '"\\u0020   optimizer.zero_grad()\\n"').replace("\n", "\r\n")
+    expected = odd.replace('"    torch.nn', '"    scaler.unscale_(optimizer)\\n",\r\n    "    torch.nn')
+    assert fixed(tmp_path, odd.rstrip("\r\n")) == expected.rstrip("\r\n")
+
+
+def test_a_second_run_changes_nothing(tmp_path: Path) -> None:
+    once = fixed(tmp_path, TWO_CELLS)
+    assert once != TWO_CELLS
+    assert fixed(tmp_path, once) == once
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        "%%bash\nfor x in *; do echo $x; done", "%%writefile train.py\nimport torch\n", "%%html\n<b>",
+        "%time\nx = 1", "%%time\nx = 1", "if True:\n    !ls\n", "!pip install a \\\n   b \\\n  c", "x = %timeit -o f()",
+        "x?", "?x", "!ls", "a, b = !ls", "text = '''\n% no magic\n'''", "x = (7\n  % 2)", "", "\n\n", "await f()",
+        "%cd ..",
+    ],
+)  # fmt: skip
+def test_what_only_ipython_understands_is_no_syntax_error(tmp_path: Path, source: str) -> None:
+    text = notebook(cell(source), cell(SETUP), cell(TRAIN))
+    report = check(tmp_path, text)
+    assert [each.code for each in report.diagnostics] == ["AMP101"]
+    assert fixed(tmp_path, text).count("unscale_") == 1
+
+
+def test_cells_in_other_languages_are_left_alone(tmp_path: Path) -> None:
+    assert not check(tmp_path, notebook(cell(SETUP), cell(TRAIN), language="R")).diagnostics
+    marked = notebook(cell(SETUP), cell(TRAIN, vscode={"languageId": "julia"}))
+    assert not check(tmp_path, marked).diagnostics
+
+
+@pytest.mark.parametrize(
+    "text", ["", "{", "[]", '{"cells": 3}', '{"worksheets": []} GradScaler', "[" * 100_000, "null"]
+)
+def test_an_invalid_notebook_is_a_finding(tmp_path: Path, text: str) -> None:
+    report = check_bytes("nb.ipynb", text.encode(), Settings(tmp_path), tmp_path / "nb.ipynb", explicit=True)
+    assert [each.code for each in report.diagnostics] == ["AMP900"]
+    assert str(report.diagnostics[0].range.start) == "cell 1:1:1"
+
+
+@pytest.mark.parametrize("text", ['{"cells": []}', '{"cells": [{}, 3, {"cell_type": "code", "source": 3}]}'])
+def test_a_notebook_without_code_is_clean(tmp_path: Path, text: str) -> None:
+    assert not check(tmp_path, text + "\n").diagnostics
+
+
+def test_a_syntax_error_names_its_cell(tmp_path: Path) -> None:
+    (found,) = check(tmp_path, notebook(cell("x = 1\n"), cell("scaler = GradScaler(\n"))).diagnostics
+    assert (found.code, found.range.start.cell) == ("AMP900", 2)
+
+
+def test_suppression_comments_hold(tmp_path: Path) -> None:
+    quiet = TRAIN.replace("# é", "# noqa: AMP101")
+    assert not check(tmp_path, notebook(cell(SETUP), cell(quiet))).diagnostics
+
+
+def test_edits_beyond_a_cell_are_refused() -> None:
+    read = Notebook.read(notebook(cell("%time f()\nx = 1\n"), cell("y = 2\n")))
+    with pytest.raises(CellsCrossed, match="beyond cell 1"):
+        read.edited(read.text.replace("pass  # end of cell 1\n", ""))
+    with pytest.raises(CellsCrossed, match="only IPython"):
+        read.edited(read.text.replace("pass#", "pass "))
+    assert read.edited(read.text) == read.raw
+    with pytest.raises(NotebookError):
+        Notebook.read("{}")
+
+
+def test_json_and_diff_speak_of_cells(tmp_path: Path) -> None:
+    path = tmp_path / "nb.ipynb"
+    path.write_text(TWO_CELLS)
+    run = CliRunner().invoke(main, ["check", "--isolated", "--no-cache", "--output-format", "json", str(path)])
+    (record,) = json.loads(run.stdout)
+    assert (record["cell"], record["location"]) == (4, {"row": 6, "column": 5})
+    assert record["fix"]["edits"][0]["cell"] == 4
+    run = CliRunner().invoke(main, ["check", "--diff", "--isolated", "--no-cache", str(path)])
+    assert f"+++ {path}:cell 4\n" in run.stdout
+    assert "+    scaler.unscale_(optimizer)\n" in run.stdout
+    assert path.read_text() == TWO_CELLS
+
+
+def test_folders_are_walked_for_notebooks(tmp_path: Path) -> None:
+    (tmp_path / "deep").mkdir()
+    (tmp_path / "deep" / "nb.ipynb").write_text(TWO_CELLS)
+    run = CliRunner().invoke(main, ["check", "--isolated", "--no-cache", "--output-format", "concise", str(tmp_path)])
+    assert "nb.ipynb:cell 4:6:5: AMP101" in run.stdout
