@@ -30,6 +30,7 @@ from amplint.lowering.dtypes import Constant, Danger, Dtypes, Hazard, Operation,
 from amplint.lowering.halves import Halved, Halves
 from amplint.lowering.imports import Imports
 from amplint.lowering.modules import Modules
+from amplint.lowering.hand_scaling import HandScaled, HandScaling
 from amplint.lowering.names import Names
 from amplint.lowering.precisions import Precisions
 from amplint.lowering.recursion import Recursion
@@ -49,6 +50,7 @@ __all__ = [
     "Finding",
     "Found",
     "Halved",
+    "HandScaled",
     "Hazard",
     "MIXED_PRECISION",
     "Operation",
@@ -143,6 +145,11 @@ class File:
     def precisions(self) -> Precisions:
         """The precisions of its regions, as its scalers meet them."""
         return Precisions(self.analysis, self.scalers)
+
+    @cached_property
+    def hand_scaling(self) -> HandScaling:
+        """The losses that it scales by hand."""
+        return HandScaling(self.analysis.program, self.contexts)
 
     @cached_property
     def skip_tests(self) -> SkipTests:

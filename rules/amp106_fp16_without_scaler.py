@@ -72,7 +72,10 @@ KIND = "fp16-without-scaler"
 
 @rule("AMP106", KIND, fix=Applicability.UNSAFE, observable=Observable(ZEROED, devices=frozenset({"cuda", "cpu"})))
 def check(file: File) -> Iterator[Finding]:
+    by_hand = {scaled.backward for scaled in file.hand_scaling.found}  # AMP112 speaks of these
     for found in file.analysis.of(KIND):
+        if found.node in by_hand:
+            continue
         loss = "the loss"
         if isinstance(found.node, cst.Call) and isinstance(found.node.func, cst.Attribute):
             loss = f"`{repair.one_line(file.tree.text(found.node.func.value), 'loss')}`"

@@ -1,0 +1,136 @@
+"""The loss is multiplied by a constant by hand, and the gradients are divided by it.
+
+## What it does
+Flags a loss that is multiplied by a large factor (64 or more, or one that is called a scale) before its backward pass, in a
+file that computes in float16, where the gradients are divided by the same factor afterwards. Weights of losses, which nobody
+divides by, are silent, and so is code that tests its gradients for overflow.
+
+## Why it matters
+A constant factor does what a `GradScaler` does as long as it fits: 128 or 1024 give the same gradients. But nothing watches
+it. Where it is too large, gradients become inf, are divided, stay inf, and reach the parameters, which never recover: with a
+factor of 65536, all of 16 gradients were inf. Where it is too small, gradients vanish as they would without it. A scaler
+skips such steps and lowers its scale, and raises it again later.
+
+## Example
+```python
+import torch
+
+for data, target in loader:
+    optimizer.zero_grad()
+    with torch.autocast("cuda", dtype=torch.float16):
+        loss = criterion(model(data), target)
+    (loss * 1024).backward()
+    for parameter in model.parameters():
+        parameter.grad.div_(1024)
+    optimizer.step()
+```
+
+## Use instead
+```python
+import torch
+
+scaler = torch.amp.GradScaler("cuda")
+for data, target in loader:
+    optimizer.zero_grad()
+    with torch.autocast("cuda", dtype=torch.float16):
+        loss = criterion(model(data), target)
+    scaler.scale(loss).backward()
+    scaler.step(optimizer)
+    scaler.update()
+```
+
+## Fix safety
+The fix is only shown: it makes a scaler, which scales the loss, unscales the gradients and steps in the author's place. Whether
+the factor is also meant elsewhere, for a threshold or a report, is for the author to say. There is none where loss, division
+and step do not stand in one plain loop.
+
+## Limitations
+Gradients that are divided in a function of another file, or by a factor under another name, are not recognised.
+
+## References
+- https://docs.pytorch.org/docs/stable/amp.html#gradient-scaling
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import libcst as cst
+
+from amplint.diagnostics import Applicability, Fix, Related
+from amplint.rule import File, Finding, HandScaled, Statement, rule
+
+from . import _new_scaler as new_scaler
+from . import _protocol as protocol
+from . import _repair as repair
+
+
+@rule("AMP112", "manual-loss-scaling", fix=Applicability.DISPLAY)
+def check(file: File) -> Iterator[Finding]:
+    for scaled in file.hand_scaling.found:
+        factor = repair.one_line(file.tree.text(scaled.factor), "a constant")
+        yield Finding(
+            file.range(scaled.multiplication),
+            f"The loss is scaled by hand: nothing notices when `{factor}` makes gradients overflow",
+            note="an inf stays inf when it is divided, and reaches the parameters; a `GradScaler` skips such a step.",
+            related=(Related("divided by it again here", file.range(scaled.undone[0])),),
+            fix=suggest(file, scaled),
+        )
+
+
+def suggest(file: File, scaled: HandScaled) -> Fix | None:
+    """A scaler that scales, unscales and steps in the author's place; None unless all of it stands in one plain loop."""
+    step = _step(file, scaled.backward)
+    loop = new_scaler.training_loop(file, scaled.backward, step) if step is not None else None
+    line = file.editor.statement(step) if step is not None else None
+    division = _division(file, scaled, line) if line is not None else None
+    product = scaled.multiplication
+    if step is None or loop is None or line is None or division is None or isinstance(product, cst.AugAssign):
+        return None
+    assert isinstance(step.func, cst.Attribute) and isinstance(scaled.backward.func, cst.Attribute)
+    made = new_scaler.construct(file, loop, step.func.value)
+    if made is None:
+        return None
+    optimizer, loss = file.tree.text(step.func.value), file.tree.text(scaled.loss)
+    propagated = scaled.backward.func.value
+    edits = [*made.edits, file.editor.replace(step, f"{made.name}.step({optimizer})")]
+    edits.append(file.editor.insert_after(line, f"{made.name}.update()"))
+    edits.append(
+        file.editor.replace_rows(*file.editor.rows(division), [_indented(file, division, made.name, optimizer)])
+    )
+    if propagated is product:
+        edits.append(file.editor.replace(scaled.backward, f"{made.name}.scale({loss}).backward()"))
+    else:
+        edits.append(file.editor.replace(product, loss))
+        edits.append(file.editor.replace(propagated, f"{made.name}.scale({file.tree.text(propagated)})"))
+    return Fix(
+        f"Let a `GradScaler` scale `{repair.one_line(loss, 'the loss')}`", repair.merged(*edits), Applicability.DISPLAY
+    )
+
+
+def _step(file: File, backward: cst.Call) -> cst.Call | None:
+    """The only step of an optimizer in the function of a backward pass."""
+    home, roles = file.tree.enclosing(backward, cst.FunctionDef), file.analysis.program.roles
+    calls = (call for call in file.tree.find(cst.Call) if file.tree.enclosing(call, cst.FunctionDef) is home)
+    return protocol.only(
+        call
+        for call in calls
+        if isinstance(call.func, cst.Attribute) and call.func.attr.value == "step" and not call.args
+        if roles.of(call.func.value).role == "optimizer"
+    )
+
+
+def _division(file: File, scaled: HandScaled, step: Statement) -> Statement | None:
+    """The loop that divides the gradients and does nothing else, in the block of the step."""
+    block = file.editor.block(step)
+    if block is None or len(scaled.undone) != 1:
+        return None
+    loop = file.editor.member_of(scaled.undone[0], block)
+    if not isinstance(loop, cst.For) or "#" in file.tree.text(loop):
+        return None
+    inside = [node for node in repair.inside(loop.body) if isinstance(node, cst.BaseSmallStatement)]
+    return loop if inside == [scaled.undone[0]] else None
+
+
+def _indented(file: File, statement: Statement, scaler: str, optimizer: str) -> str:
+    return f"{file.editor.indent(statement)}{scaler}.unscale_({optimizer})"
