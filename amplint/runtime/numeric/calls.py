@@ -22,7 +22,8 @@ from amplint.runtime.numeric.expression import (
     Thing,
     is_raw,
 )  # fmt: skip
-from amplint.runtime.numeric.terms import Scope, Terms
+from amplint.runtime.numeric.sources import Scope
+from amplint.runtime.numeric.terms import Terms
 
 _MODULES = {
     "torch": "torch", "torch.nn.functional": "functional", "torch.special": "special", "torch.linalg": "linalg",
@@ -112,11 +113,9 @@ class Calls(Terms):
         if op == "builtins.abs" and not all(isinstance(each, Constant) for each in arguments):
             op = "torch.abs"
         if source in ("builtins", "math") or op == "torch.finfo":
-            constant = all(isinstance(each, Constant) for each in arguments)
-            found = self.folded(op, arguments) if constant and not keywords and operations.listed(op) else None
-            if (op == "torch.finfo" or source == "math" and operations.listed(op)) and not constant:
-                return self.apply(op, arguments, keywords, node, scope)
-            return found or self._unlisted(node, everything, scope)
+            if keywords or not operations.listed(op):
+                return self._unlisted(node, everything, scope)
+            return self.folded(op, arguments) or self.apply(op, arguments, keywords, node, scope)
         if name in operations.UNMOVED and arguments:
             return arguments[0]
         if any(key == "out" for key, _ in keywords):

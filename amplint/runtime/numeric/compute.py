@@ -116,8 +116,8 @@ def _widened(value: Any, dtype: torch.dtype) -> Any:
 
 def _perform(step: Apply, arguments: list[Any], keywords: dict[str, Any], precision: torch.dtype | None) -> Any:
     source, _, name = step.op.rpartition(".")
-    if source == "math" and any(isinstance(each, torch.Tensor) for each in arguments):
-        raise TypeError(f"{step.op} of a tensor")
+    if source in ("math", "builtins") and name != "len" and any(isinstance(each, torch.Tensor) for each in arguments):
+        raise TypeError(f"{name}() of a tensor")
     special = _SPECIAL.get(step.op)
     if special is not None:
         return special(*arguments)

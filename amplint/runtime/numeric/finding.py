@@ -14,9 +14,10 @@ from amplint.lowering.dtypes.frames import Frame
 from amplint.lowering.dtypes.values import Tensor
 from amplint.lowering.tree import Tree
 from amplint.model import precision
+from amplint.runtime.numeric.choices import Path
 from amplint.runtime.numeric.expression import Apply, Expression, Outside, below, dependents
 from amplint.runtime.numeric.facts import Facts, Seen
-from amplint.runtime.numeric.reader import BACKWARD, RETURN, Path, Reader, Result, matching
+from amplint.runtime.numeric.reader import BACKWARD, RETURN, Reader, Result, matching
 from amplint.runtime.record import NotReplayable
 
 

@@ -3,19 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 import libcst as cst
 
 from amplint.lowering.dtypes.frames import Frame
-from amplint.lowering.dtypes.values import DType, Tensor
+from amplint.lowering.dtypes.values import Tensor
 from amplint.lowering.names import dotted
 from amplint.model import precision
-from amplint.runtime.numeric import operations
-from amplint.runtime.numeric.calls import Calls
+from amplint.runtime.numeric.choices import Choices, Path
 from amplint.runtime.numeric.expression import Apply, Constant, Expression, Items, Operand, Outside, Thing
 from amplint.runtime.numeric.facts import Facts
-from amplint.runtime.numeric.terms import _BINARY, Scope
+from amplint.runtime.numeric.sources import Scope
+from amplint.runtime.numeric.terms import BINARY
 
 BACKWARD, RETURN = "backward", "return"
 _UNROLLED = 8
@@ -30,24 +30,12 @@ class Result:
     value: Expression
 
 
-@dataclass(eq=False)
-class Path:
-    """Which way conditions go: by the number of the condition in the file. `towards` is what the path must lead through."""
-
-    towards: cst.CSTNode | None = None
-    taken: dict[tuple[str, int], int] = field(default_factory=dict)
-
-
-class Reader(Calls):
+class Reader(Choices):
     """Reads one body of a file, and those that it calls."""
 
     def __init__(self, facts: Facts, path: Path) -> None:
-        super().__init__(facts)
-        self._path = path
+        super().__init__(facts, path)
         self._entry: Frame | None = None
-        self._numbers = {
-            id(node): number for kind in (cst.If, cst.IfExp, cst.Match) for number, node in enumerate(self.tree.find(kind))
-        }  # fmt: skip
         self.results: list[Result] = []
         """What the body comes to, in order."""
 
@@ -128,7 +116,7 @@ class Reader(Calls):
             self._assign(node.target, self.read(node.value, scope), scope)
         elif isinstance(node, cst.AugAssign):
             op, operands = (
-                _BINARY.get(type(node.operator), ""),
+                BINARY.get(type(node.operator), ""),
                 (self.read(node.target, scope), self.read(node.value, scope)),
             )
             in_place = isinstance(operands[0], (Apply, Operand))
@@ -215,63 +203,10 @@ class Reader(Calls):
             scope.left = False
 
     def _if(self, node: cst.If, scope: Scope) -> None:
-        branches: list[Sequence[cst.CSTNode]] = [node.body.body]
         orelse = node.orelse
-        branches.append([] if orelse is None else [orelse] if isinstance(orelse, cst.If) else orelse.body.body)
-        if isinstance(orelse, cst.If):
-            branches[1] = [orelse]
-        self._statements(branches[self._way(node, node.test, node.body, orelse, scope)], scope)
-
-    def chosen(self, node: cst.IfExp, scope: Scope) -> cst.BaseExpression:
-        return (node.body, node.orelse)[self._way(node, node.test, node.body, node.orelse, scope)]
-
-    def _way(
-        self,
-        node: cst.If | cst.IfExp,
-        test: cst.BaseExpression,
-        first: cst.CSTNode,
-        second: cst.CSTNode | None,
-        scope: Scope,
-    ) -> int:
-        """0 for the body, 1 for what follows `else`."""
-        key = (type(node).__name__, self._numbers[id(node)])
-        if key not in self._path.taken:
-            self._path.taken[key] = self._decided(test, first, second, scope)
-        return self._path.taken[key]
-
-    def _decided(self, test: cst.BaseExpression, first: cst.CSTNode, second: cst.CSTNode | None, scope: Scope) -> int:
-        towards = self._path.towards
-        if towards is not None:
-            above = {id(each) for each in (towards, *self.tree.ancestors(towards))}
-            for way, branch in enumerate((first, second)):
-                if branch is not None and id(branch) in above:
-                    return way
-        truth = self._truth(test, scope)
-        if truth is not None:
-            return 0 if truth else 1
-        return 1 if second is None else 0
-
-    def _truth(self, test: cst.BaseExpression, scope: Scope) -> bool | None:
-        if isinstance(test, cst.UnaryOperation) and isinstance(test.operator, cst.Not):
-            truth = self._truth(test.expression, scope)
-            return None if truth is None else not truth
-        if isinstance(test, cst.BooleanOperation):
-            sides = [self._truth(test.left, scope), self._truth(test.right, scope)]
-            decisive = isinstance(test.operator, cst.Or)
-            if decisive in sides:
-                return decisive
-            return None if None in sides else not decisive
-        value = self.read(test, scope)
-        return bool(value.value) if isinstance(value, Constant) else None
-
-    def folded(self, op: str, operands: tuple[Expression, ...]) -> Expression | None:
-        values = [operand.value for operand in operands if isinstance(operand, Constant)]
-        if len(values) != len(operands) or any(isinstance(value, DType) for value in values):
-            return None
-        try:
-            return Constant(operations.function(op)(*values))
-        except (ArithmeticError, TypeError, ValueError, KeyError):
-            return None
+        other = () if orelse is None else (orelse,) if isinstance(orelse, cst.If) else orelse.body.body
+        branches: tuple[Sequence[cst.CSTNode], ...] = (node.body.body, other)
+        self._statements(branches[self.way(node, node.test, node.body, orelse, scope)], scope)
 
 
 def matching(results: Sequence[Result], wanted: Result) -> Expression | None:

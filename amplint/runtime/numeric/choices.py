@@ -1,0 +1,73 @@
+"""Reading conditions: the one path that is followed through a body."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+import libcst as cst
+
+from amplint.runtime.numeric.calls import Calls
+from amplint.runtime.numeric.expression import Constant
+from amplint.runtime.numeric.facts import Facts
+from amplint.runtime.numeric.sources import Scope
+
+
+@dataclass(eq=False)
+class Path:
+    """Which way conditions go: by the number of the condition in the file. `towards` is what the path must lead through."""
+
+    towards: cst.CSTNode | None = None
+    taken: dict[tuple[str, int], int] = field(default_factory=dict)
+
+
+class Choices(Calls):
+    """Answers conditions: so that the path leads to the finding; else by literals; else past an `if`, into an `if ... else`."""
+
+    def __init__(self, facts: Facts, path: Path) -> None:
+        super().__init__(facts)
+        self._path = path
+        self._numbers = {
+            id(node): number for kind in (cst.If, cst.IfExp) for number, node in enumerate(self.tree.find(kind))
+        }
+
+    def chosen(self, node: cst.IfExp, scope: Scope) -> cst.BaseExpression:
+        return (node.body, node.orelse)[self.way(node, node.test, node.body, node.orelse, scope)]
+
+    def way(
+        self,
+        node: cst.If | cst.IfExp,
+        test: cst.BaseExpression,
+        first: cst.CSTNode,
+        second: cst.CSTNode | None,
+        scope: Scope,
+    ) -> int:
+        """0 for the body, 1 for what follows `else`."""
+        key = (type(node).__name__, self._numbers[id(node)])
+        if key not in self._path.taken:
+            self._path.taken[key] = self._decided(test, first, second, scope)
+        return self._path.taken[key]
+
+    def _decided(self, test: cst.BaseExpression, first: cst.CSTNode, second: cst.CSTNode | None, scope: Scope) -> int:
+        towards = self._path.towards
+        if towards is not None:
+            above = {id(each) for each in (towards, *self.tree.ancestors(towards))}
+            for way, branch in enumerate((first, second)):
+                if branch is not None and id(branch) in above:
+                    return way
+        truth = self._truth(test, scope)
+        if truth is not None:
+            return 0 if truth else 1
+        return 1 if second is None else 0
+
+    def _truth(self, test: cst.BaseExpression, scope: Scope) -> bool | None:
+        if isinstance(test, cst.UnaryOperation) and isinstance(test.operator, cst.Not):
+            truth = self._truth(test.expression, scope)
+            return None if truth is None else not truth
+        if isinstance(test, cst.BooleanOperation):
+            sides = [self._truth(test.left, scope), self._truth(test.right, scope)]
+            decisive = isinstance(test.operator, cst.Or)
+            if decisive in sides:
+                return decisive
+            return None if None in sides else not decisive
+        value = self.read(test, scope)
+        return bool(value.value) if isinstance(value, Constant) else None
