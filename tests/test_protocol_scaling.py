@@ -149,3 +149,22 @@ def test_a_scaler_that_is_off_allows_all_of_it(events: tuple[Event, ...]) -> Non
     assert Recorder(disabled).feed(*events).found == []
     assert Recorder().mode(False).feed(*events).found == []
     assert Recorder().feed(*events).found != []
+
+
+CLEARED = ZeroGrad(8, "opt", to_none=True)
+
+
+@pytest.mark.parametrize(
+    ("events", "expected"),
+    [
+        ((CLEARED, STEP, UPDATE), [("grads-cleared-before-step", 8)]),
+        ((UNSCALE, CLEARED, STEP, UPDATE), [("grads-cleared-before-step", 8)]),
+        ((STEP, CLEARED, UPDATE), []),
+        ((STEP, UPDATE, CLEARED, *scaled(), STEP), []),
+        ((CLEARED, *scaled(7), STEP, UPDATE), []),
+        ((ZeroGrad(8, "opt"), STEP, UPDATE), []),
+        ((CLEARED, Escape(1, ()), STEP, UPDATE), []),
+    ],
+)
+def test_clearing_before_the_step(events: tuple[Event, ...], expected: list[tuple[str, int]]) -> None:
+    assert Recorder().feed(CLEARED, *scaled(), *events).found == expected

@@ -8,6 +8,7 @@ from abc import abstractmethod
 import libcst as cst
 
 from amplint.lowering.conditions import words
+from amplint.lowering.conditions import constant
 from amplint.lowering.gradients import CLIP_METHODS, CLIPS, GradientReader, argument, is_grad
 from amplint.lowering.roles import path_of
 from amplint.lowering.scope import Flow
@@ -126,7 +127,9 @@ class CallReader(GradientReader):
             return None
         owner = self.ref(func.value)
         is_optimizer = self.roles.of(func.value).role == "optimizer"
-        self.emit(ZeroGrad(self.site(call), owner if is_optimizer else "", "" if is_optimizer else owner))
+        kept = argument(call, 0, ("set_to_none",))
+        to_none = kept is None or constant(kept) is True
+        self.emit(ZeroGrad(self.site(call), owner if is_optimizer else "", "" if is_optimizer else owner, to_none))
         return Flow()
 
     def _on_step(self, call: cst.Call, func: cst.Attribute) -> Flow | None:

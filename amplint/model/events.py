@@ -166,10 +166,14 @@ class ScalerUpdate(Event):
 
 @dataclass(frozen=True)
 class ZeroGrad(Event):
-    """Gradients are cleared by an optimizer (`optimizer`) or by a module (`owner`)."""
+    """Gradients are cleared by an optimizer (`optimizer`) or by a module (`owner`).
+
+    `to_none` says that all of them are gone afterwards, where others stay as zeros.
+    """
 
     optimizer: str = ""
     owner: str = ""
+    to_none: bool = False
 
 
 @dataclass(frozen=True)

@@ -56,7 +56,9 @@ class Frame:
         return replace(event, **changes)  # type: ignore[arg-type]
 
 
-_NOT_REFERENCES = frozenset({"site", "by", "limit", "computes", "truth", "closure", "writes", "divided", "given"})
+_NOT_REFERENCES = frozenset(
+    {"site", "by", "limit", "computes", "truth", "closure", "writes", "divided", "given", "to_none"}
+)
 
 
 def _reference_fields(event: Event) -> list[str]:

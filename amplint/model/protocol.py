@@ -179,9 +179,16 @@ class Protocol:
 
     def _zero_grad(self, state: State, event: ZeroGrad) -> State:
         if event.optimizer:
-            return state.put(self._with_grad(event, Grad()))
+            return state.put(self._with_grad(event, self._cleared(state.grad(event.optimizer), event)))
         owned = self._known.owners_of((event.owner,))
-        return state.put({("grad", name): Grad() for name in owned or state.grads()})
+        if owned:
+            return state.put({("grad", name): self._cleared(state.grad(name), event) for name in owned})
+        return state.put({("grad", name): Grad() for name in state.grads()})
+
+    @staticmethod
+    def _cleared(grad: Grad, event: ZeroGrad) -> Grad:
+        lost = event.to_none and not grad.stepped and grad.kinds == {"scaled"}
+        return Grad(cleared=(min(part.site for part in grad.parts), event.site)) if lost else Grad()
 
     def _forget_grads(self, state: State) -> State:
         return state.put({("grad", name): UNKNOWN_GRAD for name in state.grads()})

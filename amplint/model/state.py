@@ -38,6 +38,7 @@ class Grad:
 
     `stepped`: an optimizer has used them. `updated_at` is the site of an update that the scaler took since, although no
     step has used them. `onto_unscaled`: the contributions came on top of gradients that were unscaled and not used.
+    `cleared`: the gradients were set to None before a step used them; the sites of a scaled contribution, and of that.
     """
 
     parts: frozenset[Part] = frozenset()
@@ -45,6 +46,7 @@ class Grad:
     stepped: bool = False
     updated_at: int = -1
     onto_unscaled: bool = False
+    cleared: tuple[int, int] = (-1, -1)
 
     @property
     def kinds(self) -> set[str]:

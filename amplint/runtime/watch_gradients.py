@@ -193,10 +193,11 @@ class GradientWatch:
     def _module_zero_grad(self, original: Called, args: Arguments, kwargs: Named) -> Any:
         names = self._watch.names
         model = names.model(args[0])
+        to_none = bool(argument(args, kwargs, 1, "set_to_none", True))
         if not names.optimizers():
-            return self._cleared([partial(ZeroGrad, owner=model)], original, args, kwargs)
+            return self._cleared([partial(ZeroGrad, owner=model, to_none=to_none)], original, args, kwargs)
         covered = names.covered(args[0].parameters())
-        events: list[Make] = [partial(ZeroGrad, optimizer=name, owner=model) for name in covered]
+        events: list[Make] = [partial(ZeroGrad, optimizer=name, owner=model, to_none=to_none) for name in covered]
         return self._cleared(events, original, args, kwargs)
 
     def _cleared(self, events: list[Make], original: Called, args: Arguments, kwargs: Named) -> Any:

@@ -93,6 +93,14 @@ def updates_between_steps(loop: Loop) -> None:
     loop.scaler.update()
 
 
+def clears_before_the_step(loop: Loop) -> None:
+    loop.optimizer.zero_grad()
+    loop.backward()
+    loop.first.zero_grad()
+    with pytest.raises(AssertionError, match="for this optimizer"):
+        loop.step()
+
+
 def trains(loop: Loop) -> None:
     for _ in range(2):
         loop.optimizer.zero_grad()
@@ -114,6 +122,7 @@ def trains(loop: Loop) -> None:
         (updates_without_a_step, {"update-in-accumulation"}),
         (sets_the_scale, set()),
         (updates_between_steps, {"update-per-optimizer"}),
+        (clears_before_the_step, {"grads-cleared-before-step"}),
         (trains, set()),
     ],
     ids=lambda value: value.__name__ if callable(value) else "",

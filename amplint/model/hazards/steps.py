@@ -39,7 +39,16 @@ def scaler_step(known: Known, state: State, event: ScalerStep) -> Hazards:
     """A second step without update; a step on gradients of a loss that was never scaled."""
     if not event.optimizer or (known.off(state, event.scaler) and not known.always_on(event.scaler)):
         return ()
-    return missing_update(state, event) or unscaled_backward(known, state, event)
+    return missing_update(state, event) or unscaled_backward(known, state, event) or _lost(known, state, event)
+
+
+def _lost(known: Known, state: State, event: ScalerStep) -> Hazards:
+    """Gradients that were cleared between the backward pass and the step: the scaler finds none."""
+    backward, cleared = state.grad(event.optimizer).cleared
+    if cleared < 0 or known.off(state, event.scaler):
+        return ()
+    related = (("backward", backward), ("step", event.site))
+    return (Hazard("grads-cleared-before-step", cleared, related, event.scaler, event.optimizer),)
 
 
 def scheduler_step(known: Known, state: State, event: SchedulerStep, loops: tuple[int, ...]) -> Hazards:

@@ -1,0 +1,113 @@
+"""Gradients are cleared between the backward pass and `scaler.step`.
+
+## What it does
+Flags `zero_grad()` of an optimizer or a module where a scaled backward pass came before it and `scaler.step(optimizer)` comes
+after it, with no other backward pass in between.
+
+## Why it matters
+`zero_grad()` sets the gradients to None. The scaler then finds none to look at, and `scaler.step` raises
+`AssertionError: No inf checks were recorded for this optimizer.` A fused optimizer raises nothing, and does not move the weights.
+
+## Example
+```python
+import torch
+
+with torch.autocast("cuda", dtype=torch.float16):
+    loss = criterion(model(data), target)
+scaler.scale(loss).backward()
+optimizer.zero_grad()
+scaler.step(optimizer)
+scaler.update()
+```
+
+## Use instead
+```python
+import torch
+
+optimizer.zero_grad()
+with torch.autocast("cuda", dtype=torch.float16):
+    loss = criterion(model(data), target)
+scaler.scale(loss).backward()
+scaler.step(optimizer)
+scaler.update()
+```
+
+## Fix safety
+The fix is only shown: it moves `zero_grad()` behind the step, where both stand in one block. Whether the gradients should
+rather be cleared before the backward pass, or the step be left out, is for the author to say.
+
+## Limitations
+Gradients that are cleared under a condition, before a step under another one, are not flagged. `zero_grad(set_to_none=False)` and
+`p.grad.zero_()` leave zeros behind: nothing is raised then, and some authors skip a bad batch in that way.
+
+## References
+- https://docs.pytorch.org/docs/stable/generated/torch.optim.Optimizer.zero_grad.html
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import libcst as cst
+
+from amplint.diagnostics import Applicability, Fix
+from amplint.model.observable import ERROR, Observable
+from amplint.rule import File, Finding, Found, rule
+
+from . import _optimizers as optimizers
+from . import _protocol as protocol
+from . import _repair as repair
+
+KIND = "grads-cleared-before-step"
+
+
+@rule("AMP123", KIND, fix=Applicability.DISPLAY, observable=Observable(ERROR))
+def check(file: File) -> Iterator[Finding]:
+    for found in file.analysis.of(KIND):
+        step = found.related.get("step")
+        if step is None or not reaches_the_step(file, found, step):
+            continue
+        call = repair.one_line(file.tree.text(found.node), "zero_grad()")
+        yield Finding(
+            file.range(protocol.callee_range(file, found.node)),
+            f"`{call}` clears the gradients before `{repair.one_line(file.tree.text(step), 'scaler.step')}`",
+            note=consequence(file, found, step),
+            related=protocol.related(file, found, backward="computed here", step="finds none"),
+            fix=mend(file, found, step),
+        )
+
+
+def reaches_the_step(file: File, found: Found, step: cst.CSTNode) -> bool:
+    """Whether the text shows that both run in one iteration: not each under a condition of its own."""
+    block = protocol.common_block(file, found.node, step)
+    if block is None:
+        return True
+    return not all(
+        any(protocol.varies(file, guard) for guard in protocol.guards(file, node, block)) for node in (found.node, step)
+    )
+
+
+def consequence(file: File, found: Found, step: cst.CSTNode) -> str:
+    """What the step does without gradients."""
+    made = None
+    if isinstance(step, cst.Call) and step.args:
+        made = optimizers.constructor(file, step.args[0].value)
+    fused = made is not None and any(arg.keyword is not None and arg.keyword.value == "fused" for arg in made.args)
+    if fused:
+        return "the step finds no gradients and does not move the weights."
+    error = "`AssertionError: No inf checks were recorded for this optimizer.`"
+    return f"`zero_grad` sets them to None, and the step raises {error}{repair.while_enabled(found)}"
+
+
+def mend(file: File, found: Found, step: cst.CSTNode) -> Fix | None:
+    """Clear the gradients behind the step."""
+    clearing, stepping = file.editor.statement(found.node), file.editor.statement(step)
+    if not isinstance(clearing, cst.SimpleStatementLine) or not isinstance(stepping, cst.SimpleStatementLine):
+        return None
+    block = file.editor.block(clearing)
+    if block is not file.editor.block(stepping) or file.tree.span(stepping) < file.tree.span(clearing):
+        return None
+    lines = file.editor.reindented(clearing, file.editor.indent(stepping))
+    text = "".join(f"{line}{file.source.newline}" for line in lines)
+    edits = sorted([file.editor.insert_rows_after(stepping, text), file.editor.delete(clearing)])
+    return Fix("Move `zero_grad()` behind the step", tuple(edits), Applicability.DISPLAY)
