@@ -27,6 +27,7 @@ from amplint.lowering.analysis import Analysis, Found
 from amplint.lowering.classes import Classes
 from amplint.lowering.contexts import Contexts
 from amplint.lowering.dtypes import Constant, Danger, Dtypes, Hazard, Operation, Tensor, Use
+from amplint.lowering.forwards import Forwards, Pass
 from amplint.lowering.halves import Halved, Halves
 from amplint.lowering.imports import Imports
 from amplint.lowering.modules import Modules
@@ -54,6 +55,7 @@ __all__ = [
     "Hazard",
     "MIXED_PRECISION",
     "Operation",
+    "Pass",
     "Rebuilt",
     "Rule",
     "SkipTest",
@@ -155,6 +157,11 @@ class File:
     def skip_tests(self) -> SkipTests:
         """Where it asks whether a step was skipped."""
         return SkipTests(self.analysis.program)
+
+    @cached_property
+    def forwards(self) -> Forwards:
+        """Its forward passes."""
+        return Forwards(self.analysis.program)
 
     @cached_property
     def halves(self) -> Halves:

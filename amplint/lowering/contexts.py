@@ -57,17 +57,24 @@ class Contexts:
 
     def stack(self, node: cst.CSTNode) -> tuple[Region, ...]:
         """The regions around `node` within its function, outermost first: decorators of the function, then `with` items."""
-        return self._stack(node, 0)
+        return tuple(region for region, _ in self.entries(node))
 
-    def _stack(self, node: cst.CSTNode, depth: int) -> tuple[Region, ...]:
-        found: list[Region] = []
+    def entries(self, node: cst.CSTNode) -> tuple[tuple[Region, cst.BaseExpression], ...]:
+        """The regions of `stack`, each with the expression that enters it."""
+        return self._entries(node, 0)
+
+    def _entries(self, node: cst.CSTNode, depth: int) -> tuple[tuple[Region, cst.BaseExpression], ...]:
+        found: list[tuple[Region, cst.BaseExpression]] = []
         below: cst.CSTNode = node
         for above in self._tree.ancestors(node):
+            entering: list[cst.BaseExpression] = []
             if isinstance(above, cst.With) and below is above.body:
-                inner = [region for item in above.items if (region := self._of(item.item, depth)) is not None]
-                found.extend(reversed(inner))
+                entering = [item.item for item in above.items]
             elif isinstance(above, cst.FunctionDef) and below is above.body:
-                found.extend(reversed(self.decorating(above)))
+                entering = [each.decorator for each in above.decorators]
+            regions = [(self._of(each, depth), each) for each in entering]
+            found.extend((region, each) for region, each in reversed(regions) if region is not None)
+            if isinstance(above, cst.FunctionDef) and below is above.body:
                 break
             below = above
         return tuple(reversed(found))
@@ -167,7 +174,8 @@ class Contexts:
         if self._is_generated(helper):
             for pause in self._tree.find(cst.Yield, around=helper):
                 if self._tree.enclosing(pause, cst.FunctionDef) is helper:
-                    given.append(next(reversed(self._stack(pause, depth + 1)), None))
+                    around = self._entries(pause, depth + 1)
+                    given.append(around[-1][0] if around else None)
         return self._either(given) if given else None
 
     def _helper(self, func: cst.BaseExpression) -> cst.FunctionDef | None:

@@ -1,0 +1,112 @@
+"""One model runs in float16 in one autocast region and in bfloat16 in another.
+
+## What it does
+Flags a region in which a model runs in the other half precision than in the region that it is trained in, where neither is
+chosen by the hardware or by an option.
+
+## Why it matters
+The two formats fail in different ways: float16 ends at 65504, bfloat16 has the range of float32 and an eighth of float16's
+precision. A model that was trained in one may overflow, or lose accuracy, in the other, and a `GradScaler` that one of them
+needs does nothing for the other. Nothing is raised.
+
+## Example
+```python
+import torch
+
+def train(model, criterion, loader, optimizer):
+    for data, target in loader:
+        optimizer.zero_grad()
+        with torch.autocast("cuda", dtype=torch.bfloat16):
+            loss = criterion(model(data), target)
+        loss.backward()
+        optimizer.step()
+
+@torch.no_grad()
+def evaluate(model, loader):
+    with torch.autocast("cuda", dtype=torch.float16):
+        return [model(data) for data, _ in loader]
+```
+
+## Use instead
+```python
+import torch
+
+def train(model, criterion, loader, optimizer):
+    for data, target in loader:
+        optimizer.zero_grad()
+        with torch.autocast("cuda", dtype=torch.bfloat16):
+            loss = criterion(model(data), target)
+        loss.backward()
+        optimizer.step()
+
+@torch.no_grad()
+def evaluate(model, loader):
+    with torch.autocast("cuda", dtype=torch.bfloat16):
+        return [model(data) for data, _ in loader]
+```
+
+## Fix safety
+There is no fix: which of the two was meant is the author's to say.
+
+## Limitations
+A model is known by its name in the file, or by the attribute of its class. Regions under a condition that speaks of precision
+or hardware, and functions that are named after a precision, are choices.
+
+## References
+- https://docs.pytorch.org/docs/stable/amp.html#torch.autocast
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+import libcst as cst
+
+from amplint.diagnostics import Related
+from amplint.rule import File, Finding, Pass, rule
+
+_CHOICE = re.compile(
+    r"dtype|precision|half|b?fp?_?16|float_?16|bfloat|(?<![a-z])amp(?![a-z])|support|capab|device|hardware|gpu|cuda|arch|rocm|ampere", re.I
+)
+_HALF = ("float16", "bfloat16")
+
+
+@rule("AMP203", "mixed-autocast-dtypes")
+def check(file: File) -> Iterator[Finding]:
+    seen: set[cst.CSTNode] = set()
+    for each in file.forwards.passes:
+        home = next((other for other in file.forwards.of_training(each.model) if _dtype(other)), None)
+        if home is None or home.entry is None or each.entry is None or _dtype(each) in ("", _dtype(home)):
+            continue
+        odd, usual = each.entry[1], home.entry[1]
+        if odd in seen or _is_chosen(file, odd, usual) or _is_chosen(file, usual, odd):
+            continue
+        seen.add(odd)
+        yield Finding(
+            file.range(odd),
+            f"`{each.model}` runs in {_dtype(each)} here, and is trained in {_dtype(home)}",
+            "the two differ in range and in precision: what one can hold may overflow or be rounded in the other",
+            related=(Related(f"it is trained in {_dtype(home)} here", file.range(usual)),),
+        )
+
+
+def _dtype(each: Pass) -> str:
+    """The half precision that a pass surely runs in."""
+    region = each.entry[0] if each.entry is not None else None
+    return region.dtype if region is not None and region.enabled == "yes" and region.dtype in _HALF else ""
+
+
+def _is_chosen(file: File, region: cst.CSTNode, other: cst.CSTNode) -> bool:
+    """Whether something decides that this region is entered and not the other one."""
+    below, around = region, [other, *file.tree.ancestors(other)]
+    for above in file.tree.ancestors(region):
+        if isinstance(above, cst.If) and below not in around:
+            if above in around or _CHOICE.search(file.tree.text(above.test)):
+                return True
+        elif isinstance(above, (cst.IfExp, cst.Match, cst.Try)) and below not in around:
+            return True
+        elif isinstance(above, (cst.FunctionDef, cst.ClassDef)) and _CHOICE.search(above.name.value):
+            return True
+        below = above
+    return False
