@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from functools import cached_property
 
 import libcst as cst
 
@@ -12,12 +13,14 @@ from amplint.lowering.conditions import words
 from amplint.lowering.scalers import Scalers
 from amplint.lowering.structure import parts_of
 from amplint.lowering.tree import within
+from amplint.model import torch_api
 from amplint.model.events import Scale
 from amplint.model.graph import Call, Node, Scoped
 from amplint.model.paths import MAX_DEPTH
 
 _SAYS_DTYPE = re.compile(r"fp_?16|float16|half|dtype|precision|bf_?16|(^|\W)16(\W|$)", re.IGNORECASE)
 _MAX_DEFINITIONS = 4
+_HARMLESS_CONTEXTS = ("torch.", "builtins.", "tqdm.", "contextlib.", "time.", "tempfile.", "pathlib.")
 
 
 class Precisions:
@@ -42,6 +45,35 @@ class Precisions:
         if not all(met.values()):
             return []
         return [region for regions in met.values() for region in regions]
+
+    def all_full(self, made: cst.Call) -> bool:
+        """Whether a scaler scales losses that are computed in this file, in which nothing may run in half precision."""
+        uses = set(map(id, self._scalers.uses(made)))
+        events = [event for entry in self._analysis.entries for event in _events(entry)]
+        scales = [each for each in events if isinstance(each, Scale) and self._scaler_at(each.site) in uses]
+        return bool(scales) and self._is_full and all(self._is_computed(each.site) for each in scales)
+
+    @cached_property
+    def _is_full(self) -> bool:
+        if any(self._names.references(torch_api.AUTOCAST)) or any(map(_is_half, self._tree.find(cst.Attribute))):
+            return False
+        called = (call for call in self._tree.find(cst.Call))
+        if any("autocast" in word for call in called for word in words(call.func)):
+            return False
+        items = [item.item for item in self._tree.find(cst.WithItem)]
+        return all(self._is_harmless(item.func if isinstance(item, cst.Call) else item) for item in items)
+
+    def _is_harmless(self, context: cst.BaseExpression) -> bool:
+        return all(name.startswith(_HARMLESS_CONTEXTS) for name in self._names.resolve(context))
+
+    def _is_computed(self, site: int) -> bool:
+        """Whether what is scaled at a place is computed in the same function, and not handed to it."""
+        call = self._analysis.program.places[site]
+        if not isinstance(call, cst.Call):
+            return False
+        names = [node for node in within(call.args[0].value) if isinstance(node, cst.Name)]
+        bound = [each for node in names for each in self._names.bindings(node.value, node)]
+        return any(isinstance(each.value, (cst.Call, cst.BinaryOperation)) for each in bound)
 
     def _scaler_at(self, site: int) -> int:
         call = self._analysis.program.places[site] if site >= 0 else None
@@ -76,6 +108,10 @@ class Precisions:
             elif isinstance(part, cst.Attribute) and depth < _MAX_DEFINITIONS:
                 for value in self._analysis.program.roles.values(part):
                     yield from self._words(value, depth + 1)
+
+
+def _is_half(node: cst.Attribute) -> bool:
+    return node.attr.value in ("half", "float16", "bfloat16")
 
 
 def _events(entry: Entry) -> Iterator[Node]:

@@ -1,0 +1,64 @@
+"""A `GradScaler` scales losses, and no autocast region computes anything in half precision.
+
+## What it does
+Flags the construction of a scaler that may be enabled, where losses that are computed in the same file are scaled with it, and
+nothing in the file enters an autocast region, makes anything half, or enters a context of unknown meaning.
+
+## Why it matters
+In float32 there is nothing to keep from vanishing. Results stay as they are: the scaler only costs a pass over the gradients
+and a wait for the device at each step. More often the region has been forgotten, and with it the speed that mixed precision
+was meant to bring.
+
+## Example
+```python
+import torch
+
+scaler = torch.amp.GradScaler("cuda")
+for data, target in loader:
+    optimizer.zero_grad()
+    loss = criterion(model(data), target)
+    scaler.scale(loss).backward()
+    scaler.step(optimizer)
+    scaler.update()
+```
+
+## Use instead
+```python
+import torch
+
+scaler = torch.amp.GradScaler("cuda")
+for data, target in loader:
+    optimizer.zero_grad()
+    with torch.autocast("cuda", dtype=torch.float16):
+        loss = criterion(model(data), target)
+    scaler.scale(loss).backward()
+    scaler.step(optimizer)
+    scaler.update()
+```
+
+## Fix safety
+There is no fix: to add the region or to remove the scaler is for the author to decide.
+
+## Limitations
+The rule is off unless selected: a model of another file may enter the region in its own `forward`.
+
+## References
+- https://docs.pytorch.org/docs/stable/notes/amp_examples.html#typical-mixed-precision-training
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from amplint.rule import File, Finding, rule
+
+
+@rule("AMP124", "scaler-without-autocast", default=False)
+def check(file: File) -> Iterator[Finding]:
+    for call, facts in file.scalers.made:
+        if facts.enabled != "no" and file.precisions.all_full(call):
+            yield Finding(
+                file.range(call.func),
+                "`GradScaler` scales losses that no autocast region computes",
+                note="float32 needs no scaling; most often it is the region that is missing.",
+            )
