@@ -25,6 +25,7 @@ _FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
 _DEFINITIONS = (*_FUNCTIONS, ast.ClassDef)
 _SCALER = re.compile("[Ss]caler")
 _LOSS = re.compile("loss|criterion", re.IGNORECASE)
+_HALF = re.compile("^b?float16$|^half$")
 _NOTHING = re.compile("(?!)")
 _SHORT = 40
 """Statements outside of definitions bind names; a longer one than this many rows is a table or a text."""
@@ -51,8 +52,8 @@ def relevant_rows(source: Source, module: ast.Module, triggers: Iterable[str] = 
     """The rows of the statements that matter, ascending; empty when none does, None when all do.
 
     A statement matters when it holds an identifier of AMP, or of a rule; then so do imports and short statements that bind
-    names. In a file that trains so do the definitions that a kept statement names, and the statements of the protocol that
-    name a kept one; elsewhere nothing but the single call can be wrong.
+    names. In a file that trains, or computes in half, so do the definitions that a kept statement names, and the statements
+    of the protocol that name a kept one; elsewhere nothing but the single call can be wrong.
     """
     units = _units(source, module, sorted(set(triggers)))
     if not any(unit.marked or any(method.marked for method in unit.methods) for unit in units):
@@ -73,7 +74,7 @@ def _keep(units: list[_Unit]) -> None:
     words = frozenset().union(*map(_all_words, units))
     trains = "backward" in words or any(_SCALER.search(word) for word in words)
     protocol = pattern(_PROTOCOL_WORDS) if trains else _NOTHING
-    follows = trains or any(_LOSS.search(word) for word in words)
+    follows = trains or any(_LOSS.search(word) or _HALF.search(word) for word in words)
     for unit in units:
         short = not unit.definition and unit.last - unit.first < _SHORT
         unit.kept = short or unit.marked or any(method.marked for method in unit.methods)

@@ -176,6 +176,13 @@ def policy(op: str, device: str) -> Policy | None:
     return None if table is None else table.get(op, Policy.UNLISTED)
 
 
+def lifted(op: str, region: Region | None) -> bool:
+    """Whether a region runs an operation in float32, were it not for an in-place form or `out=`."""
+    if region is None or not active(region):
+        return False
+    return policy(op, region.device) in (Policy.FLOAT32, Policy.FLOAT32_RESULT)
+
+
 _WIDTH = {BOOL: 0, INTEGER: 1, FLOAT16: 2, BFLOAT16: 2, FLOAT32: 3, FLOAT64: 4}
 
 

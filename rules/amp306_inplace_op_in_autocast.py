@@ -1,0 +1,142 @@
+"""An in-place operation runs in float16 where autocast would have run it in float32.
+
+## What it does
+Finds the in-place and `out=` forms of operations that autocast lifts to float32 (`exp_`, `log_`, `pow_`, `x **= 2`,
+`torch.reciprocal(x, out=x)`), inside a float16 region and on a tensor that is float16 there.
+
+## Why it matters
+Autocast leaves in-place forms alone: the result has to fit into the tensor that is there. So `x.exp_()` overflows above
+11.09 where `x.exp()` is float32 and does so above 88.72, and `x.pow_(2)` is infinite from 256 on.
+
+## Example
+```python
+import torch
+from torch import nn
+
+@torch.no_grad()
+@torch.autocast("cuda", dtype=torch.float16)
+def rates(x, weight):
+    rate = nn.functional.linear(x, weight)
+    rate.exp_()
+    return rate
+```
+
+## Use instead
+```python
+import torch
+from torch import nn
+
+@torch.no_grad()
+@torch.autocast("cuda", dtype=torch.float16)
+def rates(x, weight):
+    rate = nn.functional.linear(x, weight)
+    rate = rate.exp()
+    return rate
+```
+
+## Fix safety
+Unsafe: the out-of-place form gives a new tensor, which other names for the old one do not see, and takes memory. There is
+no fix where the tensor came in as an argument or is part of another one: there the change itself is what is wanted.
+
+## Limitations
+A tensor is taken for float16 only where the file shows it. Operations that autocast lifts in neither form are no matter
+of this rule, nor are operands that are bounded away from the overflow. Exponentials and logarithms in a loss are left to
+`exp-log-in-loss` (AMP301): there the gradient overflows out of place, too.
+
+## References
+- https://docs.pytorch.org/docs/stable/amp.html#op-eligibility
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import libcst as cst
+
+from amplint.diagnostics import Applicability, Edit, Fix, Related
+from amplint.model.observable import NON_FINITE, Observable
+from amplint.model.precision import FLOAT16, LIMITS, lifted
+from amplint.rule import File, Finding, Operation, rule
+
+
+@rule("AMP306", "inplace-op-in-autocast", fix=Applicability.UNSAFE, observable=Observable(NON_FINITE))
+def check(file: File) -> Iterator[Finding]:
+    seen: set[cst.CSTNode] = {hazard.operation.node for hazard in file.dtypes.loss_hazards}
+    for operation in file.dtypes.lowered:
+        if operation.node not in seen and _stays_in_half(operation):
+            seen.add(operation.node)
+            made = operation.operand.half_at
+            related = () if made is None else (Related("computed in float16 here", file.range(made)),)
+            yield Finding(
+                file.range(operation.node),
+                f"`{_spelling(operation)}` runs in float16, where `{operation.op}` would run in float32",
+                "autocast leaves in-place forms and `out=` alone: their result has to fit into the tensor that is there",
+                related,
+                _fix(file, operation),
+            )
+
+
+def _stays_in_half(operation: Operation) -> bool:
+    operand = operation.operand
+    if not (operation.in_place and operand.half and operand.sure and lifted(operation.op, operation.region)):
+        return False
+    return operation.op not in ("exp", "expm1") or operand.high > LIMITS[FLOAT16].exp_overflow
+
+
+def _spelling(operation: Operation) -> str:
+    if isinstance(operation.node, cst.AugAssign):
+        return "**="
+    return f"{operation.op}(out=...)" if "out" in operation.arguments.keywords else f"{operation.op}_"
+
+
+def _fix(file: File, operation: Operation) -> Fix | None:
+    target = operation.arguments.keyword_nodes.get("out") or operation.arguments.node(0, "input", "self")
+    if target is None:
+        return None
+    if isinstance(target, cst.Name):
+        edits = _assigned(file, operation, target)
+    else:
+        fresh = operation.operand.maker
+        edits = _out_of_place(file, operation) if fresh is not None and fresh.node is target else []
+    title = f"Use `{operation.op}` out of place"
+    return Fix(title, tuple(edits), Applicability.UNSAFE) if edits else None
+
+
+def _assigned(file: File, operation: Operation, target: cst.Name) -> list[Edit]:
+    """Assign the new tensor to the name of the old one, where no other tensor and no caller waits for the change."""
+    values = [each.value for each in file.names.bindings(target.value, target)]
+    made = operation.operand.made
+    line = file.editor.statement(operation.node)
+    if made is None or made not in values or not isinstance(line, cst.SimpleStatementLine):
+        return []
+    if isinstance(operation.node, cst.AugAssign):
+        return [Edit(*file.tree.span(operation.node.operator), "="), *_power(file, operation.node)]
+    if not isinstance(line.body[0], cst.Expr) or line.body[0].value is not operation.node:
+        return []
+    start = file.tree.span(operation.node)[0]
+    return [Edit(start, start, f"{target.value} = "), *_out_of_place(file, operation)]
+
+
+def _power(file: File, node: cst.AugAssign) -> list[Edit]:
+    start, end = file.tree.span(node.value)
+    bare = isinstance(node.value, (cst.Name, cst.Integer, cst.Float)) or bool(node.value.lpar)
+    before, after = (f"{file.tree.text(node.target)} ** ", "") if bare else (f"{file.tree.text(node.target)} ** (", ")")
+    return [Edit(start, start, before), *([Edit(end, end, after)] if after else [])]
+
+
+def _out_of_place(file: File, operation: Operation) -> list[Edit]:
+    """Call the form without an underscore, or without `out=`."""
+    call = operation.node
+    if not isinstance(call, cst.Call):
+        return []
+    out = next((arg for arg in call.args if arg.keyword is not None and arg.keyword.value == "out"), None)
+    if out is not None:
+        place = list(call.args).index(out)
+        if place != len(call.args) - 1 or place == 0:
+            return []
+        return [Edit(file.tree.span(call.args[place - 1])[1], file.tree.span(out)[1], "")]
+    name = call.func.attr if isinstance(call.func, cst.Attribute) else None
+    if name is None or not name.value.endswith("_"):
+        return []
+    end = file.tree.span(name)[1]
+    return [Edit(end - 1, end, "")]
