@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from .limits import limit_of
+from .limits import GUESSES, LIMITS, Limit, limit_of
 from .witnesses import Program, Reading, Run, Spot, read, runs, text_of
 
 
@@ -19,7 +19,7 @@ class Verdict:
     unknown: frozenset[Spot]
     """Seen at run time, where the static witness has declared that it gave up."""
     limits: Mapping[Spot, str]
-    """Seen at run time, and known to be beyond the static witness: the names of the limits."""
+    """What one witness said alone, for a reason that is known: its name in `limits.py`."""
     not_executed: frozenset[Spot]
     """Found statically, on lines that no run got to, or that a run might have got to had torch not raised before."""
 
@@ -32,22 +32,27 @@ class Verdict:
 def verdict(program: Program, reading: Reading, ran: tuple[Run, ...]) -> Verdict:
     """Compare the witnesses."""
     seen: frozenset[Spot] = frozenset().union(*(each.hazards for each in ran))
-    found = reading.hazards
-    unseen = found - seen
+    unseen = reading.hazards - seen
     cut_short = any(each.error for each in ran)
-    lines: frozenset[int] = frozenset().union(*(each.lines for each in ran))
-    open_ = frozenset(spot for spot in unseen if cut_short or spot[1] not in lines)
-    missed = seen - found
-    known = {} if reading.gave_up else {spot: limit_of(program, spot, ran) for spot in sorted(missed)}
-    limits = {spot: name for spot, name in known.items() if name}
+    open_ = frozenset(
+        spot for spot in unseen if cut_short or not any(reading.needs[spot] <= each.lines for each in ran)
+    )
+    missed = seen - reading.hazards
+    limits = {} if reading.gave_up else _within(LIMITS, missed, program, ran)
+    guesses = _within(GUESSES, unseen - open_, program, ran)
     return Verdict(
-        both=found & seen,
-        only_static=unseen - open_,
+        both=reading.hazards & seen,
+        only_static=unseen - open_ - guesses.keys(),
         only_runtime=frozenset() if reading.gave_up else missed - limits.keys(),
         unknown=missed if reading.gave_up else frozenset(),
-        limits=limits,
+        limits=limits | guesses,
         not_executed=open_,
     )
+
+
+def _within(limits: list[Limit], spots: frozenset[Spot], program: Program, ran: tuple[Run, ...]) -> dict[Spot, str]:
+    named = {spot: limit_of(limits, program, spot, ran) for spot in sorted(spots)}
+    return {spot: name for spot, name in named.items() if name}
 
 
 def explain(program: Program, reading: Reading, ran: tuple[Run, ...]) -> str:

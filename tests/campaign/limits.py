@@ -1,6 +1,7 @@
-"""What the static witness is known not to see, each with its reason: silence that is meant, not a disagreement.
+"""Where the static witness is known to be silent, or to guess, each with its reason: meant, and no disagreement.
 
-A new limit needs one function with `@limit`: whether a hazard that only the runtime witness saw is one of its cases.
+A new one needs one function: `@limit` for hazards that only the runtime witness saw, `@guess` for those that only the static
+one found. It says whether a hazard is one of its cases.
 """
 
 from __future__ import annotations
@@ -12,16 +13,12 @@ from .witnesses import Program, Run, Spot
 
 Limit = Callable[[Program, Spot, tuple[Run, ...]], bool]
 LIMITS: list[Limit] = []
+"""Of what the runtime witness saw alone."""
+GUESSES: list[Limit] = []
+"""Of what the static witness found alone."""
 
-_OF_GRADIENTS = frozenset(
-    {
-        "clip-before-unscale",
-        "fp16-without-scaler",
-        "grad-read-before-unscale",
-        "step-bypasses-scaler",
-        "unscaled-backward",
-    }
-)
+_OF_OTHER_THINGS = frozenset({"backward-in-autocast", "missing-update", "region-spans-steps", "scheduler-not-gated"})
+"""The hazards that do not ask what gradients hold."""
 
 
 def limit(made: Limit) -> Limit:
@@ -30,9 +27,15 @@ def limit(made: Limit) -> Limit:
     return made
 
 
-def limit_of(program: Program, spot: Spot, ran: tuple[Run, ...]) -> str:
+def guess(made: Limit) -> Limit:
+    """File a guess."""
+    GUESSES.append(made)
+    return made
+
+
+def limit_of(limits: list[Limit], program: Program, spot: Spot, ran: tuple[Run, ...]) -> str:
     """The name of the limit that a hazard falls under; empty for none."""
-    return next((each.__name__ for each in LIMITS if each(program, spot, ran)), "")
+    return next((each.__name__ for each in limits if each(program, spot, ran)), "")
 
 
 @limit
@@ -41,9 +44,31 @@ def whose_gradients(program: Program, spot: Spot, ran: tuple[Run, ...]) -> bool:
 
     So gradients to which two passes have added, of which one alone is wrong, are not judged.
     """
+    return _is_ambiguous(program) and spot[0] not in _OF_OTHER_THINGS
+
+
+@guess
+def nearest_pass(program: Program, spot: Spot, ran: tuple[Run, ...]) -> bool:
+    """For the same reason, which of several half losses a step takes is a guess: the nearest. One of them it does take."""
+    seen = {kind for each in ran for kind, _ in each.hazards}
+    return _is_ambiguous(program) and spot[0] == "fp16-without-scaler" and spot[0] in seen
+
+
+def _is_ambiguous(program: Program) -> bool:
     passes = re.findall(r"^.*\.backward\(\)", program.text, re.MULTILINE)
     several = len(re.findall(r"= torch\.optim\.[A-Z]\w+\(", program.text)) > 1
-    return several and len(set(map(str.strip, passes))) > 1 and spot[0] in _OF_GRADIENTS
+    return several and len(set(map(str.strip, passes))) > 1
+
+
+@limit
+def handed_over(program: Program, spot: Spot, ran: tuple[Run, ...]) -> bool:
+    """An object of the author's own class that a function gets as an argument is not followed into the function.
+
+    What its methods do in one call is judged; what one call leaves to the next is not.
+    """
+    given = re.search(r"^def train_one_epoch\(.*\bloss_scaler\b", program.text, re.MULTILINE)
+    inside = "class LossScaler" in enclosing(program.text, spot[1])
+    return given is not None and (inside or spot[0] not in _OF_OTHER_THINGS)
 
 
 @limit

@@ -44,9 +44,15 @@ class Program:
 class Reading:
     """What the static witness says: hazards, what the rules report of them, and whether it gave up somewhere."""
 
-    hazards: frozenset[Spot]
+    needs: Mapping[Spot, frozenset[int]]
+    """The hazards, each with the lines that have to be executed for it to happen: its own, and those of its other half."""
     reported: frozenset[Spot]
     gave_up: bool
+
+    @property
+    def hazards(self) -> frozenset[Spot]:
+        """The hazards."""
+        return frozenset(self.needs)
 
 
 @dataclass(frozen=True)
@@ -93,9 +99,13 @@ def read(program: Program) -> Reading:
 
     report = lint_source(Source(FILE, program.text), (*_rules(), Rule("AMP999", "witness", keep)))
     assert not report.error, report.error
-    hazards = {(each.hazard.kind, file.range(each.node).start.row) for file in files for each in file.analysis.hazards}
+    needs: dict[Spot, frozenset[int]] = {}
+    for file in files:
+        for each in file.analysis.hazards:
+            rows = [file.range(node).start.row for node in (each.node, *each.related.values())]
+            needs[each.hazard.kind, rows[0]] = frozenset(rows)
     reported = {(each.name, each.range.start.row) for each in report.diagnostics}
-    return Reading(frozenset(hazards), frozenset(reported), any(file.analysis.gave_up for file in files))
+    return Reading(needs, frozenset(reported), any(file.analysis.gave_up for file in files))
 
 
 def batches() -> list[torch.Tensor]:
