@@ -1,0 +1,118 @@
+"""An activation is cast to half by hand inside an autocast region.
+
+## What it does
+Finds `.half()`, `.bfloat16()`, `.to(torch.float16)` and `.type(torch.float16)` inside an enabled region, on results that
+are float32 there (a sum, a norm, a LayerNorm), or half of the other kind, where all that gets the result is torch.
+
+## Why it matters
+Autocast casts the operands of layers and matrix products itself, and leaves float32 what needs its range. A cast by
+hand takes that range away: 70000 becomes inf in float16. In a bfloat16 region float16 tensors also make operations that
+promote their operands, such as `addcmul`, raise `RuntimeError: Unexpected floating ScalarType in at::autocast::prioritize`.
+
+## Example
+```python
+import torch
+from torch import nn
+
+@torch.autocast("cuda", dtype=torch.float16)
+def pooled(x, weight):
+    total = nn.functional.linear(x, weight).sum(dim=1).half()
+    return total / x.size(1)
+```
+
+## Use instead
+```python
+import torch
+from torch import nn
+
+@torch.autocast("cuda", dtype=torch.float16)
+def pooled(x, weight):
+    total = nn.functional.linear(x, weight).sum(dim=1)
+    return total / x.size(1)
+```
+
+## Fix safety
+Unsafe: the cast is dropped. What is computed from the value in float32 then takes more memory, unless a layer or a
+matrix product casts it again.
+
+## Limitations
+Only values that the file shows to be activations are looked at: inputs, masks and tables may well be cast, and a
+softmax fits into half. A value that
+is handed to a function that is not known, or only returned or kept, may have to be half, so its cast is not reported.
+
+## References
+- https://docs.pytorch.org/docs/stable/amp.html#cuda-op-specific-behavior
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import libcst as cst
+
+from amplint.diagnostics import Applicability, Edit, Fix
+from amplint.model.observable import NON_FINITE, Observable
+from amplint.model.precision import FLOAT32, HALF, LIMITS
+from amplint.rule import File, Finding, Operation, rule
+
+
+@rule("AMP206", "manual-cast-in-autocast", fix=Applicability.UNSAFE, observable=Observable(NON_FINITE))
+def check(file: File) -> Iterator[Finding]:
+    seen: set[cst.CSTNode | None] = {hazard.narrowed_at for hazard in file.dtypes.loss_hazards}
+    for operation in file.dtypes.lowered:
+        if operation.op == "cast" and operation.node not in seen and _narrows(file, operation):
+            seen.add(operation.node)
+            kept = operation.operand.dtype
+            note = f"autocast casts what layers and matrix products get by itself; this cast takes the range of {kept} away"
+            message = f"Activation is cast to {operation.dtype} by hand inside an autocast region"
+            yield Finding(file.range(operation.node), message, note, fix=_fix(file, operation))
+
+
+def _narrows(file: File, cast: Operation) -> bool:
+    """Whether an activation is made narrower, for nothing but operations of torch."""
+    region, operand = cast.region, cast.operand
+    if (
+        region is None
+        or not region.lowers
+        or cast.dtype not in HALF
+        or operand.half_at is None
+        and operand.maker is None
+    ):
+        return False
+    if operand.dtype == FLOAT32:
+        if max(-operand.low, operand.high) <= LIMITS[cast.dtype].largest or not _is_activation(cast):
+            return False
+    elif operand.dtype not in HALF or operand.dtype == cast.dtype:
+        return False
+    users = file.dtypes.users(cast.node)
+    return bool(users) and all(user.op not in ("call", "cast", "setitem") for user in users)
+
+
+def _is_activation(cast: Operation) -> bool:
+    """Whether a layer, or another operation that autocast lowers, is among what the operand was computed from."""
+    waiting, seen = [cast.operand.maker], set[Operation]()
+    while waiting:
+        made = waiting.pop()
+        if made is None or made in seen or len(seen) > 100:
+            continue
+        seen.add(made)
+        if made.dtype in HALF:
+            return True
+        waiting += [value.maker for value in made.arguments.tensors]
+    return False
+
+
+def _fix(file: File, cast: Operation) -> Fix | None:
+    call = cast.node
+    if not isinstance(call, cst.Call) or not isinstance(call.func, cst.Attribute):
+        return None
+    if call.func.attr.value in ("to", "type") and len(call.args) != 1:
+        return None
+    value = call.func.value
+    end = file.tree.span(value)[1]
+    for _ in getattr(value, "rpar", ()):  # a node's span leaves out its own parentheses
+        end = file.source.text.index(")", end) + 1
+    stop = file.tree.span(call)[1]
+    if "#" in file.source.text[end:stop]:
+        return None
+    return Fix("Remove the cast", (Edit(end, stop, ""),), Applicability.UNSAFE)
