@@ -8,6 +8,7 @@ dtype) declares one thing, whatever it is about:
 Its diagnostic has to cover the operation that goes wrong (a call, an operator, an assignment to elements): the replay
 computes what comes of this operation, up to the loss or to what the function returns, with values in place of model
 outputs and targets, before and after the fix (`amplint.runtime.numeric`). The precision of operands is that of the dtype flow.
+A rule whose defect may cost digits and nothing more says `VALUE_ERROR` instead of `NON_FINITE`.
 """
 
 from __future__ import annotations
@@ -54,8 +55,9 @@ ENTERED = "precision of a matrix product in the region"
 
 NON_FINITE = "non-finite points"
 """At how many points of a sweep the value or the gradient of the tensor expression around the finding is not finite,
-although exact arithmetic on the same operands gives numbers that their dtypes hold. Nothing else is declared: a numeric rule
-says `observable=Observable(NON_FINITE)`."""
+although exact arithmetic on the same operands gives numbers that their dtypes hold."""
+VALUE_ERROR = "worst relative error of the value"
+"""The same; and where every point is finite, how far the value is from the exact one, at worst."""
 
 
 @dataclass(frozen=True)

@@ -22,7 +22,7 @@ from amplint.lowering.analysis import Entry, Found
 from amplint.lowering.tree import Tree
 from amplint.model.events import NO_GRAD, AutocastEnter, Backward, Event, ObjectFacts, Region, Scale, SchedulerStep
 from amplint.model.hazards import Hazard
-from amplint.model.observable import ERROR, NON_FINITE, NORM_SEEN, PRODUCT_TIME, SCHEDULER_LEAD, Observable
+from amplint.model.observable import ERROR, NON_FINITE, NORM_SEEN, PRODUCT_TIME, SCHEDULER_LEAD, VALUE_ERROR, Observable
 from amplint.rule import File, Rule
 from amplint.runtime import measure, products
 from amplint.runtime.decisions import YES, Decisions, search
@@ -70,9 +70,9 @@ def replay(before: Source, after: Source, diagnostic: Diagnostic, rule: Rule, de
         except NotReplayable as problem:
             return Outcome(NOT_REPLAYABLE, str(problem), rule.observable.measure)
         return _judge(rule.observable, taken, [])
-    if rule.observable.measure == NON_FINITE:
+    if rule.observable.measure in (NON_FINITE, VALUE_ERROR):
         with _emulation(device):
-            return prove(file, _file(after), diagnostic, device, seed)
+            return prove(file, _file(after), diagnostic, rule.observable.measure, device, seed)
     found = _find(file, diagnostic)
     if found is None:
         return Outcome(
@@ -200,9 +200,7 @@ class _Player:
         """What happens with the code as it stands."""
         return self.before.events
 
-    def play(
-        self, magnitude: float = 1.0, island: bool = False, spared: str = "", recheck: bool = False
-    ) -> Trio:
+    def play(self, magnitude: float = 1.0, island: bool = False, spared: str = "", recheck: bool = False) -> Trio:
         """See `amplint.runtime.measure.Player`."""
         optimizers = sorted(used(self.before.events) | used(self.after.events))
         if not optimizers or "" in optimizers:

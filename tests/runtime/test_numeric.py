@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -12,11 +13,11 @@ pytest.importorskip("torch")
 import torch
 from fixture_harness import ROOT
 
-from amplint.diagnostics import Diagnostic
+from amplint.diagnostics import Applicability, Diagnostic, Edit, Fix
 from amplint.fixer import apply
 from amplint.linter import lint_source
 from amplint.model import precision
-from amplint.model.observable import NON_FINITE
+from amplint.model.observable import NON_FINITE, VALUE_ERROR, Observable
 from amplint.registry import load_rules
 from amplint.runtime.outcome import CONFIRMED, NOT_OBSERVABLE, NOT_REPLAYABLE, REFUTED, Outcome
 from amplint.runtime.replay import replay
@@ -149,7 +150,7 @@ def test_what_is_proved_is_the_text_that_is_written() -> None:
         ("p = torch.sigmoid(logits)\nloss = -torch.log(p + 1e-8).mean() + p.register_hook(print)", "p.register_hook"),
         ("p = torch.sigmoid(logits)\nloss = -torch.log(p + 1e-8).mean() / p.max().item()", ".item()"),
         ("p = torch.sigmoid(logits)\nw = torch.linalg.svd(p + 1)\nloss = (torch.log(p + 1e-8) * w).sum()", "torch.linalg.svd"),
-        ("p = torch.sigmoid(logits)\nloss = (torch.log(p + 1e-8) * torch.abs(p, out=x)).mean()", "abs(out=...)"),
+        ("p = torch.sigmoid(logits)\nloss = (torch.log(p + 1e-8) * p.apply_(abs)).mean()", "p.apply_"),
     ],
 )  # fmt: skip
 def test_what_is_not_listed_is_named(loss: str, named: str) -> None:
@@ -333,3 +334,64 @@ def test_another_table_of_autocast_proves_nothing(written: str, device: str) -> 
 def test_code_for_the_cpu_is_proved_there() -> None:
     found = outcome(loop("loss = torch.exp(logits).mean()", device="cpu"), device="cpu")
     assert found.verdict == CONFIRMED
+
+
+# -- other rules -------------------------------------------------------------------------------------------------------
+
+
+def proved(text: str, piece: str, instead: str, measure: str = NON_FINITE, safe: bool = True) -> Outcome:
+    """The outcome of a finding about a piece of a text, with a fix that puts something else there."""
+    source = Source("any.py", text)
+    start = text.index(piece)
+    applicability = Applicability.SAFE if safe else Applicability.UNSAFE
+    fix = Fix("Replace", (Edit(start, start + len(piece), instead),), applicability)
+    diagnostic = Diagnostic("AMP999", "any", "any", source.range(start, start + len(piece)), fix=fix, path="any.py")
+    rule = replace(RULE, code="AMP999", name="any", observable=Observable(measure))
+    return replay(source, Source("any.py", apply(source, [diagnostic])[0]), diagnostic, rule, EMULATED, 0)
+
+
+@pytest.mark.parametrize(
+    ("loss", "piece", "instead"),
+    [
+        ("loss = (logits * logits).mean()", "logits * logits", "logits ** 2"),
+        ("loss = (logits / (logits.norm() * 0 + 1e-8 + logits.abs().max())).mean()", "logits.norm() * 0 + 1e-8", "1e-4"),
+        ("s = logits.masked_fill(target == 0, -1e9)\nloss = s.softmax(-1).mean()", "-1e9", "torch.finfo(logits.dtype).min"),
+        ("s = torch.where(target > 0, logits, -1e9)\nloss = s.softmax(-1).mean()", "-1e9", "-1e4"),
+        ("s = logits * 1\ns[target > 0] = -1e9\nloss = s.softmax(-1).mean()", "s[target > 0] = -1e9", "s[target > 0] = -1e4"),
+        (
+            "loss = F.binary_cross_entropy(torch.sigmoid(logits), target)",
+            "F.binary_cross_entropy(torch.sigmoid(logits), target)",
+            "F.binary_cross_entropy_with_logits(logits, target)",
+        ),
+        ("loss = torch.log(torch.softmax(logits, -1)).mean()", "torch.log(torch.softmax(logits, -1))", "logits.log_softmax(-1)"),
+        ("e = logits * 1\ne.exp_()\nloss = e.mean()", "e.exp_()", "e = e.exp()"),
+        ("e = logits * 1\ntorch.exp(e, out=e)\nloss = e.detach().mean()", "torch.exp(e, out=e)", "e = torch.exp(e)"),
+        ("h = F.layer_norm(logits, (8,))\nloss = (h * 1e5).half().mean()", "(h * 1e5).half()", "(h * 1e5)"),
+        ("n = int(logits.shape[0] / 2)\nloss = (logits[:n] * logits[:n]).mean()", "logits[:n] * logits[:n]", "logits[:n] ** 2"),
+    ],
+)  # fmt: skip
+def test_the_numbers_of_other_rules_are_served(loss: str, piece: str, instead: str) -> None:
+    text = loop(loss)
+    if "out=" in piece:  # which torch refuses where gradients are recorded
+        text = text.replace("with torch.amp", "with torch.no_grad(), torch.amp")
+    found = proved(text, piece, instead)
+    assert found.verdict == CONFIRMED, found
+
+
+def test_digits_may_be_what_is_at_stake() -> None:
+    text = loop("pass", dtype="torch.bfloat16")
+    text = text.replace("        scaler.scale", "        loss = F.cross_entropy(logits, target)\n        scaler.scale")
+    found = proved(text, "F.cross_entropy(logits, target)", "F.cross_entropy(logits.float(), target)", VALUE_ERROR)
+    assert found.verdict == CONFIRMED
+    assert found.measure == VALUE_ERROR
+    assert found.before[VALUE_ERROR] > 1e-3 > 1e-5 > found.after[VALUE_ERROR]  # type: ignore[operator]
+    finite_only = proved(text, "F.cross_entropy(logits, target)", "F.cross_entropy(logits.float(), target)")
+    assert finite_only.verdict == NOT_OBSERVABLE
+
+
+def test_an_unsafe_fix_may_leave_gradients_that_half_cannot_hold() -> None:
+    text = loop("scale = logits.abs().amax(-1, keepdim=True).clamp(min=1e-12)\nloss = (logits / scale).mean()")
+    piece, instead = "logits.abs().amax(-1, keepdim=True)", "logits.abs().amax(-1, keepdim=True).float()"
+    unsafe, safe = (proved(text, piece, instead, safe=each) for each in (False, True))
+    assert (unsafe.verdict, safe.verdict) == (CONFIRMED, REFUTED)
+    assert unsafe.reference["gradient beyond half"] == unsafe.after[NON_FINITE]

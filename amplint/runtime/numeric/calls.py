@@ -118,12 +118,23 @@ class Calls(Terms):
             return self.folded(op, arguments) or self.apply(op, arguments, keywords, node, scope)
         if name in operations.UNMOVED and arguments:
             return arguments[0]
-        if any(key == "out" for key, _ in keywords):
-            return Outside(f"{name}(out=...)")
+        if source == "torch" and name.endswith("_") and arguments:
+            return self._of_tensor(name, arguments[0], node, arguments[1:], keywords, scope)
         kept = tuple((key, value) for key, value in keywords if key not in ("device", "non_blocking", "pin_memory"))
-        if operations.listed(op):
-            return self.apply(op, arguments, kept, node, scope)
-        return self._unlisted(node, everything, scope)
+        if not operations.listed(op):
+            return self._unlisted(node, everything, scope)
+        result = self.apply(op, arguments, kept, node, scope)
+        self._write(
+            [arg.value for arg in node.args if arg.keyword is not None and arg.keyword.value == "out"], result, scope
+        )
+        return result
+
+    @staticmethod
+    def _write(changed: Sequence[cst.BaseExpression], result: Expression, scope: Scope) -> None:
+        """What an operation writes to holds its result."""
+        for target in changed:
+            if dotted(target):
+                scope.held[dotted(target)] = result
 
     def _total(self, items: Items, node: cst.Call, scope: Scope) -> Expression:
         total: Expression = items.items[0] if items.items else Constant(0)
@@ -171,9 +182,12 @@ class Calls(Terms):
         if not (known and operations.listed(op)):
             return self._unlisted(node, (base, *arguments, *(value for _, value in keywords)), scope)
         result = self.apply(op, (base, *arguments), kept, node, scope)
-        func = node.func
-        if name.endswith("_") and isinstance(func, cst.Attribute) and dotted(func.value):
-            scope.held[dotted(func.value)] = result
+        if name.endswith("_"):
+            is_function = len(node.args) > len(arguments) + len(keywords)
+            target = (
+                node.args[0].value if is_function else node.func.value if isinstance(node.func, cst.Attribute) else None
+            )
+            self._write([] if target is None else [target], result, scope)
         return result
 
     def _cast(self, base: Expression, arguments: Sequence[Expression], node: cst.Call, scope: Scope) -> Expression:

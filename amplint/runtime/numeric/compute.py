@@ -129,6 +129,9 @@ def _perform(step: Apply, arguments: list[Any], keywords: dict[str, Any], precis
         return operations.function(step.op.replace(".i", ".") if name in _IN_PLACE else step.op)(*arguments)
     if precision is not None and name == "binary_cross_entropy_with_logits":
         arguments = [_widened(each, precision) for each in arguments]
+    if "out" in keywords:  # in exact arithmetic, what is written to has the precision of everything
+        written = keywords.pop("out")
+        keywords |= {"out": torch.empty_like(written)} if precision is None else {}
     if source == "nn":
         (given, named), *inputs = arguments
         return operations.function(step.op)(*given, **named)(*inputs, **keywords)

@@ -10,7 +10,7 @@ import libcst as cst
 from amplint.lowering.dtypes.frames import Frame
 from amplint.lowering.dtypes.operations import Arguments
 from amplint.lowering.dtypes.statements import Statements
-from amplint.lowering.dtypes.values import UNKNOWN, Function, Value
+from amplint.lowering.dtypes.values import UNKNOWN, Function, Tensor, Value
 from amplint.lowering.names import dotted
 from amplint.model.events import Region
 from amplint.rule import File
@@ -75,6 +75,11 @@ class Facts(Statements):
     def given(self, frame: Frame, param: cst.Param) -> Value | None:
         """What a parameter held when a frame was entered."""
         return self._given.get(frame, {}).get(param.name.value)
+
+    def known(self, frame: Frame) -> int:
+        """Of how many parameters something was known when a frame was entered."""
+        given = self._given.get(frame, {}).values()
+        return sum(not (isinstance(value, Tensor) and value.dtype == UNKNOWN.dtype) for value in given)
 
     def callee(self, call: cst.Call, frame: Frame) -> Frame | None:
         """The frame of the function of this file that a call in a frame runs."""

@@ -89,8 +89,9 @@ def _furthest_first(results: Sequence[Result]) -> list[Result]:
 
 
 def _place(facts: Facts, span: tuple[int, int]) -> tuple[cst.CSTNode, Frame]:
-    """The smallest expression around a finding, in the frame in which most of it, and of the frame, is half."""
-    best: tuple[tuple[int, int, int, int], cst.CSTNode, Frame] | None = None
+    """The smallest expression around a finding, in the frame in which most of it, and of the frame, is half, and most
+    is known of the parameters."""
+    best: tuple[tuple[int, ...], cst.CSTNode, Frame] | None = None
     spans = {id(node): facts.file.tree.span(node) for frame in facts.frames for node, _ in facts.nodes(frame)}
     for number, frame in enumerate(facts.frames):
         nodes = [node for node, _ in facts.nodes(frame)]
@@ -106,12 +107,8 @@ def _place(facts: Facts, span: tuple[int, int]) -> tuple[cst.CSTNode, Frame]:
         )
         own = spans[id(node)]
         halves = [spans[id(each)] for each, seen in facts.nodes(frame) if _is_half(seen)]
-        key = (
-            -abs(own[1] - own[0] - span[1] + span[0]),
-            sum(_covers(own, each) for each in halves),
-            len(halves),
-            -number,
-        )
+        inside_it = sum(_covers(own, each) for each in halves)
+        key = -abs(own[1] - own[0] - span[1] + span[0]), inside_it, len(halves), facts.known(frame), -number
         if best is None or key > best[0]:
             best = key, node, frame
     if best is None:

@@ -84,6 +84,24 @@ _MASKING = {"masked_fill": (1,), "masked_fill_": (1,), "masked_select": (1,), "i
             "or_": (0, 1), "getitem": (1,), "setitem": (1,), "where": (0,)}  # fmt: skip
 
 
+_PROBABLE = {"binary_cross_entropy": 0, "BCELoss": 1}
+"""The operands that torch wants to lie between 0 and 1."""
+
+
+def bounds(steps: Sequence[Expression], operands: Sequence[Operand]) -> dict[Operand, tuple[float, float]]:
+    """Between what the elements of each operand lie."""
+    found = {operand: (operand.low, operand.high) for operand in operands}
+    for step in steps:
+        place = _PROBABLE.get(bare(step.op)) if isinstance(step, Apply) else None
+        if isinstance(step, Apply) and place is not None and place < len(step.arguments):
+            inner = step.arguments[place]
+            while isinstance(inner, Apply) and (bare(inner.op) in LAYOUT or bare(inner.op) == "to"):
+                inner = inner.arguments[0]
+            if isinstance(inner, Operand):
+                found[inner] = max(0.0, inner.low), min(1.0, inner.high)
+    return found
+
+
 def _uses(steps: Sequence[Expression]) -> dict[int, str]:
     used: dict[int, str] = {}
     for step in reversed(steps):
@@ -108,6 +126,7 @@ def _use(expression: Expression, kind: str, used: dict[int, str]) -> None:
         _use(expression.arguments[0], kind, used)
 
 
+_SIGNED = sorted({sign * magnitude for magnitude in MAGNITUDES for sign in (1.0, -1.0)})
 _Place = Callable[[float, "torch.Tensor | float"], torch.Tensor]
 
 
@@ -127,8 +146,10 @@ class Point:
 class Sweep:
     """The points for some operands."""
 
-    def __init__(self, kinds: Mapping[Operand, str], layout: Layout, seed: int) -> None:
-        self.kinds, self.layout = kinds, layout
+    def __init__(
+        self, kinds: Mapping[Operand, str], bounds: Mapping[Operand, tuple[float, float]], layout: Layout, seed: int
+    ) -> None:
+        self.kinds, self.bounds, self.layout = kinds, bounds, layout
         generator = torch.Generator().manual_seed(seed)
         self._ordinary = {operand: self._made(operand, generator) for operand in kinds}
 
@@ -141,18 +162,29 @@ class Sweep:
         element, and in a pattern of both signs; and, where there are several, in all of them together."""
         free = [operand for operand, kind in self.kinds.items() if kind == FREE]
         for operand in free:
-            for magnitude in _within(operand, _SIGNED):
+            for magnitude in self._within(operand, _SIGNED):
                 yield self._point(operand, magnitude, _everywhere)
-            for magnitude in _within(operand, MAGNITUDES[::2]):
+            for magnitude in self._within(operand, MAGNITUDES[::2]):
                 yield self._point(operand, magnitude, _once)
                 yield self._point(operand, magnitude, _patterned)
+        yield from self._extremes()
         if len(free) > 1:
             for magnitude in MAGNITUDES[::2]:
-                together = {each: _bounded(_everywhere(magnitude, self._ordinary[each]), each) for each in free}
+                together = {each: self._bounded(_everywhere(magnitude, self._ordinary[each]), each) for each in free}
                 yield Point(self._ordinary | together, None, magnitude, True)
 
+    def _extremes(self) -> Iterator[Point]:
+        """Targets that are all 0 or all 1, and flags that are all set or none of them."""
+        for operand, kind in self.kinds.items():
+            value = self._ordinary[operand]
+            if isinstance(value, torch.Tensor) and (kind == GIVEN or value.dtype == torch.bool):
+                for extreme in (0, 1):
+                    yield Point(
+                        self._ordinary | {operand: torch.full_like(value, extreme)}, None, float(extreme), False
+                    )
+
     def _point(self, operand: Operand, magnitude: float, place: _Place) -> Point:
-        value = _bounded(place(magnitude, self._ordinary[operand]), operand)
+        value = self._bounded(place(magnitude, self._ordinary[operand]), operand)
         return Point(self._ordinary | {operand: value}, operand, magnitude, place is _everywhere)
 
     def _made(self, operand: Operand, generator: torch.Generator) -> torch.Tensor | float:
@@ -168,25 +200,20 @@ class Sweep:
         shape = layout.given if kind == GIVEN else layout.free
         if kind == GIVEN:
             labels = [_LABELS[index % len(_LABELS)] for index in range(math.prod(shape))]
-            return _bounded(torch.tensor(labels, dtype=torch.float64).reshape(shape), operand)
-        return _bounded(torch.randn(shape, generator=generator, dtype=torch.float64) / 2, operand)
+            return self._bounded(torch.tensor(labels, dtype=torch.float64).reshape(shape), operand)
+        return self._bounded(torch.randn(shape, generator=generator, dtype=torch.float64) / 2, operand)
 
+    def _within(self, operand: Operand, magnitudes: Iterable[float]) -> Iterator[float]:
+        """The magnitudes that an operand can have: within its bounds, and finite in its dtype."""
+        (low, high), largest = self.bounds[operand], torch.finfo(dtype_of(operand)).max
+        return (each for each in magnitudes if low <= each <= high and abs(each) <= largest)
 
-_SIGNED = sorted({sign * magnitude for magnitude in MAGNITUDES for sign in (1.0, -1.0)})
-
-
-def _within(operand: Operand, magnitudes: Iterable[float]) -> Iterator[float]:
-    """The magnitudes that an operand can have: within its bounds, and finite in its dtype."""
-    largest = torch.finfo(dtype_of(operand)).max
-    return (each for each in magnitudes if operand.low <= each <= operand.high and abs(each) <= largest)
-
-
-def _bounded(value: torch.Tensor, operand: Operand) -> torch.Tensor:
-    """A value within the operand's bounds, as its dtype holds it."""
-    low, high = operand.low, operand.high
-    if math.isfinite(low) and math.isfinite(high) and bool(((value < low) | (value > high)).any()):
-        value = low + (high - low) * torch.sigmoid(value)
-    return value.clamp(low, high).to(dtype_of(operand)).double()
+    def _bounded(self, value: torch.Tensor, operand: Operand) -> torch.Tensor:
+        """A value within the operand's bounds, as its dtype holds it."""
+        low, high = self.bounds[operand]
+        if math.isfinite(low) and math.isfinite(high) and bool(((value < low) | (value > high)).any()):
+            value = low + (high - low) * torch.sigmoid(value)
+        return value.clamp(low, high).to(dtype_of(operand)).double()
 
 
 def dtype_of(operand: Operand) -> torch.dtype:

@@ -36,6 +36,7 @@ class Tally:
             has an exact gradient that its dtype cannot hold.
         spoiled: at how many points of all it is not finite with the fix only.
         errors: the worst relative error of value or gradient where they are finite: before, after, in plain float32.
+        digits: the worst relative errors of the value alone: before, after.
         raised: what torch raises before and after; empty for nothing.
         curve: for the plot.
     """
@@ -48,6 +49,7 @@ class Tally:
     narrow: int
     spoiled: int
     errors: tuple[float, float, float]
+    digits: tuple[float, float]
     raised: tuple[str, str]
     curve: Curve
 
@@ -104,6 +106,7 @@ def tally(
             _worst(((each.after, each.exact) for each in held), question.dtypes),
             _worst(((each.plain, each.exact) for each in held if each.plain is not None), question.dtypes),
         ),
+        digits=(_off((each.before, each.exact) for each in held), _off((each.after, each.exact) for each in held)),
         raised=(_first_error(each.before for each in told), _first_error(each.after for each in told)),
         curve=_curve(told),
     )
@@ -148,6 +151,10 @@ def _is_narrow(side: Side, point: Point, question: Question, way: Way) -> bool:
 
 def _worst(pairs: Iterable[tuple[Answer, Answer]], dtypes: Sequence[torch.dtype]) -> float:
     return max((mine.distance(exact, dtypes) for mine, exact in pairs if mine.finite), default=0.0)
+
+
+def _off(pairs: Iterable[tuple[Answer, Answer]]) -> float:
+    return max((mine.distance(exact, ()) for mine, exact in pairs if mine.finite), default=0.0)
 
 
 def _first_error(answers: Iterable[Answer]) -> str:

@@ -18,7 +18,7 @@ from amplint.runtime.numeric.compute import Program, Way
 from amplint.runtime.numeric.expression import Apply, Operand
 from amplint.runtime.numeric.facts import Facts
 from amplint.runtime.numeric.finding import Pair, above, aside, pairs
-from amplint.runtime.numeric.sweep import FREE, ORDINARY, Layout, Sweep, kinds, layouts
+from amplint.runtime.numeric.sweep import FREE, ORDINARY, Layout, Sweep, bounds, kinds, layouts
 from amplint.runtime.numeric.tally import Tally, tally
 from amplint.runtime.outcome import CONFIRMED, NOT_OBSERVABLE, NOT_REPLAYABLE, REFUTED, Axis, Outcome
 from amplint.runtime.record import NotReplayable
@@ -28,9 +28,11 @@ _GPUS = frozenset({"cuda", "xpu", "mtia", "maia"})
 """Device types with CUDA's autocast table."""
 _SCALE = 65536.0
 """The factor of the loss with which a `GradScaler` starts."""
+_ROUNDING = 2.0**-12
+"""Half of the largest relative error of one rounding to float16: what two values that differ by less have in common."""
 
 
-def prove(before: File, after: File, diagnostic: Diagnostic, device: str, seed: int) -> Outcome:
+def prove(before: File, after: File, diagnostic: Diagnostic, measure: str, device: str, seed: int) -> Outcome:
     """Compute what comes of a finding, as the code stands and with the fix, over a sweep of operands.
 
     A point counts where the text as it stands, computed in float64 on the same operands, gives a value that float32 holds
@@ -41,6 +43,8 @@ def prove(before: File, after: File, diagnostic: Diagnostic, device: str, seed: 
     the fixed text keeps a value in half whose exact gradient half cannot hold: how often is said.
 
     Args:
+        measure: `NON_FINITE` or `VALUE_ERROR`; with the latter, a fix that makes no point finite that was not is confirmed if
+            it makes the worst error of the value, which was more than float16 rounds by, at least eight times smaller.
         device: one of `amplint.runtime.devices`; where CUDA is emulated, so it must be when this is called.
     """
     problem = ""
@@ -48,25 +52,27 @@ def prove(before: File, after: File, diagnostic: Diagnostic, device: str, seed: 
     try:
         for pair in pairs(Facts(before), Facts(after), diagnostic):
             try:
-                outcome = _judged(pair, device, seed, is_partial)
+                outcome = _judged(pair, measure, device, seed, is_partial)
                 # Of two findings in one expression, the other one may be what is left.
                 return replace(outcome, others=(diagnostic.name,)) if outcome.verdict == REFUTED else outcome
             except NotReplayable as error:  # what is nearer to the finding may still be computed
                 problem = problem or str(error)
     except NotReplayable as error:
         problem = problem or str(error)
-    return Outcome(NOT_REPLAYABLE, problem, observable.NON_FINITE)
+    return Outcome(NOT_REPLAYABLE, problem, measure)
 
 
-def _judged(pair: Pair, device: str, seed: int, is_partial: bool) -> Outcome:
+def _judged(pair: Pair, measure: str, device: str, seed: int, is_partial: bool) -> Outcome:
     before, after = _aligned(Program(pair.before), Program(pair.after))
     foreign = _foreign(before.program, device)
     if foreign:
         return Outcome(NOT_OBSERVABLE, f"the code is for {foreign!r}", observable.NON_FINITE)
-    known = kinds(before.program.steps, before.operands, above(pair.marks[0]))
+    steps = before.program.steps
+    known = kinds(steps, before.operands, above(pair.marks[0]))
     if FREE not in known.values():
         raise NotReplayable("no operand whose magnitude decides is found")
-    sweep = Sweep(known, _layout(before, known, seed), seed)
+    limits = bounds(steps, before.operands)
+    sweep = Sweep(known, limits, _layout(before, known, limits, seed), seed)
     points = list(sweep.points())
     wanted = [known[owner] in (FREE, ORDINARY) and not owner.detached for owner in before.operands]
     outcome = Outcome(NOT_REPLAYABLE, "nothing was computed", observable.NON_FINITE)
@@ -76,7 +82,19 @@ def _judged(pair: Pair, device: str, seed: int, is_partial: bool) -> Outcome:
         if trial.verdict == CONFIRMED or found.spoiled:
             return trial
         outcome = trial if scale == 1.0 else outcome
+        if not (given or found.before or found.after) and measure == observable.VALUE_ERROR:
+            return _by_digits(found, trial)
     return outcome
+
+
+def _by_digits(found: Tally, outcome: Outcome) -> Outcome:
+    """The outcome of a fix that makes a finite value more exact."""
+    before, after = found.digits
+    if not (found.points and before > _ROUNDING and before >= 8 * after):
+        return outcome
+    given = {key: value for key, value in outcome.reference.items() if key in ("points", "shape")}
+    mine, fixed = ({observable.VALUE_ERROR: digits} for digits in (before, after))
+    return Outcome(CONFIRMED, "", observable.VALUE_ERROR, mine, fixed, given)
 
 
 _Trial = tuple[float, tuple[frozenset[int], frozenset[int]], dict[str, "float | str"]]
@@ -118,11 +136,13 @@ def _aligned(before: Program, after: Program) -> tuple[Side, Side]:
     return Side(before, mine), Side(after, ordered)
 
 
-def _layout(side: Side, known: Mapping[Operand, str], seed: int) -> Layout:
+def _layout(
+    side: Side, known: Mapping[Operand, str], limits: Mapping[Operand, tuple[float, float]], seed: int
+) -> Layout:
     """The first shapes of the operands on which the expression can be computed at all."""
     problem = ""
     for layout in layouts():
-        point = Sweep(known, layout, seed).ordinary()
+        point = Sweep(known, limits, layout, seed).ordinary()
         question = Question(side.operands, [False] * len(side.operands))
         exact = answer(side, point, question, Way(precision=torch.float64))
         if not exact.error:
