@@ -7,8 +7,7 @@ from abc import abstractmethod
 
 import libcst as cst
 
-from amplint.lowering.conditions import words
-from amplint.lowering.conditions import constant
+from amplint.lowering.conditions import constant, words
 from amplint.lowering.gradients import CLIP_METHODS, CLIPS, GradientReader, argument, is_grad
 from amplint.lowering.roles import path_of
 from amplint.lowering.scope import Flow
@@ -139,9 +138,9 @@ class CallReader(GradientReader):
         role = self.roles.of(func.value).role
         if role == "scaler" and call.args:
             self.arguments(call, but=1)
-            closure = len(call.args) > 1
-            self.emit(ScalerStep(self.site(call), self.ref(func.value), self.ref(call.args[0].value), closure))
-            if closure:
+            optimizer = self.ref(call.args[0].value)
+            self.emit(ScalerStep(self.site(call), self.ref(func.value), optimizer, self._gives_closure(call)))
+            if len(call.args) > 1:
                 self.emit(Escape(self.site(call), ()))
             return Flow(computes=True)
         if role == "optimizer":
@@ -152,6 +151,17 @@ class CallReader(GradientReader):
             self.emit(SchedulerStep(self.site(call), self.ref(func.value)))
             return Flow()
         return None
+
+    def _gives_closure(self, call: cst.Call) -> bool:
+        """Whether a step is given a closure: by keyword, which a scaler refuses even if it is None, or surely not None."""
+        second = call.args[1] if len(call.args) > 1 else None
+        if second is None or second.keyword is not None or second.star:
+            return any(arg.keyword is not None and arg.keyword.value == "closure" for arg in call.args)
+        if not isinstance(second.value, cst.Name):
+            return True
+        bound = (each.node for each in self.names.bindings(second.value.value, second.value))
+        passed_on = any(isinstance(node, cst.Param) and node.default is not None for node in bound)
+        return second.value.value != "None" and not passed_on
 
     def _on_backward(self, call: cst.Call, func: cst.Attribute) -> Flow | None:
         if isinstance(func.value, cst.Call) and path_of(func.value.func) == "super":

@@ -42,7 +42,7 @@ def judge(known: Known, state: State, event: Event, loops: tuple[int, ...]) -> H
             return steps.optimizer_step(known, state, event)
         case ScalerStep():
             late = scaling.after_update(known, state, event)
-            return (*late, *steps.scaler_step(known, state, event))
+            return (*late, *steps.closure(known, state, event), *steps.scaler_step(known, state, event))
         case ScalerUpdate():
             return scaling.update(known, state, event)
         case InnerGrad():

@@ -35,6 +35,15 @@ def _steps_scaled(known: Known, state: State, event: OptimizerStep, grad: Grad, 
     return unscaled and grad.kinds == {"scaled"} and state.get("untested") is True
 
 
+def closure(known: Known, state: State, event: ScalerStep) -> Hazards:
+    """A closure that a scaler is to hand on; or none, for an optimizer that cannot do without."""
+    missing = not event.closure and known.of(event.optimizer).maker.startswith("torch.optim.LBFGS(")
+    if known.off(state, event.scaler) or not (event.closure or missing):
+        return ()
+    details = ("missing" if missing else "given",)
+    return (Hazard("closure-with-scaler", event.site, (), event.scaler, event.optimizer, details),)
+
+
 def scaler_step(known: Known, state: State, event: ScalerStep) -> Hazards:
     """A second step without update; a step on gradients of a loss that was never scaled."""
     if not event.optimizer or (known.off(state, event.scaler) and not known.always_on(event.scaler)):

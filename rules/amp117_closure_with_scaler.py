@@ -1,0 +1,93 @@
+"""An optimizer that needs a closure, or gets one, is stepped through a `GradScaler`.
+
+## What it does
+Flags `scaler.step(optimizer, closure)`, with the closure by position or by keyword, and `scaler.step` of an optimizer that was
+made as `torch.optim.LBFGS`, on the paths on which the scaler may be enabled. A disabled scaler hands the closure on.
+
+## Why it matters
+An enabled scaler unscales the gradients, looks for inf and NaN, and then lets the optimizer step. A closure computes gradients
+anew after that. Given by keyword, even as `closure=None`, PyTorch refuses it: "Closure use is not currently supported if
+GradScaler is enabled". Given by position it is handed on in silence: if it runs a scaled backward pass, the optimizer uses
+gradients that are multiplied by the scale and that nobody has checked (a step of SGD moved a weight by 3604). `LBFGS` without
+a closure raises a `TypeError`.
+
+## Example
+```python
+import torch
+
+scaler = torch.amp.GradScaler("cuda")
+for data, target in loader:
+    optimizer.zero_grad()
+    with torch.autocast("cuda", dtype=torch.float16):
+        loss = criterion(model(data), target)
+    scaler.scale(loss).backward()
+    scaler.step(optimizer, closure)
+    scaler.update()
+```
+
+## Use instead
+```python
+import torch
+
+for data, target in loader:
+
+    def closure():
+        optimizer.zero_grad()
+        with torch.autocast("cuda", dtype=torch.bfloat16):
+            loss = criterion(model(data), target)
+        loss.backward()
+        return loss
+
+    optimizer.step(closure)
+```
+
+## Fix safety
+There is no fix: such an optimizer needs bfloat16, or float32, without a scaler.
+
+## Limitations
+Optimizers of other libraries that cannot do without a closure are flagged only where they get one. A wrapper that passes on
+a closure of its own callers, None by default, is silent.
+
+## References
+- https://docs.pytorch.org/docs/stable/amp.html#torch.amp.GradScaler.step
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import libcst as cst
+
+from amplint.rule import File, Finding, Found, rule
+
+from . import _protocol as protocol
+from . import _repair as repair
+
+KIND = "closure-with-scaler"
+_NOTES = {
+    "keyword": 'PyTorch raises "Closure use is not currently supported if GradScaler is enabled", for `closure=None` too.',
+    "positional": "the closure runs after the scaler has unscaled and checked: its gradients are neither.",
+    "missing": "`LBFGS` raises a `TypeError` without a closure, and a scaler supports none.",
+}
+
+
+@rule("AMP117", KIND)
+def check(file: File) -> Iterator[Finding]:
+    for found in file.analysis.of(KIND):
+        how = _how(found)
+        optimizer = repair.one_line(found.hazard.optimizer.removeprefix("::"), "optimizer")
+        scaler = found.hazard.scaler.removeprefix("::")
+        message = (
+            f"`{optimizer}` needs a closure, which `{scaler}` does not support"
+            if how == "missing"
+            else f"`{scaler}` does not support the closure that `{optimizer}` is given"
+        )
+        yield Finding(file.range(protocol.callee_range(file, found.node)), message, note=_NOTES[how])
+
+
+def _how(found: Found) -> str:
+    if found.hazard.details == ("missing",):
+        return "missing"
+    assert isinstance(found.node, cst.Call)
+    named = any(arg.keyword is not None and arg.keyword.value == "closure" for arg in found.node.args)
+    return "keyword" if named else "positional"
