@@ -9,6 +9,7 @@ from amplint.model.events import (
     Escape,
     Event,
     GradAccess,
+    Leave,
     ObjectFacts,
     OptimizerStep,
     ScalerStep,
@@ -168,3 +169,23 @@ CLEARED = ZeroGrad(8, "opt", to_none=True)
 )
 def test_clearing_before_the_step(events: tuple[Event, ...], expected: list[tuple[str, int]]) -> None:
     assert Recorder().feed(CLEARED, *scaled(), *events).found == expected
+
+
+BAD, EARLY = Leave(9, bad=True), Leave(9)
+
+
+@pytest.mark.parametrize(
+    ("events", "expected"),
+    [
+        ((UNSCALE, BAD, ZERO, *scaled(7), UNSCALE), [("exit-between-unscale-and-update", 9)]),
+        ((UNSCALE, EARLY, ZERO, *scaled(7), UNSCALE), [("exit-between-unscale-and-update", 9)]),
+        ((UNSCALE, BAD, *scaled(7), UNSCALE), [("exit-between-unscale-and-update", 9)]),
+        # Gradients that stay, and no question of whether they are good: an accumulation.
+        ((UNSCALE, EARLY, *scaled(7)), [("unscale-in-accumulation", 3)]),
+        ((UNSCALE, UPDATE, BAD, ZERO, *scaled(7), UNSCALE), []),
+        ((UNSCALE, STEP, BAD, UPDATE, ZERO, *scaled(7), UNSCALE), []),
+        ((BAD, UNSCALE, STEP, UPDATE), []),
+    ],
+)
+def test_leaving_early(events: tuple[Event, ...], expected: list[tuple[str, int]]) -> None:
+    assert Recorder().feed(ZERO, *scaled(), *events).found == expected

@@ -11,7 +11,7 @@ import libcst as cst
 from amplint.lowering.classes import ClassInfo
 from amplint.lowering.structure import events_in, without_idle_calls
 from amplint.lowering.summaries import Program
-from amplint.model.events import GLOBAL, Assign, Backward, Escape, Event, ObjectFacts, Scale, ScalerStep
+from amplint.model.events import GLOBAL, Assign, Backward, Escape, Event, Leave, ObjectFacts, Scale, ScalerStep
 from amplint.model.graph import Call, Function
 from amplint.model.hazards import Hazard
 from amplint.model.paths import MAX_DEPTH, Explorer
@@ -231,4 +231,7 @@ def _explore(entry: Entry) -> Explorer:
 
 def _is_busy(function: Function) -> bool:
     """Whether anything happens in a function but plain computation."""
-    return any(isinstance(event, (Event, Call)) and not isinstance(event, Assign) for event in events_in(function.body))
+    return any(
+        isinstance(event, (Event, Call)) and not isinstance(event, (Assign, Leave))
+        for event in events_in(function.body)
+    )

@@ -21,6 +21,7 @@ _GATE_WORD = re.compile(
     re.IGNORECASE,
 )
 _FINITE = re.compile(r"is_?finite|is_?inf|is_?nan", re.IGNORECASE)
+_TROUBLE = re.compile(r"(^|[\W_])(nan|inf|bad|invalid|broken|corrupt\w*|explod\w*|anomal\w*)([\W_]|$)", re.IGNORECASE)
 _BEFORE = re.compile(r"prev|old|before|last|orig|init|start", re.IGNORECASE)
 MAX_EXPANSION = 4
 
@@ -201,6 +202,12 @@ class Conditions:
             return
         for child in children(node):
             yield from self._refs(child)
+
+
+def asks_for_trouble(node: cst.BaseExpression) -> bool:
+    """Whether a condition asks for overflows, NaN, or a batch that is to be left out."""
+    found = " ".join(words(node))
+    return _GATE_WORD.search(found) is not None or _TROUBLE.search(found) is not None
 
 
 def constant(node: cst.CSTNode) -> bool | None:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import libcst as cst
 
-from amplint.lowering.conditions import Conditions, words
+from amplint.lowering.conditions import Conditions, asks_for_trouble, words
 from amplint.lowering.expressions import ExpressionReader
 from amplint.lowering.gradients import is_grad
 from amplint.lowering.loops import paired, target_names
@@ -15,7 +15,7 @@ from amplint.lowering.roles import path_of
 from amplint.lowering.scope import OBJECTS, Flow
 from amplint.lowering.structure import as_mode_branch, asks_for_amp, prune, varies, without_idle_forwards
 from amplint.lowering.tree import children
-from amplint.model.events import Assign, GradAccess, ObjectFacts, Region, ZeroGrad
+from amplint.model.events import Assign, GradAccess, Leave, ObjectFacts, Region, ZeroGrad
 from amplint.model.graph import Condition, Function, Jump, Loop, Node, Scoped, Seq, Test, Try
 
 if TYPE_CHECKING:
@@ -178,16 +178,27 @@ class FunctionReader(ExpressionReader):
 
     def _read_Return(self, node: cst.Return) -> None:
         flow = self.flow(node.value) if node.value is not None else Flow()
+        self._leave(node)
         self._events.append(Jump("return", flow.carried, flow.args, flow.computes))
 
     def _read_Raise(self, node: cst.Raise) -> None:
         self._events.append(Jump("raise"))
 
     def _read_Break(self, node: cst.Break) -> None:
+        self._leave(node)
         self._events.append(Jump("break"))
 
     def _read_Continue(self, node: cst.Continue) -> None:
+        self._leave(node)
         self._events.append(Jump("continue"))
+
+    def _leave(self, node: cst.CSTNode) -> None:
+        """Emit that a branch leaves early, where that may leave a scaler in the middle of its round."""
+        branch = self.program.tree.enclosing(node, cst.If, cst.FunctionDef)
+        if self.program.unscales and isinstance(branch, cst.If):
+            bad = asks_for_trouble(branch.test)
+            if bad or not isinstance(node, cst.Return):  # a helper that unscales may just return what it has done
+                self.emit(Leave(self.site(node), bad))
 
     def _read_Expr(self, node: cst.Expr) -> None:
         self.flow(node.value)

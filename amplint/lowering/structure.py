@@ -11,6 +11,7 @@ from amplint.model.events import (
     Event,
     Forward,
     InnerGrad,
+    Leave,
     OptimizerStep,
     Report,
     Scale,
@@ -153,7 +154,7 @@ def without_idle_calls(functions: Mapping[str, Function]) -> dict[str, Function]
 
 def _acts(node: Node) -> bool:
     if isinstance(node, Event):
-        return not isinstance(node, Assign)
+        return not isinstance(node, (Assign, Leave))
     return isinstance(node, Scoped) or any(map(_acts, parts_of(node)))
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
@@ -9,7 +10,7 @@ from functools import cached_property
 import libcst as cst
 
 from amplint.lowering.classes import Classes, ClassInfo
-from amplint.lowering.conditions import constant
+from amplint.lowering.conditions import constant, words
 from amplint.lowering.contexts import Contexts
 from amplint.lowering.flow import FunctionReader
 from amplint.lowering.imports import Imports
@@ -22,6 +23,11 @@ from amplint.lowering.tree import Tree
 from amplint.model.graph import Function
 
 MODULE = "<module>"
+_WORTH_FOLLOWING = re.compile(
+    r"loss|optim|(^|_)opts?$|scal|param|grad|step|backward|clip|train|update|sched|amp|model|net($|_)|criterion",
+    re.IGNORECASE,
+)
+"""A call in which no word says that it has to do with training is not followed into another file."""
 _MAX_ELSEWHERE = 120
 """So many functions of other files are looked into; what lies beyond is unknown."""
 
@@ -56,6 +62,12 @@ class Program:
         """The `if` statements that ask whether AMP is on."""
         self.varying_tests: set[cst.If] = set()
         """The `if` statements that may come out differently from one iteration to the next."""
+
+    @cached_property
+    def unscales(self) -> bool:
+        """Whether anything in the file calls `unscale_`."""
+        called = (call.func for call in self.tree.find(cst.Call))
+        return any(isinstance(func, cst.Attribute) and func.attr.value == "unscale_" for func in called)
 
     # -- places ----------------------------------------------------------------------------------------------------
 
@@ -145,20 +157,21 @@ class Program:
     def callee(self, call: cst.Call, inside: cst.CSTNode) -> Callee | None:
         """The function that a call is known to run, in this file or in another one."""
         func = call.func
+        abroad = any(map(_WORTH_FOLLOWING.search, words(call)))
         if isinstance(func, cst.Name):
-            found = self._named(func, inside)
+            found = self._named(func, inside, abroad)
             if found is not None:
                 return found
-            return self._instance_method(func, ("__call__", "forward"), func.value)
+            return self._instance_method(func, ("__call__", "forward"), func.value, abroad)
         if isinstance(func, cst.Attribute):
-            return self._attribute(func, inside)
+            return self._attribute(func, inside, abroad)
         return None
 
-    def _named(self, func: cst.Name, inside: cst.CSTNode) -> Callee | None:
+    def _named(self, func: cst.Name, inside: cst.CSTNode, abroad: bool) -> Callee | None:
         bindings = self._lookup(func.value, inside)
         if len(bindings) == 1 and isinstance(bindings[0], cst.FunctionDef):
             return self._callee(bindings[0])
-        return self._imported(func)
+        return self._imported(func) if abroad else None
 
     def _imported(self, func: cst.BaseExpression) -> Callee | None:
         meanings = self.names.resolve(func)
@@ -174,32 +187,35 @@ class Program:
                     return [binding.node for binding in bindings]
         return []
 
-    def _attribute(self, func: cst.Attribute, inside: cst.CSTNode) -> Callee | None:
+    def _attribute(self, func: cst.Attribute, inside: cst.CSTNode, abroad: bool) -> Callee | None:
         method, base = func.attr.value, func.value
         owner = self.classes.owner(inside)
         if owner is not None and path_of(base) == "self":
             found = owner.method(method)
             if found is not None:
                 return self._callee(found, "self")
-            return self._instance_method(func, ("__call__", "forward"), f"self.{method}")
+            return self._instance_method(func, ("__call__", "forward"), f"self.{method}", abroad)
         if owner is not None and isinstance(base, cst.Call) and path_of(base.func) == "super":
             parents = [info.method(method) for info in owner.bases]
             found = next((parent for parent in parents if parent is not None), None)
             return self._callee(found, "self") if found is not None else None
-        return self._instance_method(base, (method,), path_of(base)) or self._imported(func)
+        found = self._instance_method(base, (method,), path_of(base), abroad)
+        return found or (self._imported(func) if abroad else None)
 
-    def _instance_method(self, instance: cst.BaseExpression, methods: tuple[str, ...], path: str) -> Callee | None:
-        """The method that a call on an instance of a class whose source is at hand runs."""
-        info = self._class_of(instance)
+    def _instance_method(
+        self, instance: cst.BaseExpression, methods: tuple[str, ...], path: str, abroad: bool
+    ) -> Callee | None:
+        """The method that a call on an instance of a class whose source is at hand runs; also `abroad`, in another file."""
+        info = self._class_of(instance, abroad)
         if info is None or not path:
             return None
         found = next((method for name in methods if (method := info.method(name)) is not None), None)
         return self._callee(found, path) if found is not None else None
 
-    def _class_of(self, instance: cst.BaseExpression) -> ClassInfo | None:
+    def _class_of(self, instance: cst.BaseExpression, abroad: bool) -> ClassInfo | None:
         if path_of(instance) in ("", "self"):
             return None
-        infos = {self.classes.instance_of(value) for value in self.roles.values(instance)}
+        infos = {self.classes.instance_of(value, abroad) for value in self.roles.values(instance)}
         return infos.pop() if len(infos) == 1 else None
 
     def binding(self, callee: Callee, call: cst.Call, caller: FunctionScope) -> tuple[tuple[str, str], ...]:

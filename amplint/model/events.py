@@ -177,6 +177,13 @@ class ZeroGrad(Event):
 
 
 @dataclass(frozen=True)
+class Leave(Event):
+    """An iteration or a function is left early; `bad` says that the branch asks for overflows, NaN, or a bad batch."""
+
+    bad: bool = False
+
+
+@dataclass(frozen=True)
 class SchedulerStep(Event):
     """A learning-rate scheduler advances by one."""
 

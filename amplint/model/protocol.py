@@ -23,6 +23,7 @@ from amplint.model.events import (
     Forward,
     GradAccess,
     InnerGrad,
+    Leave,
     ObjectFacts,
     OptimizerStep,
     Report,
@@ -86,6 +87,8 @@ class Protocol:
                 return self._escape(state)
             case OptimizerStep():
                 return self._optimizer_step(state, event)
+            case Leave():
+                return self._leave(state, event)
             case Forward() | CacheCleared() | Clip() | SchedulerStep() | Checkpoint() | Report() | InnerGrad():
                 return state
         raise TypeError(f"no transition for {type(event).__name__}")
@@ -156,8 +159,24 @@ class Protocol:
 
     def _optimizer_step(self, state: State, event: OptimizerStep) -> State:
         grad = state.grad(event.optimizer)
-        known = event.optimizer and grad != UNKNOWN_GRAD
-        return state.put(self._with_grad(event, replace(grad, stepped=True))) if known else state
+        if not event.optimizer or grad == UNKNOWN_GRAD:
+            return state
+        passed: dict[Slot, object | None] = {
+            slot: replace(stage, name="bypassed")
+            for slot, stage in state.having("stage")
+            if isinstance(stage, Stage) and slot[2] == event.optimizer and stage.name == "unscaled"
+        }
+        return state.put(passed | self._with_grad(event, replace(grad, stepped=True)))
+
+    @staticmethod
+    def _leave(state: State, event: Leave) -> State:
+        unscaled = [(slot, stage) for slot, stage in state.having("stage") if isinstance(stage, Stage)]
+        left = {
+            slot: replace(stage, left_at=event.site, bad=event.bad)
+            for slot, stage in unscaled
+            if stage.name == "unscaled" and stage.left_at < 0
+        }
+        return state.put(left) if left else state
 
     def _update(self, state: State, event: ScalerUpdate) -> State:
         changes: dict[Slot, object | None] = dict.fromkeys(state.stages(event.scaler))

@@ -68,10 +68,16 @@ UNKNOWN_GRAD = Grad(frozenset({Part("unknown")}))
 
 @dataclass(frozen=True)
 class Stage:
-    """What a scaler has done last for an optimizer, "unscaled" or "stepped", and where."""
+    """What a scaler has done last for an optimizer, "unscaled" or "stepped", and where; "bypassed" once the optimizer has
+    taken the unscaled gradients without the scaler.
+
+    `left_at` is where the program went away from there before a step or an update, and `bad` is why (see `Leave`).
+    """
 
     name: str
     site: int
+    left_at: int = -1
+    bad: bool = False
 
 
 @dataclass(frozen=True)

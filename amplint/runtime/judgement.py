@@ -26,6 +26,7 @@ from amplint.model.events import (
     Backward,
     Event,
     GradAccess,
+    Leave,
     ObjectFacts,
     OptimizerStep,
     Report,
@@ -35,7 +36,7 @@ from amplint.model.events import (
 )  # fmt: skip
 from amplint.model.hazards import Hazard
 from amplint.model.protocol import Protocol
-from amplint.model.state import Slot, State, Stepped
+from amplint.model.state import Slot, Stage, State, Stepped
 from amplint.runtime.journal import Facts, Move, Recorded
 from amplint.runtime.places import Place
 
@@ -127,6 +128,8 @@ class _Course:
         event, facts = move.recorded.event, move.facts
         stack = self._stacks.setdefault(move.thread, _Stack())
         state = self._state.put({("regions",): stack.regions, **self._measured_before(event, facts)})
+        if isinstance(event, Backward):
+            state = self._left(state)
         loops = _IN_REGION if self._runs_again(state, stack, event) else ()
         after, hazards = self._protocol.apply(self._in_step(state, event), event, loops)
         hazards = tuple(hazard for hazard in hazards if not self._is_spared(hazard, event, facts))
@@ -156,6 +159,13 @@ class _Course:
                 stepped = after.get(*slot)
                 return {slot: replace(stepped, loops=()) if isinstance(stepped, Stepped) and not facts.taken else None}
         return {}
+
+    def _left(self, state: State) -> State:
+        """The state when the next backward pass begins: what was unscaled and not stepped was left. Exits are not seen."""
+        for _, stage in state.having("stage"):
+            if isinstance(stage, Stage) and stage.name == "unscaled":
+                state, _ = self._protocol.apply(state, Leave(stage.site))
+        return state
 
     def _spared(self, facts: Facts) -> list[str]:
         """The optimizers whose gradients an event has not reached."""

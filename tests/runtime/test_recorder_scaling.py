@@ -93,6 +93,16 @@ def updates_between_steps(loop: Loop) -> None:
     loop.scaler.update()
 
 
+def leaves_before_the_step(loop: Loop) -> None:
+    loop.backward()
+    loop.scaler.unscale_(loop.optimizer)
+    loop.optimizer.zero_grad()
+    loop.other.zero_grad()
+    loop.backward()
+    with pytest.raises(RuntimeError, match="has already been called"):
+        loop.scaler.unscale_(loop.optimizer)
+
+
 def clears_before_the_step(loop: Loop) -> None:
     loop.optimizer.zero_grad()
     loop.backward()
@@ -122,6 +132,7 @@ def trains(loop: Loop) -> None:
         (updates_without_a_step, {"update-in-accumulation"}),
         (sets_the_scale, set()),
         (updates_between_steps, {"update-per-optimizer"}),
+        (leaves_before_the_step, {"exit-between-unscale-and-update"}),
         (clears_before_the_step, {"grads-cleared-before-step"}),
         (trains, set()),
     ],

@@ -5,7 +5,7 @@ from __future__ import annotations
 from amplint.model.events import Backward, ScalerStep, ScalerUpdate, Unscale
 from amplint.model.hazards.hazard import Hazard, Hazards
 from amplint.model.hazards.known import Known
-from amplint.model.state import ANY, Grad, State
+from amplint.model.state import ANY, Grad, Stage, State
 
 RAISES = "raises"
 """Detail of a hazard that PyTorch reports by itself."""
@@ -23,6 +23,9 @@ def onto_unscaled(known: Known, state: State, event: Backward) -> Hazards:
     for optimizer, grad in state.grads().items():
         if optimizer == ANY or not known.is_only(optimizer) or not _awaits_step(grad, value.scaler):
             continue
+        stage = state.stage(value.scaler, optimizer)
+        if stage is not None and stage.bad:
+            continue  # no accumulation: the next `unscale_` tells what is wrong
         found += (_accumulates(grad.unscaled_at, value.scaler, optimizer, backward=event.site),)
         if grad.updated_at >= 0:
             related = (("backward", event.site),)
@@ -40,7 +43,7 @@ def _awaits_step(grad: Grad, scaler: str) -> bool:
 
 
 def unscale(known: Known, state: State, event: Unscale) -> Hazards:
-    """`unscale_` a second time, with or without a backward pass in between; or after a step that no update followed."""
+    """`unscale_` a second time: with a backward pass in between, without, or after an early exit; or a step without update."""
     if known.off(state, event.scaler) or not event.optimizer:
         return ()
     stage, grad = state.stage(event.scaler, event.optimizer), state.grad(event.optimizer)
@@ -49,10 +52,18 @@ def unscale(known: Known, state: State, event: Unscale) -> Hazards:
     if _awaits_step(grad, event.scaler):
         related = (("first", stage.site),)
         return (Hazard("repeated-unscale", event.site, related, event.scaler, event.optimizer, (RAISES,)),)
+    if stage.left_at >= 0 and grad.still_scaled and (stage.bad or not grad.onto_unscaled):
+        return (_left(stage, event),)
     if grad.onto_unscaled:
         backward = min(part.site for part in grad.parts)
         return (_accumulates(stage.site, event.scaler, event.optimizer, RAISES, backward=backward),)
     return ()
+
+
+def _left(stage: Stage, event: Unscale) -> Hazard:
+    related = (("unscaled", stage.site), ("next", event.site))
+    kind = "exit-between-unscale-and-update"
+    return Hazard(kind, stage.left_at, related, event.scaler, event.optimizer, (RAISES,))
 
 
 def missing_update(state: State, event: Unscale | ScalerStep) -> Hazards:

@@ -1,0 +1,101 @@
+"""An iteration is left after `unscale_` and before `update()`.
+
+## What it does
+Flags `continue`, `break` and `return` after `scaler.unscale_(optimizer)`, before `scaler.step` and `scaler.update`, where the
+next iteration unscales again: a batch with bad gradients that is left out, usually.
+
+## Why it matters
+The scaler remembers until `update()` that it has unscaled. The next `unscale_` for this optimizer raises
+`RuntimeError: unscale_() has already been called on this optimizer since the last update().` The first bad batch ends the
+training. And the scale, which an overflow should make smaller, stays as it is: `update()` is what makes it fall.
+
+## Example
+```python
+import torch
+
+scaler = torch.amp.GradScaler("cuda")
+for data, target in loader:
+    optimizer.zero_grad()
+    with torch.autocast("cuda", dtype=torch.float16):
+        loss = criterion(model(data), target)
+    scaler.scale(loss).backward()
+    scaler.unscale_(optimizer)
+    norm = torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)
+    if not torch.isfinite(norm):
+        continue
+    scaler.step(optimizer)
+    scaler.update()
+```
+
+## Use instead
+```python
+import torch
+
+scaler = torch.amp.GradScaler("cuda")
+for data, target in loader:
+    optimizer.zero_grad()
+    with torch.autocast("cuda", dtype=torch.float16):
+        loss = criterion(model(data), target)
+    scaler.scale(loss).backward()
+    scaler.unscale_(optimizer)
+    norm = torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)
+    if not torch.isfinite(norm):
+        scaler.update()
+        continue
+    scaler.step(optimizer)
+    scaler.update()
+```
+
+## Fix safety
+The fix is only shown: it adds `scaler.update()` before the exit. `scaler.step` leaves out a step with bad gradients by itself, so
+that the whole branch may be needless; that is for the author to say.
+
+## Limitations
+A step and an update that stand in a branch of their own, with nothing that leaves, are not flagged. A loop whose body is a
+function of another file is not seen.
+
+## References
+- https://docs.pytorch.org/docs/stable/amp.html#torch.amp.GradScaler.unscale_
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import libcst as cst
+
+from amplint.diagnostics import Applicability, Fix
+from amplint.model.events import Unscale
+from amplint.model.observable import ERROR, Observable
+from amplint.rule import File, Finding, Found, rule
+
+from . import _protocol as protocol
+from . import _repair as repair
+from .amp110_repeated_unscale import ERROR_TEXT
+
+KIND = "exit-between-unscale-and-update"
+
+
+@rule("AMP120", KIND, fix=Applicability.DISPLAY, observable=Observable(ERROR))
+def check(file: File) -> Iterator[Finding]:
+    for found in file.analysis.of(KIND):
+        if not isinstance(found.node, (cst.Continue, cst.Break, cst.Return)):
+            continue
+        word = type(found.node).__name__.lower()
+        scaler = found.hazard.scaler.removeprefix("::")
+        yield Finding(
+            file.range(found.node),
+            f"`{word}` leaves between `unscale_` and `update` of `{scaler}`",
+            note=f"the next `unscale_` raises {ERROR_TEXT}{repair.while_enabled(found)}",
+            related=protocol.related(file, found, unscaled="unscaled here", next="raises here"),
+            fix=mend(file, found),
+        )
+
+
+def mend(file: File, found: Found) -> Fix | None:
+    """Update before leaving."""
+    scaler, line = repair.scaler_at(file, found, found.node, Unscale), file.editor.statement(found.node)
+    if scaler is None or not isinstance(line, cst.SimpleStatementLine):
+        return None
+    update = f"{file.tree.text(scaler)}.update()"
+    return Fix(f"Add `{update}` before it leaves", (file.editor.insert_before(line, update),), Applicability.DISPLAY)
