@@ -13,14 +13,21 @@ import pytest
 from checkout import ROOT
 from program import amplint, problems
 
+from amplint.model.observable import PRODUCT_TIME
 from amplint.runtime.devices import EMULATED
 from amplint.runtime.outcome import CONFIRMED, ERROR, REFUTED
 
 torch = pytest.importorskip("torch", reason="replays need torch: pip install 'amplint[verify]'")
 
-LIMIT = 600
-"""Seconds that all fixtures may take on a slow and busy machine; two idle cores need about 20."""
+LIMIT = 1200
+"""Seconds that all fixtures may take on a slow and busy machine; two idle cores need about 60."""
 
+
+UNPROVED = {
+    "amp106_fp16_without_scaler/flagged_mps_default.py": "the code is for 'mps'",
+    "amp106_fp16_without_scaler/flagged_xpu_default.py": "the code is for 'xpu'",
+}
+"""The fixtures with a fix that this device cannot prove, and why; a reason may be cut short."""
 
 SAMPLE = [
     str(path.relative_to(ROOT))
@@ -65,10 +72,20 @@ def test_no_fix_of_a_fixture_is_refuted_and_no_replay_fails(proof: Proof) -> Non
     assert (proof.exit_code, proof.problems) == (0, [])
 
 
+def test_every_fix_of_a_fixture_is_proved(proof: Proof) -> None:
+    """But for those that only a GPU can prove, and those that are listed with their reason."""
+    unproved = {
+        one["finding"]["path"].removeprefix("fixtures/"): one["reason"]
+        for one in proof.records
+        if one["verdict"] != CONFIRMED and one["measured"]["what"] != PRODUCT_TIME
+    }
+    assert unproved.keys() == UNPROVED.keys(), unproved
+    assert [place for place, reason in UNPROVED.items() if not unproved[place].startswith(reason)] == [], unproved
+
+
 def test_every_fixture_with_a_fix_is_among_them(proof: Proof) -> None:
     fixed = {path.name.replace(".fixed.py", ".py") for path in (ROOT / "fixtures").glob("*/flagged_*.fixed.py")}
     assert fixed <= {Path(one["finding"]["path"]).name for one in proof.records}
-    assert len(proof.of(CONFIRMED)) > len(proof.records) / 2
 
 
 def test_all_evidence_follows_the_schema(proof: Proof) -> None:
