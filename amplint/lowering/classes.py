@@ -134,11 +134,12 @@ class Classes:
                 return self._owners[above]
         return None
 
-    def instance_of(self, call: cst.BaseExpression) -> ClassInfo | None:
-        """The class that an expression constructs, if its source is at hand."""
+    def instance_of(self, call: cst.BaseExpression, abroad: bool = True) -> ClassInfo | None:
+        """The class that an expression constructs, if its source is at hand: in this file or, also `abroad`, in another."""
         if not isinstance(call, cst.Call):
             return None
         meanings = self._names.resolve(call.func)
         if len(meanings) != 1:
             return None
-        return self._named(next(iter(meanings)))
+        name = next(iter(meanings))
+        return self._named(name) if abroad or name.startswith(f"{LOCAL}.") else None

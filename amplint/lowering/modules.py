@@ -162,7 +162,7 @@ def _dotted(path: Path, base: Path) -> str:
     return ".".join(path.relative_to(base).with_suffix("").parts)
 
 
-@lru_cache(maxsize=48)
+@lru_cache(maxsize=96)
 def _read(path: str, name: str, size: int, changed: int) -> tuple[str, Module | None]:
     """The digest of a file's content, and the file as a module; None when it is of no interest, or cannot be read.
 
