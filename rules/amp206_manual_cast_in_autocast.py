@@ -1,8 +1,8 @@
-"""An activation is cast to half by hand inside an autocast region.
+"""An activation is cast to float16 by hand inside an autocast region.
 
 ## What it does
-Finds `.half()`, `.bfloat16()`, `.to(torch.float16)` and `.type(torch.float16)` inside an enabled region, on results that
-are float32 there (a sum, a norm, a LayerNorm), or half of the other kind, where all that gets the result is torch.
+Finds `.half()`, `.to(torch.float16)` and `.type(torch.float16)` inside an enabled region, on results that
+are float32 there (a sum, a norm, a LayerNorm), or bfloat16, where all that gets the result is torch.
 
 ## Why it matters
 Autocast casts the operands of layers and matrix products itself, and leaves float32 what needs its range. A cast by
@@ -52,7 +52,7 @@ import libcst as cst
 
 from amplint.diagnostics import Applicability, Edit, Fix
 from amplint.model.observable import NON_FINITE, Observable
-from amplint.model.precision import FLOAT32, HALF, LIMITS
+from amplint.model.precision import BFLOAT16, FLOAT16, FLOAT32, HALF, LIMITS
 from amplint.rule import File, Finding, Operation, rule
 
 
@@ -74,15 +74,15 @@ def _narrows(file: File, cast: Operation) -> bool:
     if (
         region is None
         or not region.lowers
-        or cast.dtype not in HALF
+        or cast.dtype != FLOAT16
         or operand.half_at is None
         and operand.maker is None
     ):
         return False
     if operand.dtype == FLOAT32:
-        if max(-operand.low, operand.high) <= LIMITS[cast.dtype].largest or not _is_activation(cast):
+        if max(-operand.low, operand.high) <= LIMITS[FLOAT16].largest or not _is_activation(cast):
             return False
-    elif operand.dtype not in HALF or operand.dtype == cast.dtype:
+    elif operand.dtype != BFLOAT16:
         return False
     users = file.dtypes.users(cast.node)
     return bool(users) and all(user.op not in ("call", "cast", "setitem") for user in users)
