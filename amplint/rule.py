@@ -29,9 +29,9 @@ from amplint.lowering.contexts import Contexts
 from amplint.lowering.dtypes import Constant, Danger, Dtypes, Hazard, Operation, Tensor, Use
 from amplint.lowering.forwards import Forwards, Pass
 from amplint.lowering.halves import Halved, Halves
+from amplint.lowering.hand_scaling import HandScaled, HandScaling
 from amplint.lowering.imports import Imports
 from amplint.lowering.modules import Modules
-from amplint.lowering.hand_scaling import HandScaled, HandScaling
 from amplint.lowering.names import Names
 from amplint.lowering.precisions import Precisions
 from amplint.lowering.recursion import Recursion

@@ -67,8 +67,11 @@ from amplint.diagnostics import Related
 from amplint.rule import File, Finding, Pass, rule
 
 _CHOICE = re.compile(
-    r"dtype|precision|half|b?fp?_?16|float_?16|bfloat|(?<![a-z])amp(?![a-z])|support|capab|device|hardware|gpu|cuda|arch|rocm|ampere", re.I
+    r"dtype|precision|half|b?fp?_?16|float_?16|bfloat|(?<![a-z])amp(?![a-z])|"
+    r"support|capab|device|hardware|gpu|cuda|arch|rocm|ampere",
+    re.IGNORECASE,
 )
+"""What a condition, or the name of a function, says where somebody has chosen a precision."""
 _HALF = ("float16", "bfloat16")
 
 

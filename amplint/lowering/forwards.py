@@ -60,6 +60,20 @@ class Forwards:
         """Those of a model in training."""
         return [each for each in self.passes if each.model == model and each.trains]
 
+    def unlike_training(self) -> Iterator[tuple[Pass, Pass]]:
+        """The evaluations that run in no autocast region, each with a training pass of the same model that does.
+
+        A call that this file comes to inside of a region, too, is none of them.
+        """
+        covered = {each.call for each in self.passes if each.entry is not None}
+        done: set[cst.Call] = set()
+        for each in self.passes:
+            training = next((other for other in self.of_training(each.model) if other.entry is not None), None)
+            if not each.evaluates or training is None or each.call in covered | done or self.autocasts_itself(each):
+                continue
+            done.add(each.call)
+            yield each, training
+
     # -- models ----------------------------------------------------------------------------------------------------
 
     def _model(self, call: cst.Call) -> str:

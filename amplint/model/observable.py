@@ -50,6 +50,8 @@ CHECKED = "passes over the gradients in search of overflow"
 
 REFUSED = "error of the scaler"
 """What a scaler raises when it steps an optimizer of the parameters that the finding is about."""
+EVALUATED = "precision of the evaluation"
+"""The precision of matrix products in the evaluation, against that in training."""
 ENTERED = "precision of a matrix product in the region"
 """Whether entering a region, or decorating with it, raises, and the precision that operations get."""
 

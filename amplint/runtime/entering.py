@@ -10,11 +10,10 @@ import torch
 from amplint.diagnostics import Diagnostic
 from amplint.lowering.contexts import Maker
 from amplint.model import observable
-from amplint.model.events import Region
 from amplint.rule import File
 from amplint.runtime.measurement import NONE, Figure, Measurement
+from amplint.runtime.precision import product_dtype
 from amplint.runtime.record import NotReplayable
-from amplint.runtime.worlds import autocast
 
 _CLASSES: dict[str, type[torch.autocast]] = {
     "torch.autocast": torch.autocast,
@@ -43,7 +42,7 @@ def take(before: File, after: File, diagnostic: Diagnostic, device: str, seed: i
     return Measurement(
         (
             Figure(observable.ERROR, error, NONE, NONE),
-            Figure(observable.ENTERED, NONE, _product_dtype(region, device), meant),
+            Figure(observable.ENTERED, NONE, product_dtype(region, device), meant),
         )
     )
 
@@ -75,10 +74,3 @@ def _raised(use: Callable[[], None]) -> str:
     except (AttributeError, TypeError, ValueError, RuntimeError) as error:
         return f"{type(error).__name__}: {' '.join(str(error).split())}".partition(". ")[0]
     return NONE
-
-
-def _product_dtype(region: Region, device: str) -> str:
-    """The precision that a matrix product gets in a region."""
-    square = torch.ones(8, 8, device="cuda" if device == "cuda" else "cpu")
-    with autocast(region, device, True):
-        return str((square @ square).dtype).removeprefix("torch.")

@@ -7,9 +7,19 @@ from functools import partial
 from typing import Protocol
 
 from amplint.diagnostics import Diagnostic
-from amplint.model.observable import CHECKED, CONSTRUCTED, ENTERED, INNER_GRADIENTS, MISTAKEN, REFUSED, SKIPPED, WARNED
+from amplint.model.observable import (
+    CHECKED,
+    CONSTRUCTED,
+    ENTERED,
+    EVALUATED,
+    INNER_GRADIENTS,
+    MISTAKEN,
+    REFUSED,
+    SKIPPED,
+    WARNED,
+)
 from amplint.rule import File
-from amplint.runtime import constructions, entering, half_parameters, inner_gradients, scaling, skip_tests
+from amplint.runtime import constructions, entering, evaluating, half_parameters, inner_gradients, scaling, skip_tests
 from amplint.runtime.measurement import Measurement
 
 
@@ -29,6 +39,7 @@ EXPERIMENTS: Mapping[str, Experiment] = {
     CHECKED: partial(scaling.take, measure=CHECKED),
     CONSTRUCTED: constructions.constructed,
     ENTERED: entering.take,
+    EVALUATED: evaluating.take,
     INNER_GRADIENTS: inner_gradients.take,
     MISTAKEN: skip_tests.take,
     REFUSED: half_parameters.take,

@@ -1,0 +1,139 @@
+"""A model is trained under autocast and evaluated without.
+
+## What it does
+Flags a forward pass without gradients that runs in no autocast region, of a model whose training passes in the same file, or
+class, run in one.
+
+## Why it matters
+The evaluation runs in float32: it takes the time and memory that autocast saves, and it measures another model than the one
+that will be used, if that is to run in half precision. The difference is small: 0.05 % of the outputs' size in float16, 0.4 % in
+bfloat16, and the same class for 99.4 % of the inputs. Some evaluate in float32 on purpose; so this rule is off by default.
+
+## Example
+```python
+import torch
+
+def train(model, criterion, loader, optimizer):
+    for data, target in loader:
+        optimizer.zero_grad()
+        with torch.autocast("cuda", dtype=torch.bfloat16):
+            loss = criterion(model(data), target)
+        loss.backward()
+        optimizer.step()
+
+def evaluate(model, loader):
+    with torch.no_grad():
+        return [model(data) for data, _ in loader]
+```
+
+## Use instead
+```python
+import torch
+
+def train(model, criterion, loader, optimizer):
+    for data, target in loader:
+        optimizer.zero_grad()
+        with torch.autocast("cuda", dtype=torch.bfloat16):
+            loss = criterion(model(data), target)
+        loss.backward()
+        optimizer.step()
+
+def evaluate(model, loader):
+    with torch.no_grad(), torch.autocast("cuda", dtype=torch.bfloat16):
+        return [model(data) for data, _ in loader]
+```
+
+## Fix safety
+The fix enters the context of the training pass, where the evaluation can name it. It is unsafe: metrics change slightly, and
+outputs are half where the code may expect float32.
+
+## Limitations
+A model is known by its name in the file, or by the attribute of its class. Functions that another file calls in a region are
+not known to be called so.
+
+## References
+- https://docs.pytorch.org/docs/stable/amp.html#torch.autocast
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import libcst as cst
+
+from amplint.diagnostics import Applicability, Edit, Fix, Related
+from amplint.model.observable import EVALUATED, Observable
+from amplint.rule import MIXED_PRECISION, File, Finding, Pass, Statement, rule
+
+from ._outside import may_compute
+
+
+@rule(
+    "AMP202",
+    "eval-without-autocast",
+    fix=Applicability.UNSAFE,
+    default=False,
+    triggers=(r"^no_grad$", r"^inference_mode$"),
+    observable=Observable(EVALUATED),
+)
+def check(file: File) -> Iterator[Finding]:
+    if MIXED_PRECISION not in file.facts:
+        return
+    for each, training in file.forwards.unlike_training():
+        assert training.entry is not None
+        yield Finding(
+            file.range(each.call.func),
+            f"`{each.model}` is trained under autocast and evaluated without",
+            "the evaluation takes the time and memory of float32, and measures a slightly different model",
+            related=(Related("the region of its training", file.range(training.entry[1])),),
+            fix=_fix(file, each, training.entry[1]),
+        )
+
+
+def _fix(file: File, each: Pass, context: cst.BaseExpression) -> Fix | None:
+    text, title = file.tree.text(context), "Evaluate in the region of the training"
+    if (
+        "\n" in text
+        or any(region.device != "grad" for region, _ in each.entries)
+        or not _is_known(file, context, each.call)
+    ):
+        return None
+    blocks = [above for above in file.tree.ancestors(each.call) if isinstance(above, cst.With)]
+    for block in blocks:
+        for item in block.items:
+            region = file.contexts.of(item.item)
+            if region is not None and region.device == "grad":
+                end = file.tree.span(item)[1]
+                return Fix(title, (Edit(end, end, f", {text}"),), Applicability.UNSAFE)
+    edit = _wrapped(file, each.call, text)
+    return Fix(title, (edit,), Applicability.UNSAFE) if edit is not None else None
+
+
+def _wrapped(file: File, call: cst.Call, context: str) -> Edit | None:
+    """The statement of a pass under a `with`, with what computes with its outputs in the same block."""
+    line = file.editor.statement(call)
+    if not isinstance(line, cst.SimpleStatementLine):
+        return None
+    siblings = list(file.editor.siblings(line))
+    last: Statement = line
+    for sibling in siblings[siblings.index(line) :]:
+        if isinstance(sibling, (cst.SimpleStatementLine, cst.BaseCompoundStatement)) and may_compute(file, [sibling]):
+            last = sibling
+    return file.editor.wrap(file.editor.rows(line)[0], file.editor.rows(last)[1], f"with {context}:")
+
+
+def _is_known(file: File, context: cst.BaseExpression, at: cst.CSTNode) -> bool:
+    """Whether every name in a context means the same where the evaluation runs."""
+    names = [name for name in file.tree.find(cst.Name) if context in (name, *file.tree.ancestors(name))]
+    for name in names:
+        parent = file.tree.parent(name)
+        is_part = isinstance(parent, cst.Attribute) and parent.attr is name
+        is_keyword = isinstance(parent, cst.Arg) and parent.keyword is name
+        here, there = file.names.bindings(name.value, name), file.names.bindings(name.value, at)
+        if name.value == "self":
+            same = file.classes.owner(name) is not None and file.classes.owner(name) is file.classes.owner(at)
+        else:
+            same = bool(here) and [each.node for each in here] == [each.node for each in there]
+        if not (is_part or is_keyword or same or name.value in ("True", "False", "None")):
+            return False
+    return True
