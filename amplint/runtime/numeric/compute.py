@@ -12,6 +12,7 @@ import torch
 
 from amplint.lowering.dtypes.values import DType
 from amplint.model.events import Region
+from amplint.runtime.devices import CUDA
 from amplint.runtime.numeric import operations
 from amplint.runtime.numeric.expression import Apply, Constant, Expression, Items, Operand, bare, below
 from amplint.runtime.worlds import autocast
@@ -49,6 +50,11 @@ class Program:
 
     def trace(self, values: Mapping[Operand, Any], way: Way) -> dict[int, Any]:
         """What each part of the expression comes to, by its id. Raises what `run` does."""
+        home: AbstractContextManager[object] = torch.device("cuda") if way.device == CUDA else nullcontext()
+        with home:  # where tensors that the expression makes live
+            return self._traced(values, way)
+
+    def _traced(self, values: Mapping[Operand, Any], way: Way) -> dict[int, Any]:
         done: dict[int, Any] = {}
         for step in self.steps:
             if isinstance(step, Operand):

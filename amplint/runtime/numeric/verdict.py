@@ -64,9 +64,11 @@ def prove(before: File, after: File, diagnostic: Diagnostic, measure: str, devic
 
 def _judged(pair: Pair, measure: str, device: str, seed: int, is_partial: bool) -> Outcome:
     before, after = _aligned(Program(pair.before), Program(pair.after))
-    foreign = _foreign(before.program, device)
+    meant = _devices(before.program)
+    foreign = sorted(meant - ({"cpu"} if device == CPU else _GPUS | {"cpu"}))
     if foreign:
-        return Outcome(NOT_OBSERVABLE, f"the code is for {foreign!r}", observable.NON_FINITE)
+        return Outcome(NOT_OBSERVABLE, f"the code is for {foreign[0]!r}", observable.NON_FINITE)
+    device = CPU if meant == {"cpu"} else device
     steps = before.program.steps
     known = kinds(steps, before.operands, above(pair.marks[0]))
     if FREE not in known.values():
@@ -111,11 +113,9 @@ def _trials(pair: Pair) -> Iterator[_Trial]:
             yield scale, apart, scaled | {"other terms": "held fixed"}
 
 
-def _foreign(program: Program, device: str) -> str:
-    """A device type of the code's regions whose autocast the device here does not have."""
-    devices = {step.region.device for step in program.steps if isinstance(step, Apply) and step.region is not None}
-    there = {"cpu"} if device == CPU else _GPUS | {"cpu"}
-    return next(iter(sorted(devices - there)), "")
+def _devices(program: Program) -> set[str]:
+    """The device types of the code's regions."""
+    return {step.region.device for step in program.steps if isinstance(step, Apply) and step.region is not None}
 
 
 def _aligned(before: Program, after: Program) -> tuple[Side, Side]:
