@@ -62,7 +62,7 @@ from collections.abc import Iterator
 import libcst as cst
 
 from amplint.diagnostics import Applicability, Fix, Related
-from amplint.model.observable import NON_FINITE, Observable
+from amplint.model.observable import VALUE_ERROR, Observable
 from amplint.model.precision import HALF
 from amplint.rule import File, Finding, Operation, Tensor, rule
 
@@ -77,7 +77,7 @@ _CLASSIFIES = "cross_entropy"
 """What is given to it left a linear layer or a convolution, also where the model is not known."""
 
 
-@rule("AMP211", "loss-outside-autocast", fix=Applicability.SAFE, observable=Observable(NON_FINITE))
+@rule("AMP211", "loss-outside-autocast", fix=Applicability.SAFE, observable=Observable(VALUE_ERROR))
 def check(file: File) -> Iterator[Finding]:
     seen: set[cst.CSTNode] = set()
     for operation in file.dtypes.lowered:

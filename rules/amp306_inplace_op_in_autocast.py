@@ -54,12 +54,12 @@ from collections.abc import Iterator
 import libcst as cst
 
 from amplint.diagnostics import Applicability, Edit, Fix, Related
-from amplint.model.observable import NON_FINITE, Observable
+from amplint.model.observable import VALUE_ERROR, Observable
 from amplint.model.precision import FLOAT16, LIMITS, lifted
 from amplint.rule import File, Finding, Operation, rule
 
 
-@rule("AMP306", "inplace-op-in-autocast", fix=Applicability.UNSAFE, observable=Observable(NON_FINITE))
+@rule("AMP306", "inplace-op-in-autocast", fix=Applicability.UNSAFE, observable=Observable(VALUE_ERROR))
 def check(file: File) -> Iterator[Finding]:
     seen: set[cst.CSTNode] = {hazard.operation.node for hazard in file.dtypes.loss_hazards}
     for operation in file.dtypes.lowered:
