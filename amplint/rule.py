@@ -26,6 +26,7 @@ from amplint.lowering import constants
 from amplint.lowering.analysis import Analysis, Found
 from amplint.lowering.classes import Classes
 from amplint.lowering.contexts import Contexts
+from amplint.lowering.custom_functions import CustomFunction, CustomFunctions
 from amplint.lowering.dtypes import Constant, Danger, Dtypes, Hazard, Operation, Tensor, Use
 from amplint.lowering.forwards import Forwards, Pass
 from amplint.lowering.halves import Halved, Halves
@@ -46,6 +47,7 @@ from amplint.source import Source
 __all__ = [
     "Check",
     "Constant",
+    "CustomFunction",
     "Danger",
     "File",
     "Finding",
@@ -162,6 +164,11 @@ class File:
     def forwards(self) -> Forwards:
         """Its forward passes."""
         return Forwards(self.analysis.program)
+
+    @cached_property
+    def custom_functions(self) -> CustomFunctions:
+        """Its subclasses of `autograd.Function`."""
+        return CustomFunctions(self.tree, self.names, self.classes, self.contexts)
 
     @cached_property
     def halves(self) -> Halves:

@@ -52,6 +52,8 @@ REFUSED = "error of the scaler"
 """What a scaler raises when it steps an optimizer of the parameters that the finding is about."""
 EVALUATED = "precision of the evaluation"
 """The precision of matrix products in the evaluation, against that in training."""
+BACKWARD_ERROR = "error of the backward pass"
+"""What the backward pass of a custom function raises outside of the region of its forward pass."""
 ENTERED = "precision of a matrix product in the region"
 """Whether entering a region, or decorating with it, raises, and the precision that operations get."""
 

@@ -8,6 +8,7 @@ from typing import Protocol
 
 from amplint.diagnostics import Diagnostic
 from amplint.model.observable import (
+    BACKWARD_ERROR,
     CHECKED,
     CONSTRUCTED,
     ENTERED,
@@ -19,7 +20,16 @@ from amplint.model.observable import (
     WARNED,
 )
 from amplint.rule import File
-from amplint.runtime import constructions, entering, evaluating, half_parameters, inner_gradients, scaling, skip_tests
+from amplint.runtime import (
+    constructions,
+    custom_functions,
+    entering,
+    evaluating,
+    half_parameters,
+    inner_gradients,
+    scaling,
+    skip_tests,
+)
 from amplint.runtime.measurement import Measurement
 
 
@@ -36,6 +46,7 @@ class Experiment(Protocol):
 
 
 EXPERIMENTS: Mapping[str, Experiment] = {
+    BACKWARD_ERROR: custom_functions.take,
     CHECKED: partial(scaling.take, measure=CHECKED),
     CONSTRUCTED: constructions.constructed,
     ENTERED: entering.take,

@@ -1,0 +1,116 @@
+"""An `autograd.Function` multiplies matrices in its backward pass without telling autocast.
+
+## What it does
+Flags a subclass of `torch.autograd.Function` whose `backward` runs operations that autocast lowers (matrix products,
+convolutions), and whose methods lack `custom_fwd` or `custom_bwd`, in a project that trains in mixed precision.
+
+## Why it matters
+In a region `forward` gets its products in half, and saves tensors that are float32. Its `backward` runs outside of the region,
+multiplies a half gradient with a float32 tensor, and raises a `RuntimeError` about two dtypes. With the decorators it runs under
+the autocast state of its `forward`. With `custom_bwd` alone an `AttributeError` is raised. Functions of element-wise operations
+need neither, nor do those that save what they have cast themselves; so this rule is off by default.
+
+## Example
+```python
+import torch
+
+class Product(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x, w):
+        ctx.save_for_backward(x, w)
+        return x @ w
+
+    @staticmethod
+    def backward(ctx, grad):
+        x, w = ctx.saved_tensors
+        return grad @ w.t(), x.t() @ grad
+
+with torch.autocast("cuda"):
+    loss = Product.apply(data, weight).float().mean()
+```
+
+## Use instead
+```python
+import torch
+
+class Product(torch.autograd.Function):
+    @staticmethod
+    @torch.amp.custom_fwd(device_type="cuda")
+    def forward(ctx, x, w):
+        ctx.save_for_backward(x, w)
+        return x @ w
+
+    @staticmethod
+    @torch.amp.custom_bwd(device_type="cuda")
+    def backward(ctx, grad):
+        x, w = ctx.saved_tensors
+        return grad @ w.t(), x.t() @ grad
+
+with torch.autocast("cuda"):
+    loss = Product.apply(data, weight).float().mean()
+```
+
+## Fix safety
+The fix adds the decorators that are missing: those of `torch.amp` where the target is PyTorch 2.4 or later, or where the other
+one is spelled so, else those of `torch.cuda.amp`. It is unsafe: a kernel of an extension may need `cast_inputs=`, and for another
+device than CUDA the device type has to be changed. There is none for functions with `setup_context`: the decorators need the
+context as first argument.
+
+## Limitations
+Operations of extensions are not known, nor is what happens in functions that `backward` calls.
+
+## References
+- https://docs.pytorch.org/docs/stable/notes/amp_examples.html#autocast-and-custom-autograd-functions
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from amplint.diagnostics import Applicability, Edit, Fix, Related
+from amplint.model.observable import BACKWARD_ERROR, Observable
+from amplint.rule import MIXED_PRECISION, CustomFunction, File, Finding, rule
+
+
+@rule(
+    "AMP208",
+    "custom-function-without-amp",
+    fix=Applicability.UNSAFE,
+    default=False,
+    triggers=(r"^autograd$", r"^save_for_backward$"),
+    observable=Observable(BACKWARD_ERROR),
+)
+def check(file: File) -> Iterator[Finding]:
+    for function in file.custom_functions.unaware():
+        yield Finding(
+            file.range(function.node.name),
+            f"`{function.node.name.value}` multiplies in `backward` without {' and '.join(_missing(function))}",
+            "under autocast its backward pass mixes half gradients with what `forward` saved, and raises",
+            related=(Related("this is lowered in `forward` only", file.range(function.product)),),
+            fix=_fix(file, function),
+            needs=frozenset({MIXED_PRECISION}),
+        )
+
+
+def _missing(function: CustomFunction) -> list[str]:
+    given = {"`custom_fwd`": function.has_fwd, "`custom_bwd`": function.has_bwd}
+    return [name for name, has in given.items() if not has]
+
+
+def _fix(file: File, function: CustomFunction) -> Fix | None:
+    if function.sets_up_context:
+        return None
+    modern = file.torch >= (2, 4) or any(name.startswith("torch.amp.") for name in function.spelled)
+    edits: list[Edit] = []
+    for method, kind, has in (
+        (function.forward, "custom_fwd", function.has_fwd),
+        (function.backward, "custom_bwd", function.has_bwd),
+    ):
+        if not has:
+            spelling, imports = file.importer.get(f"torch.amp.{kind}" if modern else f"torch.cuda.amp.{kind}", method)
+            row = file.source.position(file.tree.span(method.name)[0]).row
+            place = file.source.line_starts[row - 1]
+            call = '(device_type="cuda")' if modern else ""
+            line = f"{file.source.indent(row)}@{spelling}{call}{file.source.newline}"
+            edits += [*imports, Edit(place, place, line)]
+    return Fix("Run both passes under one autocast state", file.importer.joined(edits), Applicability.UNSAFE)
