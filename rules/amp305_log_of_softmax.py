@@ -58,7 +58,7 @@ import libcst as cst
 
 from amplint.diagnostics import Applicability, Edit, Fix, Related
 from amplint.model.observable import NON_FINITE, Observable
-from amplint.model.precision import FLOAT16, FLOAT32, HALF, LIMITS
+from amplint.model.precision import FLOAT16, FLOAT32, HALF, LIMITS, UNKNOWN
 from amplint.rule import File, Finding, Operation, rule
 
 from ._reading import only_origin
@@ -105,8 +105,8 @@ def _matters(inner: Operation) -> bool:
     if inner.op == "sigmoid":
         return inner.dtype in HALF and operand.low < -LIMITS[FLOAT16].exp_overflow
     exp = operand.maker
-    if exp is None or exp.op != "exp" or exp.in_place:
-        return False
+    if exp is None or exp.op != "exp" or exp.in_place or exp.operand.dtype == UNKNOWN:
+        return False  # what is not known may well have lost its maximum
     return exp.operand.high > LIMITS[FLOAT16 if exp.dtype == FLOAT16 else FLOAT32].exp_overflow
 
 

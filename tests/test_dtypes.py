@@ -6,7 +6,7 @@ from textwrap import dedent, indent
 
 import pytest
 
-from amplint.lowering.dtypes import Dtypes, Operation, Tensor
+from amplint.lowering.dtypes import Dtypes, Operation, Tensor, Use
 from amplint.lowering.tree import Tree
 from amplint.rule import File
 from amplint.source import Source
@@ -249,3 +249,77 @@ def test_generators_are_followed_and_give_nothing_known() -> None:
     """)
     assert any(dtypes.in_loss(operation) for operation in operations(dtypes, "log"))
     assert {operation.operand.dtype for operation in operations(dtypes, "log10")} == {"?"}
+
+
+@pytest.mark.parametrize(
+    ("expression", "dtype"),
+    [
+        ("(lin(data) > 0) * 0.5", "float32"),
+        ("(lin(data) > 0) * 2", "int"),
+        ("~(lin(data) > 0)", "bool"),
+        ("lin(data) / data.size(-1) ** 0.5", "float16"),
+        ("lin(data) / math.sqrt(data.shape[-1])", "float16"),
+        ("lin(data) * len(data)", "float16"),
+        ("lin(data) + (lin(data) > 0).float()", "float32"),
+        ("lin(data) + torch.tensor(1.5)", "float16"),
+        ("torch.where(data > 0, lin(data), 0.0)", "float16"),
+        ("lin(data) if lin(data).dtype == torch.float16 else data", "float16"),
+        ("lin(data) if data.dtype == torch.float16 else data", "?"),
+    ],
+)
+def test_numbers_masks_and_sizes(expression: str, dtype: str) -> None:
+    assert logged(f"import math\nh = {expression}\ntorch.log(h)").dtype == dtype
+
+
+def test_in_place_arithmetic_keeps_the_dtype() -> None:
+    assert logged("h = lin(data)\nh += param\ntorch.log(h)").dtype == "float16"
+    assert logged("h = lin(data)\nh = h + param\ntorch.log(h)").dtype == "float32"
+
+
+def test_branches_on_the_dtype_are_decided() -> None:
+    code = "h = lin(data)\nif h.dtype in (torch.float16, torch.bfloat16):\n    h = h.float()\nelse:\n    h = data\ntorch.log(h)"
+    assert logged(code).dtype == "float32"
+    assert logged(code.replace(" in ", " not in ")).dtype == "?"
+
+
+@pytest.mark.parametrize(
+    ("statement", "found"),
+    [
+        ("h.masked_fill(data > 0, -1e9)", [(Use.FILLED, -1e9)]),
+        ("h.masked_fill(data > 0, torch.finfo(torch.float32).min)", [(Use.FILLED, -3.4028e38)]),
+        ("h.masked_fill(data > 0, torch.tensor(-1e9))", [(Use.FILLED, -1e9)]),
+        ("h.masked_fill(data > 0, float('-inf'))", []),
+        ("h[data > 0] = -1e9", [(Use.STORED, -1e9)]),
+        ("h.clamp(-1e6, max=1e6)", [(Use.LOWER, -1e6), (Use.UPPER, 1e6)]),
+        ("h.clamp_max(5)", [(Use.UPPER, 5.0)]),
+        ("torch.where(data > 0, 1e9, h)", [(Use.CHOSEN, 1e9)]),
+        ("h + 1e-8", [(Use.ADDED, 1e-8)]),
+        ("h.add_(1e-8)", [(Use.ADDED, 1e-8)]),
+        ("h += EPS", [(Use.ADDED, 1e-12)]),
+        ("h.float() + 1e-8", []),
+        ("torch.full((2,), 7, dtype=torch.float16)", [(Use.FILLED, 7.0)]),
+        ("torch.full((2,), 7)", []),
+    ],
+)
+def test_constants_that_meet_half_tensors(statement: str, found: list[tuple[Use, float]]) -> None:
+    dtypes = flow(f"""
+        EPS = 1e-12
+        lin, data = nn.Linear(8, 8), load()
+        with torch.autocast("cuda", dtype=torch.float16):
+            h = lin(data)
+            {statement}
+    """)
+    assert [(each.use, each.value) for each in dtypes.constants] == found
+
+
+def test_who_makes_and_who_uses_a_value() -> None:
+    dtypes = flow("""
+        lin = nn.Linear(8, 8)
+        with torch.autocast("cuda", dtype=torch.float16):
+            p = lin(load()).view(-1).softmax(-1)
+            torch.log(p.squeeze())
+            unknown(p)
+    """)
+    (log,) = operations(dtypes, "log")
+    assert log.operand.maker is not None and log.operand.maker.op == "softmax"
+    assert [each.op for each in dtypes.users(log.operand.maker.node)] == ["squeeze", "log", "call"]

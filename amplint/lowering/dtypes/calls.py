@@ -174,6 +174,6 @@ class Calls(Functions):
 _TENSOR_METHODS = re.compile(
     r"(?:float|half|bfloat16|double|to|type_as|type|log\w*|exp\w*|pow|sigmoid|softmax|log_softmax|sum|mean|abs|clamp\w*|clip"
     r"|view|reshape|matmul|mm|bmm|detach|relu|tanh|sqrt|square|add|sub|mul|div|squeeze|unsqueeze|max|min|flatten|item|norm"
-    r"|permute|transpose|t|contiguous|backward|requires_grad_|gather|masked_fill|new_\w+|cuda|cpu|clone|expand\w*)_?$"
+    r"|size|numel|permute|transpose|t|contiguous|backward|requires_grad_|gather|masked_fill|new_\w+|cuda|cpu|clone|expand\w*)_?$"
 )
 """Methods that only tensors have, or that mean the same on whatever has them."""
