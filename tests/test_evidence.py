@@ -209,7 +209,7 @@ def checked(evidence: list[Evidence]) -> tuple[_Checker, str]:
 def test_the_page_is_whole_and_loads_nothing() -> None:
     checker, _ = checked([evidence(), evidence(STEPS, code="AMP107"), evidence(INFINITE, row=3)])
     assert "script" not in checker.tags and "link" not in checker.tags and "img" not in checker.tags
-    assert checker.loads == ["#AMP101", "#AMP107"]
+    assert checker.loads == ["#AMP101", "#AMP107", "#AMP107:train.py:2:1"]  # the rules, and what is not confirmed
 
 
 def test_the_page_shows_diff_numbers_plot_and_circumstances() -> None:
@@ -283,3 +283,18 @@ def test_every_pair_of_values_can_be_drawn(values: tuple[float, ...]) -> None:
 
 def test_one_value_makes_no_plot() -> None:
     assert plot({"before": (1.0,), "after": (2.0,)}, "x") == plot({}, "x") == ""
+
+
+def test_the_page_lists_what_is_not_confirmed_and_leads_to_it() -> None:
+    refuted = evidence(replace(STEPS, verdict=REFUTED, reason="it is worse"), code="AMP107", row=1)
+    html = "".join(page.render([evidence(), refuted]))
+    _, words = checked([evidence(), refuted])
+    assert "Not confirmed: 1 of 2 refuted train.py:1:1 AMP107: it is worse" in words
+    targets = re.findall(r'href="#([^"]*)"', html)
+    assert len(targets) == 3 and all(f'id="{target}"' in html for target in targets)
+    assert "Not confirmed" not in checked([evidence()])[1]
+
+
+def test_the_page_says_which_other_defect_was_repaired_all_the_time() -> None:
+    _, words = checked([evidence(replace(NORMS, together=("AMP104 in line 14",)))])
+    assert "shares its path with AMP104 in line 14: replayed with that repaired, before and after" in words

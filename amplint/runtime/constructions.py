@@ -12,6 +12,7 @@ import operator
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import partial
 from typing import Any
 
 import libcst as cst
@@ -48,7 +49,7 @@ def warned(before: File, after: File, diagnostic: Diagnostic, device: str, seed:
         return mentions.imported(before, after, diagnostic)
     if mentions.is_type(before, pair[0]):
         return mentions.typed(_name(before, pair[0]), _name(after, pair[1]))
-    with _gpu_pretended(device):
+    with _apart(device):
         first, second = _Made(before, pair[0]), _Made(after, pair[1])
     return Measurement((Figure(observable.WARNED, first.warned, second.warned, 0),))
 
@@ -62,7 +63,7 @@ def constructed(before: File, after: File, diagnostic: Diagnostic, device: str, 
     pair = _pair(before, after, diagnostic)
     if pair is None:
         raise NotReplayable("what is constructed is not found again")
-    with _gpu_pretended(device):
+    with _apart(device):
         first, second = _Made(before, pair[0]), _Made(after, pair[1])
     figures = [Figure(observable.ERROR, first.error, second.error, NONE)]
     for name in dict.fromkeys((*first.settings, *second.settings)):
@@ -93,9 +94,15 @@ def _name(file: File, node: _Node) -> str:
 
 
 @contextmanager
-def _gpu_pretended(device: str) -> Iterator[None]:
-    """For emulation, let what asks for a GPU before it switches itself on be told that there is one."""
+def _apart(device: str) -> Iterator[None]:
+    """For emulation, let what asks for a GPU before it switches itself on be told that there is one.
+
+    A region that raises on entry has set half of autocast's state by then, and is never left: that is taken back, too.
+    """
     patches = Patches()
+    for kind in ("cuda", "cpu"):
+        patches.on_undo(partial(torch.set_autocast_enabled, kind, torch.is_autocast_enabled(kind)))
+        patches.on_undo(partial(torch.set_autocast_dtype, kind, torch.get_autocast_dtype(kind)))
     try:
         if device == EMULATED:
             patches.attribute(torch.cuda.amp.common, "amp_definitely_not_available", lambda: False)
@@ -172,11 +179,20 @@ def _arguments(file: File, node: _Node) -> tuple[list[Any], dict[str, Any]]:
     args = list(call.args) if isinstance(call, cst.Call) and call.func is node else _preset(file, node)
     if any(arg.star for arg in args):
         raise NotReplayable("the arguments are not written down")
-    positional = [_value(file, arg.value) for arg in args if arg.keyword is None]
+    positional = [_positional(file, arg.value) for arg in args if arg.keyword is None]
     values = {arg.keyword.value: _value(file, arg.value) for arg in args if arg.keyword is not None}
-    positional = [False if value is _UNKNOWN else value for value in positional]
     flags = {name: False for name, value in values.items() if value is _UNKNOWN and name in _FLAGS}
     return positional, {name: value for name, value in values.items() if value is not _UNKNOWN} | flags
+
+
+def _positional(file: File, node: cst.BaseExpression) -> Any:
+    """The value of an argument that no keyword tells the purpose of; what looks like a flag is one."""
+    value = _value(file, node)
+    if value is not _UNKNOWN:
+        return value
+    if isinstance(node, (cst.Name, cst.Attribute, cst.Comparison, cst.BooleanOperation, cst.UnaryOperation)):
+        return False
+    raise NotReplayable(f"the value of `{file.tree.text(node)}` cannot be told")
 
 
 def _preset(file: File, node: cst.CSTNode) -> list[cst.Arg]:
@@ -195,6 +211,8 @@ def _value(file: File, node: cst.BaseExpression, depth: int = 0) -> Any:
     except (ValueError, SyntaxError):
         if (arithmetic := number(text)) is not None:
             return arithmetic
+    if isinstance(node, cst.IfExp):
+        return _value(file, node.body, depth)
     if isinstance(node, cst.FormattedString):
         return "".join(each.value if isinstance(each, cst.FormattedStringText) else "0" for each in node.parts)
     known = {name for name in file.names.resolve(node) if name.startswith("torch.")}

@@ -12,6 +12,7 @@ from amplint.model.events import ADD, Backward, Clip, GradAccess, SchedulerStep
 from amplint.model.hazards import Hazard
 from amplint.model.literals import number
 from amplint.runtime.measurement import NONE, Figure, Measurement, Player, Trio, agree
+from amplint.runtime.outcome import Axis
 from amplint.runtime.record import Record
 from amplint.runtime.training import ASSUMED_LIMIT, by_value
 
@@ -55,13 +56,11 @@ def _norm_seen(player: Player, hazard: Hazard) -> Measurement:
         size_seen = Figure(name, *(each.get(at, NONE) for each in seen))
         same = overflow and agree(size_seen.before, size_seen.after, _SAME)
         figures += [*overflow, size_seen] if same else [size_seen, *overflow]
-    rounds = sorted(set(ordinary))
-    names = ("before", "after", "reference")
-    series = {
-        label: tuple(float(each.get(at, math.nan)) for at in rounds if at[0] == rounds[0][0])
-        for label, each in zip(names, seen)
-    }
-    return Measurement(tuple(figures), given, series, bool(ordinary))
+    first = min(ordinary, default=("", 0))[0]
+    shown = sorted({at for at in ordinary if at[0] == first})
+    series = dict(zip(("before", "after", "reference"), (_until_last(each, shown) for each in seen)))
+    axis = Axis("iteration", tuple(float(at[1] + 1) for at in shown), name)
+    return Measurement(tuple(figures), given, series, axis, bool(ordinary))
 
 
 def _gradient_read(player: Player, hazard: Hazard) -> Measurement:
@@ -97,6 +96,12 @@ def _seen(record: Record, size: Callable[[torch.Tensor], float]) -> dict[_Where,
         at, value = (step.optimizer, step.round), 0.0 if step.gradient is None else size(step.gradient)
         found[at] = value if not value <= found.get(at, -1.0) else found[at]
     return found
+
+
+def _until_last(seen: Mapping[_Where, float], wanted: list[_Where]) -> tuple[float, ...]:
+    """The sizes at some places, as far as the run came: after an error there is nothing to show."""
+    there = [index for index, at in enumerate(wanted) if at in seen]
+    return tuple(seen.get(at, math.nan) for at in wanted[: max(there, default=-1) + 1])
 
 
 def _telling(
@@ -159,7 +164,7 @@ def _reported(player: Player, hazard: Hazard) -> Measurement:
     runs = {name: list(record.reported.values()) for name, record in vars(trio).items()}
     shown = {name: tuple(reports[index]) if index < len(reports) else () for name, reports in runs.items()}
     figure = Figure(observable.REPORTED, *(each[0] if each else NONE for each in shown.values()))
-    return Measurement((*_errors(trio), figure), {}, shown, bool(shown["reference"]))
+    return Measurement((*_errors(trio), figure), {}, shown, ordinary=bool(shown["reference"]))
 
 
 # -- schedules ---------------------------------------------------------------------------------------------------------
@@ -173,7 +178,9 @@ def _scheduler_lead(player: Player, hazard: Hazard) -> Measurement:
     leads = {name: record.leads.get(scheduler, []) for name, record in vars(trio).items()}
     figure = Figure(observable.SCHEDULER_LEAD, *(each[-1] if each else NONE for each in leads.values()))
     series = {name: tuple(map(float, each)) for name, each in leads.items()}
-    return Measurement((*_errors(trio), figure), {}, series, bool(leads["reference"]))
+    turns = tuple(float(turn + 1) for turn in range(max(map(len, leads.values()))))
+    axis = Axis("step of the scheduler", turns, observable.SCHEDULER_LEAD)
+    return Measurement((*_errors(trio), figure), {}, series, axis, bool(leads["reference"]))
 
 
 # -- underflow ---------------------------------------------------------------------------------------------------------
@@ -191,7 +198,9 @@ def _zeroed(player: Player, hazard: Hazard) -> Measurement:
         "after": tuple(each[1] for each in known.values()),
         "reference": (0.0,) * len(known),
     }
-    return Measurement((figure,), {"loss times": magnitude}, series)
+    return Measurement(
+        (figure,), {"loss times": magnitude}, series, Axis("factor of the loss", tuple(known), observable.ZEROED)
+    )
 
 
 def _zero_fractions(trio: Trio) -> tuple[float, float] | None:
@@ -220,7 +229,7 @@ def _island_error(player: Player, hazard: Hazard) -> Measurement:
     errors = [_relative_errors(record, trio.reference, index) for record in (trio.before, trio.after)]
     figure = Figure(observable.ISLAND_ERROR, max(errors[0], default=NONE), max(errors[1], default=NONE), 0.0)
     series = {"before": tuple(errors[0]), "after": tuple(errors[1]), "reference": (0.0,) * len(errors[1])}
-    return Measurement((*_errors(trio), figure), {}, series, bool(errors[1]))
+    return Measurement((*_errors(trio), figure), {}, series, ordinary=bool(errors[1]))
 
 
 def _relative_errors(record: Record, reference: Record, index: int) -> list[float]:
@@ -243,7 +252,7 @@ def _loss_error(player: Player, hazard: Hazard) -> Measurement:
     trio = player.play(recheck=True)
     series = {name: tuple(record.loss_errors) for name, record in vars(trio).items()}
     figure = Figure(observable.LOSS_ERROR, max(series["before"], default=NONE), max(series["after"], default=NONE), 0.0)
-    return Measurement((*_errors(trio), figure), {}, series, bool(series["reference"]))
+    return Measurement((*_errors(trio), figure), {}, series, ordinary=bool(series["reference"]))
 
 
 _MEASURES: Mapping[str, Callable[[Player, Hazard], Measurement]] = {

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from typing import Protocol as Interface
 
 from amplint.model.events import Event
+from amplint.runtime.outcome import Axis
 from amplint.runtime.record import Record
 
 NONE = "none"
@@ -34,9 +35,7 @@ class Player(Interface):
     def events(self) -> Sequence[Event]:
         """What happens with the code as it stands."""
 
-    def play(
-        self, magnitude: float = 1.0, island: bool = False, spared: str = "", recheck: bool = False
-    ) -> Trio:
+    def play(self, magnitude: float = 1.0, island: bool = False, spared: str = "", recheck: bool = False) -> Trio:
         """Train on losses of some magnitude, with or without a part that the model runs in float32.
 
         The gradients of the optimizer that the finding is about overflow once; or those of all but the one that is spared.
@@ -56,11 +55,12 @@ class Figure:
 
 @dataclass(frozen=True)
 class Measurement:
-    """Figures, the deciding one first; `given` are literals of the author that they depend on."""
+    """Figures, the deciding one first; `given` are literals of the author that they depend on; `series` go over `axis`."""
 
     figures: tuple[Figure, ...]
     given: Mapping[str, float | str] = field(default_factory=dict)
     series: Mapping[str, tuple[float, ...]] = field(default_factory=dict)
+    axis: Axis | None = None
     ordinary: bool = True
     """Whether at least one ordinary step was taken as it should be, so that agreement means something."""
 

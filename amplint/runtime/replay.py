@@ -289,5 +289,6 @@ def _judge(observable: Observable, taken: Measurement, others: list[str]) -> Out
         {each.name: each.after for each in figures},
         {**{each.name: each.reference for each in figures}, **taken.given},
         taken.series,
+        taken.axis,
         others=tuple(others) if verdict == NOT_REPLAYABLE else (),
     )

@@ -79,3 +79,24 @@ def test_what_asks_for_a_gpu_gets_one_where_cuda_is_emulated_and_nowhere_else() 
     assert [one.verdict for one in outcomes("AMP213", FLAG, device="cpu")] == [NOT_OBSERVABLE]
     assert torch.cuda.amp.common.amp_definitely_not_available()
     assert not torch.cuda.is_bf16_supported()
+
+
+@pytest.mark.parametrize("device", ["cuda-emulated", "cpu"])
+def test_a_region_that_raises_on_entry_leaves_autocast_as_it_was(device: str) -> None:
+    before = [(torch.is_autocast_enabled(kind), torch.get_autocast_dtype(kind)) for kind in ("cuda", "cpu")]
+    for name in ("flagged_flag_literal", "flagged_old_autocast_dtype", "flagged_old_order"):
+        outcomes(
+            "AMP213", (ROOT / "fixtures" / "amp213_positional_amp_argument" / f"{name}.py").read_text("utf-8"), device
+        )
+        after = [(torch.is_autocast_enabled(kind), torch.get_autocast_dtype(kind)) for kind in ("cuda", "cpu")]
+        assert after == before
+
+
+def test_a_value_that_depends_is_the_first_it_may_be_and_no_flag() -> None:
+    text = (ROOT / "fixtures" / "amp205_autocast_missing_device_type" / "flagged_index_named.py").read_text("utf-8")
+    (proved,) = outcomes("AMP205", text)
+    assert (proved.verdict, proved.before, proved.after) == (
+        CONFIRMED,
+        {"device type": "cuda:0"},
+        {"device type": "cuda"},
+    )

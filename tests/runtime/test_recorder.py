@@ -790,4 +790,6 @@ def test_a_loss_that_is_read_out_while_scaled() -> None:
         shown = [loss.item(), scaled.item() / training.scaler.get_scale()]  # shown
         scaled.backward()
     assert shown[0] == pytest.approx(shown[1])
-    assert [(hazard.kind, hazard.place.line) for hazard in recording.hazards] == [("scaled-loss-reported", line("shown"))]
+    assert [(hazard.kind, hazard.place.line) for hazard in recording.hazards] == [
+        ("scaled-loss-reported", line("shown"))
+    ]

@@ -12,7 +12,7 @@ from amplint.runtime.evidence import Evidence
 from amplint.runtime.outcome import CONFIRMED, ERROR, NOT_OBSERVABLE, NOT_REPLAYABLE, REFUTED, VERDICTS, Outcome
 
 _STYLES = {CONFIRMED: "added", REFUTED: "removed", ERROR: "removed"}
-_COLUMNS = {NOT_OBSERVABLE: "not observable"}  # short for a heading
+COLUMNS = {NOT_OBSERVABLE: "not observable"}  # short for a heading
 
 
 def place(diagnostic: Diagnostic) -> str:
@@ -34,7 +34,7 @@ def verdict(evidence: Evidence) -> str:
 
 def company(outcome: Outcome) -> str:
     """What else was repaired all the time, in words; empty where nothing was."""
-    return f"{', '.join(outcome.together)} repaired, before and after" if outcome.together else ""
+    return f"with {', '.join(outcome.together)} repaired before and after" if outcome.together else ""
 
 
 def line(evidence: Evidence, view: View) -> str:
@@ -58,7 +58,7 @@ def table(evidence: Sequence[Evidence], view: View) -> Iterator[str]:
     """A row for each rule, a column for each verdict that was reached."""
     counts = by_rule(evidence)
     reached = [one for one in VERDICTS if one == CONFIRMED or any(row[one] for row in counts.values())]
-    headings = [_COLUMNS.get(one, one) for one in reached]
+    headings = [COLUMNS.get(one, one) for one in reached]
     width = max((len(f"{code} {name}") for code, name in counts), default=0)
     yield " " * width + "".join(f"  {heading}" for heading in headings) + "\n"
     for (code, name), row in counts.items():
@@ -69,4 +69,4 @@ def table(evidence: Sequence[Evidence], view: View) -> Iterator[str]:
 def totals(evidence: Iterable[Evidence]) -> str:
     """How often each verdict was reached, such as `3 confirmed, 1 not replayable`."""
     counts = Counter(one.outcome.verdict for one in evidence)
-    return ", ".join(f"{counts[one]} {_COLUMNS.get(one, one)}" for one in VERDICTS if counts[one])
+    return ", ".join(f"{counts[one]} {COLUMNS.get(one, one)}" for one in VERDICTS if counts[one])
