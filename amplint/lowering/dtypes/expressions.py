@@ -11,6 +11,7 @@ import libcst as cst
 from amplint.lowering.contexts import Contexts
 from amplint.lowering.dtypes.arithmetic import truth
 from amplint.lowering.dtypes.frames import Frame
+from amplint.lowering.dtypes.literals import SIZE, item, joined, limit, literal
 from amplint.lowering.dtypes.operations import Arguments
 from amplint.lowering.dtypes.operators import Operators
 from amplint.lowering.dtypes.values import (
@@ -46,10 +47,6 @@ _DTYPES = {
 
 
 _DIFFERENT = (cst.NotEqual, cst.IsNot, cst.NotIn)
-
-
-SIZE = Number(integer=True)
-"""A size, or the shape that sizes are taken from."""
 
 
 class OutOfBudget(Exception):
@@ -99,7 +96,7 @@ class Expressions(Operators, ABC):
         if isinstance(node, cst.UnaryOperation):
             return self._unary(node, frame)
         if isinstance(node, (cst.Integer, cst.Float)):
-            return _literal(node)
+            return literal(node)
         return self._compound(node, frame)
 
     def _compound(self, node: cst.BaseExpression, frame: Frame) -> Value:
@@ -190,7 +187,7 @@ class Expressions(Operators, ABC):
             if name == "logits" and base.half and not base.sure:
                 return base
         if isinstance(base, Finfo):
-            return _limit(base, name)
+            return limit(base, name)
         if isinstance(base, Layer) and name == "weight":
             return Tensor(precision.FLOAT32)
         return UNKNOWN
@@ -209,7 +206,7 @@ class Expressions(Operators, ABC):
             return SIZE
         if isinstance(base, Items):
             position = self.evaluate(index.value, frame) if isinstance(index, cst.Index) else None
-            return _item(base, position)
+            return item(base, position)
         return base if isinstance(base, Tensor) else UNKNOWN
 
     def bind_loop(self, loop: cst.CompFor, frame: Frame) -> None:
@@ -275,35 +272,3 @@ class Expressions(Operators, ABC):
         """A binary operation, also that of an augmented assignment, which is in place where it is one of tensors."""
         one, other = self.evaluate(left, frame), self.evaluate(right, frame)
         return self.combine(op, node, one, other, frame, left, right, in_place)
-
-
-def _literal(node: cst.Integer | cst.Float) -> Number:
-    value = node.evaluated_value
-    try:
-        return Number(float(value), isinstance(value, int))
-    except OverflowError:  # an integer beyond what a float holds
-        return Number(None, True)
-
-
-def _limit(finfo: Finfo, name: str) -> Number:
-    limits = precision.LIMITS.get(finfo.dtype)
-    if limits is None or name not in ("min", "max"):
-        return Number()
-    return Number(limits.largest if name == "max" else -limits.largest)
-
-
-def _item(items: Items, position: Value | None) -> Value:
-    index = position.value if isinstance(position, Number) else None
-    if index is None or not -len(items.items) <= index < len(items.items):
-        return joined(items.items)
-    return items.items[int(index)]
-
-
-def joined(values: Sequence[Value]) -> Value:
-    """What is known about one of several values."""
-    if not values:
-        return UNKNOWN
-    result = values[0]
-    for value in values[1:]:
-        result = join(result, value)
-    return result

@@ -10,8 +10,8 @@ import libcst as cst
 
 from amplint.lowering.classes import Classes
 from amplint.lowering.contexts import Contexts
-from amplint.lowering.dtypes.expressions import joined
 from amplint.lowering.dtypes.frames import Frame
+from amplint.lowering.dtypes.literals import joined
 from amplint.lowering.dtypes.operations import Arguments, Operation
 from amplint.lowering.dtypes.tensor_calls import TensorCalls, no_result
 from amplint.lowering.dtypes.values import UNKNOWN, Class, Flow, Function, Instance, Number, Tensor, Value, tensors

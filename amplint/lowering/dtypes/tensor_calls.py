@@ -8,8 +8,9 @@ from dataclasses import replace
 import libcst as cst
 
 from amplint.lowering.dtypes import arithmetic
-from amplint.lowering.dtypes.expressions import SIZE, Expressions, joined
+from amplint.lowering.dtypes.expressions import Expressions
 from amplint.lowering.dtypes.frames import Frame
+from amplint.lowering.dtypes.literals import SIZE, joined
 from amplint.lowering.dtypes.operations import Arguments
 from amplint.lowering.dtypes.values import (
     UNKNOWN,
