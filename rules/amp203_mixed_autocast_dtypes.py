@@ -83,6 +83,8 @@ def check(file: File) -> Iterator[Finding]:
         if home is None or home.entry is None or each.entry is None or _dtype(each) in ("", _dtype(home)):
             continue
         odd, usual = each.entry[1], home.entry[1]
+        if each.entry[0].device != home.entry[0].device:
+            continue  # each kind of hardware has its own
         if odd in seen or _is_chosen(file, odd, usual) or _is_chosen(file, usual, odd):
             continue
         seen.add(odd)
