@@ -199,8 +199,19 @@ def test_a_gate_settles_the_step_before_it() -> None:
 
 def test_only_an_updated_scale_can_tell_what_was_skipped() -> None:
     recorder = Recorder().feed(*scaled(), STEP)
-    assert recorder.protocol.has_pending_step(recorder.state)
-    assert not recorder.protocol.has_pending_step(recorder.feed(UPDATE).state)
+    recorder.state = recorder.protocol.settle_updated(recorder.state)
+    assert recorder.feed(UPDATE, SCHEDULE).found == [("scheduler-not-gated", 7)]
+    recorder.state = recorder.protocol.settle_updated(recorder.state)
+    assert recorder.feed(SCHEDULE).found == [("scheduler-not-gated", 7)]
+
+
+def test_the_scale_of_one_scaler_tells_nothing_of_another() -> None:
+    recorder = Recorder({**TWO, "other": SCALER})
+    other = ScalerStep(8, "other", "opt_g")
+    recorder.feed(*scaled(), other, ScalerStep(5, "scaler", "opt_d"), UPDATE)
+    recorder.state = recorder.protocol.settle_updated(recorder.state)
+    left = [slot for slot, _ in recorder.state.having("stepped")]
+    assert left == [("stepped", "opt_g")]
 
 
 def test_a_scheduler_of_the_epoch_is_none_of_the_step() -> None:

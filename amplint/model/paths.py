@@ -362,9 +362,10 @@ class Explorer:
         outcomes = []
         for truth in (True, False):
             after = state.put({slot: Once(truth, frame.loops) if once else truth}) if remembered else state
-            stepped = test.kind == "skipped" and not truth and not self._protocol.has_pending_step(state)
-            if test.kind in ("gate", "varying") or stepped:
+            if test.kind in ("gate", "varying"):
                 after = self._protocol.settle(after)
+            elif test.kind == "skipped" and not truth:
+                after = self._protocol.settle_updated(after)
             outcomes.append((after, truth))
         return outcomes
 

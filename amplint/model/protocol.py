@@ -221,6 +221,18 @@ class Protocol:
         """The state once the program has asked something that may tell whether a step was, or will be, skipped."""
         return state.put({slot: None for slot, _ in state.having("stepped") + state.having("untested")})
 
-    def has_pending_step(self, state: State) -> bool:
-        """Whether a scaler has stepped and not updated, so that its scale cannot tell yet whether it skipped."""
-        return any(isinstance(stage, Stage) and stage.name == "stepped" for _, stage in state.having("stage"))
+    def settle_updated(self, state: State) -> State:
+        """The state once the program knows that a scale did not fall: the steps before that scaler's update were taken.
+
+        Of a scaler that has stepped and not updated, its scale cannot tell yet.
+        """
+        waiting = {
+            slot[1] for slot, stage in state.having("stage") if isinstance(stage, Stage) and stage.name == "stepped"
+        }
+        told: dict[Slot, object | None] = {} if waiting else {("untested",): None}
+        told |= {slot: None for slot, step in state.having("stepped") if _scaler_of(step) not in waiting}
+        return state.put(told)
+
+
+def _scaler_of(step: object) -> str:
+    return step.scaler if isinstance(step, Stepped) else ""

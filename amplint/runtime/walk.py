@@ -229,9 +229,10 @@ class Walk:
             self._state = self._state.put({("mode",): truth})
         elif test.kind != "config":
             self._once[key] = (truth, frame.loops)
-        stepped = test.kind == "skipped" and not truth and not self._protocol.has_pending_step(self._state)
-        if test.kind in ("gate", "varying") or stepped:
+        if test.kind in ("gate", "varying"):
             self._state = self._protocol.settle(self._state)
+        elif test.kind == "skipped" and not truth:
+            self._state = self._protocol.settle_updated(self._state)
         return truth
 
 

@@ -8,14 +8,21 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
+from dataclasses import replace
 
-from .witnesses import Program, Run, Spot
+from .witnesses import Program, Run, Spot, runs
 
 Limit = Callable[[Program, Spot, tuple[Run, ...]], bool]
 LIMITS: list[Limit] = []
 """Of what the runtime witness saw alone."""
 GUESSES: list[Limit] = []
 """Of what the static witness found alone."""
+
+_BY_VALUE = re.compile(r"clamp_\(|clip_grad_value_\(")
+UNRECORDED = {
+    "gradient-penalty-unscaled": "the recorder files `torch.autograd.grad` as a value, and does not say what it is part of",
+}
+"""Kinds of hazard that the runtime witness cannot see, with the reason: the grammar brings none of them about."""
 
 _OF_OTHER_THINGS = frozenset({"backward-in-autocast", "missing-update", "region-spans-steps", "scheduler-not-gated"})
 """The hazards that do not ask what gradients hold."""
@@ -54,6 +61,26 @@ def nearest_pass(program: Program, spot: Spot, ran: tuple[Run, ...]) -> bool:
     return _is_ambiguous(program) and spot[0] == "fp16-without-scaler" and spot[0] in seen
 
 
+@guess
+def counting(program: Program, spot: Spot, ran: tuple[Run, ...]) -> bool:
+    """Paths do not count: `step % 3 == 0` may hold in two iterations running. The same program, stepping always, shows it."""
+    always = re.sub(r"% [23]\b", "% 1", program.text)
+    return always != program.text and any(spot in each.hazards for each in runs(replace(program, text=always)))
+
+
+@guess
+def condition_handed_over(program: Program, spot: Spot, ran: tuple[Run, ...]) -> bool:
+    """A name for a condition on the iteration is another condition in a function that gets its value."""
+    return re.search(r"\b(loss_scaler|do_\d)\(.*\bupdate_grad\b.*\)$", program.text, re.MULTILINE) is not None
+
+
+@guess
+def overflow_hidden_by_a_clip(program: Program, spot: Spot, ran: tuple[Run, ...]) -> bool:
+    """A clip by value before `unscale_` has hidden every overflow of the run from the scaler, so that no step was skipped."""
+    clipped = any(kind == "clip-before-unscale" for each in ran for kind, _ in each.hazards)
+    return spot[0] == "scheduler-not-gated" and clipped and bool(_BY_VALUE.search(program.text))
+
+
 def _is_ambiguous(program: Program) -> bool:
     passes = re.findall(r"^.*\.backward\(\)", program.text, re.MULTILINE)
     several = len(re.findall(r"= torch\.optim\.[A-Z]\w+\(", program.text)) > 1
@@ -82,6 +109,14 @@ def region_where_amp_is_off(program: Program, spot: Spot, ran: tuple[Run, ...]) 
 def blind_gate(program: Program, spot: Spot, ran: tuple[Run, ...]) -> bool:
     """A comparison of two scales counts as the question whether the step was skipped, whichever update lies between them."""
     return spot[0] == "scheduler-not-gated" and "get_scale() >=" in enclosing(program.text, spot[1])
+
+
+@limit
+def hidden_by_a_clip(program: Program, spot: Spot, ran: tuple[Run, ...]) -> bool:
+    """A test for finite gradients counts as one for overflow, also behind a clip by value, which has made infinity finite."""
+    before = "\n".join(program.text.splitlines()[: spot[1] - 1])
+    tested = "torch.isfinite(parameter.grad)" in enclosing(program.text, spot[1])
+    return spot[0] == "step-bypasses-scaler" and tested and bool(_BY_VALUE.search(before))
 
 
 def enclosing(text: str, row: int) -> str:

@@ -126,6 +126,6 @@ def ending(scene: Scene) -> tuple[list[Move], list[Move]]:
     if not scene.scalers or scene.chance(40):
         return [], [*moves, Move("schedule", schedule)]
     scaler = scene.trained[-1].scaler
-    before = Move("ask", (f"scale_before = {scaler}.get_scale()",), ())
+    before = Move("ask", (f"scale_before = {scaler}.get_scale()",), ("scale_before = 1.0",))
     gate = Block(f"if {scaler}.get_scale() >= scale_before:", schedule)
     return [before], [*moves, Move("schedule", (gate,), schedule)]

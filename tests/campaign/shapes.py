@@ -103,7 +103,7 @@ def helper(scene: Scene, moves: list[Move]) -> list[Move]:
 
 def put_aside(scene: Scene, body: Code) -> str:
     """Make a function of code; the call that stands in its place."""
-    local = ("batches", "batch", "step", "scale_before", *(each.loss for each in scene.trained))
+    local = (*_LOCAL, "scale_before", *(each.loss for each in scene.trained))
     objects = {name for each in scene.trained for name in (each.model, each.optimizer, each.scaler)}
     used = words(body)
     name = f"do_{len(scene.helpers)}"

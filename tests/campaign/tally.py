@@ -30,6 +30,7 @@ class Tally:
     harmless: int = 0
     texts: set[str] = field(default_factory=set)
     counts: dict[str, Counter[str]] = field(default_factory=dict)
+    reported: Counter[str] = field(default_factory=Counter)
     limits: Counter[str] = field(default_factory=Counter)
     disagreements: list[str] = field(default_factory=list)
 
@@ -48,13 +49,14 @@ class Tally:
         for answer in ANSWERS:
             counts = self.counts.setdefault(answer, Counter())
             counts.update(kind for kind, _ in getattr(judged, answer))
+        self.reported.update(kind for kind, _ in judged.both & reading.reported)
         self.limits.update(judged.limits.values())
 
     def lines(self) -> list[str]:
         """The table, as Markdown."""
-        head = ["hazard", *(answer.replace("_", " ") for answer in ANSWERS)]
+        head = ["hazard", *(answer.replace("_", " ") for answer in ANSWERS), "reported"]
         rows = [
-            [kind, *(str(self.counts.get(answer, Counter())[kind]) for answer in ANSWERS)]
+            [kind, *(str(self.counts.get(answer, Counter())[kind]) for answer in ANSWERS), str(self.reported[kind])]
             for kind in sorted(hazard_kinds())
         ]
         return [

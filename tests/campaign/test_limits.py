@@ -78,6 +78,55 @@ def train(batches, amp):
     optimizer = torch.optim.SGD(model.parameters(), lr=0.01)
     train_one_epoch(model, optimizer, LossScaler(), batches)
 """,
+    "counting": _MADE
+    + """
+    for step, batch in enumerate(batches):
+        if (step + 1) % 3 == 0:
+            scaler.step(optimizer)
+        scaler.scale(model(batch).mean()).backward()
+        if (step + 1) % 3 == 0:
+            scaler.update()
+            optimizer.zero_grad(set_to_none=True)
+""",
+    "condition_handed_over": """import torch
+
+
+class LossScaler:
+    def __init__(self):
+        self.scaler = torch.amp.GradScaler("cpu")
+
+    def __call__(self, update_grad, loss, optimizer):
+        self.scaler.scale(loss).backward()
+        if update_grad:
+            self.scaler.step(optimizer)
+            self.scaler.update()
+
+
+def train(batches, amp):
+    model = torch.nn.Linear(2, 1)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.01)
+    loss_scaler = LossScaler()
+    for step, batch in enumerate(batches):
+        update_grad = (step + 1) % 3 == 0
+        loss = model(batch).mean()
+        loss_scaler(update_grad, loss, optimizer)
+        if update_grad:
+            optimizer.step()
+            model.zero_grad()
+""",
+    "overflow_hidden_by_a_clip": _MADE
+    + """
+    for batch in batches:
+        optimizer.zero_grad()
+        loss = model(batch).mean()
+        if not torch.isfinite(loss):
+            continue
+        scaler.scale(loss).backward()
+        torch.nn.utils.clip_grad_value_(model.parameters(), 0.5)
+        scaler.step(optimizer)
+        scaler.update()
+        scheduler.step()
+""",
     "region_where_amp_is_off": _MADE.replace(", enabled=amp)", ") if amp else None")
     + """
     for batch in batches:
@@ -91,6 +140,17 @@ def train(batches, amp):
         else:
             loss.backward()
             optimizer.step()
+""",
+    "hidden_by_a_clip": _MADE
+    + """
+    for batch in batches:
+        optimizer.zero_grad()
+        scaler.scale(model(batch).mean()).backward()
+        scaler.unscale_(optimizer)
+        torch.nn.utils.clip_grad_value_(model.parameters(), 0.5)
+        if all(torch.isfinite(parameter.grad).all() for parameter in model.parameters()):
+            optimizer.step()
+        scaler.update()
 """,
     "blind_gate": _MADE
     + """
