@@ -10,7 +10,7 @@ import time
 from pathlib import Path
 
 import pytest
-from test_bad_input import hear_interrupts
+from program import hear_interrupts
 from test_cli_verify import DEVICE, LOOP
 
 pytest.importorskip("torch")

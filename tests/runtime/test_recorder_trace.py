@@ -1,0 +1,153 @@
+"""The runtime witness leaves no trace: everything is put back, no number changes, and it costs little."""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from amplint.model.events import (
+    Clip,
+    ScalerStep,
+)  # fmt: skip
+
+torch = pytest.importorskip("torch", reason="the recorder needs torch: pip install 'amplint[verify]'")
+
+from torch.nn.utils import clip_grad_norm_, clip_grad_value_  # noqa: E402
+from watched_training import Training, events, scaled_step, textbook  # noqa: E402
+
+from amplint.runtime.places import Place  # noqa: E402
+from amplint.runtime.recorder import Recorder  # noqa: E402
+
+
+def watched() -> Iterator[tuple[object, str, object]]:
+    """Everything that a recorder may replace, with what stands there."""
+    owners = [torch, torch.autograd, torch.serialization, torch.nn.utils, torch.nn.utils.clip_grad, torch.Tensor]
+    owners += [
+        torch.nn.Module,
+        torch.amp.GradScaler,
+        torch.autocast,
+        torch.cuda.amp.GradScaler,
+        torch.cuda.amp.autocast,
+    ]
+    owners += [torch.optim.Optimizer, torch.optim.SGD, *vars(torch.optim.lr_scheduler).values()]
+    for owner in owners:
+        for name, value in vars(owner).items() if hasattr(owner, "__dict__") else ():
+            yield owner, name, value
+    for function in (clip_grad_norm_, clip_grad_value_):
+        for cell in function.__closure__ or ():
+            yield function, "cell", cell.cell_contents
+    optimizers = sys.modules["torch.optim.optimizer"]
+    for hooks in ("_global_optimizer_pre_hooks", "_global_optimizer_post_hooks"):
+        yield optimizers, hooks, tuple(getattr(optimizers, hooks))
+
+
+def same(before: list[Any], after: list[Any]) -> bool:
+    return len(before) == len(after) and all(
+        one[0] is two[0] and one[1] == two[1] and (one[2] is two[2] or one[1].endswith("hooks") and one[2] == two[2])
+        for one, two in zip(before, after)
+    )
+
+
+def test_everything_is_put_back() -> None:
+    before = list(watched())
+    training = Training()
+    with Recorder():
+        textbook(training)
+        assert not same(before, list(watched()))
+    assert same(before, list(watched()))
+
+
+def test_everything_is_put_back_after_an_exception() -> None:
+    before = list(watched())
+    with pytest.raises(ValueError, match="the program's own"), Recorder() as recording:
+        scaled_step(Training())
+        raise ValueError("the program's own")
+    assert same(before, list(watched()))
+    assert events(recording, ScalerStep)
+    with Recorder() as recording:
+        pass
+    assert recording.events == ()
+
+
+def test_what_was_imported_before_and_meanwhile_works_after() -> None:
+    training = Training()
+    with Recorder() as recording:
+        kept = training.scaler.scale
+        training.optimizer.zero_grad()
+        training.loss().backward()
+        clip_grad_norm_(training.model.parameters(), 1.0)
+    count = len(recording.events)
+    kept(training.loss()).backward()
+    clip_grad_norm_(training.model.parameters(), 1.0)
+    assert len(recording.events) == count and len(events(recording, Clip)) == 1
+
+
+def test_one_recorder_at_a_time() -> None:
+    recorder = Recorder()
+    with recorder as recording:
+        for second in (recorder, Recorder()):
+            with pytest.raises(RuntimeError, match="another Recorder is at work"), second:
+                raise AssertionError("must not begin")
+        scaled_step(Training())
+    assert events(recording, ScalerStep)
+    with recorder as again:
+        assert again.events == ()
+
+
+def test_the_numbers_of_the_program_do_not_change() -> None:
+    def run() -> list[Any]:
+        training = Training(torch.optim.Adam)
+        for overflow in (False, True, False):
+            textbook(training, overflow)
+        return [parameter.detach() for parameter in training.model.parameters()]
+
+    alone = run()
+    with Recorder():
+        recorded = run()
+    assert all(torch.equal(*pair) for pair in zip(alone, recorded))
+
+
+def test_generators_of_parameters_arrive_whole() -> None:
+    training = Training()
+    training.loss().backward()
+    with Recorder() as recording:
+        norm = clip_grad_norm_((parameter for parameter in training.model.parameters()), 1e-3)
+    assert float(norm) == pytest.approx(events(recording, Clip)[0].values["before"])
+    assert events(recording, Clip)[0].values["norm"] == pytest.approx(1e-3, rel=1e-3)
+
+
+def test_the_place_can_be_told() -> None:
+    place = Place("train.py", 7)
+    with Recorder(locate=lambda: place) as recording:
+        scaled_step(Training())
+    assert {recorded.place for recorded in recording.events} == {place}
+
+
+def test_recording_costs_at_most_twice_the_time_and_nothing_when_off() -> None:
+    training = Training(torch.optim.Adam)
+    training.batch = torch.randn(256, 8)
+
+    def seconds() -> float:
+        begin = time.process_time()
+        for _ in range(20):
+            textbook(training)
+        return time.process_time() - begin
+
+    threads = torch.get_num_threads()
+    torch.set_num_threads(1)
+    try:
+        seconds()
+        plain, recorded, after = [], [], []
+        for _ in range(7):
+            plain.append(seconds())
+            with Recorder():
+                recorded.append(seconds())
+            after.append(seconds())
+    finally:
+        torch.set_num_threads(threads)
+    assert min(recorded) < 2.5 * min(plain)  # 1.6 here; the rest is for a machine that does other things
+    assert min(after) < 1.3 * min(plain)
