@@ -55,6 +55,8 @@ from ._within import enter_within
 
 @rule("AMP214", "data-parallel-bf16-region", fix=Applicability.DISPLAY)
 def check(file: File) -> Iterator[Finding]:
+    if "DataParallel" not in file.source.text:
+        return
     seen: set[cst.CSTNode] = set()
     for each in file.forwards.passes:
         if each.entry is None or each.entry[0].dtype != "bfloat16" or not file.forwards.is_data_parallel(each):

@@ -199,7 +199,8 @@ class Roles:
         return tuple(path_of(node) for node in given if path_of(node))
 
     def _is_scaler_class(self, call: cst.Call) -> bool:
-        info = self._classes.instance_of(call)
+        # Other files are asked about classes that are called scalers alone: asking about every class would read them all.
+        info = self._classes.instance_of(call, abroad="scaler" in path_of(call.func).lower())
         return info is not None and any(base.base_names & _SCALER_CLASSES for base in info.lineage)
 
     def _scaler(self, call: cst.Call) -> ObjectFacts:

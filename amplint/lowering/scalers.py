@@ -13,6 +13,7 @@ from amplint.lowering.analysis import Analysis
 from amplint.lowering.names import Binding
 from amplint.lowering.roles import path_of
 from amplint.lowering.tree import within
+from amplint.model import torch_api
 from amplint.model.events import ObjectFacts
 
 Loop = cst.For | cst.While
@@ -51,7 +52,14 @@ class Scalers:
     @cached_property
     def made(self) -> tuple[tuple[cst.Call, ObjectFacts], ...]:
         """Every call that constructs a scaler, in source order, with what its arguments say."""
-        calls = ((call, self._roles.made_by(call)) for call in self._tree.find(cst.Call))
+        local = self._analysis.program.classes.by_name
+        named = ((call, path_of(call.func).rpartition(".")[2]) for call in self._tree.find(cst.Call))
+        likely = (
+            call
+            for call, name in named
+            if "scaler" in name.lower() or name in local or self._names.any_in(call.func, torch_api.GRAD_SCALER)
+        )
+        calls = ((call, self._roles.made_by(call)) for call in likely)
         return tuple(
             (call, facts) for call, facts in calls if facts is not None and facts.role == "scaler" and facts.made
         )
