@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
-from .limits import GUESSES, LIMITS, Limit, limit_of
+from .limits import GUESSES, LIMITS, UNRECORDED, Limit, limit_of
 from .witnesses import Program, Reading, Run, Spot, read, runs, text_of
 
 
@@ -31,23 +31,28 @@ class Verdict:
 
 def verdict(program: Program, reading: Reading, ran: tuple[Run, ...]) -> Verdict:
     """Compare the witnesses."""
-    seen: frozenset[Spot] = frozenset().union(*(each.hazards for each in ran))
-    unseen = reading.hazards - seen
+    seen = _compared(spot for each in ran for spot in each.hazards)
+    found = _compared(reading.needs)
+    unseen = found - seen
     cut_short = any(each.error for each in ran)
     open_ = frozenset(
         spot for spot in unseen if cut_short or not any(reading.needs[spot] <= each.lines for each in ran)
     )
-    missed = seen - reading.hazards
+    missed = seen - found
     limits = {} if reading.gave_up else _within(LIMITS, missed, program, ran)
     guesses = _within(GUESSES, unseen - open_, program, ran)
     return Verdict(
-        both=reading.hazards & seen,
+        both=found & seen,
         only_static=unseen - open_ - guesses.keys(),
         only_runtime=frozenset() if reading.gave_up else missed - limits.keys(),
         unknown=missed if reading.gave_up else frozenset(),
         limits=limits | guesses,
         not_executed=open_,
     )
+
+
+def _compared(spots: Iterable[Spot]) -> frozenset[Spot]:
+    return frozenset(spot for spot in spots if spot[0] not in UNRECORDED)
 
 
 def _within(limits: list[Limit], spots: frozenset[Spot], program: Program, ran: tuple[Run, ...]) -> dict[Spot, str]:

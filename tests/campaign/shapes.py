@@ -82,7 +82,7 @@ def catch(scene: Scene, moves: list[Move]) -> list[Move]:
     if at is None:
         return moves
     rest: Code = (f"{scene.trained[0].optimizer}.zero_grad()", "continue")
-    fails = Block("if step == 5:", ("raise MemoryError",))  # so that the handler is run
+    fails = Block("if step in (7, 8):", ("raise MemoryError",))  # so that the handler is run
     tried = Block("try:", (fails, *modal(scene, moves[at : at + 1])))
     caught = Move("leave", (tried, Block("except MemoryError:", rest)))
     return [*moves[:at], caught, *moves[at + 1 :]]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import itertools
 import re
+from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
@@ -44,8 +45,9 @@ class Program:
 class Reading:
     """What the static witness says: hazards, what the rules report of them, and whether it gave up somewhere."""
 
-    needs: Mapping[Spot, frozenset[int]]
-    """The hazards, each with the lines that have to be executed for it to happen: its own, and those of its other half."""
+    needs: Mapping[Spot, Counter[int]]
+    """The hazards, each with the lines that have to be executed for it to happen, and how often: its own, and those of its
+    other half."""
     reported: frozenset[Spot]
     gave_up: bool
 
@@ -57,11 +59,11 @@ class Reading:
 
 @dataclass(frozen=True)
 class Run:
-    """What the runtime witness saw under one setting: hazards, the lines on which events happened, and what ended it."""
+    """What the runtime witness saw under one setting: hazards, how often events happened on which line, and what ended it."""
 
     setting: Setting
     hazards: frozenset[Spot]
-    lines: frozenset[int]
+    lines: Counter[int]
     error: str
 
 
@@ -99,11 +101,11 @@ def read(program: Program) -> Reading:
 
     report = lint_source(Source(FILE, program.text), (*_rules(), Rule("AMP999", "witness", keep)))
     assert not report.error, report.error
-    needs: dict[Spot, frozenset[int]] = {}
+    needs: dict[Spot, Counter[int]] = {}
     for file in files:
         for each in file.analysis.hazards:
             rows = [file.range(node).start.row for node in (each.node, *each.related.values())]
-            needs[each.hazard.kind, rows[0]] = frozenset(rows)
+            needs[each.hazard.kind, rows[0]] = Counter(rows)
     reported = {(each.name, each.range.start.row) for each in report.diagnostics}
     return Reading(needs, frozenset(reported), any(file.analysis.gave_up for file in files))
 
@@ -112,14 +114,14 @@ def batches() -> list[torch.Tensor]:
     """The data of a run: 13 batches, so that neither 2 nor 3 divides them.
 
     The first overflows everywhere, with a NaN that outlives a clip by value; the 4th only the gradients of a float16 region,
-    the 9th those of a wider one, so that a test of the loss for finiteness does not keep every overflow from the scaler.
+    the 6th those of a wider one, too, so that a test of the loss for finiteness does not keep every overflow from the scaler.
     """
     values = torch.Generator().manual_seed(0)
     plain = [torch.rand(4, 2, generator=values) for _ in range(13)]
     plain[0] = plain[0] * float("inf")
     plain[0][0] = float("nan")
     plain[3] = plain[3] * 2e4
-    plain[8] = plain[8] * 1e35
+    plain[5] = plain[5] * 1e35
     return plain
 
 
@@ -137,7 +139,7 @@ def run(program: Program, setting: Setting) -> Run:
             error = f"{type(raised).__name__}: {raised}"
     torch.set_autocast_enabled("cpu", False)  # whatever the program has left behind
     hazards = frozenset((seen.kind, seen.place.line) for seen in recording.hazards)
-    lines = frozenset(event.line for event in recording.events)
+    lines = Counter(event.line for event in recording.events)
     return Run(setting, hazards, lines, error)
 
 
