@@ -24,6 +24,7 @@ from amplint.editor import Editor, Statement
 from amplint.importer import Importer
 from amplint.lowering import constants
 from amplint.lowering.analysis import Analysis, Found
+from amplint.lowering.checkpoints import Checkpoints, Incomplete
 from amplint.lowering.classes import Classes
 from amplint.lowering.contexts import Contexts
 from amplint.lowering.custom_functions import CustomFunction, CustomFunctions
@@ -55,6 +56,7 @@ __all__ = [
     "Halved",
     "HandScaled",
     "Hazard",
+    "Incomplete",
     "MIXED_PRECISION",
     "Operation",
     "Pass",
@@ -149,6 +151,11 @@ class File:
     def precisions(self) -> Precisions:
         """The precisions of its regions, as its scalers meet them."""
         return Precisions(self.analysis, self.scalers)
+
+    @cached_property
+    def checkpoints(self) -> Checkpoints:
+        """What it saves to resume from."""
+        return Checkpoints(self.analysis)
 
     @cached_property
     def hand_scaling(self) -> HandScaling:

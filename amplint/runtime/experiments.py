@@ -16,6 +16,7 @@ from amplint.model.observable import (
     INNER_GRADIENTS,
     MISTAKEN,
     REFUSED,
+    RESUMED,
     SKIPPED,
     WARNED,
 )
@@ -27,6 +28,7 @@ from amplint.runtime import (
     evaluating,
     half_parameters,
     inner_gradients,
+    resuming,
     scaling,
     skip_tests,
 )
@@ -54,6 +56,7 @@ EXPERIMENTS: Mapping[str, Experiment] = {
     INNER_GRADIENTS: inner_gradients.take,
     MISTAKEN: skip_tests.take,
     REFUSED: half_parameters.take,
+    RESUMED: resuming.take,
     SKIPPED: partial(scaling.take, measure=SKIPPED),
     WARNED: constructions.warned,
 }

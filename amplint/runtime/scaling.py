@@ -22,7 +22,8 @@ from amplint.runtime.record import NotReplayable
 from amplint.runtime.training import flat
 from amplint.runtime.worlds import autocast
 
-_STEPS = 12
+STEPS = 12
+"""How many steps an experiment takes."""
 _TOO_STEEP = 2.0**20
 """The product of scale and loss at which gradients overflow in float16 for the first few steps."""
 
@@ -75,47 +76,54 @@ def _skipped(makings: tuple[_Making, _Making], device: str, seed: int) -> Measur
     runs = [_skips(each, device, seed) for each in (*makings, _Making(makings[0].facts, anew=False))]
     series = dict(zip(("before", "after", "reference"), runs))
     counts = [int(sum(each)) for each in runs]
-    return Measurement((Figure(observable.SKIPPED, *counts),), {"steps": _STEPS}, series)
+    return Measurement((Figure(observable.SKIPPED, *counts),), {"steps": STEPS}, series)
 
 
 def _skips(making: _Making, device: str, seed: int) -> tuple[float, ...]:
     """For each step whether it was skipped (1.0)."""
-    magnitude = _TOO_STEEP / (number(making.facts.init_scale) or makers.INIT_SCALE)
-    run = _Run(making, "float16", magnitude, device, seed)
-    skipped = []
-    for _ in range(_STEPS):
-        run.backward()
-        before = run.scaler.get_scale()
-        run.step()
-        skipped.append(float(run.scaler.get_scale() < before))
-    return tuple(skipped)
+    run = TrainingRun(making.facts, "float16", too_steep(making.facts), device, seed, making.anew)
+    return tuple(float(run.skips()) for _ in range(STEPS))
 
 
-class _Run:
-    """A run of training under autocast, with a scaler."""
+def too_steep(facts: ObjectFacts) -> float:
+    """The magnitude of a loss with which the first few steps overflow at the initial scale."""
+    return _TOO_STEEP / (number(facts.init_scale) or makers.INIT_SCALE)
 
-    def __init__(self, making: _Making, dtype: str, magnitude: float, device: str, seed: int) -> None:
-        self._making, self._dtype, self._device = making, dtype, device
+
+class TrainingRun:
+    """A run of training under autocast, with a scaler; `anew` makes a new one for each step."""
+
+    def __init__(
+        self, facts: ObjectFacts, dtype: str, magnitude: float, device: str, seed: int, anew: bool = False
+    ) -> None:
+        self._facts, self._anew, self._dtype, self._device = facts, anew, dtype, device
         self._kind = "cuda" if device == CUDA else "cpu"
         self._problem = Problem(["optimizer"], (), self._kind, seed, magnitude)
-        self._optimizer = torch.optim.SGD(self._problem.parameters("optimizer"), lr=makers.STAND_IN_RATE / magnitude)
+        self.optimizer = torch.optim.SGD(self._problem.parameters("optimizer"), lr=makers.STAND_IN_RATE / magnitude)
         self.scaler = self._scaler()
 
     def _scaler(self) -> torch.amp.GradScaler:
-        return makers.scaler(self._making.facts, self._kind, self._making.facts.enabled != "no")
+        return makers.scaler(self._facts, self._kind, self._facts.enabled != "no")
 
     def backward(self) -> None:
         """The next batch, up to its scaled gradients."""
-        if self._making.anew:
+        if self._anew:
             self.scaler = self._scaler()
-        self._optimizer.zero_grad()
+        self.optimizer.zero_grad()
         with autocast(Region("cuda", self._dtype, "yes"), self._device, True):
             [loss] = self._problem.losses().values()
         self.scaler.scale(loss).backward()
 
+    def skips(self) -> bool:
+        """Whether the step on the next batch is skipped."""
+        self.backward()
+        before = self.scaler.get_scale()
+        self.step()
+        return bool(self.scaler.get_scale() < before)
+
     def step(self) -> torch.Tensor:
         """The step on these gradients, which are returned as the optimizer saw them."""
-        self.scaler.step(self._optimizer)
+        self.scaler.step(self.optimizer)
         self.scaler.update()
         return flat(each.grad for each in self._problem.parameters("optimizer") if each.grad is not None)
 
@@ -131,7 +139,7 @@ def _checked(makings: tuple[_Making, _Making], device: str, seed: int) -> Measur
     )
     changed = [int((each != right).sum()) for each in (gradients, gradients_after, right)]
     figures = (Figure(observable.CHECKED, passes, passes_after, none), Figure("gradients that it changes", *changed))
-    return Measurement(figures, {"steps": _STEPS})
+    return Measurement(figures, {"steps": STEPS})
 
 
 def _passes(making: _Making, device: str, seed: int) -> tuple[int, torch.Tensor]:
@@ -147,8 +155,8 @@ def _passes(making: _Making, device: str, seed: int) -> tuple[int, torch.Tensor]
     patches, seen = Patches(), []
     try:
         patches.attribute(torch, "_amp_foreach_non_finite_check_and_unscale_", counting)
-        run = _Run(making, "bfloat16", 1.0, device, seed)
-        for _ in range(_STEPS):
+        run = TrainingRun(making.facts, "bfloat16", 1.0, device, seed, making.anew)
+        for _ in range(STEPS):
             run.backward()
             seen.append(run.step())
     finally:

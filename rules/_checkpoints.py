@@ -1,0 +1,151 @@
+"""The fix of AMP114: the scaler's state next to the optimizer's, and loaded where the optimizer's is."""
+
+from __future__ import annotations
+
+import re
+
+import libcst as cst
+
+from amplint.diagnostics import Applicability, Edit, Fix
+from amplint.rule import File, Incomplete
+
+from ._calls import insert_arguments, quoted
+from ._repair import same_object
+
+_OPTIMIZER = re.compile("optimizer|optim|opt", re.IGNORECASE)
+_FUNCTIONS = (cst.FunctionDef, cst.Lambda)
+_REST_OF_ROW = re.compile(r"[ \t]*(,?)[ \t]*(#[^\r\n]*)?(?=\r?\n)")
+
+
+def complete(file: File, each: Incomplete) -> Fix | None:
+    """Save the scaler's state, too; and load it where the optimizer's is loaded in this file."""
+    may_be_none = _may_be_none(file, each)
+    if may_be_none is None or not _is_in_reach(file, each.pair.scaler, each.place):
+        return None
+    scaler = file.tree.text(each.pair.scaler)
+    if each.state is None:
+        if not each.parameter or not isinstance(each.place, cst.Call):
+            return None
+        edits = insert_arguments(file, each.place, f"{each.parameter}={scaler}", (), len(each.place.args))
+        return Fix(f"Pass `{each.parameter}={scaler}`", tuple(edits), Applicability.SAFE)
+    value = f"{scaler}.state_dict()" + (f" if {scaler} is not None else None" if may_be_none else "")
+    key = file.checkpoints.scaler_key or _OPTIMIZER.sub("scaler", each.state.key, count=1)
+    key = key if "scaler" in key or file.checkpoints.scaler_key else "scaler"
+    saving = _saving(file, each, key, value)
+    if saving is None:
+        return None
+    loading = _loading(file, each, key, may_be_none)
+    trust = Applicability.UNSAFE if loading else Applicability.SAFE
+    title = f"Save `{scaler}.state_dict()`" + (" and load it" if loading else "")
+    return Fix(title, (*saving, *loading), trust)
+
+
+# -- saving --------------------------------------------------------------------------------------------------------------
+
+
+def _saving(file: File, each: Incomplete, key: str, value: str) -> list[Edit] | None:
+    assert each.state is not None
+    if isinstance(each.state.entry, cst.DictElement):
+        return _beside(file, each.state.entry, f"{quoted(file, key)}: {value}")
+    if isinstance(each.state.entry, cst.Arg):
+        return _beside(file, each.state.entry, f"{key}={value}")
+    line = file.editor.statement(each.place)
+    if not isinstance(line, cst.SimpleStatementLine):
+        return None
+    if isinstance(each.place, cst.Subscript):
+        holder = file.tree.text(each.place.value)
+        return [file.editor.insert_after(line, f"{holder}[{quoted(file, key)}] = {value}")]
+    return _file_of_its_own(file, each, line, value)
+
+
+def _beside(file: File, entry: cst.DictElement | cst.Arg, text: str) -> list[Edit]:
+    """An element behind another one: on a row of its own where that one has a row of its own."""
+    start, end = file.tree.span(entry)
+    source = file.source.text
+    row = source.rfind("\n", 0, start) + 1
+    rest = _REST_OF_ROW.match(source, end)
+    indent = source[row:start]
+    if rest is None or indent.strip():
+        return [Edit(end, end, f", {text}")]
+    added = f"{file.source.newline}{indent}{text},"
+    if rest[1]:
+        return [Edit(rest.end(), rest.end(), added)]
+    if rest[2]:
+        return [Edit(end, end, ","), Edit(rest.end(), rest.end(), added)]
+    return [Edit(end, end, f",{added}")]
+
+
+def _file_of_its_own(file: File, each: Incomplete, line: cst.SimpleStatementLine, value: str) -> list[Edit] | None:
+    """The statement that saves the optimizer's state once more, for the scaler, under a name that speaks of it."""
+    assert isinstance(each.place, cst.Call)
+    value = f"({value})" if " if " in value else value
+    saved = each.place.args[0].value
+    begin, end = file.tree.span(saved)
+    first, last = file.tree.span(line.body[0])
+    before, after = file.source.text[first:begin], file.source.text[end:last]
+    literal = _OPTIMIZER.subn("scaler", after)
+    taken = isinstance(saved, cst.Call) and isinstance(line.body[0], cst.Expr) and line.body[0].value is each.place
+    if (
+        not taken
+        or literal[1] != 1
+        or not re.search(r"""["'][^"']*opt""", after, re.IGNORECASE)
+        or "\n" in before + after
+    ):
+        return None
+    return [file.editor.insert_after(line, before + value + literal[0])]
+
+
+# -- loading -------------------------------------------------------------------------------------------------------------
+
+
+def _loading(file: File, each: Incomplete, key: str, may_be_none: bool) -> list[Edit]:
+    """The guarded load behind each load of the optimizer's state; none where the file loads the scaler's already."""
+    assert each.state is not None
+    edits: list[Edit] = []
+    if file.checkpoints.loads_scaler or not each.state.key:
+        return edits
+    for call, holder in file.checkpoints.loads(each.state.key):
+        line = file.editor.statement(call)
+        if isinstance(line, cst.SimpleStatementLine) and _is_in_reach(file, each.pair.scaler, call):
+            scaler, source, name = file.tree.text(each.pair.scaler), file.tree.text(holder), quoted(file, key)
+            test = f"{scaler} is not None and {source}.get({name})" if may_be_none else f"{name} in {source}"
+            load = f"{file.editor.unit}{scaler}.load_state_dict({source}[{name}])"
+            edits.append(file.editor.insert_after(line, f"if {test}:", load))
+    return edits
+
+
+# -- the scaler ----------------------------------------------------------------------------------------------------------
+
+
+def _is_in_reach(file: File, scaler: cst.BaseExpression, at: cst.CSTNode) -> bool:
+    """Whether the scaler can be named at a place, and has been made there."""
+    if not same_object(file, scaler, at) or isinstance(scaler, cst.Subscript):
+        return False
+    home = file.tree.enclosing(at, *_FUNCTIONS)
+    made = list(file.analysis.program.roles.values(scaler))
+    if isinstance(scaler, cst.Name):
+        here = [value for value in made if file.tree.enclosing(value, *_FUNCTIONS) is home]
+        return all(file.tree.order(value) < file.tree.order(at) for value in here)
+    return True
+
+
+def _may_be_none(file: File, each: Incomplete) -> bool | None:
+    """Whether the scaler may be None; None where it may not exist at all."""
+    scaler = each.pair.scaler
+    values = list(file.analysis.program.roles.values(scaler))
+    if any(_holds_none(value) for value in values):
+        return True
+    if not values and isinstance(scaler, cst.Name):
+        params = [bound.node for bound in file.names.bindings(scaler.value, scaler)]
+        defaults = [node.default for node in params if isinstance(node, cst.Param)]
+        return any(default is not None and _holds_none(default) for default in defaults)
+    branches = [file.tree.enclosing(value, cst.If, cst.Else, cst.Try, cst.FunctionDef) for value in values]
+    conditional = [above for above in branches if above is not None and not isinstance(above, cst.FunctionDef)]
+    around = set(file.tree.ancestors(each.place))
+    return None if conditional and len(values) == 1 and not around & set(conditional) else False
+
+
+def _holds_none(value: cst.BaseExpression) -> bool:
+    if isinstance(value, cst.IfExp):
+        return _holds_none(value.body) or _holds_none(value.orelse)
+    return isinstance(value, cst.Name) and value.value == "None"

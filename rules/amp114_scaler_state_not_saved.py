@@ -1,0 +1,90 @@
+"""A checkpoint to resume from holds the state of the optimizer, and not that of its `GradScaler`.
+
+## What it does
+Flags the place where the state of an optimizer, which an enabled scaler steps, is put into a checkpoint that goes without the
+state of the scaler: a dict, a key that is assigned, a file of its own, or the call of a helper that takes the scaler if it is
+given one. Checkpoints are followed through variables, later keys and helpers. Weights alone need no scaler.
+
+## Why it matters
+A scaler learns the scale that the gradients bear. After a resume without its state it starts at 65536 again: where that is
+too much, step after step is skipped until the scale has come down, while schedules go on. In a run that had settled, 15 steps
+were skipped after the resume, and none with the state of the scaler. PyTorch raises nothing.
+
+## Example
+```python
+import torch
+
+scaler = torch.amp.GradScaler("cuda")
+optimizer = torch.optim.AdamW(model.parameters())
+for epoch in range(epochs):
+    for data, target in loader:
+        optimizer.zero_grad()
+        with torch.autocast("cuda", dtype=torch.float16):
+            loss = criterion(model(data), target)
+        scaler.scale(loss).backward()
+        scaler.step(optimizer)
+        scaler.update()
+    torch.save({"model": model.state_dict(), "optimizer": optimizer.state_dict()}, path)
+```
+
+## Use instead
+```python
+import torch
+
+scaler = torch.amp.GradScaler("cuda")
+optimizer = torch.optim.AdamW(model.parameters())
+for epoch in range(epochs):
+    for data, target in loader:
+        optimizer.zero_grad()
+        with torch.autocast("cuda", dtype=torch.float16):
+            loss = criterion(model(data), target)
+        scaler.scale(loss).backward()
+        scaler.step(optimizer)
+        scaler.update()
+    torch.save(
+        {"model": model.state_dict(), "optimizer": optimizer.state_dict(), "scaler": scaler.state_dict()}, path
+    )
+```
+
+## Fix safety
+The fix saves the state next to that of the optimizer; what reads the checkpoint today goes on reading it. Where the same
+file loads the optimizer's state, the fix loads that of the scaler, too, if the checkpoint has it, and is unsafe: resumed runs
+go on from another scale than they did. There is no fix where the scaler is out of reach, as in a helper that would need a
+parameter.
+
+## Limitations
+A checkpoint that something unknown may add to (`**extra`, a callback that gets the dict) is not flagged, nor is one that a
+function of unknown source puts together.
+
+## References
+- https://docs.pytorch.org/docs/stable/notes/amp_examples.html#typical-mixed-precision-training
+- https://docs.pytorch.org/docs/stable/amp.html#torch.amp.GradScaler.state_dict
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from amplint.diagnostics import Applicability, Related
+from amplint.model.observable import RESUMED, Observable
+from amplint.rule import File, Finding, rule
+
+from ._checkpoints import complete
+
+_NOTE = "a resumed run starts at the initial scale again: where that is too large, steps are skipped until it has come down."
+
+
+@rule("AMP114", "scaler-state-not-saved", fix=Applicability.SAFE, observable=Observable(RESUMED))
+def check(file: File) -> Iterator[Finding]:
+    for each in file.checkpoints.incomplete:
+        fix = complete(file, each)
+        note = _NOTE
+        if fix is not None and fix.applicability is Applicability.SAFE and not file.checkpoints.loads_scaler:
+            note += " No load of the state is seen: add one where the run is resumed."
+        yield Finding(
+            file.range(each.place),
+            "Checkpoint holds the optimizer's state without that of its `GradScaler`",
+            note=note,
+            related=(Related("the scaler goes with this optimizer", file.range(each.pair.call)),),
+            fix=fix,
+        )
