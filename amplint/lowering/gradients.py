@@ -7,7 +7,7 @@ from abc import ABC, abstractmethod
 
 import libcst as cst
 
-from amplint.lowering.conditions import words
+from amplint.lowering.conditions import constant, words
 from amplint.lowering.roles import path_of
 from amplint.lowering.scope import Flow, FunctionScope
 from amplint.lowering.tree import children
@@ -23,6 +23,7 @@ CLIP_METHODS = frozenset({"clip_grad_norm_", "clip_grad_norm", "clip_grad_value_
 _MODEL_NAME = re.compile(r"model|net(\d|_|$)|module|fsdp|ddp", re.IGNORECASE)
 _IN_PLACE_CLIPS = frozenset({"clamp_", "clip_"})
 _ADDING = frozenset({"add_", "sub_"})
+_FINITE_WORD = re.compile(r"finite|nan|(^|_|\b)inf|overflow|enabled", re.IGNORECASE)
 _CLIP_WORD = re.compile(r"clip|max_norm|max_grad")
 
 
@@ -59,7 +60,16 @@ class GradientReader(FunctionScope, ABC):
             self.emit(GradAccess(self.site(call), owners, by=self.program.readings.purpose(call)))
             return
         text = self.text(limit) if limit is not None else ""
-        self.emit(Clip(self.site(call), owners, optimizer, by, text))
+        self.emit(Clip(self.site(call), owners, optimizer, by, text, self._insists(call)))
+
+    def _insists(self, call: cst.Call) -> bool:
+        """Whether a clip raises for gradients that are not finite, although nothing catches it or has asked for that before."""
+        given = argument(call, 3, ("error_if_nonfinite",))
+        if given is None or constant(given) is not True:
+            return False
+        around = list(self.program.tree.ancestors(call))
+        tests = [each.test for each in around if isinstance(each, cst.If)]
+        return not any(isinstance(each, cst.Try) for each in around) and not any(map(_asks_for_finite, tests))
 
     def whose(self, params: cst.BaseExpression | None) -> tuple[str, tuple[str, ...]]:
         """The optimizer that an expression of parameters names, or else the references that they come from."""
@@ -99,6 +109,10 @@ class GradientReader(FunctionScope, ABC):
             self.emit(Escape(self.site(node), ()))
         else:
             self.emit(Clip(self.site(node), owners, "", "hand", self.text(limit) if limit is not None else ""))
+
+
+def _asks_for_finite(test: cst.BaseExpression) -> bool:
+    return _FINITE_WORD.search(" ".join(words(test))) is not None
 
 
 def argument(call: cst.Call, position: int, keywords: tuple[str, ...]) -> cst.BaseExpression | None:

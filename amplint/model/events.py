@@ -117,13 +117,15 @@ class Clip(Event):
     """Gradients are clipped.
 
     `owners` are the references that the parameters come from; `optimizer` is set where the code names one. `by` is "norm",
-    "value" or "hand"; `limit` is the source text of the threshold.
+    "value" or "hand"; `limit` is the source text of the threshold. `raises` says that gradients which are not finite are an
+    error, which nothing catches.
     """
 
     owners: tuple[str, ...]
     optimizer: str = ""
     by: str = "norm"
     limit: str = ""
+    raises: bool = False
 
 
 @dataclass(frozen=True)

@@ -57,7 +57,7 @@ class Frame:
 
 
 _NOT_REFERENCES = frozenset(
-    {"site", "by", "limit", "computes", "truth", "closure", "writes", "divided", "given", "to_none", "bad"}
+    {"site", "by", "limit", "computes", "truth", "closure", "writes", "divided", "given", "to_none", "bad", "raises"}
 )
 
 

@@ -188,7 +188,7 @@ class Training(ABC):
         if by_value(event):
             torch.nn.utils.clip_grad_value_(parameters, limit)
         else:
-            torch.nn.utils.clip_grad_norm_(parameters, limit)
+            torch.nn.utils.clip_grad_norm_(parameters, limit, error_if_nonfinite=event.raises)
 
     def _on_GradAccess(self, event: GradAccess) -> None:
         names = self.owners(event)

@@ -127,7 +127,8 @@ class GradientWatch:
 
     def _clip_norm(self, original: Called, args: Arguments, kwargs: Named) -> Any:
         tells = argument(args, kwargs, 2, "norm_type", 2.0) == 2.0
-        return self._clip(original, args, kwargs, "norm", argument(args, kwargs, 1, "max_norm"), tells)
+        raises = bool(argument(args, kwargs, 3, "error_if_nonfinite"))
+        return self._clip(original, args, kwargs, "norm", argument(args, kwargs, 1, "max_norm"), tells, raises)
 
     def _clip_value(self, original: Called, args: Arguments, kwargs: Named) -> Any:
         return self._clip(original, args, kwargs, "value", argument(args, kwargs, 1, "clip_value"))
@@ -135,12 +136,15 @@ class GradientWatch:
     def _clip_with_norm(self, original: Called, args: Arguments, kwargs: Named) -> Any:
         return self._clip(original, args, kwargs, "norm", argument(args, kwargs, 1, "max_norm"))
 
-    def _clip(self, original: Called, args: Arguments, kwargs: Named, by: str, limit: Any, tells: bool = False) -> Any:
-        """Watch a clip; `tells` says that it returns the 2-norm that it met."""
+    def _clip(
+        self, original: Called, args: Arguments, kwargs: Named, by: str, limit: Any,
+        tells: bool = False, raises: bool = False,
+    ) -> Any:  # fmt: skip
+        """Watch a clip; `tells` says that it returns the 2-norm that it met, `raises` that this has to be finite."""
         watch = self._watch
         args, kwargs, clipped = _take_parameters(args, kwargs)
         owners = watch.names.owners(clipped)
-        recorded = watch.file(self._clip_event(owners, by, float(limit))) if limit is not None else None
+        recorded = watch.file(self._clip_event(owners, by, float(limit), raises)) if limit is not None else None
         if recorded is None:
             return original(*args, **kwargs)
         before = None if tells else size(gradients(clipped))["norm"]
@@ -151,7 +155,7 @@ class GradientWatch:
             watch.journal.conclude(recorded, Facts(reached=self._kept_once(clipped)))
         return result
 
-    def _clip_event(self, owners: tuple[str, ...], by: str, limit: float) -> Make:
+    def _clip_event(self, owners: tuple[str, ...], by: str, limit: float, raises: bool) -> Make:
         """A clip; a threshold of inf only measures, and one that is multiplied by the scale leaves what cannot be told."""
         references = parameters_of(owners)
         if limit == float("inf"):
@@ -159,7 +163,7 @@ class GradientWatch:
         if self._scale_asked and any(_is_multiple(limit, scale) for scale in self._watch.scales.values()):
             return lambda site: GradAccess(site, references, writes=True)
         optimizer = owners[0] if len(owners) == 1 else ""
-        return lambda site: Clip(site, references, optimizer, by, f"{limit:g}")
+        return lambda site: Clip(site, references, optimizer, by, f"{limit:g}", raises)
 
     def _clamp(self, original: Called, args: Arguments, kwargs: Named) -> Any:
         watch = self._watch

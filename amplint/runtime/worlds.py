@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from contextlib import AbstractContextManager, nullcontext
+from dataclasses import replace
 
 import torch
 
 from amplint.model.events import (
     Assign,
+    Clip,
     ObjectFacts,
     OptimizerStep,
     Region,
@@ -128,6 +130,9 @@ class Reference(Training):
 
     def _on_Scale(self, event: Scale) -> None:
         self.assign(event.target, self.loss(event.source))
+
+    def _on_Clip(self, event: Clip) -> None:
+        super()._on_Clip(replace(event, raises=False))
 
     def _on_ScalerStep(self, event: ScalerStep | OptimizerStep) -> None:
         name = event.optimizer

@@ -9,8 +9,23 @@ from amplint.model.state import State
 
 
 def clip(known: Known, state: State, event: Clip) -> Hazards:
-    """A clip of gradients that are all still scaled."""
-    return _while_scaled(known, state, event, "clip-before-unscale", (event.by, event.limit))
+    """A clip of gradients that are all still scaled; and one that raises where the scaler would skip the step."""
+    early = _while_scaled(known, state, event, "clip-before-unscale", (event.by, event.limit))
+    return (*early, *_raises_on_overflow(known, state, event))
+
+
+def _raises_on_overflow(known: Known, state: State, event: Clip) -> Hazards:
+    if not event.raises:
+        return ()
+    names, grads = known.handled(state, event.owners, event.optimizer)
+    scaled = [[part for part in grad.parts if part.kind == "scaled"] for grad in grads]
+    if not all(scaled):
+        return ()
+    part = min((part for parts in scaled for part in parts), key=lambda part: part.site)
+    if known.off(state, part.scaler):
+        return ()
+    optimizer = names[0] if len(names) == 1 else ""
+    return (Hazard("clip-raises-on-overflow", event.site, (("scaled", part.site),), part.scaler, optimizer),)
 
 
 def access(known: Known, state: State, event: GradAccess) -> Hazards:

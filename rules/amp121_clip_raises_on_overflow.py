@@ -1,0 +1,97 @@
+"""Gradients are clipped with `error_if_nonfinite=True`, although a `GradScaler` is about to skip steps that overflow.
+
+## What it does
+Flags a clip that raises for gradients that are not finite, where these come from a scaled loss. An error that the code
+catches is no finding, nor is `error_if_nonfinite=not scaler.is_enabled()`.
+
+## Why it matters
+Under a scaler, inf and NaN are no failure: the scale is tried out, gradients overflow now and then, most of all in the first
+steps, and the scaler skips these steps and lowers the scale. A clip that raises ends the run instead:
+`RuntimeError: The total norm of order 2.0 for gradients from parameters is non-finite`.
+
+## Example
+```python
+import torch
+
+with torch.autocast("cuda", dtype=torch.float16):
+    loss = criterion(model(data), target)
+scaler.scale(loss).backward()
+scaler.unscale_(optimizer)
+torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0, error_if_nonfinite=True)
+scaler.step(optimizer)
+scaler.update()
+```
+
+## Use instead
+```python
+import torch
+
+with torch.autocast("cuda", dtype=torch.float16):
+    loss = criterion(model(data), target)
+scaler.scale(loss).backward()
+scaler.unscale_(optimizer)
+torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)
+scaler.step(optimizer)
+scaler.update()
+```
+
+## Fix safety
+The fix drops the argument. It is unsafe: where the scaler is disabled, or where the loss itself is NaN, the error may be
+wanted. `error_if_nonfinite=not scaler.is_enabled()` keeps it for runs without the scaler.
+
+## Limitations
+The clip of Lightning's Fabric raises by default (`fabric.clip_gradients(...)`); it is not flagged, for the precision of a
+Fabric run is usually an option.
+
+## References
+- https://docs.pytorch.org/docs/stable/generated/torch.nn.utils.clip_grad_norm_.html
+- https://docs.pytorch.org/docs/stable/amp.html#torch.amp.GradScaler.step
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import libcst as cst
+
+from amplint.diagnostics import Applicability, Edit, Fix
+from amplint.model.observable import ERROR, Observable
+from amplint.rule import File, Finding, rule
+
+from . import _protocol as protocol
+from . import _repair as repair
+from ._calls import keyword, positionals
+
+KIND = "clip-raises-on-overflow"
+
+
+@rule("AMP121", KIND, fix=Applicability.UNSAFE, observable=Observable(ERROR))
+def check(file: File) -> Iterator[Finding]:
+    for found in file.analysis.of(KIND):
+        if isinstance(found.node, cst.Call):
+            yield Finding(
+                file.range(protocol.callee_range(file, found.node)),
+                "Clip raises where the `GradScaler` would skip the step",
+                note=f"an overflow is ordinary{repair.while_enabled(found)}: the scaler skips the step and lowers the scale.",
+                related=protocol.related(file, found, scaled="scaled here"),
+                fix=lenient(file, found.node),
+            )
+
+
+def lenient(file: File, clip: cst.Call) -> Fix | None:
+    """The clip without the argument; None where it is not seen in the call itself, or a comment would go with it."""
+    given = keyword(clip, "error_if_nonfinite")
+    fourth = positionals(clip)[3:4]
+    arg = given or (fourth[0] if fourth else None)
+    if arg is None or any(each.star for each in clip.args):
+        return None
+    title = "Drop `error_if_nonfinite=True`"
+    index = list(clip.args).index(arg)
+    if given is None and index + 1 < len(clip.args) and clip.args[index + 1].keyword is None:
+        return Fix(title, (file.editor.replace(arg.value, "False"),), Applicability.UNSAFE)
+    if index:
+        edit = Edit(file.tree.span(clip.args[index - 1])[1], file.tree.span(arg)[1], "")
+    else:
+        edit = Edit(file.tree.span(arg)[0], file.tree.span(clip.args[1])[0], "")
+    lost = file.source.text[edit.start : edit.end]
+    return Fix(title, (edit,), Applicability.UNSAFE) if "#" not in lost else None
