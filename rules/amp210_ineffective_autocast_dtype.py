@@ -34,7 +34,7 @@ There is no fix: which precision was meant, or whether any, is the author's to s
 
 ## Limitations
 A region in a helper or in the `forward` of a module may be a float32 island in another region, which is a right use of
-float32, and is not flagged.
+float32, and is not flagged; nor is one around inference in a function that handles a single batch.
 
 ## References
 - https://docs.pytorch.org/docs/stable/amp.html#torch.autocast
@@ -49,6 +49,9 @@ import libcst as cst
 from amplint.model.events import Region
 from amplint.rule import File, Finding, rule
 
+_WIDE = ("float32", "float64")
+"""What an island in another region may be meant to run in."""
+
 
 @rule("AMP210", "ineffective-autocast-dtype")
 def check(file: File) -> Iterator[Finding]:
@@ -56,7 +59,7 @@ def check(file: File) -> Iterator[Finding]:
     for item in file.tree.find(cst.WithItem):
         for source in file.contexts.sources(item.item):
             region = file.contexts.settings(source)
-            if source not in seen and not _is_fine(region) and _begins_mixed_precision(file, item):
+            if source not in seen and not _is_fine(region) and _begins_mixed_precision(file, item, region):
                 seen.add(source)
                 yield Finding(
                     file.range(source.func),
@@ -72,19 +75,19 @@ def _is_fine(region: Region) -> bool:
 def _what_happens(region: Region) -> str:
     if region.device == "cpu":
         return "PyTorch warns and disables the region: on the CPU only bfloat16 and float16 are supported"
-    if region.dtype in ("float32", "float64"):
+    if region.dtype in _WIDE:
         return f"the region is active without a warning, and its operations run in {region.dtype}"
     return "only float16 and bfloat16 make operations cheaper"
 
 
-def _begins_mixed_precision(file: File, item: cst.WithItem) -> bool:
+def _begins_mixed_precision(file: File, item: cst.WithItem, asked: Region) -> bool:
     """Whether a region is surely no island in another one: it stands in no other, in code that trains or infers."""
     around = file.contexts.stack(item)
     beside = [file.contexts.of(each.item) for each in _items(file, item)]
     if any(region.device != "grad" for region in around):
         return False
     if any(region is not None and region.device == "grad" for region in (*around, *beside)):
-        return True
+        return asked.dtype not in _WIDE or not _may_be_called_in_a_region(file, item)
     home = file.tree.enclosing(item, cst.FunctionDef) or file.tree.module
     return any(
         isinstance(call.func, cst.Attribute)
@@ -92,6 +95,11 @@ def _begins_mixed_precision(file: File, item: cst.WithItem) -> bool:
         and home in file.tree.ancestors(call)
         for call in file.tree.find(cst.Call)
     )
+
+
+def _may_be_called_in_a_region(file: File, item: cst.WithItem) -> bool:
+    """Whether inference is for one batch that somebody hands in, perhaps from a region of a model that uses the result."""
+    return isinstance(file.tree.enclosing(item, cst.For, cst.While, cst.FunctionDef), cst.FunctionDef)
 
 
 def _items(file: File, item: cst.WithItem) -> tuple[cst.WithItem, ...]:

@@ -38,7 +38,8 @@ In all other cases the loss is put into a disabled region, on float32 operands: 
 rounded to 0 or 1 stays so. There is no fix where the statement computes something else that needs autocast.
 
 ## Limitations
-A criterion that comes from elsewhere, or that is chosen at run time, is not known to be this one.
+A criterion that comes from elsewhere, or that is chosen at run time, is not known to be this one. A region around the loss
+alone that a parameter of the function switches, off by default, is taken for an island.
 
 ## References
 - https://docs.pytorch.org/docs/stable/amp.html#prefer-binary-cross-entropy-with-logits-over-binary-cross-entropy
@@ -68,7 +69,8 @@ _TITLE = "Replace with the form that takes logits"
 def check(file: File) -> Iterator[Finding]:
     seen: set[cst.CSTNode] = set()
     for operation in file.dtypes.lowered:
-        if operation.op == _NAME and operation.node not in seen and _is_refused(operation):
+        refused = operation.op == _NAME and operation.node not in seen and _is_refused(operation)
+        if refused and not _is_island_unless_asked(file, operation):
             seen.add(operation.node)
             name = "BCELoss" if operation.layer is not None else _NAME
             message = f"`{name}` is called inside an autocast region"
@@ -80,6 +82,30 @@ def check(file: File) -> Iterator[Finding]:
 def _is_refused(operation: Operation) -> bool:
     region = operation.region
     return region is not None and policy(_NAME, region.device) in (Policy.BANNED, None)
+
+
+def _is_island_unless_asked(file: File, loss: Operation) -> bool:
+    """Whether the loss stands apart from what it reads, in a region that is off by default of the function around."""
+    reader, entries = loss.arguments.node(0, "input"), file.contexts.entries(loss.node)
+    if not isinstance(reader, cst.Name) or not entries or entries[-1][0].enabled != "maybe":
+        return False
+    entering = entries[-1][1]
+    region = file.tree.enclosing(entering, cst.With)
+    made = [binding.node for binding in file.names.bindings(reader.value, reader)]
+    if region is None or any(node is None or region in file.tree.ancestors(node) for node in made):
+        return False
+    switches = [file.contexts.switch(source) for source in file.contexts.sources(entering)]
+    return bool(switches) and all(_is_off_by_default(file, switch) for switch in switches)
+
+
+def _is_off_by_default(file: File, switch: cst.BaseExpression | None) -> bool:
+    """Whether a parameter, which is False unless a caller says otherwise, decides."""
+    if not isinstance(switch, cst.Name):
+        return False
+    bindings = file.names.bindings(switch.value, switch)
+    param = bindings[0].node if len(bindings) == 1 else None
+    default = param.default if isinstance(param, cst.Param) else None
+    return isinstance(default, cst.Name) and default.value == "False"
 
 
 # -- with logits ---------------------------------------------------------------------------------------------------------

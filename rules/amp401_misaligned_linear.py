@@ -43,9 +43,9 @@ with it.
 
 ## Limitations
 Input features, class counts and other outputs of a last layer are not free to choose and stay silent, and so do sizes
-below 32, whose products take no time worth saving. Sizes that arrive as parameters are not judged; constants that are
-spelled in lower case are found only in files that mention AMP themselves. Models under `torch.compile` may be padded
-by the compiler already. How much time is lost depends on the device.
+below 32, and those between sizes below 128 only, whose products take no time worth saving. Sizes that arrive as
+parameters are not judged; constants that are spelled in lower case are found only in files that mention AMP themselves.
+Models under `torch.compile` may be padded by the compiler already. How much time is lost depends on the device.
 
 ## References
 - https://docs.nvidia.com/deeplearning/performance/dl-performance-matrix-multiplication/index.html#requirements-tc
@@ -66,7 +66,8 @@ from ._linear_chains import Hidden, Model, Size, models
 
 _MULTIPLE = 8
 _SMALLEST = 32
-"""Products with a smaller side are over before alignment could matter."""
+_SMALLEST_OTHER = 128
+"""Products with a smaller side, or a smaller other side, are over before alignment could matter."""
 
 
 _SPELLED_OUT = r"\bLinear\([\w.=*,\s]{0,80}?\b(?:\d{2,}|[A-Z][A-Z0-9_]+)\b"
@@ -88,9 +89,9 @@ def check(file: File) -> Iterator[Finding]:
 
 
 def _has_work(hidden: Hidden) -> bool:
-    """Whether some product over the hidden size has another side that is not tiny, or not known."""
+    """Whether some product over the hidden size has another side that is not small, or not known."""
     others = [layer.fan_in for layer in hidden.producers] + [layer.fan_out for layer in hidden.consumers]
-    return any(other is None or other.value >= _SMALLEST for other in others)
+    return any(other is None or other.value >= _SMALLEST_OTHER for other in others)
 
 
 def _finding(file: File, model: Model, hidden: Hidden) -> Finding:

@@ -110,6 +110,10 @@ class Contexts:
             return self._autocast(made.names, made.preset)
         return self._autocast(self._names.resolve(source.func), source.args)
 
+    def switch(self, source: cst.Call) -> cst.BaseExpression | None:
+        """What one of the `sources` is given as `enabled`, if anything."""
+        return _arguments(self._names.resolve(source.func), source.args).get("enabled")
+
     def only_makes(self, call: cst.Call) -> bool:
         """Whether a call does nothing but make an autocast region, which somebody has yet to enter."""
         if self.maker(call.func) is not None:
@@ -202,19 +206,8 @@ class Contexts:
     def _autocast(self, meanings: frozenset[str], args: Sequence[cst.Arg]) -> Region:
         if any(arg.star for arg in args):
             return Region("?", "?", "maybe")
-        device = next(
-            (torch_api.AUTOCAST_DEVICE[name] for name in sorted(meanings) if name in torch_api.AUTOCAST_DEVICE), ""
-        )
-        generic = not meanings.isdisjoint(torch_api.AUTOCAST_GENERIC)
-        order = torch_api.AUTOCAST_PARAMETERS if generic or not device else ("enabled", "dtype", "cache_enabled")
-        given: Arguments = {}
-        positional = 0
-        for arg in args:
-            if arg.keyword is not None:
-                given[arg.keyword.value] = arg.value
-            elif positional < len(order):
-                given[order[positional]] = arg.value
-                positional += 1
+        device = _own_device(meanings)
+        given = _arguments(meanings, args)
         if "device_type" in given:
             device = self.device(given["device_type"])
         enabled = "maybe" if any(name not in torch_api.AUTOCAST for name in meanings) else "yes"
@@ -256,3 +249,17 @@ class Contexts:
         if len(values) == 1 and isinstance(values[0], cst.Name) and values[0].value in ("True", "False"):
             return default if values[0].value == "True" else "no"
         return "maybe"
+
+
+def _own_device(meanings: frozenset[str]) -> str:
+    """The device type of a class that serves only one; empty for the others."""
+    return next((torch_api.AUTOCAST_DEVICE[name] for name in sorted(meanings) if name in torch_api.AUTOCAST_DEVICE), "")
+
+
+def _arguments(meanings: frozenset[str], args: Sequence[cst.Arg]) -> Arguments:
+    """The arguments of an autocast class by the names of its parameters."""
+    generic = not meanings.isdisjoint(torch_api.AUTOCAST_GENERIC) or not _own_device(meanings)
+    order = torch_api.AUTOCAST_PARAMETERS if generic else ("enabled", "dtype", "cache_enabled")
+    given: Arguments = dict(zip(order, (arg.value for arg in args if arg.keyword is None)))
+    given.update({arg.keyword.value: arg.value for arg in args if arg.keyword is not None})
+    return given
