@@ -18,7 +18,7 @@ each_rule = pytest.mark.parametrize("rule", load_rules(), ids=lambda rule: rule.
 FIXTURES_AT_LEAST = {"flagged": 8, "clean": 8}
 
 _ADVICE = re.compile(
-    r"^(use|prefer|avoid|ensure|require|check|should|must|do-not|dont|no|always|never)-|-(rule|check|lint)$"
+    r"^(use|prefer|avoid|ensure|require|check|should|must|do-not|dont|no|always|never)-|(?<!-without)-(rule|check|lint)$"
 )
 """Names that tell what to do, where a name must say what is wrong: it stands after "ignore"."""
 

@@ -1,0 +1,245 @@
+"""bfloat16 is used on whatever GPU there is; those before Ampere only emulate it.
+
+## What it does
+Flags two things. One is an autocast region for CUDA that is bfloat16 by the text of the file, where the file neither asks
+for the hardware nor lets anyone choose. The other is `torch.cuda.is_bf16_supported()` without `including_emulation=False`.
+
+## Why it matters
+GPUs compute in bfloat16 from compute capability 8.0 (Ampere) on; a V100 or a T4 does not. Up to PyTorch 2.2 such a region
+raises `Current CUDA Device does not support bfloat16` there. From 2.3 on it runs emulated: slowly, and some kernels are missing.
+Since then `is_bf16_supported()` has said yes wherever a bfloat16 tensor can be created, so that it answers another question.
+
+## Example
+```python
+import torch
+
+@torch.no_grad()
+def predict(model, batches):
+    with torch.autocast("cuda", dtype=torch.bfloat16):
+        return [model(batch) for batch in batches]
+```
+
+## Use instead
+```python
+import torch
+
+@torch.no_grad()
+def predict(model, batches):
+    native = torch.cuda.is_available() and torch.cuda.get_device_capability() >= (8, 0)
+    with torch.autocast("cuda", dtype=torch.bfloat16, enabled=native):
+        return [model(batch) for batch in batches]
+```
+
+## Fix safety
+Unsafe. A region is switched off where the GPU has no bfloat16: float32 runs everywhere, and needs no loss scaling as float16
+would. There is no such fix where something else in the file is bfloat16, or where the region is made while the file is
+imported, for asking starts CUDA. A question that counts emulation is replaced with one that does not.
+
+## Limitations
+The rule is off unless selected: a project may know its GPUs. Any question for the hardware in the file, and any condition of
+the same function that speaks of a precision, counts as a choice; so does a flag that may switch the region off. A check in
+another file is not seen. Regions whose device type is not spelled out are silent.
+
+## References
+- https://docs.pytorch.org/docs/stable/generated/torch.cuda.is_bf16_supported.html
+- https://docs.nvidia.com/cuda/cuda-c-programming-guide/index.html#compute-capabilities
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+import libcst as cst
+
+from amplint.diagnostics import Applicability, Edit, Fix
+from amplint.model import torch_api
+from amplint.rule import File, Finding, rule
+
+from ._calls import has_star, insert_arguments, keyword, positionals
+
+_COUNTS_EMULATION = frozenset({"torch.cuda.is_bf16_supported"})
+_AVAILABLE, _CAPABILITY = "torch.cuda.is_available", "get_device_capability() >= (8, 0)"
+_EMULATION = "including_emulation"
+_HAS_EMULATION = (2, 4)
+"""The release that brought the parameter."""
+
+_CAPABILITY_WORD = r"device_capability|get_device_properties|get_arch_list|compute_cap|ampere"
+_HARDWARE = re.compile(
+    rf"{_CAPABILITY_WORD}|bf(loat)?_?16\w*(support|availab|capab)|(support|has|can)\w*bf(loat)?_?16", re.IGNORECASE
+)
+"""Names by which a file asks what the hardware can do."""
+_SOUND = re.compile(_CAPABILITY_WORD, re.IGNORECASE)
+_CHOICE = re.compile(
+    r"dtype|precision|half|bf_?16|float_?16|fp_?16|(?<![a-z])amp(?![a-z])|hardware|rocm", re.IGNORECASE
+)
+"""What a condition, or the name of a function, says where somebody has chosen a precision."""
+
+
+@rule(
+    "AMP403",
+    "bf16-without-check",
+    fix=Applicability.UNSAFE,
+    default=False,
+    triggers=(r"^is_bf16_supported$", _CAPABILITY_WORD),
+)
+def check(file: File) -> Iterator[Finding]:
+    for call in file.tree.find(cst.Call):
+        if file.names.all_in(call.func, _COUNTS_EMULATION) and _counts_emulation(file, call):
+            yield Finding(
+                file.range(call.func),
+                "`is_bf16_supported()` counts emulation since PyTorch 2.3",
+                "it says yes on a GPU of compute capability below 8.0, on which bfloat16 is emulated and slow",
+                fix=_sound_question(file, call),
+            )
+    if any(_HARDWARE.search(name.value) for name in file.tree.find(cst.Name)):
+        return
+    for call in _regions(file):
+        if not any(_is_chosen(file, place) for place in (call, *_entered(file, call))):
+            yield Finding(
+                file.range(call.func),
+                "Autocast region is bfloat16 whether or not the GPU has it",
+                "below compute capability 8.0 it raises up to PyTorch 2.2; from 2.3 on it is emulated, which is slow",
+                fix=_switched_off(file, call),
+            )
+
+
+# -- the question ------------------------------------------------------------------------------------------------------
+
+
+def _counts_emulation(file: File, call: cst.Call) -> bool:
+    """Whether a question counts emulation, and nothing beside it asks for the hardware."""
+    given = keyword(call, _EMULATION)
+    value = given.value if given is not None else next((arg.value for arg in positionals(call)), None)
+    if has_star(call) or not (value is None or (isinstance(value, cst.Name) and value.value == "True")):
+        return False
+    if file.tree.enclosing(call, cst.Decorator, cst.FormattedString) is not None:
+        return False  # whether a test can run at all, or a line of a log
+    home = file.names.scope(call)
+    return not any(_SOUND.search(name.value) and file.names.scope(name) is home for name in file.tree.find(cst.Name))
+
+
+def _sound_question(file: File, call: cst.Call) -> Fix | None:
+    if not isinstance(call.func, cst.Attribute) or "#" in file.tree.text(call):
+        return None  # the import of a bare name would be left without use
+    title = "Ask for hardware that has bfloat16"
+    if file.torch >= _HAS_EMULATION:
+        edits = (
+            [Edit(*file.tree.span(call.args[0]), f"{_EMULATION}=False")]
+            if call.args
+            else insert_arguments(file, call, f"{_EMULATION}=False", ())
+        )
+        return Fix(title, tuple(edits), Applicability.UNSAFE)
+    question = _question(file, call)
+    if question is None:
+        return None
+    text, imports = question
+    joined = isinstance(file.tree.parent(call), (cst.UnaryOperation, cst.BooleanOperation, cst.Comparison))
+    edit = Edit(*file.tree.span(call), f"({text})" if joined and " and " in text else text)
+    return Fix(title, file.importer.joined([*imports, edit]), Applicability.UNSAFE)
+
+
+def _question(file: File, at: cst.Call) -> tuple[str, tuple[Edit, ...]] | None:
+    """An expression that is true where the GPU has bfloat16, for every PyTorch, and the imports that it needs."""
+    available, imports = file.importer.get(_AVAILABLE, at)
+    module = available.removesuffix("is_available")
+    if not module.endswith("."):
+        return None
+    guard = "" if _is_guarded(file, at) else f"{available}() and "
+    return f"{guard}{module}{_CAPABILITY}", imports
+
+
+def _is_guarded(file: File, at: cst.Call) -> bool:
+    """Whether something runs only where there is a GPU."""
+    below: cst.CSTNode = at
+    for above in file.tree.ancestors(at):
+        asked: cst.CSTNode | None = None
+        if isinstance(above, cst.BooleanOperation) and isinstance(above.operator, cst.And) and below is above.right:
+            asked = above.left
+        elif isinstance(above, cst.If) and below is above.body:
+            asked = above.test
+        elif isinstance(above, cst.FunctionDef):
+            break
+        if asked is not None and file.tree.text(asked) == "torch.cuda.is_available()":
+            return True
+        below = above
+    return False
+
+
+# -- the region --------------------------------------------------------------------------------------------------------
+
+
+def _regions(file: File) -> Iterator[cst.Call]:
+    """The calls that make regions, or makers of regions, for bfloat16 on CUDA, and for nothing else."""
+    for call in file.tree.find(cst.Call):
+        if file.contexts.sources(call) == [call]:
+            region = file.contexts.settings(call)
+            if (region.device, region.dtype, region.enabled) == ("cuda", "bfloat16", "yes"):
+                yield call
+
+
+def _entered(file: File, made: cst.Call) -> Iterator[cst.CSTNode]:
+    """The `with` items that enter a region."""
+    for item in file.tree.find(cst.WithItem):
+        if made in file.contexts.sources(item.item):
+            yield item
+
+
+def _is_chosen(file: File, place: cst.CSTNode) -> bool:
+    """Whether a condition of the same function speaks of a precision, or the function is named after one."""
+    home = file.names.scope(place)
+    if any(
+        isinstance(above, (cst.FunctionDef, cst.ClassDef)) and _CHOICE.search(above.name.value)
+        for above in file.tree.ancestors(place)
+    ):
+        return True
+    tests = [each.test for each in file.tree.find(cst.If)] + [each.test for each in file.tree.find(cst.IfExp)]
+    return any(file.names.scope(test) is home and _CHOICE.search(file.tree.text(test)) for test in tests)
+
+
+def _switched_off(file: File, call: cst.Call) -> Fix | None:
+    """The region, enabled only where the GPU has bfloat16."""
+    direct = file.names.all_in(call.func, torch_api.AUTOCAST)
+    in_function = isinstance(file.names.scope(call), cst.FunctionDef)
+    question = _question(file, call) if direct and in_function and _is_all_of_bfloat16(file) else None
+    if question is None or len(positionals(call)) > 2:
+        return None
+    text, imports = question
+    enabled = keyword(call, "enabled")
+    if enabled is not None:
+        edit = Edit(*file.tree.span(enabled.value), text)
+    else:
+        end = file.tree.span(call.args[-1])[1]
+        edit = Edit(end, end, f", enabled={text}")
+    edits = file.importer.joined([*imports, edit])
+    return Fix("Enable the region only where the GPU has bfloat16", edits, Applicability.UNSAFE)
+
+
+def _is_all_of_bfloat16(file: File) -> bool:
+    """Whether regions are all that is bfloat16 in a file: without them, nothing of another precision meets it."""
+    if any(name.value == "bfloat16" and _is_method(file, name) for name in file.tree.find(cst.Name)):
+        return False
+    return all(_is_of_region(file, node) for node in file.names.references({"torch.bfloat16"}))
+
+
+def _is_method(file: File, name: cst.Name) -> bool:
+    function = file.tree.parent(name)
+    called = file.tree.parent(function) if isinstance(function, cst.Attribute) else None
+    return isinstance(called, cst.Call) and called.func is function
+
+
+def _is_of_region(file: File, node: cst.BaseExpression) -> bool:
+    """Whether a mention of bfloat16 is an argument of a region, or a constant that is nothing else."""
+    holder = file.tree.parent(node)
+    if isinstance(holder, cst.Arg):
+        call = file.tree.parent(holder)
+        return isinstance(call, cst.Call) and file.contexts.sources(call) == [call]
+    if not isinstance(holder, cst.Assign):
+        return False
+    names = {each.target.value for each in holder.targets if isinstance(each.target, cst.Name)}
+    uses = [
+        name
+        for name in file.tree.find(cst.Name)
+        if name.value in names and not isinstance(file.tree.parent(name), cst.AssignTarget)
+    ]
+    return bool(names) and all(isinstance(file.tree.parent(use), cst.Arg) and _is_of_region(file, use) for use in uses)
