@@ -89,9 +89,10 @@ def check(file: File) -> Iterator[Finding]:
 
 
 def _has_work(hidden: Hidden) -> bool:
-    """Whether some product over the hidden size has another side that is not small, or not known."""
-    others = [layer.fan_in for layer in hidden.producers] + [layer.fan_out for layer in hidden.consumers]
-    return any(other is None or other.value >= _SMALLEST_OTHER for other in others)
+    """Whether some product over the hidden size has another side that is not small; unknown outputs may be few classes."""
+    before, after = [layer.fan_in for layer in hidden.producers], [layer.fan_out for layer in hidden.consumers]
+    known = [size.value for size in (*before, *after) if size is not None]
+    return None in before or any(value >= _SMALLEST_OTHER for value in known)
 
 
 def _finding(file: File, model: Model, hidden: Hidden) -> Finding:
