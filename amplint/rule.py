@@ -30,12 +30,14 @@ from amplint.lowering.contexts import Contexts
 from amplint.lowering.custom_functions import CustomFunction, CustomFunctions
 from amplint.lowering.dtypes import Constant, Danger, Dtypes, Hazard, Operation, Tensor, Use
 from amplint.lowering.forwards import Forwards, Pass
+from amplint.lowering.half_checkpoints import HalfCheckpoints, HalfSaved
 from amplint.lowering.halves import Halved, Halves
 from amplint.lowering.hand_scaling import HandScaled, HandScaling
 from amplint.lowering.imports import Imports
 from amplint.lowering.modules import Modules
 from amplint.lowering.names import Names
 from amplint.lowering.precisions import Precisions
+from amplint.lowering.processes import HandOver, Processes
 from amplint.lowering.recursion import Recursion
 from amplint.lowering.scalers import Rebuilt, Scalers
 from amplint.lowering.skips import SkipTest, SkipTests
@@ -53,7 +55,9 @@ __all__ = [
     "File",
     "Finding",
     "Found",
+    "HalfSaved",
     "Halved",
+    "HandOver",
     "HandScaled",
     "Hazard",
     "Incomplete",
@@ -156,6 +160,16 @@ class File:
     def checkpoints(self) -> Checkpoints:
         """What it saves to resume from."""
         return Checkpoints(self.analysis)
+
+    @cached_property
+    def processes(self) -> Processes:
+        """The processes that it starts."""
+        return Processes(self.analysis.program)
+
+    @cached_property
+    def half_checkpoints(self) -> HalfCheckpoints:
+        """What it saves in half to resume from."""
+        return HalfCheckpoints(self.analysis.program)
 
     @cached_property
     def hand_scaling(self) -> HandScaling:

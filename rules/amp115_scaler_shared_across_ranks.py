@@ -1,0 +1,98 @@
+"""A `GradScaler` that is made in the parent is handed over to the processes that it starts.
+
+## What it does
+Flags a scaler among the arguments of `torch.multiprocessing.spawn` and of `Process` (of `multiprocessing`, of
+`torch.multiprocessing`, or of a context). Threads share their objects, and are no finding.
+
+## Why it matters
+Nothing is shared. A scaler is pickled on its way, so that each process gets a copy of its own, and none of the copies knows
+of the others: after an overflow on rank 0 its scale was 32768, that of rank 1 and of the parent still 65536. Under
+`DistributedDataParallel` training comes to no harm by that, for the gradients carry inf and NaN to all ranks; but the
+parent's scaler stays at its initial scale for ever, and so does the state that is saved of it. Handed over between
+`unscale_` or `step` and `update`, a scaler raises an `AssertionError`.
+
+## Example
+```python
+import torch
+import torch.multiprocessing as mp
+
+scaler = torch.amp.GradScaler("cuda")
+mp.spawn(worker, args=(world_size, scaler), nprocs=world_size)
+```
+
+## Use instead
+```python
+import torch
+import torch.multiprocessing as mp
+
+def worker(rank, world_size):
+    scaler = torch.amp.GradScaler("cuda")
+    train(rank, world_size, scaler)
+
+mp.spawn(worker, args=(world_size,), nprocs=world_size)
+```
+
+## Fix safety
+The fix, which makes the scaler in the worker, is only shown: the settings of the scaler may depend on what the parent knows.
+
+## Limitations
+A scaler inside of another object that is handed over is not seen.
+
+## References
+- https://docs.pytorch.org/docs/stable/notes/amp_examples.html#distributeddataparallel-one-gpu-per-process
+- https://docs.pytorch.org/docs/stable/multiprocessing.html
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+import libcst as cst
+
+from amplint.diagnostics import Applicability, Edit, Fix, Related
+from amplint.rule import File, Finding, HandOver, rule
+
+_NOTE = "each process works on a copy of its own: scales drift apart, and the parent's stays as it is, also where it is saved."
+
+
+@rule("AMP115", "scaler-shared-across-ranks", fix=Applicability.DISPLAY)
+def check(file: File) -> Iterator[Finding]:
+    for each in file.processes.handed_over:
+        yield Finding(
+            file.range(each.given),
+            "`GradScaler` of the parent is handed to another process",
+            note=_NOTE,
+            related=(Related("made here", file.range(each.made)),) if each.made is not each.given else (),
+            fix=make_in_worker(file, each),
+        )
+
+
+def make_in_worker(file: File, each: HandOver) -> Fix | None:
+    """The construction at the start of the worker, in the place of a parameter; None where the worker is not at hand."""
+    if each.worker is None or each.parameter is None or each.parameter.default is not None:
+        return None
+    body = each.worker.body.body[0] if isinstance(each.worker.body, cst.IndentedBlock) else None
+    holder = file.tree.parent(each.entry)
+    if not isinstance(body, (cst.SimpleStatementLine, cst.BaseCompoundStatement)):
+        return None
+    if not isinstance(holder, (cst.Tuple, cst.List, cst.Dict)):
+        return None
+    name = each.parameter.name.value
+    edits = [
+        _without(file, each.entry, holder.elements),
+        _without(file, each.parameter, each.worker.params.params),
+        file.editor.insert_before(body, f"{name} = {file.tree.text(each.made)}"),
+    ]
+    edits.sort(key=lambda edit: edit.start)
+    return Fix(f"Make `{name}` in `{each.worker.name.value}`", tuple(edits), Applicability.DISPLAY)
+
+
+def _without(file: File, item: cst.CSTNode, items: Sequence[cst.CSTNode]) -> Edit:
+    """One of several items that commas part, with a comma."""
+    index = list(items).index(item)
+    start, end = file.tree.span(item)
+    if index > 1 or (index == 1 and len(items) > 2):
+        return Edit(file.tree.span(items[index - 1])[1], end, "")
+    if index + 1 < len(items):
+        return Edit(start, file.tree.span(items[index + 1])[0], "")
+    return Edit(file.tree.span(items[index - 1])[1], end, ",") if index else Edit(start, end, "")
