@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import os
 import statistics
 import subprocess
 import sys
@@ -27,12 +28,13 @@ REPLAYED = (CONFIRMED, REFUTED, NOT_OBSERVABLE)
 
 
 class Run(NamedTuple):
-    """One run of amplint: the evidence it wrote, its exit code, what it said, and how many seconds it took."""
+    """One run of amplint: the evidence it wrote, its exit code, what it said, and the seconds it took: on the clock, of CPU."""
 
     evidence: list[dict[str, Any]]
     code: int
     said: str
     seconds: float
+    cpu: float
 
 
 def verify(folders: Sequence[str], device: str, jobs: int) -> Run:
@@ -41,11 +43,16 @@ def verify(folders: Sequence[str], device: str, jobs: int) -> Run:
         file = Path(scratch, "evidence.jsonl")
         options = ["--isolated", "--unsafe-fixes", "--no-cache", "--device", device, "--jobs", str(jobs)]
         command = [sys.executable, "-m", "amplint", "verify", *options, "--evidence", str(file), "--", *folders]
-        began = time.perf_counter()
+        began, used = time.perf_counter(), _cpu_of_children()
         ended = subprocess.run(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True, check=False)
-        seconds = time.perf_counter() - began
+        seconds, cpu = time.perf_counter() - began, _cpu_of_children() - used
         lines = file.read_text("utf-8").splitlines() if file.exists() else []
-    return Run([json.loads(line) for line in lines], ended.returncode, ended.stderr, seconds)
+    return Run([json.loads(line) for line in lines], ended.returncode, ended.stderr, seconds, cpu)
+
+
+def _cpu_of_children() -> float:
+    times = os.times()
+    return times.children_user + times.children_system
 
 
 def report(run: Run) -> Iterator[str]:
@@ -68,7 +75,7 @@ def report(run: Run) -> Iterator[str]:
         yield f"{total} findings with a fix, {replayed} replayed ({replayed / total:.1%}), {refuted} refuted"
         times = [one["seconds"] for one in run.evidence]
         yield f"seconds for each finding: median {statistics.median(times):.2f}, longest {max(times):.2f}"
-    yield f"seconds in all: {run.seconds:.1f}"
+    yield f"seconds in all: {run.seconds:.1f}, of CPU {run.cpu:.1f}"
 
 
 def main() -> int:
