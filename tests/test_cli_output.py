@@ -27,7 +27,7 @@ def test_json_is_an_array_whatever_was_found() -> None:
     (found,) = json.loads(amplint("--output-format", "json").stdout)
     assert (found["code"], found["filename"]) == ("DEM101", str(Path("a.py").absolute()))
     assert found["fix"]["edits"] == [
-        {"content": "good", "location": {"row": 1, "column": 1}, "end_location": {"row": 1, "column": 10}}
+        {"cell": None, "content": "good", "location": {"row": 1, "column": 1}, "end_location": {"row": 1, "column": 10}}
     ]
     assert amplint("--output-format", "json", "--ignore", "DEM").stdout == "[]\n"
 
