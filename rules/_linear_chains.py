@@ -1,4 +1,4 @@
-"""The linear layers of a model in the order in which values run through them, with the sizes that they share."""
+"""The linear layers, or convolutions, of a model in the order in which values run through them, with the sizes they share."""
 
 from __future__ import annotations
 
@@ -10,12 +10,36 @@ import libcst as cst
 
 from amplint.rule import File
 
-_LINEAR = frozenset({"torch.nn.Linear"})
 _SEQUENTIAL = frozenset({"torch.nn.Sequential"})
-_NORMS = frozenset(
-    f"torch.nn.{name}" for name in ("BatchNorm1d", "LayerNorm", "RMSNorm", "InstanceNorm1d", "SyncBatchNorm", "PReLU")
-)
 _COMPREHENSIONS = (cst.ListComp, cst.GeneratorExp, cst.SetComp, cst.DictComp, cst.For, cst.While)
+
+
+@dataclass(frozen=True)
+class Kind:
+    """A kind of layer: what makes it, its first two parameters, and the layers between that have the same size."""
+
+    makers: frozenset[str]
+    fan_in: str
+    fan_out: str
+    norms: frozenset[str]
+
+
+def _nn(names: str) -> frozenset[str]:
+    return frozenset(f"torch.nn.{name}" for name in names.split())
+
+
+LINEARS = Kind(
+    _nn("Linear"),
+    "in_features",
+    "out_features",
+    _nn("BatchNorm1d LayerNorm RMSNorm InstanceNorm1d SyncBatchNorm PReLU"),
+)
+CONVOLUTIONS = Kind(
+    _nn("Conv1d Conv2d Conv3d ConvTranspose1d ConvTranspose2d ConvTranspose3d"),
+    "in_channels",
+    "out_channels",
+    _nn("BatchNorm1d BatchNorm2d BatchNorm3d InstanceNorm1d InstanceNorm2d InstanceNorm3d SyncBatchNorm PReLU"),
+)
 
 
 @dataclass(frozen=True)
@@ -29,7 +53,7 @@ class Size:
 
 @dataclass(frozen=True)
 class Linear:
-    """One `nn.Linear`; `container` is the innermost `nn.Sequential` around it."""
+    """One `nn.Linear`, or convolution; `container` is the innermost `nn.Sequential` around it."""
 
     node: cst.Call
     fan_in: Size | None
@@ -49,8 +73,9 @@ class Hidden:
 class Model:
     """A class, or an `nn.Sequential` outside of any, as a chain of linear layers."""
 
-    def __init__(self, file: File, scope: cst.ClassDef | cst.Call, linears: list[Linear]) -> None:
+    def __init__(self, file: File, scope: cst.ClassDef | cst.Call, linears: list[Linear], kind: Kind) -> None:
         self.file = file
+        self.kind = kind
         self.scope = scope
         self.linears = linears
 
@@ -85,23 +110,23 @@ class Model:
     def norm_sizes(self, value: int) -> Iterator[Size]:
         """The sizes of normalisation layers that have this value."""
         for call in calls_in(self.file, self.scope):
-            if self.file.names.all_in(call.func, _NORMS) and call.args and call.args[0].keyword is None:
+            if self.file.names.all_in(call.func, self.kind.norms) and call.args and call.args[0].keyword is None:
                 size = size_of(self.file, call.args[0].value)
                 if size is not None and size.value == value:
                     yield size
 
 
-def models(file: File) -> list[Model]:
-    """The models of a file that hold linear layers."""
+def models(file: File, kind: Kind = LINEARS) -> list[Model]:
+    """The models of a file that hold layers of a kind."""
     grouped: dict[cst.CSTNode, list[Linear]] = {}
     for call in file.tree.find(cst.Call):
-        if not file.names.all_in(call.func, _LINEAR):
+        if not file.names.all_in(call.func, kind.makers):
             continue
         scope, container, repeated = _place(file, call)
         if scope is not None and not repeated:
-            grouped.setdefault(scope, []).append(_linear(file, call, container))
+            grouped.setdefault(scope, []).append(_linear(file, call, container, kind))
     return [
-        Model(file, scope, _in_order_of_use(file, scope, linears))
+        Model(file, scope, _in_order_of_use(file, scope, linears), kind)
         for scope, linears in grouped.items()
         if isinstance(scope, (cst.ClassDef, cst.Call))
     ]
@@ -122,11 +147,12 @@ def _place(file: File, call: cst.Call) -> tuple[cst.CSTNode | None, cst.Call | N
     return scope, container, False
 
 
-def _linear(file: File, call: cst.Call, container: cst.Call | None) -> Linear:
-    return Linear(call, _argument(file, call, 0, "in_features"), _argument(file, call, 1, "out_features"), container)
+def _linear(file: File, call: cst.Call, container: cst.Call | None, kind: Kind) -> Linear:
+    return Linear(call, argument(file, call, 0, kind.fan_in), argument(file, call, 1, kind.fan_out), container)
 
 
-def _argument(file: File, call: cst.Call, position: int, name: str) -> Size | None:
+def argument(file: File, call: cst.Call, position: int, name: str) -> Size | None:
+    """The size that is given to a call at a position, or by name."""
     if any(arg.star for arg in call.args):
         return None
     for index, arg in enumerate(call.args):

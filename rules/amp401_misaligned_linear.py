@@ -56,13 +56,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-import libcst as cst
-
-from amplint.diagnostics import Applicability, Edit, Fix, Related
+from amplint.diagnostics import Applicability, Fix, Related
 from amplint.model.observable import PRODUCT_TIME, Observable
 from amplint.rule import MIXED_PRECISION, File, Finding, rule
 
-from ._linear_chains import Hidden, Model, Size, models
+from ._linear_chains import Hidden, Model, models
+from ._resizing import resized, sizes_of
 
 _MULTIPLE = 8
 _SMALLEST = 32
@@ -112,43 +111,6 @@ def _finding(file: File, model: Model, hidden: Hidden) -> Finding:
 
 
 def _fix(file: File, model: Model, hidden: Hidden, wanted: int) -> Fix | None:
-    sizes = [size for layer in hidden.producers if (size := layer.fan_out) is not None]
-    sizes += [size for layer in hidden.consumers if (size := layer.fan_in) is not None]
-    sizes += model.norm_sizes(hidden.value)
-    used = {size.used for size in sizes}
-    if not _is_all(file, model, hidden.value, sizes, used):
-        return None
-    literals = {size.literal for size in sizes}
-    edits = sorted(Edit(*file.tree.span(literal), str(wanted)) for literal in literals)
-    return Fix(f"Round {hidden.value} up to {wanted} wherever the model shares it", tuple(edits), Applicability.UNSAFE)
-
-
-def _is_all(file: File, model: Model, value: int, sizes: list[Size], used: set[cst.BaseExpression]) -> bool:
-    """Whether the sizes to change are all places that must change with them."""
-    literals = {size.literal for size in sizes}
-    for literal in file.tree.find(cst.Integer):
-        inside = any(above is model.scope for above in file.tree.ancestors(literal))
-        if literal.evaluated_value == value and inside and literal not in literals:
-            return False
-    return all(_uses(file, size) <= used for size in sizes if size.used is not size.literal)
-
-
-def _uses(file: File, size: Size) -> set[cst.BaseExpression]:
-    """Every expression that reads the constant which a size is given by."""
-    if isinstance(size.used, cst.Name):
-        bindings = file.names.bindings(size.used.value, size.used)
-        return {
-            name
-            for name in file.tree.find(cst.Name)
-            if name.value == size.used.value
-            and all(binding.node is not name for binding in bindings)
-            and not isinstance(file.tree.parent(name), (cst.Attribute, cst.Param, cst.ImportAlias))
-            and file.names.bindings(name.value, name) == bindings
-        }
-    assert isinstance(size.used, cst.Attribute)
-    return {
-        attribute
-        for attribute in file.tree.find(cst.Attribute)
-        if attribute.attr.value == size.used.attr.value
-        and not isinstance(file.tree.parent(attribute), cst.AssignTarget)
-    }
+    edits = resized(file, model.scope, hidden.value, sizes_of(model, hidden), wanted)
+    title = f"Round {hidden.value} up to {wanted} wherever the model shares it"
+    return Fix(title, edits, Applicability.UNSAFE) if edits else None

@@ -27,7 +27,10 @@ ROWS = 8192
 ASSUMED = 1024
 """Stands for a size that the file does not spell out."""
 
-_LINEAR = frozenset({"torch.nn.Linear"})
+_Kind = tuple[str, tuple[int, str], tuple[int, str]]
+_LINEAR: _Kind = ("torch.nn.Linear", (0, "in_features"), (1, "out_features"))
+_EMBEDDING: _Kind = ("torch.nn.Embedding", (1, "embedding_dim"), (0, "num_embeddings"))
+"""What multiplies, and the places of its two sizes; an embedding does where the model makes logits of its weight."""
 _TENSOR_CORES = {torch.float16: (7, 0), torch.bfloat16: (8, 0)}
 """The compute capability from which a GPU multiplies matrices of this precision on Tensor Cores."""
 
@@ -103,19 +106,27 @@ def _word(dtype: torch.dtype) -> str:
 
 
 def resized_layers(before: File, after: File) -> tuple[list[Layer], list[Layer]]:
-    """The linear layers whose sizes differ between two files, in both; none where the files hold different layers."""
-    standing, resized = _sizes(before), _sizes(after)
-    if len(standing) != len(resized):
-        return [], []
+    """The layers whose sizes differ between two files, in both; none where the files hold different layers.
+
+    They are the linear ones, or where none of these differs, the embeddings.
+    """
+    return _resized(_LINEAR, before, after) or _resized(_EMBEDDING, before, after) or ([], [])
+
+
+def _resized(kind: _Kind, before: File, after: File) -> tuple[list[Layer], list[Layer]] | None:
+    standing, resized = _sizes(before, kind), _sizes(after, kind)
     changed = [(old, new) for old, new in zip(standing, resized) if old != new]
+    if len(standing) != len(resized) or not changed:
+        return None
     return [_layer(*old) for old, _ in changed], [_layer(*new) for _, new in changed]
 
 
-def _sizes(file: File) -> list[tuple[int | None, int | None]]:
+def _sizes(file: File, kind: _Kind) -> list[tuple[int | None, int | None]]:
+    name, fan_in, fan_out = kind
     return [
-        (_size(file, call, 0, "in_features"), _size(file, call, 1, "out_features"))
+        (_size(file, call, *fan_in), _size(file, call, *fan_out))
         for call in file.tree.find(cst.Call)
-        if file.names.all_in(call.func, _LINEAR)
+        if file.names.all_in(call.func, {name})
     ]
 
 

@@ -1,0 +1,202 @@
+"""A vocabulary, a number of channels or a size of attention heads that is not a multiple of 8 makes products slower.
+
+## What it does
+Finds three sizes that are literals, or constants, and not multiples of 8, in runs that use mixed precision: the rows of an
+`nn.Embedding` that a model also makes logits of, by the same weight or by an `nn.Linear` of as many outputs; the channels
+between two convolutions of a model; and the size of the heads of `nn.MultiheadAttention` and of the layers around it.
+
+## Why it matters
+Tensor Cores multiply float16 and bfloat16 matrices most efficiently when every size is a multiple of 8 elements, of 64 on an
+A100. Other sizes still run on Tensor Cores with all wheels of PyTorch 2, but slower. The product that makes logits is the
+largest of many language models, which is why the 50257 tokens of GPT-2 are usually padded to 50304.
+
+## Example
+```python
+import torch
+from torch import nn
+
+class LanguageModel(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.tokens = nn.Embedding(50257, 768)
+        self.head = nn.Linear(768, 50257, bias=False)
+
+def predict(model, ids):
+    with torch.amp.autocast("cuda"):
+        return model(ids)
+```
+
+## Use instead
+```python
+import torch
+from torch import nn
+
+class LanguageModel(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.tokens = nn.Embedding(50304, 768)
+        self.head = nn.Linear(768, 50304, bias=False)
+
+def predict(model, ids):
+    with torch.amp.autocast("cuda"):
+        return model(ids)
+```
+
+## Fix safety
+Unsafe: it changes the shape of parameters, so that old checkpoints no longer load. A vocabulary is rounded up to a multiple
+of 64, channels to one of 8. The tokens that are added stand for nothing, and have to be left out where tokens are sampled.
+There is no fix when the same number also stands elsewhere, where a model concatenates channels, and for attention heads.
+
+## Limitations
+The rule is off unless selected: vocabularies belong to tokenizers, and cuDNN may pad channels by itself. Embeddings that are
+only read, fewer than 512 tokens, fewer than 32 channels, and the channels of a first input or a last output are silent. A
+model under `torch.compile` may be padded by the compiler already. How much time is lost depends on the device.
+
+## References
+- https://docs.nvidia.com/deeplearning/performance/dl-performance-matrix-multiplication/index.html#requirements-tc
+- https://docs.pytorch.org/tutorials/recipes/recipes/tuning_guide.html
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import libcst as cst
+
+from amplint.diagnostics import Applicability, Fix, Related
+from amplint.model.observable import PRODUCT_TIME, Observable
+from amplint.rule import MIXED_PRECISION, File, Finding, rule
+
+from ._linear_chains import CONVOLUTIONS, Hidden, Model, Size, argument, calls_in, models
+from ._resizing import resized, sizes_of
+
+_MULTIPLE = 8
+_VOCABULARY_MULTIPLE = 64
+_FEWEST_TOKENS = 512
+_FEWEST_CHANNELS = 32
+_EMBEDDING = frozenset({"torch.nn.Embedding"})
+_LINEAR = frozenset({"torch.nn.Linear"})
+_ATTENTION = {
+    "torch.nn.MultiheadAttention": ("embed_dim", "num_heads"),
+    "torch.nn.Transformer": ("d_model", "nhead"),
+    "torch.nn.TransformerEncoderLayer": ("d_model", "nhead"),
+    "torch.nn.TransformerDecoderLayer": ("d_model", "nhead"),
+}
+"""The names of the width and of the number of heads, which are the first two parameters."""
+_PRODUCTS = frozenset({"torch.nn.functional.linear", "torch.matmul", "torch.mm", "torch.einsum"})
+_JOINS = frozenset({"torch.cat", "torch.concat", "torch.concatenate", "torch.chunk", "torch.split"})
+_WHY = "float16 and bfloat16 products run most efficiently when all sizes are multiples of 8, or of 64 on an A100"
+
+_SPELLED_OUT = (
+    r"\b(?:Conv(?:Transpose)?[123]d|Embedding|MultiheadAttention|Transformer(?:\w+Layer)?)"
+    r"\([\w.=*,\s]{0,80}?\b(?:\d{2,}|[A-Z][A-Z0-9_]+)\b"
+)
+
+
+@rule(
+    "AMP402",
+    "misaligned-vocabulary-or-channels",
+    fix=Applicability.UNSAFE,
+    default=False,
+    triggers=(_SPELLED_OUT,),
+    observable=Observable(PRODUCT_TIME, tolerance=0.02),
+)
+def check(file: File) -> Iterator[Finding]:
+    for call in file.tree.find(cst.Call):
+        if file.names.all_in(call.func, _EMBEDDING):
+            yield from _vocabulary(file, call)
+        elif file.names.all_in(call.func, _ATTENTION):
+            yield from _heads(file, call)
+    for model in models(file, CONVOLUTIONS):
+        for hidden in model.hidden:
+            if hidden.value % _MULTIPLE and hidden.value >= _FEWEST_CHANNELS:
+                yield _channels(file, model, hidden)
+
+
+def _vocabulary(file: File, embedding: cst.Call) -> Iterator[Finding]:
+    rows = argument(file, embedding, 0, "num_embeddings")
+    model = file.tree.enclosing(embedding, cst.ClassDef)
+    if rows is None or model is None or rows.value % _MULTIPLE == 0 or rows.value < _FEWEST_TOKENS:
+        return
+    heads = [
+        (call, size)
+        for call in calls_in(file, model)
+        if file.names.all_in(call.func, _LINEAR)
+        and (size := argument(file, call, 1, "out_features")) is not None
+        and size.value == rows.value
+    ]
+    product = _own_product(file, embedding, model)
+    if heads:
+        layer, related = heads[0][0], Related("the vocabulary is embedded here", file.range(embedding))
+    elif product is not None:
+        layer, related = embedding, Related("multiplied here", file.range(product))
+    else:
+        return
+    wanted = _rounded(rows.value, _VOCABULARY_MULTIPLE)
+    yield Finding(
+        file.range(layer),
+        f"Vocabulary size {rows.value} is no multiple of {_MULTIPLE}: half-precision logits are slower",
+        f"{_WHY}; the next multiple of {_VOCABULARY_MULTIPLE} is {wanted}",
+        (related,),
+        _fix(file, file.tree.module, rows.value, [rows, *(size for _, size in heads)], wanted),
+        frozenset({MIXED_PRECISION}),
+    )
+
+
+def _own_product(file: File, embedding: cst.Call, model: cst.CSTNode) -> cst.BaseExpression | None:
+    """The product that a model makes with the weight of its embedding."""
+    assign = file.tree.parent(embedding)
+    target = assign.targets[0].target if isinstance(assign, cst.Assign) else None
+    if target is None:
+        return None
+    for weight in file.tree.find(cst.Attribute):
+        if weight.attr.value != "weight" or not weight.value.deep_equals(target):
+            continue
+        above = list(file.tree.ancestors(weight))
+        if model not in above:
+            continue
+        for each in above:
+            if isinstance(each, cst.BinaryOperation) and isinstance(each.operator, cst.MatrixMultiply):
+                return each
+            if isinstance(each, cst.Call) and file.names.all_in(each.func, _PRODUCTS):
+                return each
+    return None
+
+
+def _channels(file: File, model: Model, hidden: Hidden) -> Finding:
+    wanted = _rounded(hidden.value, _MULTIPLE)
+    joins = any(file.names.any_in(call.func, _JOINS) for call in calls_in(file, model.scope))
+    sizes = sizes_of(model, hidden)
+    return Finding(
+        file.range(hidden.producers[0].node),
+        f"Number of channels {hidden.value} is no multiple of {_MULTIPLE}: half-precision convolutions are slower",
+        f"{_WHY}; the next multiple of {_MULTIPLE} is {wanted}",
+        tuple(Related("consumed here", file.range(layer.node)) for layer in hidden.consumers),
+        None if joins else _fix(file, model.scope, hidden.value, sizes, wanted),
+        frozenset({MIXED_PRECISION}),
+    )
+
+
+def _heads(file: File, call: cst.Call) -> Iterator[Finding]:
+    for name in file.names.resolve(call.func):
+        width, heads = (argument(file, call, place, each) for place, each in enumerate(_ATTENTION[name]))
+        if width is None or heads is None or not heads.value or width.value % heads.value:
+            continue
+        size = width.value // heads.value
+        if size % _MULTIPLE and width.value >= _FEWEST_CHANNELS:
+            yield Finding(
+                file.range(call),
+                f"Attention heads of size {size} are no multiple of {_MULTIPLE}: half-precision products are slower",
+                _WHY,
+                needs=frozenset({MIXED_PRECISION}),
+            )
+        return
+
+
+def _rounded(value: int, multiple: int) -> int:
+    return -(-value // multiple) * multiple
+
+
+def _fix(file: File, scope: cst.CSTNode, value: int, sizes: list[Size], wanted: int) -> Fix | None:
+    edits = resized(file, scope, value, sizes, wanted)
+    return Fix(f"Round {value} up to {wanted} wherever it is shared", edits, Applicability.UNSAFE) if edits else None
