@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
-from .limits import GUESSES, LIMITS, UNRECORDED, Limit, limit_of
+from .limits import GUESSES, LIMITS, UNRECORDED, Case, Limit, limit_of
 from .witnesses import Program, Reading, Run, Spot, read, runs, text_of
 
 
@@ -34,13 +34,15 @@ def verdict(program: Program, reading: Reading, ran: tuple[Run, ...]) -> Verdict
     seen = _compared(spot for each in ran for spot in each.hazards)
     found = _compared(reading.needs)
     unseen = found - seen
-    cut_short = any(each.error for each in ran)
+    # Without AMP a scaler does nothing, so that such a run cannot show what was found.
+    telling = [each for each in ran if ("amp", False) not in each.setting]
+    cut_short = any(each.error for each in telling)
     open_ = frozenset(
-        spot for spot in unseen if cut_short or not any(reading.needs[spot] <= each.lines for each in ran)
+        spot for spot in unseen if cut_short or not any(reading.needs[spot] <= each.lines for each in telling)
     )
     missed = seen - found
-    limits = {} if reading.gave_up else _within(LIMITS, missed, program, ran)
-    guesses = _within(GUESSES, unseen - open_, program, ran)
+    limits = {} if reading.gave_up else _within(LIMITS, missed, program, reading, ran)
+    guesses = _within(GUESSES, unseen - open_, program, reading, ran)
     return Verdict(
         both=found & seen,
         only_static=unseen - open_ - guesses.keys(),
@@ -55,8 +57,11 @@ def _compared(spots: Iterable[Spot]) -> frozenset[Spot]:
     return frozenset(spot for spot in spots if spot[0] not in UNRECORDED)
 
 
-def _within(limits: list[Limit], spots: frozenset[Spot], program: Program, ran: tuple[Run, ...]) -> dict[Spot, str]:
-    named = {spot: limit_of(limits, program, spot, ran) for spot in sorted(spots)}
+def _within(
+    limits: list[Limit], spots: frozenset[Spot], program: Program, reading: Reading, ran: tuple[Run, ...]
+) -> dict[Spot, str]:
+    cases = [Case(program, spot, ran, frozenset(reading.needs.get(spot, ()))) for spot in sorted(spots)]
+    named = {case.spot: limit_of(limits, case) for case in cases}
     return {spot: name for spot, name in named.items() if name}
 
 

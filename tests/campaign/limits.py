@@ -8,20 +8,40 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 from .witnesses import Program, Run, Spot, runs
 
-Limit = Callable[[Program, Spot, tuple[Run, ...]], bool]
+
+@dataclass(frozen=True)
+class Case:
+    """A hazard that one witness alone told: of which program, what was seen in its runs, and which lines it is made of."""
+
+    program: Program
+    spot: Spot
+    runs: tuple[Run, ...]
+    lines: frozenset[int] = frozenset()
+
+    @property
+    def kind(self) -> str:
+        """The kind of hazard."""
+        return self.spot[0]
+
+    @property
+    def around(self) -> str:
+        """The heads of the blocks around it."""
+        return enclosing(self.program.text, self.spot[1])
+
+
+Limit = Callable[[Case], bool]
 LIMITS: list[Limit] = []
 """Of what the runtime witness saw alone."""
 GUESSES: list[Limit] = []
 """Of what the static witness found alone."""
 
-_BY_VALUE = re.compile(r"clamp_\(|clip_grad_value_\(")
 UNRECORDED = {
     "gradient-penalty-unscaled": "the recorder files `torch.autograd.grad` as a value, and does not say what it is part of",
-    "exit-between-unscale-and-update": "the recorder sees no statements: it tells this at `unscale_`, not where the iteration is left",
+    "exit-between-unscale-and-update": "told at `unscale_`: the recorder sees no statements",
 }
 """Kinds of hazard that the runtime witness cannot see, or not at the same line, with the reason: they are not compared."""
 
@@ -41,48 +61,60 @@ def guess(made: Limit) -> Limit:
     return made
 
 
-def limit_of(limits: list[Limit], program: Program, spot: Spot, ran: tuple[Run, ...]) -> str:
+def limit_of(limits: list[Limit], case: Case) -> str:
     """The name of the limit that a hazard falls under; empty for none."""
-    return next((each.__name__ for each in limits if each(program, spot, ran)), "")
+    return next((each.__name__ for each in limits if each(case)), "")
 
 
 @limit
-def whose_gradients(program: Program, spot: Spot, ran: tuple[Run, ...]) -> bool:
+def whose_gradients(case: Case) -> bool:
     """Of several optimizers, the text does not say whose gradients a backward pass adds to: it may be all of them.
 
     So gradients to which two passes have added, of which one alone is wrong, are not judged.
     """
-    return _is_ambiguous(program) and spot[0] not in _OF_OTHER_THINGS
+    return _is_ambiguous(case.program) and case.kind not in _OF_OTHER_THINGS
 
 
 @guess
-def nearest_pass(program: Program, spot: Spot, ran: tuple[Run, ...]) -> bool:
+def nearest_pass(case: Case) -> bool:
     """For the same reason, which of several half losses a step takes is a guess: the nearest. One of them it does take."""
-    seen = {kind for each in ran for kind, _ in each.hazards}
-    return _is_ambiguous(program) and spot[0] == "fp16-without-scaler" and spot[0] in seen
+    seen = {kind for each in case.runs for kind, _ in each.hazards}
+    return _is_ambiguous(case.program) and case.kind == "fp16-without-scaler" and case.kind in seen
 
 
 @guess
-def counting(program: Program, spot: Spot, ran: tuple[Run, ...]) -> bool:
+def counting(case: Case) -> bool:
     """Paths do not count: `step % 3 == 0` may hold in two iterations running. The same program, stepping so, shows it."""
-    always = re.sub(r"% [23]\b", "% 1", program.text)
-    in_pairs = re.sub(r"\(count \+ 1\) % [23]\b", "int((step + 1) % 4 < 2)", program.text)
+    always = re.sub(r"% [23]\b", "% 1", case.program.text)
+    in_pairs = re.sub(r"\(count \+ 1\) % [23]\b", "int((step + 1) % 4 < 2)", case.program.text)
     in_pairs = re.sub(r"% [23] == 0", "% 4 >= 2", re.sub(r"% [23] != 0", "% 4 < 2", in_pairs))
-    others = [replace(program, text=text) for text in (always, in_pairs) if text != program.text]
-    return any(spot in each.hazards for other in others for each in runs(other))
+    others = [replace(case.program, text=text) for text in (always, in_pairs) if text != case.program.text]
+    return any(case.spot in each.hazards for other in others for each in runs(other))
 
 
 @guess
-def condition_handed_over(program: Program, spot: Spot, ran: tuple[Run, ...]) -> bool:
+def condition_handed_over(case: Case) -> bool:
     """A name for a condition on the iteration is another condition in a function that gets its value."""
-    return re.search(r"\b(loss_scaler|do_\d)\(.*\bupdate_grad\b.*\)$", program.text, re.MULTILINE) is not None
+    return re.search(r"\b(loss_scaler|do_\d)\(.*\bupdate_grad\b.*\)$", case.program.text, re.MULTILINE) is not None
 
 
 @guess
-def overflow_hidden_by_a_clip(program: Program, spot: Spot, ran: tuple[Run, ...]) -> bool:
-    """A clip by value before `unscale_` has hidden every overflow of the run from the scaler, so that no step was skipped."""
-    clipped = any(kind == "clip-before-unscale" for each in ran for kind, _ in each.hazards)
-    return spot[0] == "scheduler-not-gated" and clipped and bool(_BY_VALUE.search(program.text))
+def never_skipped(case: Case) -> bool:
+    """No run has skipped that step: a clip by value, or an exit for a loss that is not finite, kept overflows from the scaler."""
+    return case.kind == "scheduler-not-gated" and not any(case.lines & each.skipped for each in case.runs)
+
+
+@guess
+def several_steps(case: Case) -> bool:
+    """At run time, a scheduler that moves once for several steps of the scaler is one that does not move in step with it."""
+    steps = re.findall(r"(?:scaler\w*)\.step\((\w+)", case.program.text)
+    return case.kind == "scheduler-not-gated" and len(set(steps)) < len(steps)
+
+
+@guess
+def another_pass(case: Case) -> bool:
+    """For the same reason, a scaled pass of one model seems to add to the gradients of all, also of one that has stepped."""
+    return _is_ambiguous(case.program) and case.kind in ("clip-before-unscale", "grad-read-before-unscale")
 
 
 def _is_ambiguous(program: Program) -> bool:
@@ -92,34 +124,39 @@ def _is_ambiguous(program: Program) -> bool:
 
 
 @limit
-def handed_over(program: Program, spot: Spot, ran: tuple[Run, ...]) -> bool:
+def handed_over(case: Case) -> bool:
     """An object of the author's own class that a function gets as an argument is not followed into the function.
 
     What its methods do in one call is judged; what one call leaves to the next is not.
     """
-    given = re.search(r"^def train_one_epoch\(.*\bloss_scaler\b", program.text, re.MULTILINE)
+    given = re.search(r"^def train_one_epoch\(.*\bloss_scaler\b", case.program.text, re.MULTILINE)
     return given is not None
 
 
 @limit
-def region_where_amp_is_off(program: Program, spot: Spot, ran: tuple[Run, ...]) -> bool:
+def region_where_amp_is_off(case: Case) -> bool:
     """Where the program takes AMP to be off, the regions are taken to be off too, though their text has no flag."""
-    seeing = [each.setting for each in ran if spot in each.hazards]
-    return spot[0] == "fp16-without-scaler" and all(("amp", False) in setting for setting in seeing)
+    seeing = [each.setting for each in case.runs if case.spot in each.hazards]
+    return case.kind == "fp16-without-scaler" and all(("amp", False) in setting for setting in seeing)
 
 
 @limit
-def blind_gate(program: Program, spot: Spot, ran: tuple[Run, ...]) -> bool:
+def blind_gate(case: Case) -> bool:
     """A comparison of two scales counts as the question whether the step was skipped, whichever update lies between them."""
-    return spot[0] == "scheduler-not-gated" and "get_scale() >=" in enclosing(program.text, spot[1])
+    return case.kind == "scheduler-not-gated" and "get_scale() >=" in case.around
 
 
 @limit
-def hidden_by_a_clip(program: Program, spot: Spot, ran: tuple[Run, ...]) -> bool:
-    """A test for finite gradients counts as one for overflow, also behind a clip by value, which has made infinity finite."""
-    before = "\n".join(program.text.splitlines()[: spot[1] - 1])
-    tested = "torch.isfinite(parameter.grad)" in enclosing(program.text, spot[1])
-    return spot[0] == "step-bypasses-scaler" and tested and bool(_BY_VALUE.search(before))
+def tested_before(case: Case) -> bool:
+    """A test for finite gradients settles all that follows: on both of its sides, and behind a clip that hides infinity, too."""
+    before = "\n".join(case.program.text.splitlines()[: case.spot[1] - 1])
+    return case.kind == "step-bypasses-scaler" and "torch.isfinite(parameter.grad)" in before
+
+
+@limit
+def asked_something(case: Case) -> bool:
+    """A condition on the iteration, between a step and the scheduler in a later iteration, may have asked about the step."""
+    return case.kind == "scheduler-not-gated" and re.search(r"step \+ 1|update_grad|count ==", case.around) is not None
 
 
 def enclosing(text: str, row: int) -> str:

@@ -90,8 +90,10 @@ def _steps(scene: Scene, trained: Trained) -> list[Move]:
             moves.append(clip(scene, trained))
         if scene.chance(15):
             moves.append(reading(scene, trained))
-    plain: Code = (f"{trained.optimizer}.step()",)
-    stepped = (f"{trained.scaler}.step({trained.optimizer})",) if trained.scaler else plain
+    closure = f"lambda: {trained.loss}" if scene.chance(4) else ""
+    plain: Code = (f"{trained.optimizer}.step({closure})",)
+    given = f"{trained.optimizer}, {closure}" if closure else trained.optimizer
+    stepped = (f"{trained.scaler}.step({given})",) if trained.scaler else plain
     return [*moves, Move("step", stepped, plain)]
 
 
@@ -106,6 +108,7 @@ def clip(scene: Scene, trained: Trained) -> Move:
             f"torch.nn.utils.clip_grad_norm_({parameters}, max_norm=0.5)",
             f"torch.nn.utils.clip_grad_value_({parameters}, 0.5)",
             by_hand,
+            f"torch.nn.utils.clip_grad_norm_({parameters}, 1.0, error_if_nonfinite=True)",
         )
     )
     return Move("clip", (line,))

@@ -137,7 +137,9 @@ def wrapper(scene: Scene, moves: list[Move]) -> list[Move]:
     trained = scene.trained[0]
     body = grouped(taken, scene.chance(60))
     used = [
-        name for name in (*_LOCAL, trained.loss, trained.optimizer, trained.model, "scheduler") if name in words(body)
+        name
+        for name in (*_LOCAL, "scale_before", trained.loss, trained.optimizer, trained.model, "scheduler")
+        if name in words(body)
     ]
     used += [name for name in scene.flags if name in words(body)]
     init = Block("def __init__(self):", (f"self.scaler = {new_scaler(scene)}",))

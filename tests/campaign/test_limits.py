@@ -54,6 +54,20 @@ def train(batches, amp):
         loss_d.backward()
         optimizer.step()
 """,
+    "another_pass": _MADE
+    + """
+    model_d = torch.nn.Linear(2, 1)
+    optimizer_d = torch.optim.SGD(model_d.parameters(), lr=0.01)
+    for batch in batches:
+        torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)
+        scaler.scale(model(batch).mean()).backward()
+        scaler.step(optimizer)
+        loss_d = model_d(batch).mean()
+        scaler.scale(loss_d).backward()
+        scaler.step(optimizer_d)
+        optimizer_d.zero_grad()
+        scaler.update()
+""",
     "handed_over": """import torch
 
 
@@ -114,7 +128,7 @@ def train(batches, amp):
             optimizer.step()
             model.zero_grad()
 """,
-    "overflow_hidden_by_a_clip": _MADE
+    "never_skipped": _MADE
     + """
     for batch in batches:
         optimizer.zero_grad()
@@ -141,7 +155,7 @@ def train(batches, amp):
             loss.backward()
             optimizer.step()
 """,
-    "hidden_by_a_clip": _MADE
+    "tested_before": _MADE
     + """
     for batch in batches:
         optimizer.zero_grad()
@@ -151,6 +165,27 @@ def train(batches, amp):
         if all(torch.isfinite(parameter.grad).all() for parameter in model.parameters()):
             optimizer.step()
         scaler.update()
+""",
+    "asked_something": _MADE
+    + """
+    for step, batch in enumerate(batches):
+        scaler.scale(model(batch).mean()).backward()
+        if (step + 1) % 2 == 0:
+            scheduler.step()
+            scaler.step(optimizer)
+            scaler.update()
+            optimizer.zero_grad()
+""",
+    "several_steps": _MADE
+    + """
+    for batch in batches:
+        optimizer.zero_grad(set_to_none=True)
+        scaler.scale(model(batch).mean()).backward()
+        scaler.step(optimizer)
+        scaler.update()
+        scaler.step(optimizer)
+        scaler.update()
+        scheduler.step()
 """,
     "blind_gate": _MADE
     + """

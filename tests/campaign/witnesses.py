@@ -64,6 +64,8 @@ class Run:
     setting: Setting
     hazards: frozenset[Spot]
     lines: Counter[int]
+    skipped: frozenset[int]
+    """The lines of scaler steps that were skipped."""
     error: str
 
 
@@ -140,7 +142,8 @@ def run(program: Program, setting: Setting) -> Run:
     torch.set_autocast_enabled("cpu", False)  # whatever the program has left behind
     hazards = frozenset((seen.kind, seen.place.line) for seen in recording.hazards)
     lines = Counter(event.line for event in recording.events)
-    return Run(setting, hazards, lines, error)
+    skipped = frozenset(event.line for event in recording.events if event.values.get("skipped"))
+    return Run(setting, hazards, lines, skipped, error)
 
 
 def runs(program: Program) -> tuple[Run, ...]:
