@@ -199,8 +199,8 @@ class Program:
             parents = [info.method(method) for info in owner.bases]
             found = next((parent for parent in parents if parent is not None), None)
             return self._callee(found, "self") if found is not None else None
-        found = self._instance_method(base, (method,), path_of(base), abroad)
-        return found or (self._imported(func) if abroad else None)
+        through = self._instance_method(base, (method,), path_of(base), abroad)
+        return through or (self._imported(func) if abroad else None)
 
     def _instance_method(
         self, instance: cst.BaseExpression, methods: tuple[str, ...], path: str, abroad: bool

@@ -82,7 +82,7 @@ def test_the_fixes_of_all_fixtures_are_confirmed(path: Path) -> None:
         fixed, _ = apply(source, [diagnostic])
         found = replay(source, Source(str(path), fixed), diagnostic, RULE, EMULATED, 0)
         assert found.verdict == CONFIRMED, found
-        assert found.before[NON_FINITE] and not found.after[NON_FINITE]  # type: ignore[truthy-bool]
+        assert found.before[NON_FINITE] and not found.after[NON_FINITE]
         assert found.axis is not None
         lengths = {len(found.axis.places), *map(len, found.series.values())}
         assert len(lengths) == 1 and lengths != {0}
