@@ -16,7 +16,7 @@ from amplint.lowering.tree import within
 
 _HALF = frozenset({"torch.float16", "torch.half", "torch.bfloat16"})
 _HALF_METHODS = frozenset({"half", "bfloat16"})
-_WEIGHTS = re.compile(r"model|net($|_)|ema|weight|state_?dict|params|module", re.IGNORECASE)
+_WEIGHTS = re.compile(r"(^|_)(model|net|ema|weights?|state_?dict|params|module)(_|$)", re.IGNORECASE)
 _FUNCTIONS = (cst.FunctionDef, cst.Lambda)
 _MAX_DEFINITIONS = 3
 
@@ -85,6 +85,7 @@ class HalfCheckpoints:
 
     def _is_weights(self, key: str, value: cst.BaseExpression) -> bool:
         """Whether an element is weights: by its key, and something other than None or a number."""
+        key = key.strip("'\"")
         if "optim" in key or "sched" in key or "scaler" in key:
             return False
         plain = isinstance(value, (cst.Integer, cst.Float, cst.BaseString)) or path_of(value) in (
