@@ -29,6 +29,7 @@ from amplint.lowering.classes import Classes
 from amplint.lowering.contexts import Contexts
 from amplint.lowering.custom_functions import CustomFunction, CustomFunctions
 from amplint.lowering.dtypes import Constant, Danger, Dtypes, Hazard, Operation, Tensor, Use
+from amplint.lowering.finiteness import Finiteness
 from amplint.lowering.forwards import Forwards, Pass
 from amplint.lowering.half_checkpoints import HalfCheckpoints, HalfSaved
 from amplint.lowering.halves import Halved, Halves
@@ -170,6 +171,11 @@ class File:
     def half_checkpoints(self) -> HalfCheckpoints:
         """What it saves in half to resume from."""
         return HalfCheckpoints(self.analysis.program)
+
+    @cached_property
+    def finiteness(self) -> Finiteness:
+        """What it asks about inf and NaN."""
+        return Finiteness(self.analysis)
 
     @cached_property
     def hand_scaling(self) -> HandScaling:

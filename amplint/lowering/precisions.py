@@ -38,7 +38,7 @@ class Precisions:
         uses = set(map(id, self._scalers.uses(made)))
         met: dict[int, dict[Scoped, None]] = {}
         for entry in self._analysis.entries:
-            inside = list(_events(entry))
+            inside = list(happenings(entry))
             for event in inside:
                 if isinstance(event, Scale) and self._scaler_at(event.site) in uses:
                     met.setdefault(event.site, {}).update((each, None) for each in inside if isinstance(each, Scoped))
@@ -49,7 +49,7 @@ class Precisions:
     def all_full(self, made: cst.Call) -> bool:
         """Whether a scaler scales losses that are computed in this file, in which nothing may run in half precision."""
         uses = set(map(id, self._scalers.uses(made)))
-        events = [event for entry in self._analysis.entries for event in _events(entry)]
+        events = [event for entry in self._analysis.entries for event in happenings(entry)]
         scales = [each for each in events if isinstance(each, Scale) and self._scaler_at(each.site) in uses]
         return bool(scales) and self._is_full and all(self._is_computed(each.site) for each in scales)
 
@@ -114,7 +114,7 @@ def _is_half(node: cst.Attribute) -> bool:
     return node.attr.value in ("half", "float16", "bfloat16")
 
 
-def _events(entry: Entry) -> Iterator[Node]:
+def happenings(entry: Entry) -> Iterator[Node]:
     """What happens in an entry and in what it calls: regions where gradients are computed, and the events in and outside them."""
     waiting, seen = [(entry.function, 0)], {entry.function.key}
     while waiting:

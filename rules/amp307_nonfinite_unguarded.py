@@ -1,0 +1,89 @@
+"""Training in bfloat16 takes every step, whether the loss is a number or not.
+
+## What it does
+Flags the backward pass of a loop whose regions are bfloat16 ones, which has no enabled scaler, and in whose file nothing asks
+whether losses or gradients are finite: no `isfinite`, `isnan`, `nan_to_num`, anomaly mode, `error_if_nonfinite`.
+
+## Why it matters
+bfloat16 needs no `GradScaler` against underflow, but with the scaler goes the only thing that skips a step whose gradients
+are inf or NaN. One bad batch is then enough: the step writes NaN into the parameters, and all that is computed after that is
+NaN. Clipping by norm is no help, for a norm that is NaN makes all gradients NaN.
+
+## Example
+```python
+import torch
+
+for data, target in loader:
+    optimizer.zero_grad()
+    with torch.autocast("cuda", dtype=torch.bfloat16):
+        loss = criterion(model(data), target)
+    loss.backward()
+    optimizer.step()
+```
+
+## Use instead
+```python
+import torch
+
+for data, target in loader:
+    optimizer.zero_grad()
+    with torch.autocast("cuda", dtype=torch.bfloat16):
+        loss = criterion(model(data), target)
+    if not torch.isfinite(loss):
+        continue
+    loss.backward()
+    optimizer.step()
+```
+
+## Fix safety
+The fix, which raises an error for such a loss, is only shown: whether to stop or to leave the batch out is for the author to
+say, and asking waits for the device.
+
+## Limitations
+The rule is off unless selected: many runs never meet such a batch. A test in another file is not seen.
+
+## References
+- https://docs.pytorch.org/docs/stable/amp.html#gradient-scaling
+- https://docs.pytorch.org/docs/stable/generated/torch.nn.utils.clip_grad_norm_.html
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import libcst as cst
+
+from amplint.diagnostics import Applicability, Fix
+from amplint.rule import File, Finding, rule
+
+from . import _protocol as protocol
+
+_NOTE = "one batch with a gradient of inf or NaN makes the parameters NaN; no scaler is there to skip its step."
+
+
+@rule("AMP307", "nonfinite-unguarded", fix=Applicability.DISPLAY, default=False)
+def check(file: File) -> Iterator[Finding]:
+    for backward in file.finiteness.unguarded:
+        yield Finding(
+            file.range(protocol.callee_range(file, backward)),
+            "Steps in bfloat16 are taken even if the loss is not finite",
+            note=_NOTE,
+            fix=guard(file, backward),
+        )
+
+
+def guard(file: File, backward: cst.Call) -> Fix | None:
+    """An error for a loss that is not finite; None where the loss is no plain expression."""
+    line = file.editor.statement(backward)
+    loss = backward.func.value if isinstance(backward.func, cst.Attribute) else None
+    if isinstance(loss, cst.Call) and len(loss.args) == 1:
+        loss = loss.args[0].value  # what a scaler scales
+    if not isinstance(line, cst.SimpleStatementLine) or not isinstance(
+        loss, (cst.Name, cst.Attribute, cst.BinaryOperation)
+    ):
+        return None
+    text = file.tree.text(loss)
+    test = f"({text})" if isinstance(loss, cst.BinaryOperation) else text
+    error = f'{file.editor.unit}raise FloatingPointError("the loss is not finite")'
+    edit = file.editor.insert_before(line, f"if not {test}.isfinite():", error)
+    return Fix("Raise an error for such a loss", (edit,), Applicability.DISPLAY)
