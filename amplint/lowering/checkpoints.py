@@ -135,8 +135,18 @@ class Checkpoints:
             return  # the scaler's state has a place of its own
         for state in self._states:
             pair = self._stepper(state.optimizer)
-            if pair is not None and not state.open and self._is_saved(state) and not self._is_kept_with(state):
+            if pair is None or state.open or not self._is_held(pair.scaler, state):
+                continue
+            if self._is_saved(state) and not self._is_kept_with(state):
                 yield Incomplete(state.place, pair, state)
+
+    def _is_held(self, scaler: cst.BaseExpression, state: State) -> bool:
+        """Whether a scaler is made in this file, or known where the checkpoint is put together: else its owner may save it."""
+        if path_of(scaler).startswith("self."):
+            return True
+        given = self._tree.enclosing(scaler, cst.FunctionDef)
+        made = any(self._roles.made_by(value) is not None for value in self._roles.values(scaler))
+        return made or given is None or given in self._tree.ancestors(state.place)
 
     def _is_saved(self, state: State) -> bool:
         """Whether a state is saved: where it is taken, or by those that get it from there."""

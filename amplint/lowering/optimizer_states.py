@@ -141,9 +141,9 @@ class OptimizerStates:
     def _fate(self, path: str, place: cst.CSTNode) -> tuple[bool, bool, bool]:
         """Whether the function around a place saves what a path names, returns it, and gives it to something unknown."""
         saved = returned = is_open = False
-        home = self._tree.enclosing(place, *_FUNCTIONS)
+        home, begin = self._tree.enclosing(place, *_FUNCTIONS), self._begin(path, place)
         for call in self._tree.find(cst.Call):
-            if self._tree.enclosing(call, *_FUNCTIONS) is not home:
+            if self._tree.order(call) < begin or self._tree.enclosing(call, *_FUNCTIONS) is not home:
                 continue
             given = any(path_of(arg.value) == path for arg in call.args)
             if isinstance(call.func, cst.Attribute) and path_of(call.func.value) == path:
@@ -162,6 +162,13 @@ class OptimizerStates:
                     and '"' not in text
                 )  # fmt: skip
         return saved, returned, is_open
+
+    def _begin(self, path: str, place: cst.CSTNode) -> int:
+        """From where on a variable holds the checkpoint that has something put into it at a place."""
+        at, home = self._tree.order(place), self._tree.enclosing(place, *_FUNCTIONS)
+        assigned = (each for each in self._tree.find(cst.Assign) if path_of(each.targets[0].target) == path)
+        before = (self._tree.order(each) for each in assigned if self._tree.enclosing(each, *_FUNCTIONS) is home)
+        return max((each for each in before if each < at), default=0)
 
 
 def says_save(call: cst.Call) -> bool:
