@@ -210,6 +210,10 @@ class FunctionReader(ExpressionReader):
     def _read_If(self, node: cst.If) -> None:
         self.flow(node.test)
         condition = self._conditions.read(node.test)
+        if self._selects(node) and not asks_for_amp(condition):
+            if not isinstance(_last_small(node.body), cst.Continue):
+                self._events.append(self._body(node.body))
+            return
         then = self._body(node.body)
         if isinstance(node.orelse, cst.If):
             orelse = self._body([node.orelse])
@@ -221,6 +225,11 @@ class FunctionReader(ExpressionReader):
         elif varies(branch.condition):
             self.program.varying_tests.add(node)
         self._events.append(branch)
+
+    def _selects(self, node: cst.If) -> bool:
+        """Whether a test says which optimizers a loop over them is for; later loops over them will ask the same."""
+        names = {each.value for each in self.program.tree.find(cst.Name, around=node.test)}
+        return node.orelse is None and not self._objects_of_loop.isdisjoint(names)
 
     def _read_Match(self, node: cst.Match) -> None:
         self.flow(node.subject)
@@ -258,7 +267,9 @@ class FunctionReader(ExpressionReader):
         orelse = self._body(node.orelse.body) if node.orelse is not None else Seq()
         changed = () if over_objects else tuple(self.qualify(name) for name in targets)
         elements = tuple(Assign(self.site(node), name, flow.carried, flow.args) for name in changed if flow.carried)
+        around, self._objects_of_loop = self._objects_of_loop, frozenset(targets if over_objects else ())
         body = Seq((*elements, *self._loop_body(node).parts))
+        self._objects_of_loop = around
         self._events.append(Loop(self.site(node), body, orelse, changed, None, over_objects))
         self._aliases = outer
 

@@ -362,7 +362,9 @@ class Explorer:
         outcomes = []
         for truth in (True, False):
             after = state.put({slot: Once(truth, frame.loops) if once else truth}) if remembered else state
-            if test.kind in ("gate", "varying"):
+            if test.kind == "gate":
+                after = self._protocol.settle_tested(after)
+            elif test.kind == "varying":
                 after = self._protocol.settle(after)
             elif test.kind == "skipped" and not truth:
                 after = self._protocol.settle_updated(after)

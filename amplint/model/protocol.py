@@ -149,9 +149,12 @@ class Protocol:
     def _scaler_step(self, state: State, event: ScalerStep, loops: tuple[int, ...]) -> State:
         if not event.optimizer:
             return self._forget_grads(state)
+        before = state.stage(event.scaler, event.optimizer)
+        tested = before is not None and before.name == "unscaled" and before.tested
+        step = None if tested else Stepped(event.scaler, event.optimizer, event.site, loops)
         stage: dict[Slot, object | None] = {
             ("stage", event.scaler, event.optimizer): Stage("stepped", event.site),
-            ("stepped", event.optimizer): Stepped(event.scaler, event.optimizer, event.site, loops),
+            ("stepped", event.optimizer): step,
         }
         # A step unscales, too.
         grad = Grad(state.grad(event.optimizer).parts, event.site, stepped=True)
@@ -220,6 +223,15 @@ class Protocol:
     def settle(self, state: State) -> State:
         """The state once the program has asked something that may tell whether a step was, or will be, skipped."""
         return state.put({slot: None for slot, _ in state.having("stepped") + state.having("untested")})
+
+    def settle_tested(self, state: State) -> State:
+        """The state once the program has asked for overflows: also of gradients that are unscaled and not stepped yet."""
+        tested = {
+            slot: replace(stage, tested=True)
+            for slot, stage in state.having("stage")
+            if isinstance(stage, Stage) and stage.name == "unscaled"
+        }
+        return self.settle(state).put(tested)
 
     def settle_updated(self, state: State) -> State:
         """The state once the program knows that a scale did not fall: the steps before that scaler's update were taken.

@@ -72,12 +72,14 @@ class Stage:
     taken the unscaled gradients without the scaler.
 
     `left_at` is where the program went away from there before a step or an update, and `bad` is why (see `Leave`).
+    `tested` once the program has asked whether what was unscaled is finite, so that a step to come is not skipped unawares.
     """
 
     name: str
     site: int
     left_at: int = -1
     bad: bool = False
+    tested: bool = False
 
 
 @dataclass(frozen=True)
