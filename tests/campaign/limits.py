@@ -114,7 +114,8 @@ def several_steps(case: Case) -> bool:
 @guess
 def another_pass(case: Case) -> bool:
     """For the same reason, a scaled pass of one model seems to add to the gradients of all, also of one that has stepped."""
-    return _is_ambiguous(case.program) and case.kind in ("clip-before-unscale", "grad-read-before-unscale")
+    clips_and_reads = ("clip-before-unscale", "clip-raises-on-overflow", "grad-read-before-unscale")
+    return _is_ambiguous(case.program) and case.kind in clips_and_reads
 
 
 def _is_ambiguous(program: Program) -> bool:

@@ -73,12 +73,14 @@ class Run:
 def hazard_kinds() -> frozenset[str]:
     """The kinds of hazard that the protocol machine knows, read from its source: there is no second list to forget.
 
-    A kind is a hyphenated string that is handed, alone, to whatever makes the hazard.
+    A kind is a hyphenated string that is handed, alone, to whatever makes the hazard, or is called `kind` before.
     """
     kinds: set[str] = set()
     for module in sorted(Path(hazards.__path__[0]).glob("*.py")):
-        for call in ast.walk(ast.parse(module.read_text(encoding="utf-8"))):
-            given = call.args if isinstance(call, ast.Call) else []
+        for node in ast.walk(ast.parse(module.read_text(encoding="utf-8"))):
+            given = node.args if isinstance(node, ast.Call) else []
+            if isinstance(node, ast.Assign) and ast.unparse(node.targets[0]) == "kind":
+                given = [node.value]
             texts = (each.value for each in given if isinstance(each, ast.Constant) and isinstance(each.value, str))
             kinds |= {text for text in texts if re.fullmatch(r"[a-z0-9]+(-[a-z0-9]+)+", text)}
     return frozenset(kinds)
