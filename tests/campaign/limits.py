@@ -94,8 +94,9 @@ def counting(case: Case) -> bool:
 
 @guess
 def condition_handed_over(case: Case) -> bool:
-    """A name for a condition on the iteration is another condition in a function that gets its value."""
-    return re.search(r"\b(loss_scaler|do_\d)\(.*\bupdate_grad\b.*\)$", case.program.text, re.MULTILINE) is not None
+    """A condition on the iteration is another one in a function that gets what it is about as an argument."""
+    given = re.search(r"\b(loss_scaler|do_\d)\(.*\b(update_grad|count|step)\b.*\)$", case.program.text, re.MULTILINE)
+    return given is not None
 
 
 @guess

@@ -90,7 +90,7 @@ def _steps(scene: Scene, trained: Trained) -> list[Move]:
             moves.append(clip(scene, trained))
         if scene.chance(15):
             moves.append(reading(scene, trained))
-    closure = f"lambda: {trained.loss}" if scene.chance(4) else ""
+    closure = "lambda: None" if scene.chance(4) else ""
     plain: Code = (f"{trained.optimizer}.step({closure})",)
     given = f"{trained.optimizer}, {closure}" if closure else trained.optimizer
     stepped = (f"{trained.scaler}.step({given})",) if trained.scaler else plain

@@ -112,7 +112,7 @@ def put_aside(scene: Scene, body: Code) -> str:
     if scene.in_class:
         scene.helpers.append(Block(f"def {name}({', '.join(('self', *passed))}):", body))
         return f"self.{name}({', '.join(passed)})"
-    if scene.chance(30):
+    if calls_nested(scene, body) or scene.chance(30):
         scene.setup.append(Block(f"def {name}({', '.join(passed)}):", body))
         scene.helpers.append("")
         return f"{name}({', '.join(passed)})"
@@ -132,6 +132,8 @@ def wrapper(scene: Scene, moves: list[Move]) -> list[Move]:
     if scene.wrapped or len(scene.trained) > 1 or scene.scaling != "always" or not is_plain(taken):
         return moves
     if taken[0].guards or any(move.kind == "forward" for move in taken):
+        return moves
+    if calls_nested(scene, grouped(taken, True)):
         return moves
     scene.wrapped = True
     trained = scene.trained[0]
@@ -180,6 +182,12 @@ def checked_by_hand(scene: Scene, moves: list[Move]) -> list[Move]:
     grads = f"parameter.grad is None or torch.isfinite(parameter.grad).all() for parameter in {scene.trained[0].model}"
     test = Block(f"if all({grads}.parameters()):", moves[at].code)
     return [*moves[:at], replace(moves[at], code=(test,), plain=None), *moves[at + 1 :]]
+
+
+def calls_nested(scene: Scene, body: Code) -> bool:
+    """Whether code calls a function that is nested in another, so that it can stand nowhere else."""
+    nested = {line.head.split("(")[0].removeprefix("def ") for line in scene.setup if isinstance(line, Block)}
+    return bool(nested & words(body))
 
 
 def modal(scene: Scene, moves: Sequence[Move]) -> Code:
