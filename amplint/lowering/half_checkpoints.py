@@ -9,6 +9,7 @@ from functools import cached_property
 
 import libcst as cst
 
+from amplint.lowering.conditions import words
 from amplint.lowering.optimizer_states import OptimizerStates, State
 from amplint.lowering.roles import path_of
 from amplint.lowering.summaries import Program
@@ -16,6 +17,7 @@ from amplint.lowering.tree import within
 
 _HALF = frozenset({"torch.float16", "torch.half", "torch.bfloat16"})
 _HALF_METHODS = frozenset({"half", "bfloat16"})
+_NAMES_HALF = re.compile(r"half|fp16|float16", re.IGNORECASE)
 _WEIGHTS = re.compile(r"(^|_)(model|net|ema|weights?|state_?dict|params|module)(_|$)", re.IGNORECASE)
 _FUNCTIONS = (cst.FunctionDef, cst.Lambda)
 _MAX_DEFINITIONS = 3
@@ -46,10 +48,15 @@ class HalfCheckpoints:
         """All of them, in source order."""
         found: dict[int, HalfSaved] = {}
         for state in OptimizerStates(self._tree, self._names, self._roles).found:
-            if state.saved or state.returned:
+            if (state.saved or state.returned) and not self._halves_on_purpose(state):
                 for cast in self._casts(state):
                     found.setdefault(id(cast), HalfSaved(cast, state))
         return tuple(sorted(found.values(), key=lambda each: self._tree.order(each.cast)))
+
+    def _halves_on_purpose(self, state: State) -> bool:
+        """Whether the optimizer's state is made half, too: somebody has weighed what a resumed run loses."""
+        kept = (value for key, value in self._elements(state) if "optim" in key)
+        return any(_NAMES_HALF.search(word) for value in kept for word in words(value))
 
     def _casts(self, state: State) -> list[cst.Call]:
         """The casts of weights in a checkpoint; none where it holds weights that are not cast, too."""

@@ -26,6 +26,7 @@ LIMIT = 1200
 UNPROVED = {
     "amp106_fp16_without_scaler/flagged_mps_default.py": "the code is for 'mps'",
     "amp106_fp16_without_scaler/flagged_xpu_default.py": "the code is for 'xpu'",
+    "amp206_manual_cast_in_autocast/flagged_widened_before.py": "the defect makes no difference",
 }
 """The fixtures with a fix that this device cannot prove, and why; a reason may be cut short."""
 
