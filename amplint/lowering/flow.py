@@ -281,10 +281,11 @@ class FunctionReader(ExpressionReader):
         return body
 
     def _members(self, node: cst.For) -> list[cst.BaseExpression]:
-        """The elements of a short literal collection of objects, over which a loop is unrolled."""
-        if not isinstance(node.iter, (cst.List, cst.Tuple)) or not isinstance(node.target, cst.Name):
+        """The elements of a short literal collection of objects, or of a name for one, over which a loop is unrolled."""
+        source = self.definition(node.iter) if isinstance(node.iter, cst.Name) else node.iter
+        if not isinstance(source, (cst.List, cst.Tuple)) or not isinstance(node.target, cst.Name):
             return []
-        members = [element.value for element in node.iter.elements]
+        members = [element.value for element in source.elements]
         known = all(self.roles.of(member).role in OBJECTS and path_of(member) for member in members)
         return members if known and len(members) <= _MAX_UNROLLED else []
 

@@ -158,7 +158,10 @@ def tested_before(case: Case) -> bool:
 @limit
 def asked_something(case: Case) -> bool:
     """A condition on the iteration, between a step and the scheduler in a later iteration, may have asked about the step."""
-    return case.kind == "scheduler-not-gated" and re.search(r"step \+ 1|update_grad|count ==", case.around) is not None
+    steps = [row for row, line in enumerate(case.program.text.splitlines(), 1) if re.search(r"scaler\w*\.step\(", line)]
+    later = case.spot[1] < max(steps, default=0)
+    asked = case.program.text if later else case.around
+    return case.kind == "scheduler-not-gated" and re.search(r"step \+ 1|update_grad|count ==", asked) is not None
 
 
 def enclosing(text: str, row: int) -> str:

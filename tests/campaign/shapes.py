@@ -108,7 +108,7 @@ def put_aside(scene: Scene, body: Code) -> str:
     used = words(body)
     name = f"do_{len(scene.helpers)}"
     passed = [each for each in local if each in used]
-    shared = sorted(each for each in used & (objects | {"scheduler"} | set(scene.flags)) if each)
+    shared = sorted(each for each in used & (objects | {"scheduler", "loss_scaler"} | set(scene.flags)) if each)
     if scene.in_class:
         scene.helpers.append(Block(f"def {name}({', '.join(('self', *passed))}):", body))
         return f"self.{name}({', '.join(passed)})"

@@ -117,15 +117,17 @@ def read(program: Program) -> Reading:
 def batches() -> list[torch.Tensor]:
     """The data of a run: 13 batches, so that neither 2 nor 3 divides them.
 
-    The first overflows everywhere, with a NaN that outlives a clip by value; the 4th only the gradients of a float16 region,
-    the 6th those of a wider one, too, so that a test of the loss for finiteness does not keep every overflow from the scaler.
+    The first and the 6th overflow everywhere, with a NaN that outlives a clip by value; the 4th only the gradients of a float16
+    region, the 9th those of a wider one, too, so that a test of the loss for finiteness does not keep every overflow from the
+    scaler.
     """
     values = torch.Generator().manual_seed(0)
     plain = [torch.rand(4, 2, generator=values) for _ in range(13)]
-    plain[0] = plain[0] * float("inf")
-    plain[0][0] = float("nan")
+    for position in (0, 5):
+        plain[position] = plain[position] * float("inf")
+        plain[position][0] = float("nan")
     plain[3] = plain[3] * 2e4
-    plain[5] = plain[5] * 1e35
+    plain[8] = plain[8] * 1e35
     return plain
 
 
