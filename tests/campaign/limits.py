@@ -149,7 +149,7 @@ def blind_gate(case: Case) -> bool:
 
 
 @limit
-def tested_before(case: Case) -> bool:
+def behind_a_finiteness_test(case: Case) -> bool:
     """A test for finite gradients settles all that follows: on both of its sides, and behind a clip that hides infinity, too."""
     before = "\n".join(case.program.text.splitlines()[: case.spot[1] - 1])
     return case.kind == "step-bypasses-scaler" and "torch.isfinite(parameter.grad)" in before

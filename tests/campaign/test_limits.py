@@ -155,7 +155,7 @@ def train(batches, amp):
             loss.backward()
             optimizer.step()
 """,
-    "tested_before": _MADE
+    "behind_a_finiteness_test": _MADE
     + """
     for batch in batches:
         optimizer.zero_grad()

@@ -1,0 +1,106 @@
+"""Jupyter notebooks (nbformat 4): the Python cells as one module, and an edited module as the same notebook again.
+
+The cells follow each other in one text, parted by a statement that no edit carries along. What only IPython understands is
+masked by Python that does nothing. On the way back only the cells that changed are written anew, in them only the lines that
+changed; every other byte stays.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property
+
+from amplint.notebook.cells import Cell, cells, speaks_python
+from amplint.notebook.places import scan
+from amplint.notebook.writing import CellsCrossed, differs, rendered, restored
+
+__all__ = ["PARTING", "CellsCrossed", "Notebook", "NotebookError"]
+
+_PARTING = "pass  # end of cell {}\n"
+PARTING = re.compile(r"pass  # end of cell \d+")
+"""The line that parts two cells."""
+
+
+class NotebookError(ValueError):
+    """The text is no notebook; the message is one line."""
+
+
+@dataclass(frozen=True)
+class Notebook:
+    """A notebook as it was read: its JSON text, and its Python cells."""
+
+    raw: str
+    cells: tuple[Cell, ...]
+
+    @classmethod
+    def read(cls, raw: str) -> Notebook:
+        """Find the Python cells of a notebook.
+
+        Raises:
+            NotebookError: it is not valid, or its format is older than 4.
+        """
+        try:
+            document = json.loads(raw)
+        except ValueError as error:
+            raise NotebookError(f"not valid JSON: {error}") from error
+        except RecursionError as error:
+            raise NotebookError("nested too deeply to be read") from error
+        if not isinstance(document, dict) or not isinstance(document.get("cells"), list):
+            older = isinstance(document, dict) and "worksheets" in document
+            raise NotebookError("its format is older than nbformat 4" if older else "it has no list of cells")
+        if not speaks_python(document):
+            return cls(raw, ())
+        return cls(raw, tuple(cells(scan(raw, 0).value["cells"].value)))
+
+    @cached_property
+    def text(self) -> str:
+        """All Python cells as one module."""
+        return self._joined(["".join(cell.masked) for cell in self.cells])
+
+    def _joined(self, sources: list[str]) -> str:
+        ended = [source if source.endswith("\n") or not source else f"{source}\n" for source in sources]
+        parts = [part for cell, source in zip(self.cells, ended) for part in (source, _PARTING.format(cell.number))]
+        return "".join(parts[:-1])
+
+    @property
+    def numbers(self) -> list[int]:
+        """The numbers of its Python cells among all cells, 1-based."""
+        return [cell.number for cell in self.cells]
+
+    def edited(self, text: str) -> str:
+        """The notebook after its module has become `text`.
+
+        Raises:
+            CellsCrossed: the cells cannot be told apart in it any more, or a line for IPython was touched.
+        """
+        sources = self._parted(text)
+        pieces, position = [], 0
+        for cell, source in zip(self.cells, sources):
+            if differs(cell, source):
+                start, end = cell.place
+                pieces += [self.raw[position:start], rendered(self.raw, cell, source)]
+                position = end
+        return "".join([*pieces, self.raw[position:]])
+
+    def changes(self, text: str) -> Iterator[tuple[int, str, str]]:
+        """The cells that differ after the module has become `text`: number, source before, source after.
+
+        Raises:
+            CellsCrossed: as for `edited`.
+        """
+        for cell, source in zip(self.cells, self._parted(text)):
+            if differs(cell, source):
+                yield cell.number, "".join(cell.lines), "".join(line for line, _ in restored(cell, source))
+
+    def _parted(self, text: str) -> list[str]:
+        sources: list[str] = []
+        for cell in self.cells[:-1]:
+            parting = _PARTING.format(cell.number)
+            source, found, text = text.partition(parting)
+            if not found:
+                raise CellsCrossed(f"the fix reaches beyond cell {cell.number}")
+            sources.append(source)
+        return [*sources, text]

@@ -1,0 +1,56 @@
+"""Values of a JSON text, each with its place."""
+
+from __future__ import annotations
+
+import json
+import re
+from dataclasses import dataclass
+from typing import Any
+
+_DECODER = json.JSONDecoder()
+_BLANK = re.compile(r"[ \t\r\n]*")
+_SCALAR = re.compile(r"[^,\]}\s]+")
+
+
+@dataclass(frozen=True)
+class Node:
+    """A JSON value with its place in the text."""
+
+    value: Any
+    start: int
+    end: int
+
+
+def scan(raw: str, start: int) -> Node:
+    """A value of a valid JSON text, with the places of all values in it."""
+    start = _skip(raw, start)
+    opening = raw[start]
+    if opening == '"':
+        value, end = _DECODER.raw_decode(raw, start)
+        return Node(value, start, end)
+    if opening == "[":
+        items: list[Node] = []
+        end = _skip(raw, start + 1)
+        while raw[end] != "]":
+            items.append(scan(raw, end))
+            end = _skip(raw, items[-1].end)
+            end = _skip(raw, end + 1) if raw[end] == "," else end
+        return Node(items, start, end + 1)
+    if opening == "{":
+        fields: dict[str, Node] = {}
+        end = _skip(raw, start + 1)
+        while raw[end] != "}":
+            key = scan(raw, end)
+            fields[key.value] = scan(raw, _skip(raw, key.end) + 1)
+            end = _skip(raw, fields[key.value].end)
+            end = _skip(raw, end + 1) if raw[end] == "," else end
+        return Node(fields, start, end + 1)
+    match = _SCALAR.match(raw, start)
+    assert match is not None
+    return Node(None, start, match.end())
+
+
+def _skip(raw: str, position: int) -> int:
+    match = _BLANK.match(raw, position)
+    assert match is not None
+    return match.end()
