@@ -11,20 +11,19 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 
+from amplint.model.deciding import Conditions
 from amplint.model.events import Assign, Event, ObjectFacts, Scale
-from amplint.model.frames import Frame, Needs, references
-from amplint.model.graph import Both, Branch, Call, Condition, Function, Jump, Loop, Node, Not, Scoped, Seq, Test, Try
+from amplint.model.forgetting import Live, States, forget_tests, merged, only_live, renew
+from amplint.model.frames import Frame, Needs
+from amplint.model.graph import Branch, Call, Condition, Function, Jump, Loop, Node, Scoped, Seq, Test, Try
 from amplint.model.hazards import Hazard
 from amplint.model.protocol import Protocol
-from amplint.model.state import Entered, Once, Slot, State
+from amplint.model.state import Entered, Once, State
 
 MAX_STATES = 400
 MAX_WORK = 40_000
 MAX_DEPTH = 6
 MAX_ROUNDS = 8
-
-States = dict[State, None]
-"""An ordered set, so that results do not depend on the hash seed."""
 
 
 class GiveUp(Exception):
@@ -45,21 +44,6 @@ class Ends:
                 self.jumps.setdefault(kind, {}).update(states)
 
 
-@dataclass(frozen=True)
-class Live:
-    """What the code to come may ask for: `soon` before the loop around goes on to its next iteration, `ever` at all."""
-
-    soon: frozenset[str] = frozenset()
-    ever: frozenset[str] = frozenset()
-
-    def __or__(self, needs: frozenset[str]) -> Live:
-        return Live(self.soon | needs, self.ever | needs)
-
-    def again(self, needs: frozenset[str]) -> Live:
-        """What code in a loop leaves to be asked for; `needs` are those of the loop."""
-        return Live(self.soon, self.ever | needs)
-
-
 class Explorer:
     """Explores one root function; `functions` are the graphs that calls in it may enter.
 
@@ -71,12 +55,11 @@ class Explorer:
     ) -> None:
         self._functions = functions
         self._protocol = Protocol(objects, nothing_scales)
-        self._always = frozenset(f"‹{name}›" for name, facts in objects.items() if facts.made)
+        self._conditions = Conditions(self._protocol, {f"‹{name}›" for name, facts in objects.items() if facts.made})
         self._work = 0
         self._needs = Needs(functions)
         self._outer_needs: dict[tuple[int, str], frozenset[str]] = {}
         self._translated: dict[tuple[int, str], Event] = {}
-        self._config: dict[str, None] = {}
         self.hazards: dict[Hazard, None] = {}
         self.events: set[Event] = set()
         self.gave_up = False
@@ -136,18 +119,9 @@ class Explorer:
             for hazard in hazards:
                 self.hazards[replace(hazard, root=frame.function.key, calls=frame.calls)] = None
             if isinstance(event, (Assign, Scale)):
-                state = self._forget_tests(
-                    state, event.target, keep=isinstance(event, Assign) and event.truth is not None
-                )
+                state = forget_tests(state, event.target, keep=isinstance(event, Assign) and event.truth is not None)
             after[state] = None
         return Ends(after)
-
-    def _forget_tests(self, state: State, target: str, keep: bool = False) -> State:
-        changed: dict[tuple[str, ...], None] = {}
-        for slot, _ in state.having("test") + state.having("once"):
-            if not (keep and slot[1] == f"‹{target}›") and target in references(slot[1]):
-                changed[slot] = None
-        return state.put(changed) if changed else state
 
     def _seq(self, node: Seq, states: States, frame: Frame, live: Live) -> Ends:
         ends = Ends()
@@ -157,43 +131,22 @@ class Explorer:
         for part, later in zip(node.parts, reversed(after)):
             inner = self._node(part, states, frame, later)
             ends.add(inner)
-            states = self._only_live(inner.normal, later, frame.loops)
+            states = only_live(inner.normal, later, frame.loops)
         ends.normal = states
         return ends
-
-    def _only_live(self, states: States, live: Live, loops: tuple[int, ...]) -> States:
-        after: States = {}
-        for state in states:
-            filled = state.having("test") + state.having("value")
-            dead: dict[Slot, None] = {slot: None for slot, _ in filled if slot[1] not in live.ever}
-            for slot, content in state.having("once"):
-                assert isinstance(content, Once)
-                if slot[1] not in (live.soon if len(content.loops) >= len(loops) else live.ever):
-                    dead[slot] = None
-            after[state.put(dead) if dead else state] = None
-        return after
-
-    def _merged(self, states: States, keys: Iterable[str]) -> States:
-        """The states without the tests of which both outcomes left the same: asked again, they would come to both again."""
-        for key in keys:
-            if len(states) < 2:
-                return states
-            if key in self._config:
-                states = _without(("test", key), states)
-        return states
 
     def _branch(self, node: Branch, states: States, frame: Frame, live: Live) -> Ends:
         inside = live | self._keys(node, frame)
         taken: dict[bool, States] = {True: {}, False: {}}
         for state in states:
-            for after, truth in self._decide(node.condition, state, frame, inside):
+            for after, truth in self._conditions.decide(node.condition, state, frame, inside):
                 taken[truth][after] = None
         ends = Ends()
         for truth, body in ((True, node.then), (False, node.orelse)):
             inner = self._node(body, taken[truth], frame, live)
             ends.normal.update(inner.normal)
             ends.add(inner)
-        ends.normal = self._merged(ends.normal, sorted(self._keys(node.condition, frame)))
+        ends.normal = merged(ends.normal, sorted(self._keys(node.condition, frame)), self._conditions.constant)
         return ends
 
     def _loop(self, node: Loop, states: States, frame: Frame, live: Live) -> Ends:
@@ -215,7 +168,8 @@ class Explorer:
             inner = self._node(node.body, entering, below, live.again(needs))
             ends.add(inner, but=("continue", "break"))
             ends.normal.update(inner.jumps.get("break", {}))
-            again = self._merged({**inner.normal, **inner.jumps.get("continue", {})}, self._config)
+            constant = self._conditions.constant
+            again = merged({**inner.normal, **inner.jumps.get("continue", {})}, constant, constant)
             if not _is_true(node.condition):
                 exhausted.update(again)
             fresh = {state: None for state in again if state not in seen}
@@ -236,24 +190,14 @@ class Explorer:
                 }
             )
             for target in node.targets:
-                state = self._renew(state, frame.ref(target))
+                state = renew(state, frame.ref(target))
             if node.condition is None:
                 entering[state] = None
             else:
-                for after, truth in self._decide(node.condition, state, frame, live):
+                for after, truth in self._conditions.decide(node.condition, state, frame, live):
                     if truth:
                         entering[after] = None
         return entering
-
-    def _renew(self, state: State, target: str) -> State:
-        """The state when a loop's target takes its next value: elements that it indexes are other objects now."""
-        index = f"[{target}]"
-        others = {
-            slot: None
-            for slot, _ in state.having("grad") + state.having("stage")
-            if any(index in part for part in slot)
-        }
-        return self._forget_tests(state.put({**others, ("value", target): None}), target)
 
     def _scoped(self, node: Scoped, states: States, frame: Frame, live: Live) -> Ends:
         def enter(state: State) -> State:
@@ -323,71 +267,6 @@ class Explorer:
         ends = Ends(after)
         ends.add(inner, but=("return", "continue", "break"))
         return ends
-
-    # -- conditions ------------------------------------------------------------------------------------------------
-
-    def _decide(self, condition: Condition, state: State, frame: Frame, live: Live) -> list[tuple[State, bool]]:
-        match condition:
-            case Not():
-                return [(after, not truth) for after, truth in self._decide(condition.part, state, frame, live)]
-            case Both():
-                return self._decide_both(condition, state, frame, live)
-        return self._decide_test(condition, state, frame, live)
-
-    def _decide_both(self, condition: Both, state: State, frame: Frame, live: Live) -> list[tuple[State, bool]]:
-        done: list[tuple[State, bool]] = []
-        open_ = [state]
-        for part in condition.parts:
-            outcomes = [outcome for before in open_ for outcome in self._decide(part, before, frame, live)]
-            done += [(after, truth) for after, truth in outcomes if truth == condition.any_of]
-            open_ = [after for after, truth in outcomes if truth != condition.any_of]
-        return done + [(after, not condition.any_of) for after in open_]
-
-    def _decide_test(self, test: Test, state: State, frame: Frame, live: Live) -> list[tuple[State, bool]]:
-        if test.kind in ("true", "false"):
-            return [(state, test.kind == "true")]
-        key = frame.key(test.key)
-        if key in self._always:
-            return [(state, True)]
-        slot = self._slot(test.kind, key, state)
-        known = state.get(*slot)
-        if isinstance(known, Once):
-            known = known.truth
-        if isinstance(known, bool):
-            return [(state, known)]
-        if test.kind == "config":
-            self._config[key] = None
-        once = slot[0] == "once"
-        remembered = test.kind == "mode" or key in (live.soon if once else live.ever)
-        outcomes = []
-        for truth in (True, False):
-            after = state.put({slot: Once(truth, frame.loops) if once else truth}) if remembered else state
-            if test.kind == "gate":
-                after = self._protocol.settle_tested(after)
-            elif test.kind == "varying":
-                after = self._protocol.settle(after)
-            elif test.kind == "skipped" and not truth:
-                after = self._protocol.settle_updated(after)
-            outcomes.append((after, truth))
-        return outcomes
-
-    @staticmethod
-    def _slot(kind: str, key: str, state: State) -> tuple[str, ...]:
-        if kind == "mode":
-            return ("mode",)
-        # A constant assigned before ("x = None") is filed as a test, whatever kind the later condition is.
-        constant = ("test", key)
-        return constant if kind == "config" or state.get(*constant) is not None else ("once", key)
-
-
-def _without(slot: Slot, states: States) -> States:
-    """The states, with those that differ in this one test alone made one."""
-    after: States = {}
-    for state in states:
-        truth = state.get(*slot)
-        both = isinstance(truth, bool) and state.put({slot: not truth}) in states
-        after[state.put({slot: None}) if both else state] = None
-    return after
 
 
 def _is_true(condition: Condition | None) -> bool:
