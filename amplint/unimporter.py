@@ -65,13 +65,21 @@ class Unimporter:
     def is_unused(self, what: Import) -> bool:
         """Whether nothing in the file names what an import brings; a star is unused only where its names are known."""
         if isinstance(what, cst.ImportAlias):
-            return not self.mentions[self.local_name(what)]
+            return not self._uses(self.local_name(what))
         names = torch_api.star_names(module_of(what))
         return bool(names) and not any(self.mentions[name] for name in names)
 
     def is_last_use(self, alias: cst.ImportAlias) -> bool:
         """Whether one expression in the whole file names what an import brings, so that the import can go with it."""
-        return self.mentions[self.local_name(alias)] == 1
+        return self._uses(self.local_name(alias)) == 1
+
+    def _uses(self, name: str) -> int:
+        """How often the file may mean an import when it says a name: an attribute that a class defines is none of it."""
+        return self.mentions[name] - self._attributes[name]
+
+    @cached_property
+    def _attributes(self) -> Counter[str]:
+        return Counter(_attributes(self.module))
 
     def may_remove(self, what: Import) -> bool:
         """Whether an unused import is there for nobody else: no re-export, no `noqa`, no attempt to import."""
@@ -209,6 +217,18 @@ def _mentions(module: ast.Module) -> Iterator[str]:
             yield from _words(node.annotation)
         if isinstance(node, (ast.Assign, ast.AugAssign, ast.AnnAssign, ast.Expr)) and _is_about_all(node):
             yield from _words(node)
+
+
+def _attributes(module: ast.Module) -> Iterator[str]:
+    """The names that the bodies of classes bind."""
+    for defined in ast.walk(module):
+        waiting = list[ast.AST](defined.body) if isinstance(defined, ast.ClassDef) else []
+        while waiting:
+            node = waiting.pop()
+            if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
+                yield node.id
+            elif not isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.Lambda)):
+                waiting.extend(ast.iter_child_nodes(node))
 
 
 def _words(node: ast.AST) -> Iterator[str]:
