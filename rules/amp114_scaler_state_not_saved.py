@@ -65,6 +65,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+import libcst as cst
+
 from amplint.diagnostics import Applicability, Related
 from amplint.model.observable import RESUMED, Observable
 from amplint.rule import File, Finding, rule
@@ -77,6 +79,8 @@ _NOTE = "a resumed run starts at the initial scale again: where that is too larg
 @rule("AMP114", "scaler-state-not-saved", fix=Applicability.SAFE, observable=Observable(RESUMED))
 def check(file: File) -> Iterator[Finding]:
     for each in file.checkpoints.incomplete:
+        if not lasts(file, each.pair.scaler):
+            continue
         fix = complete(file, each)
         note = _NOTE
         if fix is not None and fix.applicability is Applicability.SAFE and not file.checkpoints.loads_scaler:
@@ -88,3 +92,10 @@ def check(file: File) -> Iterator[Finding]:
             related=(Related("the scaler goes with this optimizer", file.range(each.pair.call)),),
             fix=fix,
         )
+
+
+def lasts(file: File, scaler: cst.BaseExpression) -> bool:
+    """Whether a scaler has a state to speak of: one that each call of a function makes anew (AMP113) has none."""
+    anew = {each.call for each in file.scalers.rebuilt if each.loop is None}
+    made = set(file.analysis.program.roles.values(scaler))
+    return not made or not made <= anew

@@ -74,6 +74,11 @@ class Analysis:
         if not self._trains():
             return ()
         return tuple((entry, _explore(entry)) for entry in self.entries)
+    @property
+    def amp_needed(self) -> set[cst.If]:
+        """The `if` statements that ask whether AMP is on, and perhaps whether there is a device for it."""
+        return self.program.amp_needed if self._graphs else set()
+
 
     @property
     def gave_up(self) -> bool:

@@ -13,7 +13,7 @@ from amplint.lowering.gradients import is_grad
 from amplint.lowering.loops import paired, target_names
 from amplint.lowering.roles import path_of
 from amplint.lowering.scope import OBJECTS, Flow
-from amplint.lowering.structure import as_mode_branch, asks_for_amp, prune, varies, without_idle_forwards
+from amplint.lowering.structure import as_mode_branch, asks_for_amp, needs_amp, prune, varies, without_idle_forwards
 from amplint.lowering.tree import children
 from amplint.model.events import Assign, GradAccess, Leave, ObjectFacts, Region, ZeroGrad
 from amplint.model.graph import Condition, Function, Jump, Loop, Node, Scoped, Seq, Test, Try
@@ -222,7 +222,9 @@ class FunctionReader(ExpressionReader):
         branch = as_mode_branch(condition, then, orelse)
         if asks_for_amp(branch.condition):
             self.program.amp_tests.add(node)
-        elif varies(branch.condition):
+        if needs_amp(branch.condition):
+            self.program.amp_needed.add(node)
+        if varies(branch.condition):
             self.program.varying_tests.add(node)
         self._events.append(branch)
 

@@ -124,9 +124,10 @@ class Scalers:
         return assigned or any(isinstance(node, cst.Call) for node in inside)
 
     def _asks_for_amp(self, branch: cst.CSTNode) -> bool:
-        """Whether a branch asks nothing but whether AMP is on; one that asks for the scaler itself makes it on first use."""
+        """Whether a branch is taken each time AMP is on, or never; one that asks for the scaler makes it on first use."""
         statement = self._tree.parent(branch) if isinstance(branch, cst.Else) else branch
-        if not isinstance(statement, cst.If) or statement not in self._analysis.amp_tests:
+        asking = self._analysis.amp_tests if isinstance(branch, cst.Else) else self._analysis.amp_needed
+        if not isinstance(statement, cst.If) or statement not in asking:
             return False
         names = [node for node in within(statement.test) if isinstance(node, (cst.Name, cst.Attribute, cst.Subscript))]
         return all(self._roles.of(node).role != "scaler" for node in names)

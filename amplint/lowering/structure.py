@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 
@@ -19,8 +20,9 @@ from amplint.model.events import (
     ScalerUpdate,
     Unscale,
 )  # fmt: skip
-from amplint.model.graph import Branch, Call, Condition, Function, Jump, Loop, Node, Not, Scoped, Seq, Test, Try
+from amplint.model.graph import Both, Branch, Call, Condition, Function, Jump, Loop, Node, Not, Scoped, Seq, Test, Try
 
+_DEVICE = re.compile(r"cuda|cpu|gpu|device", re.IGNORECASE)
 _SCALING = (Scale, ScalerStep, ScalerUpdate, Unscale)
 
 
@@ -106,6 +108,23 @@ def asks_for_amp(condition: Condition) -> bool:
         case Not():
             return asks_for_amp(condition.part)
     return all(map(asks_for_amp, condition.parts))
+
+
+def needs_amp(condition: Condition) -> bool:
+    """Whether a condition asks whether AMP is on, and perhaps whether there is a device for it."""
+    if isinstance(condition, Both) and not condition.any_of:
+        asked = [part for part in condition.parts if not _asks_for_device(part)]
+        return bool(asked) and all(map(needs_amp, asked))
+    return asks_for_amp(condition)
+
+
+def _asks_for_device(condition: Condition) -> bool:
+    match condition:
+        case Test():
+            return condition.kind == "config" and _DEVICE.search(condition.key) is not None
+        case Not():
+            return _asks_for_device(condition.part)
+    return all(map(_asks_for_device, condition.parts))
 
 
 def _negated(condition: Condition) -> Condition:

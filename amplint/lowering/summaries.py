@@ -60,6 +60,8 @@ class Program:
         self.reports = Reports(tree)
         self.amp_tests: set[cst.If] = set()
         """The `if` statements that ask whether AMP is on."""
+        self.amp_needed: set[cst.If] = set()
+        """The `if` statements that ask whether AMP is on, and perhaps whether there is a device for it."""
         self.varying_tests: set[cst.If] = set()
         """The `if` statements that may come out differently from one iteration to the next."""
 
