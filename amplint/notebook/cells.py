@@ -13,6 +13,8 @@ from amplint.notebook.places import Node
 _ONLY_AST = 0x400
 """`ast.PyCF_ONLY_AST`, without the cost of that module."""
 _PYTHON_MAGICS = frozenset({"time", "timeit", "capture", "prun", "memit", "mprun", "lprun", "snakeviz"})
+_LANGUAGE_MAGICS = frozenset({"fs", "md", "md-sandbox", "r", "scala", "sh", "sql"})
+"""Databricks writes them with one `%`, for the whole cell; elsewhere that may be a line of its own among Python."""
 _ASSIGNED_MAGIC = re.compile(r"(\s*[^\s=#'\"%!?][^=#'\"%!?]*=\s*)([!%][^\n]*)")
 
 
@@ -94,6 +96,8 @@ def _masked(lines: tuple[str, ...]) -> tuple[str, ...]:
         for_shell = line.lstrip().startswith(("%", "!", "?")) or line.rstrip().endswith("?")
         masked.append(_as_comment(line) if goes_on else _as_pass(line) if for_shell else _without_magic(line))
         goes_on = (goes_on or for_shell) and line.rstrip("\n").endswith("\\")
+    if head.startswith("%") and (head[1:].split() or [""])[0] in _LANGUAGE_MAGICS and not _is_python("".join(masked)):
+        return tuple(map(_as_comment, lines))
     return tuple(masked)
 
 
