@@ -53,7 +53,7 @@ import libcst as cst
 from amplint.diagnostics import Applicability, Fix
 from amplint.model.events import ScalerStep, ScalerUpdate
 from amplint.model.observable import NORM_SEEN, Observable
-from amplint.rule import File, Finding, Found, rule
+from amplint.rule import File, Finding, Found, Statement, rule
 
 from . import _protocol as protocol
 from . import _repair as repair
@@ -83,7 +83,7 @@ def steps_another(file: File, found: Found) -> bool:
     """Whether the scaler steps another optimizer, too: with a single one, an update before its step is AMP108."""
     steps = repair.places(file, found, ScalerStep)
     mine = [event for event, _ in steps if isinstance(event, ScalerStep) and event.scaler == found.hazard.scaler]
-    return any(event.optimizer != found.hazard.optimizer for event in mine)
+    return any(event.optimizer != found.hazard.optimizer or "[" in event.optimizer for event in mine)
 
 
 def mend(file: File, found: Found) -> Fix | None:
@@ -93,22 +93,31 @@ def mend(file: File, found: Found) -> Fix | None:
     if not isinstance(update, cst.SimpleStatementLine) or not isinstance(step, cst.SimpleStatementLine):
         return None
     call, block = f"{protocol.base_text(file, found.node)}.update()", file.editor.block(update)
-    if block is not file.editor.block(step) or not file.tree.span(update) < file.tree.span(step):
+    if block is not file.editor.block(step):
         return None
-    if any(_comes_always(file, update, other) for other in _later(file, found, step)):
+    last: Statement = step
+    if file.tree.span(step) < file.tree.span(update):  # the step of the next optimizer, in the next round of a loop
+        loop = file.tree.parent(block) if block is not None else None
+        if not isinstance(loop, cst.For) or "[" in found.hazard.optimizer or len(file.editor.siblings(update)) == 1:
+            return None
+        last = loop
+    if any(_comes_always(file, update, other) for other in _later(file, found, last)):
         return Fix(f"Remove `{call}`: one follows the last step", (repair.without(file, update),))
-    lines = file.editor.reindented(update, file.editor.indent(step))
+    lines = file.editor.reindented(update, file.editor.indent(last))
+    title, rows = f"Move `{call}` behind the last step", file.editor.rows(update)
+    if rows[1] == file.editor.rows(last)[1]:
+        return Fix(title, (file.editor.replace_rows(*rows, lines),))
     text = "".join(f"{line}{file.source.newline}" for line in lines)
-    edits = sorted([file.editor.insert_rows_after(step, text), file.editor.delete(update)])
-    return Fix(f"Move `{call}` behind the last step", tuple(edits))
+    edits = sorted([file.editor.insert_rows_after(last, text), file.editor.delete(update)])
+    return Fix(title, tuple(edits))
 
 
-def _later(file: File, found: Found, step: cst.SimpleStatementLine) -> list[cst.Call]:
-    """The updates of the scaler in the same function that come after a step."""
-    home = file.tree.enclosing(step, *_FUNCTIONS)
+def _later(file: File, found: Found, last: Statement) -> list[cst.Call]:
+    """The updates of the scaler in the same function that come after a step, or after the loop that holds it."""
+    home = file.tree.enclosing(last, *_FUNCTIONS)
     updates = repair.of_scaler(file, found, ScalerUpdate)
     here = [update for update in updates if file.tree.enclosing(update, *_FUNCTIONS) is home]
-    return [update for update in here if file.tree.span(step) < file.tree.span(update)]
+    return [update for update in here if file.tree.span(last)[1] <= file.tree.span(update)[0]]
 
 
 def _comes_always(file: File, update: cst.SimpleStatementLine, later: cst.Call) -> bool:

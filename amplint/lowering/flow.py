@@ -13,7 +13,15 @@ from amplint.lowering.gradients import is_grad
 from amplint.lowering.loops import paired, target_names
 from amplint.lowering.roles import path_of
 from amplint.lowering.scope import OBJECTS, Flow
-from amplint.lowering.structure import as_mode_branch, asks_for_amp, needs_amp, prune, varies, without_idle_forwards
+from amplint.lowering.structure import (
+    as_mode_branch,
+    asks_for_amp,
+    events_in,
+    needs_amp,
+    prune,
+    varies,
+    without_idle_forwards,
+)
 from amplint.lowering.tree import children
 from amplint.model.events import Assign, GradAccess, Leave, ObjectFacts, Region, ZeroGrad
 from amplint.model.graph import Condition, Function, Jump, Loop, Node, Scoped, Seq, Test, Try
@@ -212,7 +220,9 @@ class FunctionReader(ExpressionReader):
         condition = self._conditions.read(node.test)
         if self._selects(node) and not asks_for_amp(condition):
             if not isinstance(_last_small(node.body), cst.Continue):
-                self._events.append(self._body(node.body))
+                body = self._body(node.body)
+                self._picked |= {getattr(event, "site", -1) for event in events_in(body)}
+                self._events.append(body)
             return
         then = self._body(node.body)
         if isinstance(node.orelse, cst.If):
@@ -272,7 +282,8 @@ class FunctionReader(ExpressionReader):
         around, self._objects_of_loop = self._objects_of_loop, frozenset(targets if over_objects else ())
         body = Seq((*elements, *self._loop_body(node).parts))
         self._objects_of_loop = around
-        self._events.append(Loop(self.site(node), body, orelse, changed, None, over_objects))
+        picked = frozenset(self._picked) if over_objects else frozenset()
+        self._events.append(Loop(self.site(node), body, orelse, changed, None, over_objects, picked))
         self._aliases = outer
 
     def _loop_body(self, node: cst.For | cst.While) -> Seq:

@@ -245,11 +245,7 @@ def _pruned(node: Node, wanted: set[str]) -> Node:
             return Seq() if then == orelse == Seq() else Branch(node.condition, then, orelse)
         case Loop():
             body, orelse = _pruned(node.body, wanted), _pruned(node.orelse, wanted)
-            return (
-                orelse
-                if body == Seq()
-                else Loop(node.site, body, orelse, node.targets, node.condition, node.over_objects)
-            )
+            return orelse if body == Seq() else replace(node, body=body, orelse=orelse)
         case Scoped():
             inner = _pruned(node.body, wanted)
             return Seq() if inner == Seq() else Scoped(node.site, node.region, inner)

@@ -64,7 +64,7 @@ class Loop:
     """`for` and `while`.
 
     `targets` are assigned anew by each iteration. A loop over a collection of optimizers (`over_objects`) is one step done
-    to all of them: its body runs exactly once.
+    to all of them: its body runs exactly once. What stands at the sites `picked` is for some of them only.
     """
 
     site: int
@@ -73,6 +73,7 @@ class Loop:
     targets: tuple[str, ...] = ()
     condition: Condition | None = None
     over_objects: bool = False
+    picked: frozenset[int] = frozenset()
 
 
 @dataclass(frozen=True)

@@ -12,6 +12,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 
 from amplint.model.deciding import Conditions
+from amplint.model.elements import updates_between
 from amplint.model.events import Assign, Event, ObjectFacts, Scale
 from amplint.model.forgetting import Live, States, forget_tests, merged, only_live, renew
 from amplint.model.frames import Frame, Needs
@@ -117,11 +118,14 @@ class Explorer:
         for state in states:
             state, hazards = self._protocol.apply(state, event, frame.loops)
             for hazard in hazards:
-                self.hazards[replace(hazard, root=frame.function.key, calls=frame.calls)] = None
+                self._note(hazard, frame)
             if isinstance(event, (Assign, Scale)):
                 state = forget_tests(state, event.target, keep=isinstance(event, Assign) and event.truth is not None)
             after[state] = None
         return Ends(after)
+
+    def _note(self, hazard: Hazard, frame: Frame) -> None:
+        self.hazards[replace(hazard, root=frame.function.key, calls=frame.calls)] = None
 
     def _seq(self, node: Seq, states: States, frame: Frame, live: Live) -> Ends:
         ends = Ends()
@@ -151,6 +155,8 @@ class Explorer:
 
     def _loop(self, node: Loop, states: States, frame: Frame, live: Live) -> Ends:
         if node.over_objects:
+            for hazard in updates_between(self._protocol, node, states, frame):
+                self._note(hazard, frame)
             inner = self._node(node.body, states, frame, live)
             left = {**inner.normal, **inner.jumps.get("continue", {}), **inner.jumps.get("break", {})}
             ends = Ends(left)

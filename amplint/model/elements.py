@@ -1,0 +1,44 @@
+"""Loops over collections of optimizers: their body is walked once, and what it does to the next element is asked here."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import replace
+
+from amplint.model.events import Backward, Event, ScalerStep, ScalerUpdate
+from amplint.model.frames import Frame
+from amplint.model.graph import Branch, Jump, Loop, Node, Seq
+from amplint.model.hazards import Hazard
+from amplint.model.protocol import Protocol
+from amplint.model.state import State
+
+ELEMENT = "[*]"
+"""How a reference to some element of a collection ends."""
+
+
+def updates_between(protocol: Protocol, loop: Loop, states: Iterable[State], frame: Frame) -> Iterator[Hazard]:
+    """The updates in a loop that come before the step of the next optimizer.
+
+    Its gradients are as they were before the loop, but for the update; a loop with a backward pass of its own makes new ones.
+    """
+    if _may_propagate(loop.body):
+        return
+    parts = loop.body.parts if isinstance(loop.body, Seq) else (loop.body,)
+    each_time = [frame.event(part) for part in parts if isinstance(part, Event) and part.site not in loop.picked]
+    updates = [event for event in each_time if isinstance(event, ScalerUpdate) and not event.scaler.endswith(ELEMENT)]
+    steps = [event for event in each_time if isinstance(event, ScalerStep) and event.optimizer.endswith(ELEMENT)]
+    for update, step in ((update, step) for update in updates for step in steps if step.scaler == update.scaler):
+        for state in states:
+            grad = state.grad(step.optimizer)
+            waiting = state.put({("grad", step.optimizer): replace(grad, updated_at=update.site)})
+            _, hazards = protocol.apply(waiting, step, frame.loops)
+            yield from (hazard for hazard in hazards if hazard.kind == "update-per-optimizer")
+
+
+def _may_propagate(node: Node) -> bool:
+    match node:
+        case Seq():
+            return any(map(_may_propagate, node.parts))
+        case Branch():
+            return _may_propagate(node.then) or _may_propagate(node.orelse)
+    return isinstance(node, Backward) or not isinstance(node, (Event, Jump))
