@@ -84,24 +84,31 @@ class Contexts:
         regions = [self.of(decorator.decorator) for decorator in function.decorators]
         return [region for region in regions if region is not None]
 
-    def maker(self, node: cst.BaseExpression) -> Maker | None:
-        """What an expression makes regions by, once it is called; None for anything else, regions themselves included."""
+    def maker(self, node: cst.BaseExpression, seen: frozenset[cst.CSTNode] = frozenset()) -> Maker | None:
+        """What an expression makes regions by, once it is called; None for anything else, regions themselves included.
+
+        `seen` are the expressions that have led here: `autocast = partial(autocast, ...)` leads to itself.
+        """
+        if node in seen:
+            return None
         if isinstance(node, cst.Call):
             first = node.args[0].value if node.args and self._names.all_in(node.func, _PARTIAL) else None
-            made = self.maker(first) if first is not None else None
+            made = self.maker(first, seen | {node}) if first is not None else None
             return Maker(made.names, (*made.preset, *node.args[1:])) if made is not None else None
         if self._names.all_in(node, torch_api.AUTOCAST):
             return Maker(self._names.resolve(node))
-        makers = [self.maker(value) for value in self.values(node)]
+        makers = [self.maker(value, seen | {node}) for value in self.values(node)]
         return makers[0] if makers and all(made == makers[0] for made in makers) else None
 
-    def sources(self, node: cst.BaseExpression) -> list[cst.Call]:
-        """The calls of the class, or of `functools.partial` with it, that give a context its settings."""
+    def sources(self, node: cst.BaseExpression, seen: frozenset[cst.CSTNode] = frozenset()) -> list[cst.Call]:
+        """The calls of the class, or of `functools.partial` with it, that give a context its settings; `seen` as in `maker`."""
+        if node in seen:
+            return []
         if isinstance(node, cst.Call):
             if self._names.all_in(node.func, torch_api.AUTOCAST) or self.maker(node) is not None:
                 return [node]
-            return [source for value in self.values(node.func) for source in self.sources(value)]
-        return [source for value in self.values(node) for source in self.sources(value)]
+            return [source for value in self.values(node.func) for source in self.sources(value, seen | {node})]
+        return [source for value in self.values(node) for source in self.sources(value, seen | {node})]
 
     def settings(self, source: cst.Call) -> Region:
         """The region that one of the `sources` asks for; of a partial, what it presets."""
