@@ -183,8 +183,8 @@ def _arguments() -> argparse.Namespace:
     parser.add_argument("--runs", type=int, default=3, help="rounds over all tools (default: 3)")
     parser.add_argument("--torchfix-runs", type=int, default=1, help="rounds that include TorchFix (default: 1)")
     parser.add_argument("--one-file-runs", type=int, default=15, help="alternating runs on one file (default: 15)")
-    parser.add_argument("--only", nargs="+", choices=TOOLS, default=TOOLS, metavar="TOOL", help=", ".join(TOOLS))
-    parser.add_argument("--skip", nargs="+", choices=TOOLS, default=[], metavar="TOOL")
+    parser.add_argument("--only", action="extend", nargs="+", choices=TOOLS, metavar="TOOL", help=", ".join(TOOLS))
+    parser.add_argument("--skip", action="extend", nargs="+", choices=TOOLS, default=[], metavar="TOOL")
     parser.add_argument("--python", default=sys.executable, help="an interpreter that has amplint installed")
     parser.add_argument("--work-dir", type=Path, default=Path(tempfile.gettempdir()) / "amplint-compare")
     parser.add_argument("--json", type=Path, metavar="FILE", help="also write every sample to FILE")
@@ -201,7 +201,7 @@ def measure(arguments: argparse.Namespace, scratch: Path) -> Report:
     python, work_dir = os.path.abspath(arguments.python), arguments.work_dir.resolve()
     work_dir.mkdir(parents=True, exist_ok=True)
     folders = [str(folder.resolve(strict=True)) for folder in arguments.folders]
-    tools = [tool for tool in TOOLS if tool in arguments.only and tool not in arguments.skip]
+    tools = [tool for tool in TOOLS if tool in (arguments.only or TOOLS) and tool not in arguments.skip]
     lines = commands(tools, folders, python, work_dir, scratch)
     versions = {tool: _ask([*line[: 1 + 2 * (line[1] == "-m")], "--version"], scratch) for tool, line in lines.items()}
     files = {path for folder in folders for path in Path(folder).rglob("*.py") if path.is_file()}
