@@ -17,6 +17,8 @@ from amplint.diagnostics import Applicability, Diagnostic, Edit, FileReport
 from amplint.source import Source
 
 _ROUNDS = 10
+_TOP_LEVEL_AWAIT = 0x2000
+"""`ast.PyCF_ALLOW_TOP_LEVEL_AWAIT`, without the cost of that module: a notebook may await outside of functions."""
 _LINE_END = re.compile(r"\r\n|\r|\n")
 
 Lint = Callable[[Source], FileReport]
@@ -98,9 +100,7 @@ def _encodable(source: Source, first: FileReport, outcome: FixOutcome) -> FixOut
 
 
 def _stands(source: Source, text: str) -> bool:
-    """Whether a text compiles, and is still that of the same notebook if it was one."""
-    if not compiles(text):
-        return False
+    """Whether a text compiles as well as the one it was made from, and is still that of the same notebook if it was one."""
     if source.notebook is not None:
         from amplint.notebook import CellsCrossed  # few files are notebooks
 
@@ -108,7 +108,7 @@ def _stands(source: Source, text: str) -> bool:
             source.notebook.edited(text)
         except CellsCrossed:
             return False
-    return True
+    return compiles(text) or not compiles(source.text)
 
 
 def _breaks(broken: set[str]) -> str:
@@ -129,7 +129,7 @@ def _names(codes: Iterable[str]) -> str:
 def _apply_compiling(source: Source, wanted: list[Diagnostic], broken: set[str]) -> tuple[str, list[Diagnostic]]:
     """The text with as many of the fixes as can stand together, and those; adds the codes of what breaks it to `broken`."""
     text, used = apply(source, wanted)
-    if not used or _stands(source, text) or not compiles(source.text):
+    if not used or _stands(source, text):
         return text, used
     text, used = source.text, []
     for diagnostic in wanted:
@@ -184,7 +184,7 @@ def compiles(text: str) -> bool:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         try:
-            compile(text, "<fixed>", "exec", dont_inherit=True)
+            compile(text, "<fixed>", "exec", _TOP_LEVEL_AWAIT, dont_inherit=True)
         except (SyntaxError, ValueError, RecursionError, MemoryError):
             return False
     return True

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
@@ -17,6 +18,7 @@ if TYPE_CHECKING:
 
 SYNTAX_ERROR = "AMP900"
 
+_LINE = re.compile(r"\bline (\d+)\b")
 _TOO_DEEP = "nested too deeply to be checked"
 _DEEPEST = 1_000
 """Levels of syntax. LibCST's native parser takes quadratic time to go deeper, and overflows the stack in the end."""
@@ -95,6 +97,6 @@ def _loaded(rules: Sequence[Rule | RuleInfo]) -> Iterator[Rule]:
 def _syntax_error(source: Source, error: SyntaxError) -> Diagnostic:
     row = min(max(error.lineno or 1, 1), len(source.line_starts))
     column = min(max((error.offset or 1) - 1, 0), len(source.line(row)))
-    start = source.offset(row, column)
-    message = f"Syntax error: {error.msg}"
+    start = source.inside_cell(source.offset(row, column))
+    message = f"Syntax error: {_LINE.sub(lambda match: source.line_name(int(match[1])), error.msg)}"
     return Diagnostic(SYNTAX_ERROR, "syntax-error", message, source.range(start, start), path=source.path)

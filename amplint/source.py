@@ -125,6 +125,23 @@ class Source:
         rows = range(1, len(self.line_starts) + 1)
         return [1, *(row + 1 for row in rows if PARTING.fullmatch(self.line(row)))]
 
+    def line_name(self, row: int) -> str:
+        """What to call a row: `line 7`, in a notebook `line 3 of cell 2`."""
+        if self.notebook is None:
+            return f"line {row}"
+        cell, row = self._cell_place(row)
+        return f"line {row} of cell {cell}"
+
+    def inside_cell(self, offset: int) -> int:
+        """The offset, or the end of the cell before it where it lies between two cells."""
+        if self.notebook is None:
+            return offset
+        row = bisect_right(self.line_starts, offset)
+        while row > 1 and row + 1 in self._cell_starts:
+            row -= 1
+            offset = self.line_starts[row] - 1
+        return offset
+
     def range(self, start: int, end: int) -> Range:
         """The range between two offsets."""
         return Range(self.position(start), self.position(end))

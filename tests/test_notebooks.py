@@ -103,7 +103,10 @@ def test_a_second_run_changes_nothing(tmp_path: Path) -> None:
         "%%bash\nfor x in *; do echo $x; done", "%%writefile train.py\nimport torch\n", "%%html\n<b>",
         "%time\nx = 1", "%%time\nx = 1", "if True:\n    !ls\n", "!pip install a \\\n   b \\\n  c", "x = %timeit -o f()",
         "x?", "?x", "!ls", "a, b = !ls", "text = '''\n% no magic\n'''", "x = (7\n  % 2)", "", "\n\n", "await f()",
-        "%cd ..",
+        "%cd ..", "!ls\nfor x in y:  # why?\n    pass", "!ls\nx = (7\n  % 2)\ny = [1,  # one?\n 2]", "%time x = 1",
+        "!ls\nt = \'\'\'\n! no shell\n% no magic, \"\n\'\'\'", "%ls\nx = 7 \\\n  % 2", "%time for x in y: pass", "!ls\nx[0].y??",
+        "%sql\nSELECT a FROM b WHERE c > 'd'", "%md\n# It's prose", "%sh ls", "%%time\n!ls\nx = {'a': ['(', \"'\"]}\n!ls",
+        "!echo it's \\\n fine\nx = 1",
     ],
 )  # fmt: skip
 def test_what_only_ipython_understands_is_no_syntax_error(tmp_path: Path, source: str) -> None:
@@ -143,12 +146,68 @@ def test_suppression_comments_hold(tmp_path: Path) -> None:
     assert not check(tmp_path, notebook(cell(SETUP), cell(quiet))).diagnostics
 
 
+def test_python_behind_magics_is_read(tmp_path: Path) -> None:
+    assert [one.code for one in check(tmp_path, notebook(cell(SETUP), cell(f"%%wandb\n{TRAIN}"))).diagnostics] == [
+        "AMP101"
+    ]
+    timed = TRAIN.replace("torch.nn", "%time torch.nn")
+    (found,) = check(tmp_path, notebook(cell(SETUP), cell(timed))).diagnostics
+    assert str(found.range.start) == "cell 2:6:11"
+    assert found.fix is None  # the magic keeps its line
+
+
+INSIDE = """\
+for data, target in loader:
+    optimizer.zero_grad()
+    with torch.autocast("cuda", dtype=torch.float16):
+        loss = criterion(model(data), target)
+        scaler.scale(loss).backward()
+        !nvidia-smi
+        scaler.step(optimizer)
+    scaler.update()
+"""
+
+
+@pytest.mark.parametrize("before", ["x = 1", "await f()", "from __future__ import annotations"])
+def test_a_fix_that_would_move_a_line_for_ipython_is_left_out(tmp_path: Path, before: str) -> None:
+    path = tmp_path / "nb.ipynb"
+    path.write_text(notebook(cell(SETUP), cell(before), cell(INSIDE)), newline="")
+    run = CliRunner().invoke(main, ["check", "--fix", "--isolated", "--no-cache", str(path)], catch_exceptions=False)
+    assert run.exit_code == 1 and "AMP201" in run.stdout and "left out" in run.stderr
+    assert path.read_text() == notebook(cell(SETUP), cell(before), cell(INSIDE))
+
+
+def test_a_cell_may_become_empty(tmp_path: Path) -> None:
+    cells = cell("import torch"), cell("from torch.cuda.amp import GradScaler"), cell("scaler = GradScaler()")
+    after = cells[0], cell(""), cell('scaler = torch.amp.GradScaler("cuda")')
+    assert fixed(tmp_path, notebook(*cells)) == notebook(*after)
+
+
+@pytest.mark.parametrize("source", ["if True:", "if True:\n\n", "x = 1 + \\", "@decorated"])
+def test_an_error_at_the_end_of_a_cell_lies_in_it(tmp_path: Path, source: str) -> None:
+    (found,) = check(tmp_path, notebook(cell(SETUP), cell(source), cell(TRAIN))).diagnostics
+    assert (found.code, found.range.start.cell) == ("AMP900", 2)
+    assert 1 <= (found.range.start.cell_row or 0) <= len(source.split("\n"))
+
+
+def test_messages_count_lines_as_places_do(tmp_path: Path) -> None:
+    (found,) = check(tmp_path, notebook(cell(SETUP), cell("x = 1\nif True:\nx = 1"))).diagnostics
+    assert found.message.endswith("after 'if' statement on line 2 of cell 2")
+    (found,) = check(tmp_path, notebook(cell(SETUP), cell("x = 1\nit's"))).diagnostics
+    assert "line 2 of cell 2" in found.message
+
+
+def test_half_a_surrogate_pair_is_no_text(tmp_path: Path) -> None:
+    (found,) = check(tmp_path, notebook(cell(SETUP), cell("'\ud83d'"), ensure_ascii=True)).diagnostics
+    assert (found.code, found.message) == ("AMP900", "Not a notebook: cell 2 holds half a surrogate pair")
+
+
 def test_edits_beyond_a_cell_are_refused() -> None:
-    read = Notebook.read(notebook(cell("%time f()\nx = 1\n"), cell("y = 2\n")))
+    read = Notebook.read(notebook(cell("%cd ..\nx = 1\n"), cell("y = 2\n")))
     with pytest.raises(CellsCrossed, match="beyond cell 1"):
         read.edited(read.text.replace("pass  # end of cell 1\n", ""))
     with pytest.raises(CellsCrossed, match="only IPython"):
-        read.edited(read.text.replace("pass#", "pass "))
+        read.edited(read.text.replace("pass##", "pass  "))
     assert read.edited(read.text) == read.raw
     with pytest.raises(NotebookError):
         Notebook.read("{}")

@@ -19,6 +19,7 @@ from amplint.notebook.writing import CellsCrossed, differs, rendered, restored
 
 __all__ = ["PARTING", "CellsCrossed", "Notebook", "NotebookError"]
 
+_HALF = re.compile("[\ud800-\udfff]")
 _PARTING = "pass  # end of cell {}\n"
 PARTING = re.compile(r"pass  # end of cell \d+")
 """The line that parts two cells."""
@@ -44,16 +45,18 @@ class Notebook:
         """
         try:
             document = json.loads(raw)
-        except ValueError as error:
+            if not isinstance(document, dict) or not isinstance(document.get("cells"), list):
+                older = isinstance(document, dict) and "worksheets" in document
+                raise NotebookError("its format is older than nbformat 4" if older else "it has no list of cells")
+            found = tuple(cells(scan(raw, 0).value["cells"].value)) if speaks_python(document) else ()
+        except json.JSONDecodeError as error:
             raise NotebookError(f"not valid JSON: {error}") from error
         except RecursionError as error:
             raise NotebookError("nested too deeply to be read") from error
-        if not isinstance(document, dict) or not isinstance(document.get("cells"), list):
-            older = isinstance(document, dict) and "worksheets" in document
-            raise NotebookError("its format is older than nbformat 4" if older else "it has no list of cells")
-        if not speaks_python(document):
-            return cls(raw, ())
-        return cls(raw, tuple(cells(scan(raw, 0).value["cells"].value)))
+        for cell in found:
+            if _HALF.search("".join(cell.lines)):
+                raise NotebookError(f"cell {cell.number} holds half a surrogate pair")
+        return cls(raw, found)
 
     @cached_property
     def text(self) -> str:

@@ -35,6 +35,8 @@ def rendered(raw: str, cell: Cell, source: str) -> str:
         else json.dumps(line, ensure_ascii=ascii_only)
         for line, index in lines
     ]
+    if not strings:
+        return "[]"
     before, between, after = _layout(raw, cell)
     return f"[{before}{f',{between}'.join(strings)}{after}]"
 
