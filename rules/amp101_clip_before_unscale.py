@@ -1,16 +1,18 @@
 """Gradients are clipped while they are still multiplied by the loss scale.
 
 ## What it does
-Flags clipping (`clip_grad_norm_`, `clip_grad_value_`, `clip_grads_with_norm_`, hand-written clamping of `.grad`) on a path on
-which the gradients come from `scaler.scale(loss).backward()` and `scaler.unscale_(optimizer)` has not run yet. An
-`unscale_` that follows the clip comes too late and is flagged all the same.
+Flags a clip (`clip_grad_norm_`, `clip_grad_value_`, `clip_grads_with_norm_`, or clamping `.grad` by hand) that meets
+the gradients of `scaler.scale(loss).backward()` before `scaler.unscale_(optimizer)` has run. An `unscale_` after the
+clip comes too late, and is flagged just the same.
 
 ## Why it matters
-Until `unscale_` runs, every gradient is multiplied by the scale, 65536 at the start. A threshold of `max_norm` then acts
-like `max_norm / 65536` on the true gradients: nearly every step is shortened to that length. With SGD training stands still;
-with Adam the loss curve hides it, while every update is normalised. `clip_grad_value_` does more harm: it turns an infinite
-gradient into a finite one before the scaler can see the overflow, so the step is taken and the scale never falls.
-PyTorch raises nothing.
+Until `unscale_` runs, each gradient is multiplied by the scale, 65536 at the start. Your `max_norm` of 1.0 then works
+like 1.5e-5: almost every step is cut down to that length. With SGD, training stands still. With Adam the loss still
+falls, so you would not notice, but every update is normalised. `clip_grad_value_` does something worse: it turns an
+infinite gradient into a finite one before the scaler can see the overflow, so the bad step is taken and the scale never
+comes down. PyTorch raises nothing in any of these cases.
+
+If you did mean the scaled gradients, multiply the threshold by `scaler.get_scale()`. That is right, and not flagged.
 
 ## Example
 ```python
@@ -38,14 +40,14 @@ scaler.update()
 ```
 
 ## Fix safety
-The fix inserts `scaler.unscale_(optimizer)` before the clip, or moves the one that stands after it. `scaler.step` knows that
-the gradients are unscaled already. It is safe where one optimizer owns the clipped parameters and clip and step run in the
-same iterations. There is no fix where several optimizers share the clip, where the clip runs for every micro-batch of an
-accumulation (a second `unscale_` would raise), where the scaler may be None, and where optimizer or scaler is out of reach.
+The fix puts `scaler.unscale_(optimizer)` in front of the clip, or moves the one behind it there; `scaler.step` knows
+that it need not unscale again. It is safe where one optimizer owns the clipped parameters and clip and step run in the
+same iterations. You get no fix where several optimizers share the clip, where it runs for every micro-batch (a second
+`unscale_` would raise), where the scaler may be None, and where scaler or optimizer has no name at the clip.
 
 ## Limitations
-Clipping in a function that neither runs the backward pass nor is called, in the same file, after one is not judged: its
-caller may have unscaled. Thresholds multiplied by `scaler.get_scale()` are right and not flagged.
+A clip in a function that neither runs the backward pass nor is called after one in the files at hand is left alone: the
+caller may have unscaled.
 
 ## References
 - https://docs.pytorch.org/docs/stable/notes/amp_examples.html#gradient-clipping

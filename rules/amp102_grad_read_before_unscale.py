@@ -1,17 +1,18 @@
 """Gradients are measured, compared or added to while they are still multiplied by the loss scale.
 
 ## What it does
-Flags `.grad` where it is measured (a norm, a mean, a histogram that is logged, printed or kept), compared with a threshold, or
-changed by adding what is not scaled (the weights, noise), on a path on which the gradients come from
-`scaler.scale(loss).backward()` and `scaler.unscale_(optimizer)` has not run yet. `clip_grad_norm_` with an infinite threshold
-measures, too. Tests for `inf`, `nan`, zero and `None`, ratios of gradients, and values that are divided by
-`scaler.get_scale()` are the same with scaled gradients, and not flagged.
+Flags `.grad` where it is measured (a norm or a histogram that you log, print or keep), compared with a threshold, or
+added to (weight decay or noise by hand), after `scaler.scale(loss).backward()` and before `scaler.unscale_(optimizer)`.
+`clip_grad_norm_` with an infinite threshold is a measurement, too.
 
 ## Why it matters
-Until `unscale_` runs, every gradient is multiplied by the scale, 65536 at the start. A norm that is logged there is 65536 times
-too large, and jumps by a factor of two whenever the scale grows or falls, so that it tells more of the scaler than of the
-training; a threshold is met by the scale, not by the gradients. What is added to scaled gradients is divided by the scale
-later: a weight decay of 0.01 acts like 1.5e-7. PyTorch raises nothing.
+The norm on your dashboard is 65536 times too large at first, and jumps by a factor of two whenever the scale changes:
+it shows what the scaler does, not what the training does. A threshold is met or missed for the same reason. What you
+add is not scaled, but it is divided by the scale afterwards: a weight decay of 0.01 acts like 1.5e-7. PyTorch raises
+nothing.
+
+Tests for inf, NaN, zero and None come out the same on scaled gradients, and so do ratios of gradients and numbers that
+you divide by `scaler.get_scale()`. They are all fine, and silent.
 
 ## Example
 ```python
@@ -41,14 +42,15 @@ scaler.update()
 ```
 
 ## Fix safety
-The fix inserts `scaler.unscale_(optimizer)` before the reading, or moves the one that stands after it; a clip of the same
-gradients shares it. It is safe where a number is only shown, and unsafe where it is compared with a threshold, which may have
-been chosen with scaled gradients in view, or where gradients are changed. There is no fix where the reading is in another
-function than the step, where it runs for every micro-batch of an accumulation (a second `unscale_` would raise), where several
+The fix puts `scaler.unscale_(optimizer)` in front of the reading, or moves the one behind it there; a clip of the same
+gradients shares it. It is safe where you only show the number. It is unsafe where you compare it, since the threshold
+may have been tuned on scaled gradients, and where you change the gradients. You get no fix where the reading is in
+another function than the step, where it runs for every micro-batch (a second `unscale_` would raise), where several
 optimizers may own the gradients, and where the scaler may be None.
 
 ## Limitations
-A gradient that is handed to a function of another file, copied, or kept as a tensor is not followed. Hooks are not read.
+A gradient that is handed to a function of another file, copied, or kept as a tensor is not followed. Hooks are not
+read.
 
 ## References
 - https://docs.pytorch.org/docs/stable/notes/amp_examples.html#working-with-unscaled-gradients

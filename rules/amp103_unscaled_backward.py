@@ -1,14 +1,15 @@
 """A loss is propagated unscaled, and its optimizer steps through an enabled scaler.
 
 ## What it does
-Flags a backward pass of a loss that `scaler.scale` has not multiplied, on a path on which `scaler.step(optimizer)` then uses
-the gradients. A call `scaler.scale(loss)` whose result is dropped scales nothing and does not count.
+Flags `loss.backward()` where nothing has multiplied the loss with `scaler.scale`, and `scaler.step(optimizer)` then
+uses the gradients. Calling `scaler.scale(loss)` and dropping the result scales nothing.
 
 ## Why it matters
-`scaler.step` divides the gradients by the scale, 65536 at the start, whether or not anything multiplied them. With SGD every
-update is 65536 times too small; with Adam and its relatives eps outweighs the small gradients. And nothing protects the
-gradients of the float16 region from underflow. PyTorch complains only if the scaler has never scaled anything: then
-`scaler.step` raises `AssertionError: Attempted step but _scale is None`. One forgotten loss of several is silent.
+`scaler.step` divides the gradients by the scale, 65536 at the start, whether or not anything has multiplied them. SGD
+then moves 65536 times too little. Adam and its relatives keep going, but their eps outweighs the small gradients. And
+the gradients of your float16 region are not protected from underflow, which is what the scaler is there for. If the
+scaler has never scaled anything, PyTorch tells you: `AssertionError: Attempted step but _scale is None`. If only one of
+several losses is forgotten, it says nothing.
 
 ## Example
 ```python
@@ -40,13 +41,13 @@ for data, target in loader:
 
 ## Fix safety
 The fix writes `scaler.scale(loss).backward()`, removes a `scaler.scale(loss)` whose result was dropped, and adds
-`scaler.unscale_(optimizer)` before a clip that would otherwise meet scaled gradients. It is safe where the scaler has a name
-at the backward pass. There is no fix in a helper that the scaler does not reach, in the plain branch of a test for AMP (which
-of the two was meant?), where the scaler may be None, and for `torch.autograd.backward`.
+`scaler.unscale_(optimizer)` before a clip that would otherwise meet scaled gradients. It is safe where the scaler has a
+name at the backward pass. You get no fix in a helper that the scaler does not reach, in the plain branch of a test for
+AMP (either half could be the mistake), where the scaler may be None, and for `torch.autograd.backward`.
 
 ## Limitations
-A backward pass is judged only together with the step that uses its gradients: both must be in one function, or in functions
-of the file that call each other.
+The backward pass is judged together with the step that uses its gradients, so both have to be in one function or in
+functions that call each other.
 
 ## References
 - https://docs.pytorch.org/docs/stable/notes/amp_examples.html#typical-mixed-precision-training

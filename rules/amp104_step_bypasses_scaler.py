@@ -1,15 +1,19 @@
 """An optimizer is stepped directly on gradients that belong to a scaler.
 
 ## What it does
-Flags `optimizer.step()` on a path on which the gradients come from `scaler.scale(loss).backward()`. It is flagged too where
-`scaler.unscale_(optimizer)` has run in between: then the gradients are right, but an overflow is not skipped.
+Flags `optimizer.step()` after `scaler.scale(loss).backward()`, also where `scaler.unscale_(optimizer)` has run in
+between: then the gradients are right, but an overflow is not skipped.
 
 ## Why it matters
-`scaler.step(optimizer)` divides the gradients by the scale, and skips the step when one of them is not finite. A direct
-step does neither. SGD moves the weights 65536 times too far. Adam and its relatives divide every gradient by its own size, so
-that their updates hardly change and the loss curve looks right; but the first overflow makes weights NaN for good, an L2
-weight decay shrinks to 1/65536 of what was asked for, and every change of the scale distorts the running averages. PyTorch
-raises nothing, unless `scaler.update()` follows and no other step was checked: `No inf checks were recorded prior to update.`
+`scaler.step(optimizer)` divides the gradients by the scale and leaves the step out when one of them is not finite. A
+direct step does neither. SGD moves your weights 65536 times too far. Adam divides every gradient by its own size, so
+the updates hardly change and the loss curve looks healthy, but the first overflow turns weights into NaN for good, L2
+weight decay shrinks to 1/65536 of what you asked for, and each change of the scale distorts the running averages.
+PyTorch notices only if `scaler.update()` follows and no other step was checked:
+`AssertionError: No inf checks were recorded prior to update.`
+
+A second optimizer whose loss you never scale is fine, and so is a step that you take only after testing the unscaled
+gradients for overflow yourself.
 
 ## Example
 ```python
@@ -40,14 +44,14 @@ for data, target in loader:
 ```
 
 ## Fix safety
-The fix writes `scaler.step(optimizer)`, and adds `scaler.update()` behind it where the scaler is never updated. Where the
-scaler takes the same step already, the direct one is removed. The fix is safe where the scaler has a name at the step. There
-is none for a step with a closure, for gradients of which only a part was scaled, in a helper that the scaler does not reach,
-and where the scaler may be None.
+The fix writes `scaler.step(optimizer)`, and adds `scaler.update()` behind it if the scaler is never updated. If the
+scaler takes the same step already, the direct one is removed. It is safe where the scaler has a name at the step. You
+get no fix for a step with a closure, for gradients of which only a part was scaled, in a helper that the scaler does
+not reach, and where the scaler may be None.
 
 ## Limitations
-A step is judged only together with the backward pass before it: both must be in one function, or in functions of the file
-that call each other. Code that tests the unscaled gradients for overflow by itself is right and not flagged.
+The step is judged together with the backward pass before it, so both have to be in one function or in functions that
+call each other.
 
 ## References
 - https://docs.pytorch.org/docs/stable/amp.html#torch.cuda.amp.GradScaler.step

@@ -1,13 +1,14 @@
 """A scaler steps, and steps again without an update in between.
 
 ## What it does
-Flags `scaler.step(optimizer)` where a second one, or an `unscale_`, can follow without `scaler.update()`: because there is no
-`update()`, because it runs less often than the step, or because a `continue` jumps over it.
+Flags `scaler.step(optimizer)` if the next `step` or `unscale_` can come before `scaler.update()`: because there is no
+update, because it runs less often than the step, or because a `continue` jumps over it.
 
 ## Why it matters
-The scaler remembers until `update()` that it has stepped. The second step of the same optimizer raises
-`RuntimeError: step() has already been called since the last update().`; where `unscale_` comes first it raises
-`RuntimeError: unscale_() is being called after step().` Training stops in its second iteration.
+The scaler remembers that it has stepped until you call `update()`. Your second iteration raises
+`RuntimeError: step() has already been called since the last update().`, or, if it unscales first,
+`RuntimeError: unscale_() is being called after step().` A disabled scaler never complains, so a test run on a machine
+without a GPU does not show it.
 
 ## Example
 ```python
@@ -37,13 +38,13 @@ for data, target in loader:
 ```
 
 ## Fix safety
-The fix adds `scaler.update()` behind the last step of the iteration, and is safe where that is plain to see. There is no fix
-where the scaler is updated elsewhere (the call should move, and only the author knows where to), where the steps of an
-iteration are spread over branches or functions, and for a loop over optimizers.
+The fix adds `scaler.update()` behind the last step of the iteration, and is safe where there is one such place. You get
+no fix where the scaler is updated somewhere already (the call has to move, and you know where to), where the steps of
+an iteration are spread over branches or functions, and for a loop over optimizers.
 
 ## Limitations
-Where the scaler is updated in another function, or under another condition than the step, the rule is silent: the two
-conditions may agree in a way that the text does not show.
+If the update is in another function, or under another condition than the step, the rule says nothing: the two may agree
+in a way that the text does not show.
 
 ## References
 - https://docs.pytorch.org/docs/stable/amp.html#torch.cuda.amp.GradScaler.update

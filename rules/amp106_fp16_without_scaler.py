@@ -1,14 +1,17 @@
 """A float16 loss is propagated, and nothing scales its gradients.
 
 ## What it does
-Flags the backward pass of a loss that was computed in a float16 autocast region, on a path on which the optimizer is stepped
-without a `GradScaler`. The dtype counts, not its spelling: float16 is the default of `torch.autocast` on CUDA, XPU and MPS.
+Flags the backward pass of a loss from a float16 autocast region whose optimizer is stepped without a `GradScaler`. You
+need not have written float16: it is the default of `torch.autocast` on CUDA, XPU and MPS.
 
 ## Why it matters
-float16 cannot hold a gradient at or below 2**-25, about 3e-8: it becomes zero, and below 6e-5 gradients lose bits. How many are
-lost depends on the size of the loss: next to none for a loss around 1, nearly all for one around 1e-4. Multiplying the loss by
-65536 before the backward pass and dividing the gradients afterwards, as a `GradScaler` does, brings them back. PyTorch says
-nothing: the model merely learns less than it could. bfloat16 has the range of float32 and needs no scaler.
+float16 holds no gradient at or below 2**-25, about 3e-8: it becomes zero. Below 6e-5 gradients lose bits. How many you
+lose depends on the size of the loss: next to none at a loss around 1, nearly all at one around 1e-4. A `GradScaler`
+multiplies the loss by 65536 before the backward pass and divides the gradients afterwards, which brings them back.
+PyTorch says nothing; your model just learns less than it could.
+
+bfloat16 has the range of float32 and needs no scaler. On a GPU that has it, `dtype=torch.bfloat16` is the shorter way
+out.
 
 ## Example
 ```python
@@ -39,14 +42,15 @@ for data, target in loader:
 ```
 
 ## Fix safety
-The fix makes a scaler before the outermost training loop, scales the loss, steps through the scaler, updates it, and unscales
-before a clip. It is unsafe: steps whose gradients overflow are skipped from then on, and the scaler's state belongs in the
-checkpoints. There is no fix where backward and step are not one pair in one loop of one function, for a step with a closure,
-and where the function is called anew for each epoch or batch: its scaler would forget its scale.
+The fix makes a scaler before the outermost training loop, scales the loss, steps through the scaler, updates it, and
+unscales before a clip. It is unsafe, because steps whose gradients overflow are skipped from then on, and because the
+scaler's state belongs in your checkpoints. You get no fix unless backward and step are one pair in one loop of one
+function, for a step with a closure, and where the function is called anew for each epoch or batch: its scaler would
+forget its scale.
 
 ## Limitations
-A file in which any scaler, or a framework with its own, is in sight is left to the other rules. A backward pass without an
-optimizer step after it is no training and not flagged.
+If any scaler, or a framework with its own, is in sight, the file is left to the other rules. A backward pass without an
+optimizer step is taken for a test or a benchmark.
 
 ## References
 - https://docs.pytorch.org/docs/stable/amp.html#gradient-scaling

@@ -1,16 +1,19 @@
 """A learning-rate scheduler advances in iterations whose optimizer step the scaler has skipped.
 
 ## What it does
-Flags `scheduler.step()` in the same iteration as `scaler.step(optimizer)` where nothing has asked whether that step was
-taken. Schedulers that are told a metric or a position (`scheduler.step(val_loss)`), or that advance once per epoch, are none
-of its business.
+Flags `scheduler.step()` in the same iteration as `scaler.step(optimizer)` if nothing has asked whether that step was
+taken.
 
 ## Why it matters
-The scaler skips the optimizer step whenever a gradient is inf or NaN: usually a few times at the very start, while the scale
-settles, then about once each time the scale has grown. Each skip moves the schedule ahead of the training by one step: in a
-run of 20 iterations with 6 real steps, `OneCycleLR` had arrived at its last learning rate. PyTorch warns ("Detected call of
-`lr_scheduler.step()` before `optimizer.step()`") only when the first step of all is skipped; that warning does not mean that
-the calls are in the wrong order.
+The scaler leaves the optimizer step out whenever a gradient is inf or NaN: usually a few times at the very start, while
+the scale settles, and about once each time it has grown. Your schedule moves on all the same, one step ahead of the
+training for every skip. In a run of 20 iterations with 6 real steps, `OneCycleLR` had arrived at its last learning
+rate. PyTorch warns only if the very first step is skipped ("Detected call of `lr_scheduler.step()` before
+`optimizer.step()`"). That warning does not mean that your calls are in the wrong order.
+
+In a long run with a slow schedule a handful of steps makes no difference worth the two reads of the scale. Warm-ups and
+one-cycle schedules are where it shows. Schedulers that you step once per epoch, or tell a metric or a position, are
+fine.
 
 ## Example
 ```python
@@ -43,16 +46,16 @@ for data, target in loader:
 ```
 
 ## Fix safety
-`update()` lowers the scale exactly when a step was skipped, and may raise it after one that was taken: hence `>=`. The fix
-notes the scale before the step, makes the scheduler wait for the comparison, and moves it behind `update()` if it stood
-before. A disabled scaler always reports 1.0 and lets the scheduler pass. Reading the scale waits for the device. The fix is
-unsafe with several optimizers or schedulers, because the scale falls if any of the optimizers was skipped, and where the
-scheduler runs under another condition than the step. There is none where step, update and scheduler stand in different
-functions, where the scaler may be None, and where there is a test already, though one that cannot tell.
+`update()` lowers the scale exactly when a step was skipped, and may raise it after one that was taken: hence `>=`. The
+fix reads the scale before the step, lets the scheduler wait for the comparison, and moves it behind `update()` if it
+stood before. A disabled scaler always reports 1.0, so the scheduler passes. Reading the scale waits for the device. The
+fix is unsafe with several optimizers or schedulers, since the scale falls if any of the optimizers was skipped, and
+where the scheduler runs under another condition than the step. You get none where step, update and scheduler are in
+different functions, where the scaler may be None, and where there is a test already that cannot tell.
 
 ## Limitations
-A scale that has sunk to zero cannot fall any more, so that this test stops noticing skipped steps. Schedulers of other
-libraries count only if their name, or how they are used, says what they are.
+A scale that has sunk to zero cannot fall any more, so the test stops noticing skips. Schedulers of other libraries
+count only if their name, or how they are used, says what they are.
 
 ## References
 - https://docs.pytorch.org/docs/stable/amp.html#gradient-scaling

@@ -1,14 +1,14 @@
 """`scaler.update()` runs for every micro-batch, and `scaler.step()` only for some.
 
 ## What it does
-Flags `scaler.update()` on a path on which no `scaler.step()` came before it, although a backward pass did: with accumulation
-of gradients, the update belongs to the step, not to the micro-batch.
+Flags `scaler.update()` that can run after a backward pass and before any `scaler.step()`. If you accumulate gradients,
+the update belongs to the step, not to the micro-batch.
 
 ## Why it matters
-An update learns from the step (or from `unscale_`) whether gradients overflowed. Without either it raises
-`AssertionError: No inf checks were recorded prior to update.` With an `unscale_` for each micro-batch it raises nothing, and
-ends the round of the scaler in the middle of an accumulation: the next `unscale_` divides again what is unscaled
-already, so that only the last micro-batch counts.
+An update wants to know whether gradients overflowed, and learns it from `step` or `unscale_`. If neither has run, your
+first micro-batch raises `AssertionError: No inf checks were recorded prior to update.` If you unscale each micro-batch
+as well, nothing is raised, which is worse: the update ends the round, the next `unscale_` divides again what is
+unscaled already, and only your last micro-batch counts.
 
 ## Example
 ```python
@@ -41,12 +41,13 @@ for step, (data, target) in enumerate(loader):
 ```
 
 ## Fix safety
-The fix moves the update behind the step, and is safe where the steps of the scaler stand in one block. There is no fix
-where they are spread over branches or functions, and where the update is all that its own block holds.
+The fix moves the update behind the step. It is safe where the scaler steps in one block. You get no fix where the steps
+are spread over branches or functions, and where the update is all that its block holds.
 
 ## Limitations
-Where update and step stand under different conditions the rule is silent: they may agree in a way that the text does not
-show. One step of another optimizer of the same scaler is enough for an update.
+If update and step are under different conditions the rule says nothing: they may agree in a way that the text does not
+show. A step of any other optimizer of the same scaler is enough for an update, so a GAN that updates once per iteration
+is fine.
 
 ## References
 - https://docs.pytorch.org/docs/stable/notes/amp_examples.html#gradient-accumulation

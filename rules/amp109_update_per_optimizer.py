@@ -1,12 +1,15 @@
 """A scaler is updated between the steps of two optimizers.
 
 ## What it does
-Flags `scaler.update()` where another optimizer steps after it on gradients that were scaled before it.
+Flags `scaler.update()` if another optimizer steps after it on gradients that were scaled before it, also in a loop over
+optimizers.
 
 ## Why it matters
-An update may change the scale. Gradients that were multiplied by the old scale are then divided by the new one: the second
-optimizer takes a step that is half as long after the scale has grown, and twice as long after it has fallen. Updates count the
-steps until the scale grows, too, so that it grows twice as often. PyTorch raises nothing.
+The update may change the scale. Gradients that were multiplied by the old scale are then divided by the new one: your
+second optimizer takes half a step after the scale has grown, and a double one after it has fallen. The scaler also
+counts two updates per iteration, so it grows twice as often as you asked for. PyTorch raises nothing.
+
+If the second optimizer has a backward pass of its own after the update, everything is in order, and nothing is flagged.
 
 ## Example
 ```python
@@ -34,11 +37,12 @@ scaler.update()
 ```
 
 ## Fix safety
-The fix removes the update where another one follows the last step in any case, and else moves it behind that step. There is
-no fix where the steps stand in different blocks or functions.
+The fix removes the update if another one always follows the last step, and otherwise moves it there, also out of a loop
+over optimizers that are listed in its header. You get no fix where the steps are in different blocks or functions, and
+for a loop over a collection whose members the text does not show.
 
 ## Limitations
-An update between the steps is right, and not flagged, where the second optimizer has a backward pass of its own after it.
+An update in a loop that calls other functions of the file, or that stands under a condition there, is not judged.
 
 ## References
 - https://docs.pytorch.org/docs/stable/notes/amp_examples.html#working-with-multiple-models-losses-and-optimizers

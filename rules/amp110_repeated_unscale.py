@@ -1,12 +1,12 @@
 """`unscale_` is called twice for one optimizer.
 
 ## What it does
-Flags a second `scaler.unscale_(optimizer)` that can follow the first one without a backward pass, a step or an update in
-between.
+Flags a second `scaler.unscale_(optimizer)` without a backward pass, a step or an update since the first one.
 
 ## Why it matters
-The scaler remembers until `update()` that it has unscaled the gradients of this optimizer. The second call raises
-`RuntimeError: unscale_() has already been called on this optimizer since the last update().`
+The scaler remembers until `update()` that it has unscaled this optimizer's gradients. Your second call raises
+`RuntimeError: unscale_() has already been called on this optimizer since the last update().` Once is enough for
+everything that reads the gradients afterwards, and `scaler.step` knows about it, too.
 
 ## Example
 ```python
@@ -38,9 +38,9 @@ scaler.update()
 ```
 
 ## Fix safety
-The fix removes the second call, and is safe where the first one always comes before it. There is no fix where the first call
-stands in a branch of its own or in another function, and where one call is repeated by a loop: which of them should stay
-is for the author to say.
+The fix removes the second call. It is safe where the first one always comes before it. You get no fix where the first
+call stands in a branch of its own or in another function, and where a loop repeats the call: which one should stay is
+yours to say.
 
 ## Limitations
 A second `unscale_` after another backward pass is AMP111.

@@ -1,15 +1,16 @@
 """Gradients are unscaled before the last backward pass of an accumulation.
 
 ## What it does
-Flags `scaler.unscale_(optimizer)` where a scaled backward pass can add to the unscaled gradients before the optimizer steps:
-`unscale_` for every micro-batch, or for the first one.
+Flags `scaler.unscale_(optimizer)` if another scaled backward pass can add to the gradients before the optimizer steps:
+because it runs for every micro-batch, or only for the first one.
 
 ## Why it matters
-The second micro-batch adds gradients that are multiplied by the scale, 65536 at first, to gradients that are not. With an
-`unscale_` for each micro-batch the next one raises
-`RuntimeError: unscale_() has already been called on this optimizer since the last update().` Nothing is raised where the scaler
-is also updated each time: every micro-batch but the last is divided by the scale again, and is lost; nor where `unscale_`
-runs once: the optimizer then steps on gradients that are mostly scaled.
+Your second micro-batch adds gradients that are multiplied by the scale to gradients that are not. If `unscale_` runs
+for each micro-batch, PyTorch stops you:
+`RuntimeError: unscale_() has already been called on this optimizer since the last update().` It says nothing if you
+also update each time, and then every micro-batch but the last is divided by the scale again and lost. Nor does it if
+`unscale_` runs once: then the optimizer steps on gradients that are mostly still scaled, 65536 times too large at
+first.
 
 ## Example
 ```python
@@ -44,15 +45,15 @@ for step, (data, target) in enumerate(loader):
 ```
 
 ## Fix safety
-The fix moves `unscale_`, with the clip or the reading that follows it, into the branch that steps. It is safe for
-`unscale_` alone, and unsafe with a clip: whoever meant to clip each micro-batch by itself needs another loop. There is no fix
-where the statements do not follow each other, where what they assign is used outside of the branch, and where the step
-stands in another function.
+The fix moves `unscale_`, with the clip or the reading that follows it, into the branch that steps. Alone it is safe to
+move. With a clip the fix is unsafe: if you meant to clip each micro-batch by itself, you need another loop. You get no
+fix where the statements do not follow each other, where something outside of the branch uses what they assign, and
+where the step is in another function.
 
 ## Limitations
-Where `unscale_` and step stand under different conditions the rule is silent: they may agree in a way that the text does not
-show. Of several optimizers nobody knows whose gradients a backward pass adds to: only a second `unscale_`, which raises, is
-flagged.
+If `unscale_` and step are under different conditions the rule says nothing: they may agree in a way that the text does
+not show. With several optimizers it cannot be told whose gradients a backward pass adds to, so only a second
+`unscale_`, which raises, is flagged.
 
 ## References
 - https://docs.pytorch.org/docs/stable/notes/amp_examples.html#gradient-accumulation

@@ -1,15 +1,17 @@
 """The loss is multiplied by a constant by hand, and the gradients are divided by it.
 
 ## What it does
-Flags a loss that is multiplied by a large factor (64 or more, or one that is called a scale) before its backward pass, in a
-file that computes in float16, where the gradients are divided by the same factor afterwards. Weights of losses, which nobody
-divides by, are silent, and so is code that tests its gradients for overflow.
+Flags a loss that you multiply by a large factor (64 or more, or one that is called a scale) before the backward pass if
+the gradients are divided by the same factor afterwards, in a file that computes in float16.
 
 ## Why it matters
-A constant factor does what a `GradScaler` does as long as it fits: 128 or 1024 give the same gradients. But nothing watches
-it. Where it is too large, gradients become inf, are divided, stay inf, and reach the parameters, which never recover: with a
-factor of 65536, all of 16 gradients were inf. Where it is too small, gradients vanish as they would without it. A scaler
-skips such steps and lowers its scale, and raises it again later.
+A constant factor does what a `GradScaler` does, as long as it fits: 128 or 1024 give the same gradients. But nobody
+watches it. If it is too large, gradients become inf, stay inf when they are divided, and reach your parameters, which
+never recover: with a factor of 65536 all of 16 gradients were inf. If it is too small, gradients vanish as if it were
+not there. A scaler leaves such steps out, lowers its scale, and raises it again later.
+
+If you test the gradients for overflow yourself, you have written a scaler; that is fine, and silent. So are loss
+weights, which nobody divides by.
 
 ## Example
 ```python
@@ -40,12 +42,12 @@ for data, target in loader:
 ```
 
 ## Fix safety
-The fix is only shown: it makes a scaler, which scales the loss, unscales the gradients and steps in the author's place. Whether
-the factor is also meant elsewhere, for a threshold or a report, is for the author to say. There is none where loss, division
-and step do not stand in one plain loop.
+The fix is only shown: it makes a scaler, which scales the loss, unscales the gradients and takes the step. You know
+whether the factor is used elsewhere, for a threshold or a report. There is none unless loss, division and step stand in
+one plain loop.
 
 ## Limitations
-Gradients that are divided in a function of another file, or by a factor under another name, are not recognised.
+A division in another file, or by a factor under another name, is not recognised.
 
 ## References
 - https://docs.pytorch.org/docs/stable/amp.html#gradient-scaling

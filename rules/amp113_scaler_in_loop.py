@@ -1,16 +1,18 @@
 """A `GradScaler` is made anew again and again, and forgets its scale each time.
 
 ## What it does
-Flags a scaler that is constructed inside a loop, or inside a function that runs for each step or epoch, although the
-optimizer that it steps lives on. Where the optimizer is made anew together with the scaler, as for each fold of a cross
-validation or each trial of a sweep, a new scaler is right.
+Flags a scaler that is made inside a loop, or inside a function that runs for each step or epoch, while the optimizer
+that it steps lives on.
 
 ## Why it matters
-A scaler learns its scale: it halves it after an overflow, and doubles it after 2000 steps without one. A new one starts at
-65536 again. A scaler that is made for each iteration never comes down: where a scale of 65536 makes the gradients overflow,
-every step is skipped, for ever, and PyTorch raises nothing. One that is made for each epoch skips the first steps of every
-epoch. In a run of 40 iterations that overflowed at first, 40 were skipped with a scaler for each iteration, 12 with one for
-each epoch, 4 with one for the run.
+A scaler learns its scale: it halves it after an overflow, and doubles it after 2000 steps without one. A new one starts
+at 65536 again. If that is too much for your model, a scaler per iteration skips every single step, for ever, and
+PyTorch raises nothing. A scaler per epoch skips the first steps of every epoch. In a run of 40 iterations that
+overflowed at first, 40 were skipped with a scaler for each iteration, 12 with one for each epoch, 4 with one for the
+whole run.
+
+Where you make the optimizer anew as well, as for each fold or each trial of a sweep, a new scaler is right, and not
+flagged.
 
 ## Example
 ```python
@@ -45,15 +47,15 @@ for epoch in range(epochs):
 ```
 
 ## Fix safety
-The fix moves the construction in front of the outermost loop in which the optimizer stays the same. It is unsafe where that
-loop runs over stages or runs, for which a fresh scale may be meant. There is no fix where the scaler is made under a
-condition, where its arguments change within the loop, and where the function that makes it runs again and again: it would
-need a parameter.
+The fix moves the construction in front of the outermost loop in which the optimizer stays the same. It is unsafe where
+that loop runs over stages or runs, for which you may want a fresh scale. You get no fix where the scaler is made under
+a condition, where its arguments change within the loop, and where a function makes it that runs again and again: it
+would need a parameter.
 
 ## Limitations
-A function that is not called in its own file counts as one that runs again and again only if its name says so
-(`train_step`, `train_one_epoch`). A scaler whose state is loaded after its construction is not flagged, nor is one that is
-made under a condition other than whether AMP is on.
+A function that its own file does not call counts as one that runs again and again only if its name says so
+(`train_step`, `train_one_epoch`). A scaler whose state is loaded right away, or that is made under a condition other
+than whether AMP is on, is not flagged.
 
 ## References
 - https://docs.pytorch.org/docs/stable/notes/amp_examples.html#typical-mixed-precision-training

@@ -1,14 +1,17 @@
 """A checkpoint to resume from holds the state of the optimizer, and not that of its `GradScaler`.
 
 ## What it does
-Flags the place where the state of an optimizer, which an enabled scaler steps, is put into a checkpoint that goes without the
-state of the scaler: a dict, a key that is assigned, a file of its own, or the call of a helper that takes the scaler if it is
-given one. Checkpoints are followed through variables, later keys and helpers. Weights alone need no scaler.
+Flags the place where the state of an optimizer, which an enabled scaler steps, goes into a checkpoint without the state
+of the scaler: a dict, a key, a file of its own, or a helper that would take the scaler if you gave it one. Checkpoints
+are followed through variables, later keys and helpers.
 
 ## Why it matters
-A scaler learns the scale that the gradients bear. After a resume without its state it starts at 65536 again: where that is
-too much, step after step is skipped until the scale has come down, while schedules go on. In a run that had settled, 15 steps
-were skipped after the resume, and none with the state of the scaler. PyTorch raises nothing.
+The scaler has learned which scale your gradients bear. Resumed without its state it starts at 65536 again, and if that
+is too much, step after step is skipped until the scale has come down, while your schedule goes on. A run whose scale
+had settled at 2 lost 15 steps after the resume, and none when the state was saved. PyTorch raises nothing.
+
+If you never resume from the file, or your scale stays near 65536 anyway, you lose next to nothing by leaving it as it
+is. Weights alone need no scaler, and are silent.
 
 ## Example
 ```python
@@ -47,14 +50,15 @@ for epoch in range(epochs):
 ```
 
 ## Fix safety
-The fix saves the state next to that of the optimizer; what reads the checkpoint today goes on reading it. Where the same
-file loads the optimizer's state, the fix loads that of the scaler, too, if the checkpoint has it, and is unsafe: resumed runs
-go on from another scale than they did. There is no fix where the scaler is out of reach, as in a helper that would need a
-parameter.
+The fix saves the state next to that of the optimizer. That is safe: what reads the checkpoint today goes on reading it.
+If the same file loads the optimizer's state, the fix loads the scaler's, too, where the checkpoint has it; that is
+unsafe, since resumed runs go on from another scale than they did. You get no fix where the scaler is out of reach, as
+in a helper that would need a parameter.
 
 ## Limitations
-A checkpoint that something unknown may add to (`**extra`, a callback that gets the dict) is not flagged, nor is one that a
-function of unknown source puts together.
+A checkpoint that something unknown may add to (`**extra`, a callback that gets the dict), or that a function of unknown
+source puts together, is not flagged; nor is one of a scaler that has no life of its own, because each epoch makes
+another (AMP113).
 
 ## References
 - https://docs.pytorch.org/docs/stable/notes/amp_examples.html#typical-mixed-precision-training

@@ -2,14 +2,16 @@
 
 ## What it does
 Flags a scaler among the arguments of `torch.multiprocessing.spawn` and of `Process` (of `multiprocessing`, of
-`torch.multiprocessing`, or of a context). Threads share their objects, and are no finding.
+`torch.multiprocessing`, or of a context).
 
 ## Why it matters
-Nothing is shared. A scaler is pickled on its way, so that each process gets a copy of its own, and none of the copies knows
-of the others: after an overflow on rank 0 its scale was 32768, that of rank 1 and of the parent still 65536. Under
-`DistributedDataParallel` training comes to no harm by that, for the gradients carry inf and NaN to all ranks; but the
-parent's scaler stays at its initial scale for ever, and so does the state that is saved of it. Handed over between
-`unscale_` or `step` and `update`, a scaler raises an `AssertionError`.
+Nothing is shared. The scaler is pickled on its way, so each process gets a copy, and none of the copies knows of the
+others: after an overflow on rank 0 its scale was 32768, that of rank 1 and of the parent still 65536. Handed over
+between `unscale_` or `step` and `update`, it raises an `AssertionError`.
+
+Under `DistributedDataParallel` the training itself comes to no harm, because gradients carry inf and NaN to all ranks.
+What goes wrong is the parent's scaler: it stays at its first scale for ever, and so does any state that you save of it.
+If you do neither, you can leave it. Threads share their objects, and are not flagged.
 
 ## Example
 ```python
@@ -33,10 +35,10 @@ mp.spawn(worker, args=(world_size,), nprocs=world_size)
 ```
 
 ## Fix safety
-The fix, which makes the scaler in the worker, is only shown: the settings of the scaler may depend on what the parent knows.
+The fix, which makes the scaler in the worker, is only shown: its settings may depend on what only the parent knows.
 
 ## Limitations
-A scaler inside of another object that is handed over is not seen.
+A scaler inside another object that is handed over is not seen.
 
 ## References
 - https://docs.pytorch.org/docs/stable/notes/amp_examples.html#distributeddataparallel-one-gpu-per-process

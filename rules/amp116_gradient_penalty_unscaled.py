@@ -1,16 +1,17 @@
 """A gradient that becomes part of a loss is computed in float16 unscaled, or is scaled and never unscaled.
 
 ## What it does
-Flags `torch.autograd.grad(..., create_graph=True)`, as gradient penalties use it, in two cases: its outputs were computed in a
-float16 region and are not scaled, although a scaler scales the losses; or its outputs are scaled, and nothing in the function
-divides by the scale. Inner gradients in float32, in an island that switches autocast off, say, are right, and so are
-bfloat16 ones.
+Flags `torch.autograd.grad(..., create_graph=True)`, as gradient penalties use it, in two cases: its outputs come from a
+float16 region and are not scaled, although a scaler scales your losses; or they are scaled, and nothing in the function
+divides by the scale.
 
 ## Why it matters
-The inner backward pass runs in float16 like the outer one, but the scaler knows nothing of it. Gradients at or below 2**-25
-become zero on the way. With an ordinary critic nothing is lost; with one whose output is 10,000 times smaller, 72 % of the
-elements were zero, and the norm that was penalised came out at 2.9e-6 instead of 1.7e-6. The other way round, a penalty on
-gradients that are still scaled is one on 65536 times their norm: 2.9e8 instead of 0.55.
+The inner backward pass runs in float16 like the outer one, but your scaler knows nothing of it: gradients at or below
+2**-25 become zero on the way. With an ordinary critic you lose nothing. With one whose output is 10,000 times smaller,
+72 % of the elements were zero, and the norm that was penalised came out as 2.9e-6 instead of 1.7e-6. The other way
+round, a penalty on gradients that are still scaled sees 65536 times their norm: 2.9e8 instead of 0.55.
+
+Inner gradients in float32 (in a region with `enabled=False`, say) and in bfloat16 need no scaling, and are silent.
 
 ## Example
 ```python
@@ -45,12 +46,12 @@ for data, target in loader:
 ```
 
 ## Fix safety
-The fix scales the outputs and divides the gradients by the scale, as the documentation does. It is unsafe: how large the
-critic's outputs are is not known, and an overflow of the inner gradients now makes the scaler skip the step. There is no fix
-where the scaler is out of reach, and where the gradients are unpacked.
+The fix scales the outputs and divides the gradients by the scale, as PyTorch's documentation does. It is unsafe: nobody
+knows how large your critic's outputs are, and an overflow of the inner gradients now makes the scaler skip the step.
+You get no fix where the scaler is out of reach, and where the gradients are unpacked.
 
 ## Limitations
-Only `create_graph=True` written as such counts. A division by the scale anywhere in the function is taken for the right one.
+Only a literal `create_graph=True` counts. A division by the scale anywhere in the function is taken for the right one.
 
 ## References
 - https://docs.pytorch.org/docs/stable/notes/amp_examples.html#gradient-penalty

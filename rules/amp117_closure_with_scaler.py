@@ -1,15 +1,15 @@
 """An optimizer that needs a closure, or gets one, is stepped through a `GradScaler`.
 
 ## What it does
-Flags `scaler.step(optimizer, closure)`, with the closure by position or by keyword, and `scaler.step` of an optimizer that was
-made as `torch.optim.LBFGS`, on the paths on which the scaler may be enabled. A disabled scaler hands the closure on.
+Flags `scaler.step(optimizer, closure)`, by position or by keyword, and `scaler.step` of an optimizer that was made as
+`torch.optim.LBFGS`, unless the scaler is disabled: then it just hands the closure on.
 
 ## Why it matters
-An enabled scaler unscales the gradients, looks for inf and NaN, and then lets the optimizer step. A closure computes gradients
-anew after that. Given by keyword, even as `closure=None`, PyTorch refuses it: "Closure use is not currently supported if
-GradScaler is enabled". Given by position it is handed on in silence: if it runs a scaled backward pass, the optimizer uses
-gradients that are multiplied by the scale and that nobody has checked (a step of SGD moved a weight by 3604). `LBFGS` without
-a closure raises a `TypeError`.
+An enabled scaler unscales the gradients, looks for inf and NaN, and then lets the optimizer step. A closure computes
+gradients anew after all that. Given by keyword, even as `closure=None`, PyTorch refuses it:
+`RuntimeError: Closure use is not currently supported if GradScaler is enabled.` Given by position it goes through in
+silence, and if it runs a scaled backward pass, your optimizer uses gradients that are still scaled and that nobody has
+checked: a step of SGD moved a weight by 3604. `LBFGS` without a closure raises a `TypeError`.
 
 ## Example
 ```python
@@ -42,11 +42,11 @@ for data, target in loader:
 ```
 
 ## Fix safety
-There is no fix: such an optimizer needs bfloat16, or float32, without a scaler.
+There is no fix: such an optimizer wants bfloat16, or float32, and no scaler.
 
 ## Limitations
-Optimizers of other libraries that cannot do without a closure are flagged only where they get one. A wrapper that passes on
-a closure of its own callers, None by default, is silent.
+Optimizers of other libraries that cannot do without a closure are flagged only where they get one. A wrapper that
+passes on a closure of its own callers, None by default, is silent.
 
 ## References
 - https://docs.pytorch.org/docs/stable/amp.html#torch.amp.GradScaler.step

@@ -1,15 +1,18 @@
 """A `GradScaler` scales losses that are computed in bfloat16, which needs no scaling.
 
 ## What it does
-Flags the construction of a scaler that may be enabled, where every autocast region of the file, and of the steps that the
-scaler takes, is a bfloat16 one. A scaler that is enabled, or made, by a condition about the precision is right and silent.
+Flags the construction of a scaler that may be enabled if every autocast region of the file, and of the steps that the
+scaler takes, is bfloat16.
 
 ## Why it matters
-A scaler keeps small gradients from vanishing in float16. bfloat16 has the range of float32: nothing vanishes, and nothing is
-gained. Nothing is spoiled either: scaling by a power of two is exact, and the gradients come out bit for bit the same. It is
-a matter of cost. Every step takes one more pass over all gradients and, but for fused optimizers, waits for the device to
-know whether to go on; checkpoints hold a state that means nothing; and a step is skipped for no reason if the scaled loss
-exceeds the range of float32.
+A scaler keeps small gradients from vanishing in float16. bfloat16 has the range of float32, so nothing vanishes.
+Nothing is spoiled either: with a scale that is a power of two your gradients come out bit for bit the same. You only
+pay: each step takes one more pass over all gradients and, but for fused optimizers, waits for the device; your
+checkpoints hold a state that means nothing; and a step is skipped for no reason if the scaled loss exceeds the range of
+float32.
+
+If you like that the scaler skips steps with inf or NaN gradients, keep it and ignore this line. A scaler that is
+enabled, or made, by a condition about the precision is right and silent.
 
 ## Example
 ```python
@@ -40,12 +43,12 @@ for data, target in loader:
 ```
 
 ## Fix safety
-The fix passes `enabled=False`: all calls of the scaler stay, and do nothing. It is unsafe because the `state_dict()` of a
-disabled scaler is empty, which a later run with an enabled one cannot load, and because it is the scaler that
-skips the steps whose gradients are inf or NaN.
+The fix passes `enabled=False`: all calls stay, and do nothing. It is unsafe because the `state_dict()` of a disabled
+scaler is empty, which a later run with an enabled one cannot load, and because nothing skips steps with inf or NaN
+gradients any more.
 
 ## Limitations
-Losses that are computed in a region of another file, or in one whose dtype is chosen elsewhere, are not judged.
+Losses from a region of another file, or from one whose dtype is chosen elsewhere, are not judged.
 
 ## References
 - https://docs.pytorch.org/docs/stable/amp.html#gradient-scaling

@@ -1,13 +1,15 @@
 """The loss that is logged or added up is the scaled one.
 
 ## What it does
-Flags where the value of `scaler.scale(loss)` is printed, logged, added to a total or kept in a list, through names, through
-returns of helpers, on the paths on which it is scaled. Tests for finiteness, and values divided by the scale, are silent.
+Flags where the value of `scaler.scale(loss)` is printed, logged, added to a total or kept in a list, also through other
+names and the returns of helpers.
 
 ## Why it matters
-The training is right, the report is not: it shows the loss times the scale, 65536 at first, and jumps by a factor of two
-whenever the scale grows or falls. A loss of 0.5 is shown as 32768. Curves of two runs cannot be compared, and whatever
-decides by the number, early stopping or the choice of the best checkpoint, decides by the scale.
+Your training is right, your report is not. It shows the loss times the scale, 65536 at first, and jumps by a factor of
+two whenever the scale changes: a loss of 0.5 is shown as 32768. Two runs cannot be compared, and early stopping or the
+choice of the best checkpoint follows the scale instead of the model.
+
+Testing the scaled loss for finiteness, and dividing it by the scale before you report it, are both fine.
 
 ## Example
 ```python
@@ -40,10 +42,11 @@ for data, target in loader:
 ```
 
 ## Fix safety
-The fix reports the loss that was given to `scale`, by its name, and is safe. It is unsafe where that loss has no name of its
-own: an expression (`loss / steps`) is computed again in the report; where the scaled loss took the name of the loss, the
-assignment goes, and the backward pass scales (`scaler.scale(loss).backward()`), which changes the name's value for all its
-readers. There is no fix where the loss is computed by a call within `scale(...)`, and where it is scaled in another function.
+The fix reports the loss that was given to `scale`, and is safe if that has a name. It is unsafe if it has none: an
+expression (`loss / steps`) is computed again for the report. If the scaled loss has taken the name of the loss, the
+assignment goes and the backward pass scales (`scaler.scale(loss).backward()`), which changes the name for all its
+readers: unsafe, too. You get no fix where the loss is computed by a call within `scale(...)`, and where it is scaled in
+another function.
 
 ## Limitations
 A value that is returned to another file, or kept as an attribute and reported elsewhere, is not followed.

@@ -1,13 +1,16 @@
 """An iteration is left after `unscale_` and before `update()`.
 
 ## What it does
-Flags `continue`, `break` and `return` after `scaler.unscale_(optimizer)`, before `scaler.step` and `scaler.update`, where the
-next iteration unscales again: a batch with bad gradients that is left out, usually.
+Flags `continue`, `break` and `return` after `scaler.unscale_(optimizer)` and before `scaler.step` and `scaler.update`
+if the next iteration unscales again. Usually the branch leaves out a batch with bad gradients.
 
 ## Why it matters
-The scaler remembers until `update()` that it has unscaled. The next `unscale_` for this optimizer raises
-`RuntimeError: unscale_() has already been called on this optimizer since the last update().` The first bad batch ends the
-training. And the scale, which an overflow should make smaller, stays as it is: `update()` is what makes it fall.
+The scaler remembers until `update()` that it has unscaled. Your first bad batch goes well, and the batch after it
+raises `RuntimeError: unscale_() has already been called on this optimizer since the last update().` The scale does not
+come down either: `update()` is what lowers it after an overflow.
+
+`scaler.step` leaves out a step with bad gradients by itself, so you may not need the branch at all. Leaving before the
+backward pass is fine.
 
 ## Example
 ```python
@@ -47,11 +50,11 @@ for data, target in loader:
 ```
 
 ## Fix safety
-The fix is only shown: it adds `scaler.update()` before the exit. `scaler.step` leaves out a step with bad gradients by itself, so
-that the whole branch may be needless; that is for the author to say.
+The fix, which adds `scaler.update()` before the exit, is only shown: taking the branch away may be better, and you know
+what else it is there for.
 
 ## Limitations
-A step and an update that stand in a branch of their own, with nothing that leaves, are not flagged. A loop whose body is a
+If step and update stand in a branch of their own, and nothing leaves, nothing is flagged. A loop whose body is a
 function of another file is not seen.
 
 ## References

@@ -1,13 +1,14 @@
 """Gradients are clipped with `error_if_nonfinite=True`, although a `GradScaler` is about to skip steps that overflow.
 
 ## What it does
-Flags a clip that raises for gradients that are not finite, where these come from a scaled loss. An error that the code
-catches is no finding, nor is `error_if_nonfinite=not scaler.is_enabled()`.
+Flags a clip that raises for gradients that are not finite, if these come from a scaled loss.
 
 ## Why it matters
-Under a scaler, inf and NaN are no failure: the scale is tried out, gradients overflow now and then, most of all in the first
-steps, and the scaler skips these steps and lowers the scale. A clip that raises ends the run instead:
+Under a scaler, inf and NaN are no accident. The scale is tried out: gradients overflow now and then, most of all in the
+first steps, and the scaler skips these steps and comes down. Your clip ends the run instead:
 `RuntimeError: The total norm of order 2.0 for gradients from parameters is non-finite`.
+
+If you catch the error, or write `error_if_nonfinite=not scaler.is_enabled()`, all is well, and nothing is flagged.
 
 ## Example
 ```python
@@ -36,12 +37,12 @@ scaler.update()
 ```
 
 ## Fix safety
-The fix drops the argument. It is unsafe: where the scaler is disabled, or where the loss itself is NaN, the error may be
-wanted. `error_if_nonfinite=not scaler.is_enabled()` keeps it for runs without the scaler.
+The fix drops the argument. It is unsafe: where the scaler is disabled, or where the loss itself is NaN, you may want
+the error. `error_if_nonfinite=not scaler.is_enabled()` keeps it for runs without the scaler.
 
 ## Limitations
-The clip of Lightning's Fabric raises by default (`fabric.clip_gradients(...)`); it is not flagged, for the precision of a
-Fabric run is usually an option.
+The clip of Lightning's Fabric raises by default (`fabric.clip_gradients(...)`); it is not flagged, since the precision
+of a Fabric run is usually an option.
 
 ## References
 - https://docs.pytorch.org/docs/stable/generated/torch.nn.utils.clip_grad_norm_.html

@@ -1,14 +1,15 @@
 """Whether the scaler has skipped a step is asked with `==` or `!=` on its scale.
 
 ## What it does
-Flags comparisons of the scale from before `scaler.step` with the scale after `scaler.update` by `==` or `!=`, where code is
-run or left out for it, or the answer is kept as "skipped" or "stepped". Comparisons that lead to a message only are silent:
-that the scale has changed is a fair thing to tell.
+Flags `==` and `!=` between the scale from before `scaler.step` and the one after `scaler.update` if code runs, or is
+left out, for the answer, or the answer is kept as "skipped" or "stepped".
 
 ## Why it matters
-The scale falls when a step was skipped. But it also rises, after 2000 steps in a row that were taken: then the step counts
-as skipped although it was taken. The schedule, the moving average or the step counter misses one beat each time the scale
-grows. Whoever resumes by the number of steps taken resumes at another place.
+The scale falls when a step was skipped. But it also rises, after 2000 steps in a row that were taken, and then your
+test takes a good step for a skipped one: the schedule, the moving average or the step counter misses a beat each time
+the scale grows. If you resume by the number of steps taken, you resume at the wrong place.
+
+A comparison that only leads to a message ("the loss scale has changed") is fine, and silent.
 
 ## Example
 ```python
@@ -33,8 +34,8 @@ if scaler.get_scale() >= scale_before:
 ```
 
 ## Fix safety
-The fix asks whether the scale fell: `==` becomes `>=`, and `!=` becomes `<`, or the other way round where the scale from before
-stands first. It is safe: the answer changes only for steps that were taken while the scale grew.
+The fix asks whether the scale fell: `==` becomes `>=`, and `!=` becomes `<`, or the other way round where the earlier
+scale stands first. It is safe: the answer changes only for steps that were taken while the scale grew.
 
 ## Limitations
 A scale that has sunk to zero cannot fall any more; no comparison of scales notices the steps skipped from there on.

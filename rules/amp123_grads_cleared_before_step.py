@@ -1,12 +1,14 @@
 """Gradients are cleared between the backward pass and `scaler.step`.
 
 ## What it does
-Flags `zero_grad()` of an optimizer or a module where a scaled backward pass came before it and `scaler.step(optimizer)` comes
-after it, with no other backward pass in between.
+Flags `zero_grad()` of an optimizer or a module between a scaled backward pass and the `scaler.step(optimizer)` that
+should use its gradients.
 
 ## Why it matters
-`zero_grad()` sets the gradients to None. The scaler then finds none to look at, and `scaler.step` raises
-`AssertionError: No inf checks were recorded for this optimizer.` A fused optimizer raises nothing, and does not move the weights.
+`zero_grad()` sets the gradients to None, so the scaler finds none to look at, and `scaler.step` raises
+`AssertionError: No inf checks were recorded for this optimizer.` With a fused optimizer the step itself says nothing
+and moves nothing; `scaler.update()` then raises `AssertionError: No inf checks were recorded prior to update.`, unless
+another optimizer was checked.
 
 ## Example
 ```python
@@ -33,12 +35,12 @@ scaler.update()
 ```
 
 ## Fix safety
-The fix is only shown: it moves `zero_grad()` behind the step, where both stand in one block. Whether the gradients should
-rather be cleared before the backward pass, or the step be left out, is for the author to say.
+The fix, which moves `zero_grad()` behind the step if both stand in one block, is only shown: perhaps you meant to clear
+the gradients before the backward pass, or to leave the step out.
 
 ## Limitations
-Gradients that are cleared under a condition, before a step under another one, are not flagged. `zero_grad(set_to_none=False)` and
-`p.grad.zero_()` leave zeros behind: nothing is raised then, and some authors skip a bad batch in that way.
+Clearing under one condition and stepping under another is not flagged. `zero_grad(set_to_none=False)` and
+`p.grad.zero_()` leave zeros behind: nothing is raised then, and some people skip a bad batch in that way.
 
 ## References
 - https://docs.pytorch.org/docs/stable/generated/torch.optim.Optimizer.zero_grad.html

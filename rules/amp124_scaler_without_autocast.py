@@ -1,13 +1,13 @@
 """A `GradScaler` scales losses, and no autocast region computes anything in half precision.
 
 ## What it does
-Flags the construction of a scaler that may be enabled, where losses that are computed in the same file are scaled with it, and
+Flags the construction of a scaler that may be enabled if the losses that it scales are computed in the same file, and
 nothing in the file enters an autocast region, makes anything half, or enters a context of unknown meaning.
 
 ## Why it matters
-In float32 there is nothing to keep from vanishing. Results stay as they are: the scaler only costs a pass over the gradients
-and a wait for the device at each step. More often the region has been forgotten, and with it the speed that mixed precision
-was meant to bring.
+In float32 there is nothing to keep from vanishing. Your results are the same; the scaler only costs a pass over the
+gradients and a wait for the device at each step. More likely you have forgotten the region, and with it the speed that
+mixed precision was meant to bring.
 
 ## Example
 ```python
@@ -37,10 +37,11 @@ for data, target in loader:
 ```
 
 ## Fix safety
-There is no fix: to add the region or to remove the scaler is for the author to decide.
+There is no fix: whether to add the region or to drop the scaler is yours to decide.
 
 ## Limitations
-The rule is off unless selected: a model of another file may enter the region in its own `forward`.
+The rule is off unless selected: a model from another file may enter the region in its own `forward`. If yours does,
+ignore it.
 
 ## References
 - https://docs.pytorch.org/docs/stable/notes/amp_examples.html#typical-mixed-precision-training

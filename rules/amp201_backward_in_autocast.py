@@ -1,15 +1,17 @@
 """The backward pass runs inside an autocast region.
 
 ## What it does
-Flags a backward call (`loss.backward()`, `scaler.scale(loss).backward()`, `torch.autograd.backward`) that runs inside an
-enabled autocast region, entered by a `with` statement or by a decorator, also when the call stands in a function that is
-called there.
+Flags a backward call (`loss.backward()`, `scaler.scale(loss).backward()`, `torch.autograd.backward`) inside an enabled
+autocast region, entered by `with` or by a decorator, also when the call stands in a function that is called there.
 
 ## Why it matters
-Each operation of the backward pass uses the precision that autocast chose for it in the forward pass, and needs no region.
-Ordinary networks get the same gradients, bit for bit, inside and outside. A part that runs in float32 on purpose (a region
-with `enabled=False`, a graph built before the region began) does not: inside a region its backward matrix products are
-cast down, lose precision, and in float16 may overflow. The PyTorch documentation advises against it.
+The backward pass needs no region: each operation uses the precision that autocast chose for it in the forward pass. For
+ordinary networks it makes no difference at all; the gradients are the same, bit for bit. It makes one if part of your
+model runs in float32 on purpose, in a region with `enabled=False`, or if a graph was built before the region began. The
+backward matrix products of that part are then cast down: they lose precision, and in float16 they may overflow.
+PyTorch's documentation advises against it.
+
+So if your model has no such part, nothing is wrong today. Moving one line keeps it that way.
 
 ## Example
 ```python
@@ -33,14 +35,14 @@ optimizer.step()
 
 ## Fix safety
 The fix moves the backward call, and all that follows it in the block, out of the region. It is offered where nothing of
-that computes in a precision that autocast chooses: no forward pass, no loss, no function that is not known to be harmless.
-There is none for a decorated function, where forward and backward are one statement, and where another context of the
-`with` statement (`no_sync()`, say) has to stay around the backward call. It is unsafe where the file defines an
+that computes in a precision that autocast chooses: no forward pass, no loss, no function that is not known to be
+harmless. You get none for a decorated function, where forward and backward are one statement, and where another context
+of the `with` statement (`no_sync()`, say) has to stay around the backward call. It is unsafe if the file defines an
 `autograd.Function` whose `backward` lacks `custom_bwd`: such a function may fail once it runs outside the region.
 
 ## Limitations
-A region around a whole loop of optimizer steps is a defect of its own, and not reported by this rule. An `autograd.Function`
-of another file is not seen by the fix.
+A region around a whole loop of optimizer steps is worse, and is AMP212. The fix does not see an `autograd.Function` of
+another file.
 
 ## References
 - https://docs.pytorch.org/docs/stable/amp.html#autocasting

@@ -1,13 +1,14 @@
 """A model is trained under autocast and evaluated without.
 
 ## What it does
-Flags a forward pass without gradients that runs in no autocast region, of a model whose training passes in the same file, or
-class, run in one.
+Flags a forward pass without gradients outside of any autocast region if the training passes of the same model, in the
+same file or class, run in one.
 
 ## Why it matters
-The evaluation runs in float32: it takes the time and memory that autocast saves, and it measures another model than the one
-that will be used, if that is to run in half precision. The difference is small: 0.05 % of the outputs' size in float16, 0.4 % in
-bfloat16, and the same class for 99.4 % of the inputs. Some evaluate in float32 on purpose; so this rule is off by default.
+Your evaluation runs in float32: it takes the time and memory that autocast saves, and if you will use the model in half
+precision, it measures another model than that one. The difference is small: 0.05 % of the size of the outputs in
+float16, 0.4 % in bfloat16, and the same class for 99.4 % of the inputs. Many evaluate in float32 on purpose, which is
+perfectly good; so this rule is off by default.
 
 ## Example
 ```python
@@ -44,12 +45,12 @@ def evaluate(model, loader):
 ```
 
 ## Fix safety
-The fix enters the context of the training pass, where the evaluation can name it. It is unsafe: metrics change slightly, and
-outputs are half where the code may expect float32.
+The fix enters the context of the training pass, if the evaluation can name it. It is unsafe: your metrics change
+slightly, and the outputs are half where the code may expect float32.
 
 ## Limitations
-A model is known by its name in the file, or by the attribute of its class. Functions that another file calls in a region are
-not known to be called so.
+A model is known by its name in the file, or by the attribute of its class. That another file calls a function inside a
+region is not known.
 
 ## References
 - https://docs.pytorch.org/docs/stable/amp.html#torch.autocast

@@ -1,13 +1,13 @@
 """One model runs in float16 in one autocast region and in bfloat16 in another.
 
 ## What it does
-Flags a region in which a model runs in the other half precision than in the region that it is trained in, where neither is
+Flags a region in which a model runs in the other half precision than in the region that it is trained in, if neither is
 chosen by the hardware or by an option.
 
 ## Why it matters
-The two formats fail in different ways: float16 ends at 65504, bfloat16 has the range of float32 and an eighth of float16's
-precision. A model that was trained in one may overflow, or lose accuracy, in the other, and a `GradScaler` that one of them
-needs does nothing for the other. Nothing is raised.
+The two fail in different ways: float16 ends at 65504; bfloat16 has the range of float32, and an eighth of float16's
+precision. A model that you trained in one may overflow, or lose accuracy, in the other, and a `GradScaler` that one of
+them needs is of no use to the other. Nothing is raised. Most often it is a leftover of a switch from one to the other.
 
 ## Example
 ```python
@@ -46,11 +46,11 @@ def evaluate(model, loader):
 ```
 
 ## Fix safety
-There is no fix: which of the two was meant is the author's to say.
+There is no fix: only you know which of the two you meant.
 
 ## Limitations
-A model is known by its name in the file, or by the attribute of its class. Regions under a condition that speaks of precision
-or hardware, and functions that are named after a precision, are choices.
+A model is known by its name in the file, or by the attribute of its class. Regions under a condition that speaks of
+precision or hardware, and functions that are named after a precision, count as choices.
 
 ## References
 - https://docs.pytorch.org/docs/stable/amp.html#torch.autocast

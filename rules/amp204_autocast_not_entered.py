@@ -1,15 +1,15 @@
 """An autocast region is made, or only named, and never entered.
 
 ## What it does
-Flags the class `autocast` where an instance belongs: in a `with` statement, or as a decorator that is not called. Flags a call
-that stands alone as a statement, so that the region it makes is dropped, and an autocast decorator on a class.
+Flags the class `autocast` where an instance belongs, in a `with` statement or as a decorator that is not called; a call
+that stands alone as a statement, so that its region is dropped; and an autocast decorator on a class.
 
 ## Why it matters
-Only an instance is a region, and only `with` or the decoration of a function enters it. The class in a `with` statement raises
-`TypeError` (`AttributeError` up to Python 3.10). `@torch.autocast` raises `ValueError`; `@torch.cuda.amp.autocast` is
-accepted, and each call of the function fails, or gives back a function instead of a result. A call on a line of its own
-fails at nothing: the operations after it run in full precision. A decorated class gets a wrapped constructor, no wrapped
-`forward`, and its name is a function from then on.
+Only an instance is a region, and only `with`, or decorating a function, enters it. The class in a `with` statement
+raises `TypeError` (`AttributeError` up to Python 3.10). `@torch.autocast` raises `ValueError`.
+`@torch.cuda.amp.autocast` is accepted, and then each call of your function fails or, with an older PyTorch, gives back
+a function instead of a result. A call on a line of its own fails at nothing: your model just runs in full precision. A
+decorated class gets a wrapped constructor, but no wrapped `forward`, and its name is a function from then on.
 
 ## Example
 ```python
@@ -32,11 +32,12 @@ def predict(model, images):
 ```
 
 ## Fix safety
-Safe: the class is called where it stands, with the device type if the file leaves no doubt about it. There is no fix for a call
-that stands alone, since nobody can tell how far its region was meant to reach, and none for a decorated class.
+Safe: the class is called where it stands, with the device type if the file leaves no doubt about it. You get no fix for
+a call that stands alone, since nobody can tell how far its region was meant to reach, and none for a decorated class.
 
 ## Limitations
-A region that is assigned and never used is not reported. Calls that a `try` statement or a test expects to fail are probes.
+A region that is assigned and never used is not reported. Calls that a `try` statement or a test expects to fail are
+probes.
 
 ## References
 - https://docs.pytorch.org/docs/stable/amp.html#torch.autocast

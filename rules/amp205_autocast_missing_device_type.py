@@ -1,14 +1,14 @@
 """`autocast` is not told the device type, or is told something that is none.
 
 ## What it does
-Finds calls of `torch.autocast` and `torch.amp.autocast` without `device_type`, and those whose `device_type` is a
-`torch.device`, a dtype or a flag instead of a string, or a device with an index such as `"cuda:0"`.
+Flags `torch.autocast` and `torch.amp.autocast` without `device_type`, or with one that is no string (a `torch.device`,
+a dtype, a flag), or with an index, as in `"cuda:0"`.
 
 ## Why it matters
-`device_type` is required, and it is the type of a device (`"cuda"`, `"cpu"`), not a device. Without it the constructor
+`device_type` is required, and it wants the type of a device (`"cuda"`, `"cpu"`), not a device. Without it your call
 raises `TypeError: autocast.__init__() missing 1 required positional argument: 'device_type'`; for what is no string it
-raises `ValueError` (`RuntimeError` before PyTorch 2.4). An index is refused with a `RuntimeError` by PyTorch up to 2.3;
-2.13 accepts it, and skips the checks for CUDA and for bfloat16.
+raises `ValueError` (`RuntimeError` before PyTorch 2.4). With an index it depends: PyTorch up to 2.3 raises
+`RuntimeError`, 2.13 accepts it and skips the checks for CUDA and for bfloat16.
 
 ## Example
 ```python
@@ -31,11 +31,11 @@ def evaluate(model, images):
 ```
 
 ## Fix safety
-Safe: `.type` is taken of what is surely a `torch.device`, an index is dropped, and a missing device type is written out where
-the file leaves no doubt about it. There is no fix where the file names several device types, or none.
+Safe: `.type` is taken of what is surely a `torch.device`, an index is dropped, and a missing device type is written out
+where the file leaves no doubt about it. You get no fix where the file names several device types, or none.
 
 ## Limitations
-A value counts as a `torch.device` when every assignment of the name is a call of `torch.device`, or when its parameter is
+A value counts as a `torch.device` if every assignment of the name is a call of `torch.device`, or if its parameter is
 annotated so. Calls with star-arguments are not looked at.
 
 ## References

@@ -1,13 +1,17 @@
 """An activation is cast to float16 by hand inside an autocast region.
 
 ## What it does
-Finds `.half()`, `.to(torch.float16)` and `.type(torch.float16)` inside an enabled region, on results that
-are float32 there (a sum, a norm, a LayerNorm), or bfloat16, where all that gets the result is torch.
+Flags `.half()`, `.to(torch.float16)` and `.type(torch.float16)` inside an enabled region, on results that are float32
+there (a sum, a norm, a LayerNorm) and may exceed what float16 holds, or that are bfloat16, if all that uses the result
+is torch.
 
 ## Why it matters
-Autocast casts the operands of layers and matrix products itself, and leaves float32 what needs its range. A cast by
-hand takes that range away: 70000 becomes inf in float16. In a bfloat16 region float16 tensors also make operations that
-promote their operands, such as `addcmul`, raise `RuntimeError: Unexpected floating ScalarType in at::autocast::prioritize`.
+Autocast casts the operands of layers and matrix products by itself, and leaves the rest in float32 because it needs the
+range. Your cast takes that range away: 70000 becomes inf in float16. In a bfloat16 region float16 tensors also break
+operations that promote their operands, such as `addcmul`:
+`RuntimeError: Unexpected floating ScalarType in at::autocast::prioritize`.
+
+If you cast to save memory and know that the values stay below 65504, ignore it.
 
 ## Example
 ```python
@@ -36,9 +40,9 @@ Unsafe: the cast is dropped. What is computed from the value in float32 then tak
 matrix product casts it again.
 
 ## Limitations
-Only values that the file shows to be activations are looked at: inputs, masks and tables may well be cast, and a
-softmax fits into half. A value that
-is handed to a function that is not known, or only returned or kept, may have to be half, so its cast is not reported.
+Most casts by hand are left alone. A cast to bfloat16 keeps the range, and one of a value that fits into float16 anyway
+(a softmax, a tanh, the output of a layer, which is half already) changes next to nothing. Inputs, masks and tables may
+well be cast. And what is handed to a function that is not known, only returned, or only kept may have to be half.
 
 ## References
 - https://docs.pytorch.org/docs/stable/amp.html#cuda-op-specific-behavior

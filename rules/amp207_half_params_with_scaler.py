@@ -1,12 +1,15 @@
 """A model that was made half is trained through a scaler.
 
 ## What it does
-Flags `.half()` and `.to(torch.float16)` on a model whose parameters an optimizer holds that a `GradScaler` steps.
+Flags `.half()` and `.to(torch.float16)` on a model if an optimizer that a `GradScaler` steps holds its parameters.
 
 ## Why it matters
-Parameters in float16 have gradients in float16, and the scaler refuses them: `ValueError: Attempting to unscale FP16
-gradients.` Autocast wants float32 weights, which it casts for each operation: so updates smaller than the spacing of float16
-are not lost. An optimizer with `fused=True` unscales in its own kernel and raises nothing, as long as `unscale_` is not called.
+Parameters in float16 have gradients in float16, and the scaler refuses them:
+`ValueError: Attempting to unscale FP16 gradients.` Autocast wants your weights in float32 and casts them for each
+operation, so that updates smaller than the spacing of float16 are not lost. An optimizer with `fused=True` unscales in
+its own kernel and raises nothing, as long as you do not call `unscale_`; the small updates are lost all the same.
+
+Half weights that nobody trains, such as a frozen base under float32 adapters, are fine and silent.
 
 ## Example
 ```python
@@ -36,8 +39,8 @@ scaler.update()
 ```
 
 ## Fix safety
-The fix takes the cast away. It is unsafe: the weights need twice the memory, and inputs that are cast to half by hand need
-autocast around every forward pass.
+The fix takes the cast away. It is unsafe: the weights need twice the memory, and inputs that you cast to half by hand
+need autocast around every forward pass.
 
 ## Limitations
 Casts under a condition are left alone, and so are models of which a part is made float32 again or has no gradients.

@@ -1,14 +1,16 @@
 """An `autograd.Function` multiplies matrices in its backward pass without telling autocast.
 
 ## What it does
-Flags a subclass of `torch.autograd.Function` whose `backward` runs operations that autocast lowers (matrix products,
-convolutions), and whose methods lack `custom_fwd` or `custom_bwd`, in a project that trains in mixed precision.
+Flags a subclass of `torch.autograd.Function` whose `backward` runs matrix products or convolutions, and whose methods
+lack `custom_fwd` or `custom_bwd`, in a project that trains in mixed precision.
 
 ## Why it matters
-In a region `forward` gets its products in half, and saves tensors that are float32. Its `backward` runs outside of the region,
-multiplies a half gradient with a float32 tensor, and raises a `RuntimeError` about two dtypes. With the decorators it runs under
-the autocast state of its `forward`. With `custom_bwd` alone an `AttributeError` is raised. Functions of element-wise operations
-need neither, nor do those that save what they have cast themselves; so this rule is off by default.
+In a region your `forward` gets its products in half, and saves tensors that are float32. Your `backward` runs outside
+of the region, multiplies a half gradient with a float32 tensor, and raises a `RuntimeError` about two dtypes. With the
+decorators it runs under the autocast state of its `forward`. With `custom_bwd` alone it raises an `AttributeError`.
+
+A function of element-wise operations needs neither, nor does one that saves what it has cast itself; that is why the
+rule is off by default.
 
 ## Example
 ```python
@@ -51,13 +53,13 @@ with torch.autocast("cuda"):
 ```
 
 ## Fix safety
-The fix adds the decorators that are missing: those of `torch.amp` where the target is PyTorch 2.4 or later, or where the other
-one is spelled so, else those of `torch.cuda.amp`. It is unsafe: a kernel of an extension may need `cast_inputs=`, and for another
-device than CUDA the device type has to be changed. There is none for functions with `setup_context`: the decorators need the
-context as first argument.
+The fix adds the decorators that are missing: those of `torch.amp` where the target is PyTorch 2.4 or later, or where
+the other one is spelled so, else those of `torch.cuda.amp`. It is unsafe: a kernel of an extension may need
+`cast_inputs=`, and for another device than CUDA the device type has to be changed. You get none for functions with
+`setup_context`, since the decorators need the context as first argument.
 
 ## Limitations
-Operations of extensions are not known, nor is what happens in functions that `backward` calls.
+What operations of extensions do is not known, nor is what happens in functions that `backward` calls.
 
 ## References
 - https://docs.pytorch.org/docs/stable/notes/amp_examples.html#autocast-and-custom-autograd-functions

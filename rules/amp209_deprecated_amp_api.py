@@ -1,15 +1,18 @@
 """The AMP modules of single devices are deprecated in favour of `torch.amp`.
 
 ## What it does
-Finds uses of `torch.cuda.amp` (`autocast`, `GradScaler`, `custom_fwd`, `custom_bwd`) and `torch.cpu.amp` (`autocast`,
-`GradScaler`), however they are imported, where the targeted PyTorch has the replacement: `torch.amp.GradScaler` came
+Flags `torch.cuda.amp` (`autocast`, `GradScaler`, `custom_fwd`, `custom_bwd`) and `torch.cpu.amp` (`autocast`,
+`GradScaler`), however you import them, if the PyTorch that you target has the replacement: `torch.amp.GradScaler` came
 with 2.3, `torch.amp.custom_fwd` and `torch.amp.custom_bwd` with 2.4.
 
 ## Why it matters
-From PyTorch 2.4 on, every construction emits a `FutureWarning`. The warning's own advice, to put the device first and
-keep the other arguments, is wrong for `autocast`: the old parameters are `(enabled, dtype, cache_enabled)`, the new ones
-`(device_type, dtype, enabled, cache_enabled)`, so that `torch.cuda.amp.autocast(False)` rewritten to
-`torch.amp.autocast("cuda", False)` fails with a `TypeError` when the region is entered.
+From PyTorch 2.4 on, every construction emits a `FutureWarning`. Do not follow its advice to the letter for `autocast`:
+the old parameters are `(enabled, dtype, cache_enabled)`, the new ones `(device_type, dtype, enabled, cache_enabled)`,
+so `torch.cuda.amp.autocast(False)` rewritten to `torch.amp.autocast("cuda", False)` fails with a `TypeError` when the
+region is entered.
+
+If you have to support a PyTorch that lacks the new names, set `torch-version` to it and the rule keeps quiet about
+them.
 
 ## Example
 ```python
@@ -32,13 +35,14 @@ def evaluate(model, images, use_amp):
 ## Fix safety
 Safe: the device becomes the first argument, positional arguments of `autocast` become keywords, and what else the call
 says stays. Where the region may stand inside another one, `dtype` is written out, because the old class pins it and the
-new one takes over that of the region around it. Imports are added and removed as needed. The fix is unsafe for a
-`functools.partial` that is handed on, since it may be called with positional arguments elsewhere. There is none for
+new one takes over that of the region around it. Imports are added and removed as needed. It is unsafe for a
+`functools.partial` that is handed on, since it may be called with positional arguments elsewhere. You get none for
 star-arguments, subclasses, stored classes, and imports that a `try` may replace.
 
 ## Limitations
-Code that tries `torch.amp` first, and code inside a test of the version, is taken for a deliberate fallback. A class that is
-only compared with, or listed beside the new one, is there to be recognised. Mentions in strings are not looked at.
+Code that tries `torch.amp` first, and code inside a test of the version, is taken for a deliberate fallback. A class
+that is only compared with, or listed beside the new one, is there to be recognised. Mentions in strings are not looked
+at.
 
 ## References
 - https://docs.pytorch.org/docs/stable/amp.html

@@ -1,13 +1,15 @@
 """The dtype of an autocast region lowers nothing.
 
 ## What it does
-Flags a region whose dtype is not float16 or bfloat16, where it begins mixed precision: around the forward pass of a training
-step or of inference, not inside another region.
+Flags a region whose dtype is neither float16 nor bfloat16 if mixed precision begins there: around the forward pass of a
+training step or of inference, not inside another region.
 
 ## Why it matters
-Autocast is there to run matrix products and convolutions in half precision. With float32 on a GPU the region is active and
-warns of nothing, and the operations run in float32 as they would without it. On the CPU PyTorch warns and disables it. The code
-reads as if it trained in mixed precision, and gains neither speed nor memory.
+Autocast is there to run matrix products and convolutions in half precision. With float32 on CUDA the region is active,
+warns of nothing, and runs them in float32, as they would without it. On the CPU, XPU and MPS, PyTorch warns and
+disables it. Your code reads as if it trained in mixed precision, and gains neither speed nor memory.
+
+If you want to switch autocast off, `enabled=False` says so.
 
 ## Example
 ```python
@@ -30,7 +32,7 @@ for data, target in loader:
 ```
 
 ## Fix safety
-There is no fix: which precision was meant, or whether any, is the author's to say.
+There is no fix: only you know which precision you meant, or whether any.
 
 ## Limitations
 A region in a helper or in the `forward` of a module may be a float32 island in another region, which is a right use of

@@ -1,13 +1,13 @@
 """A loss is computed outside of autocast, on outputs that left the region in half precision.
 
 ## What it does
-Finds the loss functions of torch, called outside of any enabled region, whose inputs are half because a layer inside a
-region computed them, so that the loss itself is computed in half.
+Flags torch's loss functions outside of any enabled region if a layer inside a region has made their inputs half, so
+that the loss itself is computed in half.
 
 ## Why it matters
-Inside the region autocast runs loss functions in float32. Outside, the dtype of the inputs decides: a cross entropy of
-13.8795 comes out as 13.875 in float16, and the squared error of two float16 tensors that differ by 300 is infinite
-instead of 90000.
+Inside the region autocast would run the loss in float32. Outside, its inputs decide: your cross entropy of 13.8795
+comes out as 13.875 in float16, and the squared error of two float16 tensors that differ by 300 is infinite instead of
+90000. The gradients start from there. Nothing is raised.
 
 ## Example
 ```python

@@ -1,15 +1,17 @@
 """One autocast region goes on after an optimizer step, with weights cast before it.
 
 ## What it does
-Flags a region in which an optimizer is stepped and the model is used again afterwards: a `with` statement around the training
-loop, a decorated function that loops over batches, a region in which a discriminator is stepped and then judges once more.
-The outermost region counts, also where it is itself disabled: regions inside it do not clear its cache.
+Flags a region in which an optimizer steps and the model is used again afterwards: a `with` statement around the
+training loop, a decorated function that loops over batches, a region in which a discriminator is stepped and then
+judges once more. The outermost region counts, even if it is itself disabled: regions inside it do not clear its cache.
 
 ## Why it matters
-Autocast casts each float32 weight once and keeps the copy until the outermost region ends. A step changes the weight, not the
-copy: later forward passes in the region compute with the old weights. Nothing is raised. In a run of 40 steps in one region
-the loop printed the loss 9.459 every time, while the loss with the real weights went from there to 160.7; with a region
-for each iteration it fell to 0.016.
+Autocast casts each float32 weight once and keeps the copy until the outermost region ends. The step changes the weight,
+not the copy, so every later forward pass in the region computes with old weights. Nothing is raised. In a run of 40
+steps in one region the loop printed a loss of 9.459 every time, while the loss with the real weights went up to 160.7;
+with a region for each iteration it fell to 0.016.
+
+`cache_enabled=False` and `torch.clear_autocast_cache()` after the step are right, too, and not reported.
 
 ## Example
 ```python
@@ -38,13 +40,12 @@ for data, target in loader:
 ```
 
 ## Fix safety
-The fix takes the region from around the loop and puts it around the forward pass in it. It is safe, and offered where nothing
-else in the region computes in a precision that autocast chooses. There is none for a decorated function, where forward pass
-and step are in different functions, or where another context of the `with` statement would move along.
+The fix takes the region from around the loop and puts it around the forward pass in it. It is safe, and offered where
+nothing else in the region computes in a precision that autocast chooses. You get none for a decorated function, where
+forward pass and step are in different functions, or where another context of the `with` statement would move along.
 
 ## Limitations
-`cache_enabled=False` and `torch.clear_autocast_cache()` are right, too, and not reported. Without a loop, a model is known by
-the optimizer that got its parameters in the same function or class.
+Without a loop, a model is known by the optimizer that got its parameters in the same function or class.
 
 ## References
 - https://docs.pytorch.org/docs/stable/amp.html#torch.autocast

@@ -1,16 +1,16 @@
 """An argument of `autocast` or `GradScaler` given by position lands in the wrong parameter.
 
 ## What it does
-Finds arguments that stand in the place of another parameter: a flag where `torch.amp.autocast` takes its `dtype`, a dtype
-where `torch.cuda.amp.autocast` takes `enabled`, a number or a flag where `torch.amp.GradScaler` takes its `device`, a flag
-where a scaler takes `init_scale`.
+Flags arguments that land in another parameter than the one they were meant for: a flag where `torch.amp.autocast` takes
+its `dtype`, a dtype where `torch.cuda.amp.autocast` takes `enabled`, a number or a flag where `torch.amp.GradScaler`
+takes its `device`, a flag where a scaler takes `init_scale`.
 
 ## Why it matters
-The parameters of `torch.amp.autocast` are `(device_type, dtype, enabled, cache_enabled)`, those of `torch.cuda.amp.autocast`
-were `(enabled, dtype, cache_enabled)`, so a rewrite that only puts the device first moves arguments.
-`torch.amp.autocast("cuda", False)` fails with a `TypeError` when the region is entered. `torch.amp.GradScaler(1024.0)` says
-nothing: the number becomes the device, the initial scale stays 65536, and the test for a missing GPU does not take place.
-`torch.amp.GradScaler(False)` is an enabled scaler.
+The parameters of `torch.amp.autocast` are `(device_type, dtype, enabled, cache_enabled)`, those of
+`torch.cuda.amp.autocast` were `(enabled, dtype, cache_enabled)`, so a rewrite that only puts the device first moves
+them all. `torch.amp.autocast("cuda", False)` fails with a `TypeError` when the region is entered. The scaler is more
+dangerous, because it says nothing: in `torch.amp.GradScaler(1024.0)` the number becomes the device and your scale
+starts at 65536, and `torch.amp.GradScaler(False)` is an enabled scaler, even on a machine without a GPU.
 
 ## Example
 ```python
@@ -32,12 +32,12 @@ def evaluate(model, images):
 
 ## Fix safety
 Safe where the argument can be meant for one parameter only: the keyword is written in front of it. For the flag of a
-`GradScaler` the fix is unsafe, because a scaler that was enabled may become disabled. There is none with star-arguments,
-or where a keyword is already taken.
+`GradScaler` the fix is unsafe, because a scaler that was enabled may become disabled. You get none with star-arguments,
+or where a keyword is taken already.
 
 ## Limitations
-Flags are recognised by their value, their annotation or default, and by names such as `use_amp` and `amp_enabled`. A dtype
-given second is what `torch.amp.autocast` expects, and is fine.
+Flags are recognised by their value, their annotation or default, and by names such as `use_amp` and `amp_enabled`. A
+dtype given second is what `torch.amp.autocast` expects, and is fine.
 
 ## References
 - https://docs.pytorch.org/docs/stable/amp.html#torch.autocast

@@ -4,9 +4,12 @@
 Flags an autocast region with `dtype=torch.bfloat16` in which a model in `torch.nn.DataParallel` is called.
 
 ## Why it matters
-`DataParallel` runs its replicas in threads of their own. It tells them that autocast is on, not in which precision: on CUDA they
-run in float16, the default. So a model trained for bfloat16 gets the range of float16, and with it overflows and
-underflowing gradients, without a scaler. Nothing is raised; with one GPU there are no replicas, and nothing shows.
+`DataParallel` runs its replicas in threads of their own, and tells them that autocast is on, but not in which
+precision. On CUDA they run in the default, float16. So the model that you train for bfloat16 has the range of float16:
+it may overflow, and its small gradients vanish without a scaler. Nothing is raised, and on one GPU there are no
+replicas and nothing to see.
+
+Entering the region inside the model's `forward`, where each replica comes by, is right as well.
 
 ## Example
 ```python
@@ -31,11 +34,11 @@ optimizer.step()
 ```
 
 ## Fix safety
-The fix is shown, never applied, and only where the class of the model is in the file: it enters the region inside of `forward`,
-where each replica comes by.
+The fix, which enters the region inside `forward`, is only shown, and only if the class of the model is in the file.
+`DistributedDataParallel` is what PyTorch recommends instead.
 
 ## Limitations
-A model that another file wraps is not known to be wrapped.
+That another file wraps a model is not known.
 
 ## References
 - https://docs.pytorch.org/docs/stable/notes/amp_examples.html#dataparallel-in-a-single-process

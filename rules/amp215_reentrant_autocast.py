@@ -1,13 +1,13 @@
 """A function decorated with autocast runs inside itself.
 
 ## What it does
-Flags an autocast decorator on a function that may be called again before it has returned: it calls itself, calls something
-that calls it, or is the `forward` of a module that holds modules of its own class.
+Flags an autocast decorator on a function that may be called again before it has returned: it calls itself, calls
+something that calls it, or is the `forward` of a module that holds modules of its own class.
 
 ## Why it matters
-The decorator makes one autocast instance for all calls, and an instance keeps the state from before it was entered on itself.
-Entered a second time, it overwrites that with the state inside: after the outer call autocast stays switched on, for
-everything that this thread computes from then on. Nothing is raised.
+The decorator makes one autocast instance for all calls, and the instance keeps on itself what was before it was
+entered. Entered a second time, it overwrites that. After your outer call, autocast stays switched on for everything
+that this thread computes from then on: losses, optimizer steps, evaluation. Nothing is raised.
 
 ## Example
 ```python
@@ -28,11 +28,12 @@ def encode(tree, model):
 ```
 
 ## Fix safety
-The fix is shown, never applied: it takes the decorator away and puts the body under a `with` statement, which makes an
-instance for each call.
+The fix is only shown: it takes the decorator away and puts the body under a `with` statement, which makes an instance
+for each call.
 
 ## Limitations
-Modules of the same class that are handed to the constructor, and recursion through code that is not at hand, are not seen.
+Modules of the same class that are handed to the constructor, and recursion through code that is not at hand, are not
+seen.
 
 ## References
 - https://docs.pytorch.org/docs/stable/amp.html#torch.autocast

@@ -1,19 +1,23 @@
 """An exponential or a logarithm in a loss has an operand that float16 has already spoiled.
 
 ## What it does
-Finds `exp`, `log`, `pow` and their relatives in a loss under a float16 autocast region, where the operand was
-computed in float16 and comes near the values at which the result, or the gradient, is infinite.
+Flags `exp`, `log`, `pow` and their relatives in a loss under a float16 autocast region if the operand was computed in
+float16 and comes near the values at which the result, or the gradient, is infinite.
 
 ## Why it matters
-CUDA's autocast runs these operations in float32, so the operation is not the trouble; its operand is:
+CUDA's autocast runs these operations in float32, so it is not the `log` that makes your loss NaN. It is what you give
+it:
 
 - a float16 sigmoid is exactly 1 from x = 8.32 on and exactly 0 below -17.34, so `log(1 - p)` becomes -inf and its
   gradient nan;
-- an epsilon of up to 2.98e-8 added to a float16 tensor, or clamped on it, rounds to 0 and guards nothing;
-- the gradient is cast back to the float16 of the operand: 1/x is infinite below 1.53e-5, and the gradient of `exp`
-  from 11.09 on, although the loss itself is still finite. The scaler then skips the step;
+- an epsilon of up to 2.98e-8, added to a float16 tensor or clamped on it, rounds to 0 and guards nothing;
+- the gradient is cast back to the float16 of the operand: 1/x is infinite below 1.53e-5, and the gradient of `exp` from
+  11.09 on, although the loss itself is still finite. The scaler then skips the step;
 - outside of a region, under CPU autocast, and in forms that autocast does not know (`exp_`, `exp2`, `logit`) the
   operation itself runs in float16, where `exp` overflows above 11.09.
+
+That is also why `.float()` on the finished probability does not help: it comes too late. bfloat16 has the range of
+float32, so its regions are silent.
 
 ## Example
 ```python
@@ -48,19 +52,17 @@ def train(loader, optimizer, scaler):
 ```
 
 ## Fix safety
-Safe where a sigmoid is what float16 spoils: its argument is widened with `.float()`, before any epsilon or `1 - p`,
-and the gradient that is cast back to float16 there is at most 1. Unsafe where widening saves the value and not the
-gradient (an epsilon beside other operands, an `exp` that runs in float16): there a larger epsilon or a bound belongs
-too. Where only the gradient overflows, no cast helps, so there is no fix: clamp the operand, or compute the layer
-that makes it in a disabled region. Unsafe, too, where the model comes from elsewhere, so that its output is only
-likely to be float16.
+Safe where float16 spoils a sigmoid: the fix puts `.float()` on its argument, before any epsilon or `1 - p`, and the
+gradient that is cast back there is at most 1. Unsafe where widening saves the value and not the gradient (an epsilon
+beside other operands, an `exp` that runs in float16): there you want a larger epsilon or a bound as well. Unsafe, too,
+where the model comes from elsewhere, so that its output is only likely to be float16. Where only the gradient overflows
+no cast helps, and you get no fix: clamp the operand, or compute the layer that makes it in a disabled region.
 
 ## Limitations
 A value is taken for float16 only where the file shows it: layers and matrix products inside the region, models and
 criteria that the file defines, and a sigmoid of what a model from elsewhere gives back. Parameters of functions that
-nothing in the file calls are not judged, nor are losses in other files, positive powers, and exponentials that a
-later `log` or division normalises. `log(sigmoid(x))` without anything between is left to `log-of-softmax` (AMP305).
-bfloat16 has the range of float32, so its regions are silent.
+nothing in the file calls are not judged, nor are losses in other files, positive powers, and exponentials that a later
+`log` or division normalises. `log(sigmoid(x))` without anything between is left to `log-of-softmax` (AMP305).
 
 ## References
 - https://docs.pytorch.org/docs/stable/amp.html#cuda-op-specific-behavior

@@ -1,16 +1,17 @@
 """An epsilon added to a float16 tensor, or clamped on it, rounds to zero.
 
 ## What it does
-Finds constants of at most 2**-25 (2.98e-8) that are added to a tensor, or are its lower bound, where the tensor was
+Flags constants of at most 2**-25 (2.98e-8) that are added to a tensor, or are its lower bound, if the tensor was
 computed in float16: `std + 1e-8`, `var.add(1e-12)`, `x.clamp(min=1e-10)`.
 
 ## Why it matters
-The smallest number above zero that float16 holds is 5.96e-8; what is at most half of it rounds to 0. The epsilon is
+The smallest number above zero that float16 holds is 5.96e-8; what is at most half of it rounds to 0. Your epsilon is
 there for the moment at which the tensor is 0, and at that moment it is gone: `x / (x + 1e-8)` is nan, `log` is -inf,
-`rsqrt` is inf, and the gradient of `sqrt` is inf. 3e-8 and more survive.
+`rsqrt` is inf, and so is the gradient of `sqrt`. 3e-8 and more survive; where you divide by the sum, and 1/x has to
+stay finite in float16, it takes 1.53e-5.
 
 `mean`, `std`, `var`, `max` and the arithmetic of tensors stay in float16 under autocast. `sum`, `norm`, `softmax`,
-`exp`, `log` and `pow` give float32 on CUDA, so epsilons behind them are kept.
+`exp`, `log` and `pow` give float32 on CUDA, so an epsilon behind them is kept, and silent.
 
 ## Example
 ```python
@@ -42,15 +43,15 @@ def embed(loader):
 
 ## Fix safety
 `.float()` on the innermost operand keeps the epsilon. Safe where no gradient is recorded, and under a square root whose
-gradient at zero float16 still holds. Unsafe elsewhere: behind a division by `std + 1e-8` the gradient is up to 1e8,
-and infinite once it is cast back to float16; there a larger epsilon, such as 1e-4, belongs too. No fix for in-place
-forms, none where a tensor without dimensions is the divisor, which does not widen the result, and none for a bound
-that is divided by in training: beside it the gradient overflows all the same.
+gradient at zero float16 still holds. Unsafe elsewhere: behind a division by `std + 1e-8` the gradient is up to 1e8, and
+infinite once it is cast back to float16; there you want a larger epsilon as well. You get no fix for in-place forms,
+where a tensor without dimensions is the divisor, which does not widen the result, and for a bound that is divided by in
+training, beside which the gradient overflows all the same.
 
 ## Limitations
 A value is taken for float16 only where the file shows it: layers and matrix products inside a region, and modules and
-functions that the file defines and calls. An epsilon in front of a logarithm in a loss is left to
-`exp-log-in-loss` (AMP301). bfloat16 holds all epsilons used in practice.
+functions that the file defines and calls. An epsilon in front of a logarithm in a loss is left to `exp-log-in-loss`
+(AMP301). bfloat16 holds all epsilons used in practice.
 
 ## References
 - https://docs.pytorch.org/docs/stable/amp.html#cuda-op-specific-behavior

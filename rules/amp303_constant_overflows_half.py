@@ -1,14 +1,18 @@
 """A constant beyond the range of float16 is filled into a float16 tensor, added to it, or clamped on it.
 
 ## What it does
-Finds constants beyond 65504, the largest float16, that meet a tensor computed in float16: `masked_fill(mask, -1e9)`,
+Flags constants beyond 65504, the largest float16, that meet a tensor computed in float16: `masked_fill(mask, -1e9)`,
 `torch.where(mask, x, -1e9)`, `clamp(max=1e6)`, `x[mask] = -1e9`, `full_like(x, -1e9)`, `x + 1e9`, and a float16 mask
 that is multiplied with such a constant.
 
 ## Why it matters
-`masked_fill`, `fill_`, `full`, `clamp` and `pad` raise `RuntimeError: value cannot be converted to type c10::Half
-without overflow`; so does `x[mask] = -1e9` on CUDA. `where` and arithmetic turn the constant into -inf instead: the
-softmax of a row in which everything is masked is then nan, where it was uniform in float32.
+`masked_fill`, `fill_`, `full`, `clamp` and `pad` stop your run with
+`RuntimeError: value cannot be converted to type c10::Half without overflow` (`at::Half` in older wheels); so does
+`x[mask] = -1e9` on CUDA. `where` and arithmetic make it -inf instead: if everything in a row is masked, its softmax is
+nan, where in float32 it was uniform.
+
+In bfloat16 -1e9 is fine, `float("-inf")` fits into every dtype, and comparisons with such a constant are fine anywhere;
+all of these are silent.
 
 ## Example
 ```python
@@ -33,13 +37,12 @@ def attention(x, mask, weight):
 ```
 
 ## Fix safety
-Safe: the smallest, or largest, number of the tensor's own dtype does what the constant was meant to do, in every
-precision. There is no fix where the tensor has no name, where the file compares with the constant later on, and for
+Safe: the smallest, or largest, number of the tensor's own dtype does what your constant was meant to do, in every
+precision. You get no fix where the tensor has no name, where the file compares with the constant later on, and for
 masks that are added: two of them would still add up to -inf.
 
 ## Limitations
-A tensor is taken for float16 only where the file shows it. bfloat16 has the range of float32, so -1e9 is fine there.
-`float("-inf")` is held by every dtype, and not looked at.
+A tensor is taken for float16 only where the file shows it.
 
 ## References
 - https://docs.pytorch.org/docs/stable/amp.html#cuda-op-specific-behavior

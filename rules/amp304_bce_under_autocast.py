@@ -1,13 +1,15 @@
 """`binary_cross_entropy` is called inside an autocast region, which refuses it.
 
 ## What it does
-Finds calls of `torch.nn.functional.binary_cross_entropy`, and of `torch.nn.BCELoss`, inside an enabled region for CUDA
+Flags calls of `torch.nn.functional.binary_cross_entropy`, and of `torch.nn.BCELoss`, inside an enabled region for CUDA
 or XPU, float16 and bfloat16 alike.
 
 ## Why it matters
-It raises `RuntimeError: torch.nn.functional.binary_cross_entropy and torch.nn.BCELoss are unsafe to autocast`, whatever
-the dtype of its input. The reason is the gradient: near a probability of 0 or 1 float16 cannot represent it. The form that
-takes logits is allowed, and computes the loss and the sigmoid at once. CPU autocast runs both in float32.
+Your first batch on the GPU raises
+`RuntimeError: torch.nn.functional.binary_cross_entropy and torch.nn.BCELoss are unsafe to autocast`, whatever the dtype
+of the input. The reason is the gradient: near a probability of 0 or 1 float16 cannot represent it. The form that takes
+logits is allowed, and computes sigmoid and loss at once. CPU autocast runs both in float32, so a test on the CPU does
+not show it.
 
 ## Example
 ```python
@@ -33,13 +35,13 @@ def loss_of(model, images, labels):
 
 ## Fix safety
 Safe where the sigmoid stands in the same function and nothing else reads its result: the form with logits is the same
-function. Unsafe where the sigmoid ends a model that the file uses for nothing else, because the model then gives logits.
-In all other cases the loss is put into a disabled region, on float32 operands: unsafe, because a probability that float16
-rounded to 0 or 1 stays so. There is no fix where the statement computes something else that needs autocast.
+function. Unsafe where the sigmoid ends a model that the file uses for nothing else, because the model then gives
+logits. In all other cases the loss is put into a disabled region, on float32 operands: unsafe, because a probability
+that float16 rounded to 0 or 1 stays so. You get no fix where the statement computes something else that needs autocast.
 
 ## Limitations
-A criterion that comes from elsewhere, or that is chosen at run time, is not known to be this one. A region around the loss
-alone that a parameter of the function switches, off by default, is taken for an island.
+A criterion that comes from elsewhere, or that is chosen at run time, is not known to be this one. A region around the
+loss alone that a parameter of the function switches, off by default, is taken for an island.
 
 ## References
 - https://docs.pytorch.org/docs/stable/amp.html#prefer-binary-cross-entropy-with-logits-over-binary-cross-entropy

@@ -1,18 +1,18 @@
 """The logarithm of a softmax, of a sigmoid, or of a sum of exponentials is spelled out.
 
 ## What it does
-Finds `log(softmax(x))`, `log(sigmoid(x))` and `log(sum(exp(x)))` under autocast, and on what autocast left in half.
+Flags `log(softmax(x))`, `log(sigmoid(x))` and `log(sum(exp(x)))` under autocast, and on what autocast left in half.
 
 ## Why it matters
-Each step alone runs out of range where the whole does not:
+Each of the two steps runs out of range where the whole does not:
 
 - CUDA's autocast runs `softmax` in float32; it is 0 where a logit lies 103.9 below the largest one, and the logarithm
   is -inf there;
 - a sigmoid stays in float16; it is exactly 0 below -17.34, and the float16 gradient of the logarithm is infinite from
-  -11.09 on, where the gradient of `logsigmoid` is 1; in bfloat16 it is exactly 1 from 6.24 on;
+  -11.09 on, where that of `logsigmoid` is 1; in bfloat16 a sigmoid is exactly 1 from 6.24 on;
 - `exp` overflows in float32 above 88.72, in float16 above 11.09.
 
-`log_softmax`, `logsigmoid` and `logsumexp` compute the same without the steps in between.
+`log_softmax`, `logsigmoid` and `logsumexp` compute the same at once, without the step that overflows.
 
 ## Example
 ```python
@@ -37,13 +37,13 @@ def log_probs(x, weight):
 ```
 
 ## Fix safety
-Safe: the fused form is the same function, over the same dimension. There is no fix where the dimension is not written
+Safe: the fused form is the same function, over the same dimension. You get no fix where the dimension is not written
 out, where what is in between is used elsewhere too, or where its own statement carries a comment.
 
 ## Limitations
-Only what one function does is looked at: a model that ends in a softmax may be used for more than the logarithm.
-An epsilon or a bound in between makes it another function; `exp-log-in-loss` (AMP301) and `eps-underflow` (AMP302)
-look at those. Without autocast it is a matter of full precision, and none of this tool.
+Only what one function does is looked at: a model that ends in a softmax may be used for more than the logarithm. An
+epsilon or a bound in between makes it another function; `exp-log-in-loss` (AMP301) and `eps-underflow` (AMP302) look at
+those. Without autocast it is a matter of full precision, and not reported.
 
 ## References
 - https://docs.pytorch.org/docs/stable/amp.html#cuda-op-specific-behavior

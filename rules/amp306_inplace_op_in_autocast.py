@@ -1,12 +1,15 @@
 """An in-place operation runs in float16 where autocast would have run it in float32.
 
 ## What it does
-Finds the in-place and `out=` forms of operations that autocast lifts to float32 (`exp_`, `log_`, `pow_`, `x **= 2`,
-`torch.reciprocal(x, out=x)`), inside a float16 region and on a tensor that is float16 there.
+Flags the in-place and `out=` forms of operations that autocast lifts to float32 (`exp_`, `log_`, `pow_`, `x **= 2`,
+`torch.reciprocal(x, out=x)`) inside a float16 region, on a tensor that is float16 there.
 
 ## Why it matters
-Autocast leaves in-place forms alone: the result has to fit into the tensor that is there. So `x.exp_()` overflows above
-11.09 where `x.exp()` is float32 and does so above 88.72, and `x.pow_(2)` is infinite from 256 on.
+Autocast leaves in-place forms alone, because the result has to fit into the tensor that is there. So the underscore
+costs you the range: `x.exp_()` overflows above 11.09, where `x.exp()` is float32 and does so above 88.72, and
+`x.pow_(2)` is infinite from 256 on.
+
+If you know that your values stay small, the memory that you save is a fair reason to ignore it.
 
 ## Example
 ```python
@@ -35,12 +38,12 @@ def rates(x, weight):
 ```
 
 ## Fix safety
-Unsafe: the out-of-place form gives a new tensor, which other names for the old one do not see, and takes memory. There is
-no fix where the tensor came in as an argument or is part of another one: there the change itself is what is wanted.
+Unsafe: the out-of-place form gives a new tensor, which other names for the old one do not see, and takes memory. You
+get no fix where the tensor came in as an argument or is part of another one: there the change itself is what is wanted.
 
 ## Limitations
-A tensor is taken for float16 only where the file shows it. Operations that autocast lifts in neither form are no matter
-of this rule, nor are operands that are bounded away from the overflow. Exponentials and logarithms in a loss are left to
+A tensor is taken for float16 only where the file shows it. Operations that autocast lifts in neither form are silent,
+and so are operands that are bounded away from the overflow. Exponentials and logarithms in a loss are left to
 `exp-log-in-loss` (AMP301): there the gradient overflows out of place, too.
 
 ## References

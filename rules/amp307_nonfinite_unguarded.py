@@ -1,13 +1,15 @@
 """Training in bfloat16 takes every step, whether the loss is a number or not.
 
 ## What it does
-Flags the backward pass of a loop whose regions are bfloat16 ones, which has no enabled scaler, and in whose file nothing asks
-whether losses or gradients are finite: no `isfinite`, `isnan`, `nan_to_num`, anomaly mode, `error_if_nonfinite`.
+Flags the backward pass of a loop whose regions are bfloat16 and which has no enabled scaler, if nothing in the file
+asks whether losses or gradients are finite: no `isfinite`, `isnan`, `nan_to_num`, anomaly mode, `error_if_nonfinite`.
 
 ## Why it matters
-bfloat16 needs no `GradScaler` against underflow, but with the scaler goes the only thing that skips a step whose gradients
-are inf or NaN. One bad batch is then enough: the step writes NaN into the parameters, and all that is computed after that is
-NaN. Clipping by norm is no help, for a norm that is NaN makes all gradients NaN.
+You need no `GradScaler` in bfloat16, but with it goes the only thing that skips a step whose gradients are inf or NaN.
+Then one bad batch is enough: the step writes NaN into your parameters, and everything after it is NaN. Clipping by norm
+does not help, for a norm that is NaN makes all gradients NaN.
+
+Many runs never meet such a batch, and asking waits for the device; so the rule is off unless selected.
 
 ## Example
 ```python
@@ -36,11 +38,11 @@ for data, target in loader:
 ```
 
 ## Fix safety
-The fix, which raises an error for such a loss, is only shown: whether to stop or to leave the batch out is for the author to
-say, and asking waits for the device.
+The fix, which raises an error for such a loss, is only shown: whether to stop or to leave the batch out is yours to
+decide.
 
 ## Limitations
-The rule is off unless selected: many runs never meet such a batch. A test in another file is not seen.
+A test in another file is not seen.
 
 ## References
 - https://docs.pytorch.org/docs/stable/amp.html#gradient-scaling

@@ -1,15 +1,17 @@
 """Weights are cast to half precision on their way into a checkpoint from which training is resumed.
 
 ## What it does
-Flags a cast to float16 or bfloat16 of what is saved as weights next to the state of an optimizer: such a checkpoint is there
-to resume from. Half weights that are saved alone, to be shared or deployed, are no finding; nor is a checkpoint that holds
-the weights in full as well, nor a cast that an option decides about.
+Flags a cast to float16 or bfloat16 of weights that are saved next to the state of an optimizer: such a checkpoint is
+there to resume from.
 
 ## Why it matters
-Under autocast the weights stay in float32, because the steps of an optimizer are small against them. Saved in float16 they are
-rounded: by 2.1e-4 relative to their size, in a net where 99.98 % of the weights changed. Updates of 1e-4 of a weight are
-mostly lost, 85 % of them, as if the run had gone back; values below 2**-25 become zero, and those beyond 65504 inf. Nothing
-is raised on saving or loading: the weights are cast back to float32 without what they have lost.
+Autocast keeps your weights in float32 because the steps of an optimizer are small against them. Saved in float16 they
+are rounded, by 2.1e-4 of their size, in a net where 99.98 % of the weights changed. Updates of 1e-4 of a weight are
+mostly lost, 85 % of them; values at or below 2**-25 become zero, and those beyond 65504 inf. Nothing is raised on
+saving or loading: the weights are cast back to float32, without what they have lost, and your run goes on from there.
+
+Half weights saved alone, to be shared or deployed, are fine. So is a checkpoint that holds the weights in full as well,
+and a cast that an option decides about.
 
 ## Example
 ```python
@@ -33,10 +35,11 @@ torch.save(copy.deepcopy(model).half().state_dict(), export_path)
 ```
 
 ## Fix safety
-The fix, which drops the cast, is only shown: it doubles the size of the file, and readers may expect half weights.
+The fix, which drops the cast, is only shown: it doubles the size of the weights in the file, and readers may expect
+half ones.
 
 ## Limitations
-Checkpoints to resume from that hold no optimizer state are not told from exports. A cast inside of a helper is not seen.
+Checkpoints to resume from that hold no optimizer state are not told from exports. A cast inside a helper is not seen.
 
 ## References
 - https://docs.pytorch.org/docs/stable/amp.html

@@ -1,11 +1,13 @@
 """A float16 tensor is multiplied with itself, where its power would be float32.
 
 ## What it does
-Finds `x * x` of a float16 tensor in a region: `(x * x).mean()`, `torch.mul(x, x)`, `x *= x`.
+Flags `x * x` of a float16 tensor in a region: `(x * x).mean()`, `torch.mul(x, x)`, `x *= x`.
 
 ## Why it matters
 Autocast runs `x ** 2`, `x.pow(2)` and `torch.square(x)` in float32, and leaves `x * x` in the dtype of its operands. In
 float16 that is infinite from 256 on, and 0 up to 1.7e-4; a `mean` or a `sum` behind it comes too late.
+
+Whether your values come near 256 is not known, which is why you have to select the rule. If they do not, ignore it.
 
 ## Example
 ```python
@@ -30,11 +32,10 @@ def energy(x, weight):
 ```
 
 ## Fix safety
-Unsafe: what is computed from the square is float32 from there on, and takes more memory. There is no fix in place.
+Unsafe: what is computed from the square is float32 from there on, and takes more memory. You get no fix in place.
 
 ## Limitations
-A tensor is taken for float16 only where the file shows it; whether its values come near 256 is not known, which is why
-the rule has to be selected. What is bounded, such as a `tanh`, is silent.
+A tensor is taken for float16 only where the file shows it. What is bounded, such as a `tanh`, is silent.
 
 ## References
 - https://docs.pytorch.org/docs/stable/amp.html#cuda-ops-that-autocast-to-float32

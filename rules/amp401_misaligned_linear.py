@@ -1,15 +1,16 @@
 """A hidden size of `nn.Linear` that is not a multiple of 8 makes half-precision matrix products slower.
 
 ## What it does
-Finds `nn.Linear` layers whose output size is a literal, or a constant, that is not a multiple of 8, and that a later
+Flags `nn.Linear` layers whose output size is a literal, or a constant, that is not a multiple of 8, and that a later
 `nn.Linear` of the same model takes as its input, in runs that use mixed precision.
 
 ## Why it matters
-Tensor Cores multiply float16 and bfloat16 matrices most efficiently when every size is a multiple of 8 elements (of
-64 on an A100), so that rows begin at aligned addresses. Since cuBLAS 11, which all wheels of PyTorch 2 bring, other
-sizes still run on Tensor Cores, but slower: the kernels for unaligned rows read less at a time. The hidden size is
-one of the few sizes that is free to choose, and it appears in the forward product and in both products of the
-backward pass.
+Tensor Cores multiply float16 and bfloat16 matrices most efficiently when every size is a multiple of 8 elements (of 64
+on an A100), so that rows begin at aligned addresses. With the wheels of PyTorch 2 other sizes still run on Tensor
+Cores, only slower. A hidden size is one of the few that you are free to choose, and you pay for it three times: in the
+forward product and in both products of the backward pass.
+
+If you have checkpoints to load, or the layer is no part of what takes the time, leave it.
 
 ## Example
 ```python
@@ -36,16 +37,17 @@ def predict(images):
 ```
 
 ## Fix safety
-Unsafe: it changes the shape of parameters, so that old checkpoints no longer load, and the model is a little larger.
-The fix rounds the size up in every layer that shares it, normalisation layers included; a constant is changed where
-it is assigned. There is no fix when the same number also stands elsewhere in the model, because it may have to change
-with it.
+Unsafe: it changes the shape of parameters, so that old checkpoints no longer load, and makes the model a little larger.
+The fix rounds the size up in every layer that shares it, normalisation layers included; a constant is changed where it
+is assigned. You get none when the same number also stands elsewhere in the model, because it may have to change with
+it.
 
 ## Limitations
 Input features, class counts and other outputs of a last layer are not free to choose and stay silent, and so do sizes
 below 32, and those between sizes below 128 only, whose products take no time worth saving. Sizes that arrive as
 parameters are not judged; constants that are spelled in lower case are found only in files that mention AMP themselves.
-Models under `torch.compile` may be padded by the compiler already. How much time is lost depends on the device.
+Models under `torch.compile` may be padded by the compiler already. How much time is lost depends on the device:
+`amplint verify` measures it on a GPU.
 
 ## References
 - https://docs.nvidia.com/deeplearning/performance/dl-performance-matrix-multiplication/index.html#requirements-tc

@@ -1,14 +1,18 @@
 """A vocabulary, a number of channels or a size of attention heads that is not a multiple of 8 makes products slower.
 
 ## What it does
-Finds three sizes that are literals, or constants, and not multiples of 8, in runs that use mixed precision: the rows of an
-`nn.Embedding` that a model also makes logits of, by the same weight or by an `nn.Linear` of as many outputs; the channels
-between two convolutions of a model; and the size of the heads of `nn.MultiheadAttention` and of the layers around it.
+Flags three sizes that are literals, or constants, and not multiples of 8, in runs that use mixed precision: the rows of
+an `nn.Embedding` that a model also makes logits of, by the same weight or by an `nn.Linear` of as many outputs; the
+channels between two convolutions of a model; and the size of the heads of `nn.MultiheadAttention` and of the layers
+around it.
 
 ## Why it matters
-Tensor Cores multiply float16 and bfloat16 matrices most efficiently when every size is a multiple of 8 elements, of 64 on an
-A100. Other sizes still run on Tensor Cores with all wheels of PyTorch 2, but slower. The product that makes logits is the
-largest of many language models, which is why the 50257 tokens of GPT-2 are usually padded to 50304.
+Tensor Cores multiply float16 and bfloat16 matrices most efficiently when every size is a multiple of 8 elements, of 64
+on an A100. With the wheels of PyTorch 2 other sizes still run on Tensor Cores, only slower. The product that makes your
+logits is usually a large one, which is why the 50257 tokens of GPT-2 are commonly padded to 50304.
+
+Vocabularies belong to tokenizers, and cuDNN may pad channels by itself; so the rule is off unless selected, and there
+are good reasons to leave a size as it is.
 
 ## Example
 ```python
@@ -43,14 +47,15 @@ def predict(model, ids):
 ```
 
 ## Fix safety
-Unsafe: it changes the shape of parameters, so that old checkpoints no longer load. A vocabulary is rounded up to a multiple
-of 64, channels to one of 8. The tokens that are added stand for nothing, and have to be left out where tokens are sampled.
-There is no fix when the same number also stands elsewhere, where a model concatenates channels, and for attention heads.
+Unsafe: it changes the shape of parameters, so that old checkpoints no longer load. A vocabulary is rounded up to a
+multiple of 64, channels to one of 8. The tokens that are added stand for nothing, and have to be left out where you
+sample tokens. You get no fix when the same number also stands elsewhere, where a model concatenates channels, and for
+attention heads.
 
 ## Limitations
-The rule is off unless selected: vocabularies belong to tokenizers, and cuDNN may pad channels by itself. Embeddings that are
-only read, fewer than 512 tokens, fewer than 32 channels, and the channels of a first input or a last output are silent. A
-model under `torch.compile` may be padded by the compiler already. How much time is lost depends on the device.
+Embeddings that are only read, fewer than 512 tokens, fewer than 32 channels, and the channels of a first input or a
+last output are silent. A model under `torch.compile` may be padded by the compiler already. How much time is lost
+depends on the device: `amplint verify` measures the products of linear layers on a GPU, and does not time convolutions.
 
 ## References
 - https://docs.nvidia.com/deeplearning/performance/dl-performance-matrix-multiplication/index.html#requirements-tc

@@ -1,13 +1,18 @@
 """bfloat16 is used on whatever GPU there is; those before Ampere only emulate it.
 
 ## What it does
-Flags two things. One is an autocast region for CUDA that is bfloat16 by the text of the file, where the file neither asks
-for the hardware nor lets anyone choose. The other is `torch.cuda.is_bf16_supported()` without `including_emulation=False`.
+Flags two things. One is an autocast region for CUDA that is bfloat16 by the text of the file, if the file neither asks
+for the hardware nor lets anyone choose. The other is `torch.cuda.is_bf16_supported()` without
+`including_emulation=False`.
 
 ## Why it matters
-GPUs compute in bfloat16 from compute capability 8.0 (Ampere) on; a V100 or a T4 does not. Up to PyTorch 2.2 such a region
-raises `Current CUDA Device does not support bfloat16` there. From 2.3 on it runs emulated: slowly, and some kernels are missing.
-Since then `is_bf16_supported()` has said yes wherever a bfloat16 tensor can be created, so that it answers another question.
+GPUs compute in bfloat16 from compute capability 8.0 (Ampere) on; a V100 or a T4 does not. With PyTorch up to 2.2
+whoever runs your code there gets
+`RuntimeError: Current CUDA Device does not support bfloat16. Please switch dtype to float16.` From 2.3 on it runs,
+emulated: slowly, and some kernels are missing. Since then `is_bf16_supported()` says yes wherever a bfloat16 tensor can
+be created, so it answers another question than the one you asked.
+
+If you know your GPUs, ignore it; the rule is off unless selected for that reason.
 
 ## Example
 ```python
@@ -36,9 +41,9 @@ would. There is no such fix where something else in the file is bfloat16, or whe
 imported, for asking starts CUDA. A question that counts emulation is replaced with one that does not.
 
 ## Limitations
-The rule is off unless selected: a project may know its GPUs. Any question for the hardware in the file, and any condition of
-the same function that speaks of a precision, counts as a choice; so does a flag that may switch the region off. A check in
-another file is not seen. Regions whose device type is not spelled out are silent.
+Any question for the hardware in the file, and any condition of the same function that speaks of a precision, counts as
+a choice; so does a flag that may switch the region off. A check in another file is not seen. Regions whose device type
+is not spelled out are silent.
 
 ## References
 - https://docs.pytorch.org/docs/stable/generated/torch.cuda.is_bf16_supported.html

@@ -1,13 +1,15 @@
 """A model is trained in mixed precision that is too small to gain from it.
 
 ## What it does
-Flags a class of linear layers, or an `nn.Sequential` of them, whose sizes are all spelled out and add up to fewer than 65536
-weights, where the file trains it in an autocast region, and no other model beside it.
+Flags a class of linear layers, or an `nn.Sequential` of them, whose sizes are all spelled out and add up to fewer than
+65536 weights, if the file trains it in an autocast region, and no other model beside it.
 
 ## Why it matters
-Half precision saves time in large matrix products. With so few weights, forward and backward pass of a batch of 4096 rows are
-1.6 billion operations: tens of microseconds of work, about what it takes to start the kernels. Autocast starts more of them,
-for its casts. There is little memory to save, too.
+Half precision saves time in large matrix products, and yours are small: with so few weights, forward and backward pass
+of a batch of 4096 rows are 1.6 billion operations, tens of microseconds of work, about what it takes to start the
+kernels. Autocast starts more of them, for its casts. There is little memory to save, too.
+
+Nothing is wrong with the result. With very large batches you may gain after all, so the rule is off unless selected.
 
 ## Example
 ```python
@@ -41,11 +43,11 @@ def step(batch, target):
 ```
 
 ## Fix safety
-There is no fix: whether to train in full precision is for the author to decide.
+There is no fix: whether to train in full precision is yours to decide.
 
 ## Limitations
-The rule is off unless selected: very large batches may gain. Convolutions, recurrent layers and attention are not judged, for
-their work depends on the input; neither are models with parameters of their own, or with modules of another kind.
+Convolutions, recurrent layers and attention are not judged, for their work depends on the input; neither are models
+with parameters of their own, or with modules of another kind.
 
 ## References
 - https://docs.pytorch.org/tutorials/recipes/recipes/amp_recipe.html
