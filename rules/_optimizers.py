@@ -44,6 +44,12 @@ def decays_through_gradient(file: File, made: cst.Call | None) -> bool:
     return number(file.tree.text(given["weight_decay"])) != 0
 
 
+def is_fused(file: File, made: cst.Call) -> bool:
+    """Whether an optimizer is asked to step in one kernel, which leaves the scaler's work to that kernel."""
+    given = {arg.keyword.value: arg.value for arg in made.args if arg.keyword is not None}
+    return "fused" in given and file.tree.text(given["fused"]) == "True"
+
+
 def initial_scale(found: Found) -> str:
     """The scale that the hazard's scaler begins with: a number without a needless fraction, or the code that gives it."""
     text = found.scaler.init_scale

@@ -88,10 +88,10 @@ def consequence(found: Found) -> str:
     threshold, scale = number(limit), number(scale_text)
     effective = f"`{limit}` / {scale_text}" if threshold is None or not scale else f"{threshold / scale:.3g}"
     if by == "norm":
-        return f"at the initial scale the true gradients are cut to norm {effective}, not to `{limit}`."
+        return f"at the initial scale the true gradients are cut to norm {effective}, not to `{limit}`"
     if by == "value":
         return (
             f"at the initial scale each true gradient is cut to {effective}, not to `{limit}`, and an overflow becomes "
-            "finite before the scaler can see it."
+            "finite before the scaler can see it"
         )
-    return "the threshold meets gradients that are multiplied by the scale, 65536 at first."
+    return "the threshold meets gradients that are multiplied by the scale, 65536 at first"

@@ -72,9 +72,9 @@ from . import _unscale as unscale
 KIND = "grad-read-before-unscale"
 
 _SAID = {
-    MEASURE: ("are measured", "and the number jumps whenever the scale changes"),
-    COMPARE: ("are compared", "and the threshold means something else whenever the scale changes"),
-    ADD: ("are added to", "what is added is not, and is divided by the scale later"),
+    MEASURE: ("are measured", ", and the number jumps whenever the scale changes"),
+    COMPARE: ("are compared", ", and the threshold means something else whenever the scale changes"),
+    ADD: ("are added to", "; what is added is not, and is divided by the scale later"),
 }
 
 
@@ -86,7 +86,7 @@ def check(file: File) -> Iterator[Finding]:
         yield Finding(
             file.range(protocol.callee_range(file, found.node)),
             f"Gradients {done} while still scaled by `{found.hazard.scaler.removeprefix('::')}`",
-            note=f"every gradient is multiplied by {optimizers.initial_scale(found)} here at first, {consequence}.",
+            note=f"every gradient is multiplied by {optimizers.initial_scale(found)} here at first{consequence}",
             related=protocol.related(file, found, scaled="scaled here"),
             fix=unscale.repair(
                 file,

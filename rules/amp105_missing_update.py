@@ -128,7 +128,7 @@ def consequence(file: File, found: Found) -> str:
         if unscales
         else "step() has already been called since the last update()"
     )
-    return f"`RuntimeError: {error}.` is raised by the next `{text}`{repair.while_enabled(found)}."
+    return f"`RuntimeError: {error}.` is raised by the next `{text}`{repair.while_enabled(found)}"
 
 
 def mend(file: File, found: Found) -> Fix | None:

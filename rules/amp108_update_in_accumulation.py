@@ -75,7 +75,7 @@ def check(file: File) -> Iterator[Finding]:
             continue
         call = repair.one_line(file.tree.text(found.node), "scaler.update()")
         error = "it raises `AssertionError: No inf checks were recorded prior to update.`"
-        silent = "the next backward pass adds scaled gradients to unscaled ones, and only the last micro-batch counts."
+        silent = "the next backward pass adds scaled gradients to unscaled ones, and only the last micro-batch counts"
         loud = "raises" in found.hazard.details
         yield Finding(
             file.range(protocol.callee_range(file, found.node)),

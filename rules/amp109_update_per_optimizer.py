@@ -76,8 +76,8 @@ def check(file: File) -> Iterator[Finding]:
         step = repair.one_line(file.tree.text(later), "the next step")
         yield Finding(
             file.range(protocol.callee_range(file, found.node)),
-            f"`{call}` changes the scale before `{step}`",
-            note="gradients that were scaled before the update are divided by the scale after it: by half as much, or by twice.",
+            f"`{call}` changes the scale before the next `{step}`",
+            note="those gradients bear the old scale: divided by the new one, the step is half as long, or twice as long",
             related=protocol.related(file, found, step="divides by the new scale"),
             fix=mend(file, found),
         )

@@ -95,7 +95,7 @@ def consequence(found: Found) -> str:
     """What the next backward pass does to the unscaled gradients, and whether the scaler objects."""
     mixed = f"gradients multiplied by {optimizers.initial_scale(found)} at first are added to unscaled ones"
     if accumulation.is_silent(found):
-        return f"{mixed}."
+        return f"{mixed}"
     return f"{mixed}; the next `unscale_` raises {ERROR_TEXT}{repair.while_enabled(found)}"
 
 

@@ -74,7 +74,7 @@ def check(file: File) -> Iterator[Finding]:
         yield Finding(
             file.range(scaled.multiplication),
             f"The loss is scaled by hand: nothing notices when `{factor}` makes gradients overflow",
-            note="an inf stays inf when it is divided, and reaches the parameters; a `GradScaler` skips such a step.",
+            note="an inf stays inf when it is divided, and reaches the parameters; a `GradScaler` skips such a step",
             related=(Related("divided by it again here", file.range(scaled.undone[0])),),
             fix=suggest(file, scaled),
         )

@@ -75,7 +75,7 @@ from amplint.rule import File, Finding, Rebuilt, rule
 from . import _protocol as protocol
 
 _SEPARATE_RUNS = re.compile(r"stage|phase|fold|trial|sweep|seed|run|split|task|round", re.IGNORECASE)
-_NOTE = "the optimizer goes on, but the scale starts anew: where it is too large at first, steps are skipped again each time."
+_NOTE = "the optimizer goes on, but the scale starts anew: where it is too large at first, steps are skipped again each time"
 
 
 @rule("AMP113", "scaler-in-loop", fix=Applicability.SAFE, observable=Observable(SKIPPED))
@@ -83,7 +83,7 @@ def check(file: File) -> Iterator[Finding]:
     for rebuilt in file.scalers.rebuilt:
         yield Finding(
             file.range(rebuilt.call.func),
-            f"A new `GradScaler` {_when(file, rebuilt)} forgets the scale that it found",
+            f"A new `GradScaler` {_when(file, rebuilt)} forgets the scale found before",
             note=_NOTE,
             related=_related(file, rebuilt),
             fix=hoist(file, rebuilt) if rebuilt.loop is not None else None,

@@ -77,7 +77,9 @@ from amplint.rule import File, Finding, rule
 
 from ._checkpoints import complete
 
-_NOTE = "a resumed run starts at the initial scale again: where that is too large, steps are skipped until it has come down."
+_NOTE = (
+    "a resumed run starts at the initial scale again: where that is too large, steps are skipped until it has come down"
+)
 
 
 @rule("AMP114", "scaler-state-not-saved", fix=Applicability.SAFE, observable=Observable(RESUMED))
@@ -88,7 +90,7 @@ def check(file: File) -> Iterator[Finding]:
         fix = complete(file, each)
         note = _NOTE
         if fix is not None and fix.applicability is Applicability.SAFE and not file.checkpoints.loads_scaler:
-            note += " No load of the state is seen: add one where the run is resumed."
+            note += ". No load of the state is seen: add one where the run is resumed."
         yield Finding(
             file.range(each.place),
             "Checkpoint holds the optimizer's state without that of its `GradScaler`",

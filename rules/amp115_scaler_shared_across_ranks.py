@@ -54,7 +54,7 @@ import libcst as cst
 from amplint.diagnostics import Applicability, Edit, Fix, Related
 from amplint.rule import File, Finding, HandOver, rule
 
-_NOTE = "each process works on a copy of its own: scales drift apart, and the parent's stays as it is, also where it is saved."
+_NOTE = "each process works on a copy of its own: scales drift apart, and the parent's stays as it is, also where it is saved"
 
 
 @rule("AMP115", "scaler-shared-across-ranks", fix=Applicability.DISPLAY)

@@ -84,9 +84,9 @@ def check(file: File) -> Iterator[Finding]:
             "Gradients for a penalty are computed in float16 without scaling"
             if unscaled
             else f"Gradients for a penalty are still scaled by `{scaler}`",
-            note="the scaler does not reach this inner pass: gradients at or below 2**-25 (about 3e-8) become zero."
+            note="the scaler does not reach this inner pass: gradients at or below 2**-25 (about 3e-8) become zero"
             if unscaled
-            else "the penalty sees them multiplied by the scale, 65536 at first; divide them by `get_scale()`.",
+            else "the penalty sees them multiplied by the scale, 65536 at first; divide them by `get_scale()`",
             fix=mend(file, found),
         )
 

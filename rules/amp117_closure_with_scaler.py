@@ -65,9 +65,9 @@ from . import _repair as repair
 
 KIND = "closure-with-scaler"
 _NOTES = {
-    "keyword": 'PyTorch raises "Closure use is not currently supported if GradScaler is enabled", for `closure=None` too.',
-    "positional": "the closure runs after the scaler has unscaled and checked: its gradients are neither.",
-    "missing": "`LBFGS` raises a `TypeError` without a closure, and a scaler supports none.",
+    "keyword": "PyTorch raises 'Closure use is not currently supported if GradScaler is enabled', for `closure=None` too",
+    "positional": "the closure runs after the scaler has unscaled and checked: its gradients are neither",
+    "missing": "`LBFGS` raises a `TypeError` without a closure, and a scaler supports none",
 }
 
 

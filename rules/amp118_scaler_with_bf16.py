@@ -79,7 +79,7 @@ def check(file: File) -> Iterator[Finding]:
         yield Finding(
             file.range(call.func),
             "`GradScaler` gains nothing where autocast computes in bfloat16",
-            note="bfloat16 has the range of float32; each step pays for a pass over the gradients and waits for the device.",
+            note="bfloat16 has the range of float32; each step pays for a pass over the gradients and waits for the device",
             related=(Related("computed in bfloat16 here", file.range(place)),),
             fix=disable(file, call),
         )

@@ -66,6 +66,7 @@ from amplint.model.events import Scale
 from amplint.model.observable import REPORTED, Observable
 from amplint.rule import File, Finding, Found, rule
 
+from . import _optimizers as optimizers
 from . import _protocol as protocol
 from . import _repair as repair
 
@@ -82,7 +83,7 @@ def check(file: File) -> Iterator[Finding]:
         yield Finding(
             file.range(protocol.callee_range(file, found.node)),
             f"{shown} is reported as the loss, multiplied by the scale of `{found.hazard.scaler.removeprefix('::')}`",
-            note=f"it is {found.scaler.init_scale or '65536.0'} times the loss at first, and jumps whenever the scale changes.",
+            note=f"it is {optimizers.initial_scale(found)} times the loss at first, and jumps whenever the scale changes",
             related=repair.marked(file, "scaled here", scale if scale is not value else None),
             fix=mend(file, value, scale),
         )

@@ -73,7 +73,7 @@ def check(file: File) -> Iterator[Finding]:
             yield Finding(
                 file.range(protocol.callee_range(file, found.node)),
                 "Clip raises where the `GradScaler` would skip the step",
-                note=f"an overflow is ordinary{repair.while_enabled(found)}: the scaler skips the step and lowers the scale.",
+                note=f"an overflow is ordinary{repair.while_enabled(found)}: the scaler skips the step and lowers the scale",
                 related=protocol.related(file, found, scaled="scaled here"),
                 fix=lenient(file, found.node),
             )

@@ -67,7 +67,7 @@ def check(file: File) -> Iterator[Finding]:
         yield Finding(
             file.range(test.comparison),
             f"`{'==' if is_equal else '!='}` takes a step for skipped when the loss scale grows",
-            note="the scale falls when a step was skipped, and rises after 2000 steps in a row that were taken.",
+            note="the scale falls when a step was skipped, and rises after 2000 steps in a row that were taken",
             fix=compare(file, test),
         )
 

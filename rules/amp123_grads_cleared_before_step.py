@@ -94,9 +94,9 @@ def consequence(file: File, found: Found, step: cst.CSTNode) -> str:
     made = None
     if isinstance(step, cst.Call) and step.args:
         made = optimizers.constructor(file, step.args[0].value)
-    fused = made is not None and any(arg.keyword is not None and arg.keyword.value == "fused" for arg in made.args)
-    if fused:
-        return "the step finds no gradients and does not move the weights."
+    if made is not None and optimizers.is_fused(file, made):
+        error = "`AssertionError: No inf checks were recorded prior to update.`"
+        return f"the fused step moves nothing, and `update` raises {error}{repair.while_enabled(found)}"
     error = "`AssertionError: No inf checks were recorded for this optimizer.`"
     return f"`zero_grad` sets them to None, and the step raises {error}{repair.while_enabled(found)}"
 

@@ -61,5 +61,5 @@ def check(file: File) -> Iterator[Finding]:
             yield Finding(
                 file.range(call.func),
                 "`GradScaler` scales losses that no autocast region computes",
-                note="float32 needs no scaling; most often it is the region that is missing.",
+                note="float32 needs no scaling; most often it is the region that is missing",
             )

@@ -53,6 +53,8 @@ from amplint.rule import File, Finding, rule
 
 _WIDE = ("float32", "float64")
 """What an island in another region may be meant to run in."""
+_REFUSING = ("cpu", "xpu", "mps")
+"""The device types on which autocast disables itself for other dtypes; on CUDA it does as it is told."""
 
 
 @rule("AMP210", "ineffective-autocast-dtype")
@@ -75,10 +77,10 @@ def _is_fine(region: Region) -> bool:
 
 
 def _what_happens(region: Region) -> str:
-    if region.device == "cpu":
-        return "PyTorch warns and disables the region: on the CPU only bfloat16 and float16 are supported"
-    if region.dtype in _WIDE:
+    if region.device == "cuda" and region.dtype in _WIDE:
         return f"the region is active without a warning, and its operations run in {region.dtype}"
+    if region.device in _REFUSING:
+        return f"PyTorch warns and disables the region: on {region.device} only bfloat16 and float16 are supported"
     return "only float16 and bfloat16 make operations cheaper"
 
 

@@ -88,7 +88,7 @@ def check(file: File) -> Iterator[Finding]:
             yield Finding(
                 file.range(operation.node),
                 f"Loss is computed in {operation.dtype}, outside of the autocast region",
-                "inside the region autocast runs it in float32; outside, the dtype of the outputs decides",
+                "autocast runs losses in float32; outside of the region the dtype of the outputs decides",
                 related,
                 _fix(file, operation),
             )

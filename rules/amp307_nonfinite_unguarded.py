@@ -60,7 +60,7 @@ from amplint.rule import File, Finding, rule
 
 from . import _protocol as protocol
 
-_NOTE = "one batch with a gradient of inf or NaN makes the parameters NaN; no scaler is there to skip its step."
+_NOTE = "one batch with a gradient of inf or NaN makes the parameters NaN; no scaler is there to skip its step"
 
 
 @rule("AMP307", "nonfinite-unguarded", fix=Applicability.DISPLAY, default=False)

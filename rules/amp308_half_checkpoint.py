@@ -57,7 +57,7 @@ from amplint.rule import File, Finding, HalfSaved, rule
 from ._repair import without
 
 _NOTE = (
-    "a resumed run goes on from rounded weights: small updates are lost, and what half cannot hold becomes zero or inf."
+    "a resumed run goes on from rounded weights: small updates are lost, and what half cannot hold becomes zero or inf"
 )
 
 
