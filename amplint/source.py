@@ -125,6 +125,16 @@ class Source:
         rows = range(1, len(self.line_starts) + 1)
         return [1, *(row + 1 for row in rows if PARTING.fullmatch(self.line(row)))]
 
+    def rows_beside(self, row: int) -> range:
+        """The rows that are read with a row: those of the file, in a notebook those of its cell."""
+        if self.notebook is None:
+            return range(1, len(self.line_starts) + 1)
+        index = bisect_right(self._cell_starts, row)
+        is_last = index == len(self._cell_starts)
+        return range(
+            self._cell_starts[index - 1], len(self.line_starts) + 1 if is_last else self._cell_starts[index] - 1
+        )
+
     def line_name(self, row: int) -> str:
         """What to call a row: `line 7`, in a notebook `line 3 of cell 2`."""
         if self.notebook is None:
@@ -155,6 +165,15 @@ class Source:
         start = self.line_starts[row - 1]
         end = self.line_starts[row] if row < len(self.line_starts) else len(self.text)
         return self.text[start:end].rstrip("\r\n")
+
+    def written(self, row: int) -> str:
+        """The text of a row as its author wrote it: in a notebook, lines that only IPython understands are masked."""
+        return self.line(row) if self.notebook is None else self._written[row - 1].rstrip("\r\n")
+
+    @cached_property
+    def _written(self) -> list[str]:
+        assert self.notebook is not None
+        return io.StringIO(self.notebook.unmasked(self.text), newline="").readlines() + [""]
 
     def indent(self, row: int) -> str:
         """The white space a row begins with."""

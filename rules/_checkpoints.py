@@ -37,7 +37,7 @@ def complete(file: File, each: Incomplete) -> Fix | None:
     loading = _loading(file, each, key, may_be_none)
     trust = Applicability.UNSAFE if loading else Applicability.SAFE
     title = f"Save `{scaler}.state_dict()`" + (" and load it" if loading else "")
-    return Fix(title, (*saving, *loading), trust)
+    return Fix(title, tuple(sorted((*saving, *loading))), trust)
 
 
 # -- saving --------------------------------------------------------------------------------------------------------------

@@ -166,3 +166,48 @@ def records(*arguments: object) -> list[dict[str, Any]]:
     run = amplint("--output-format", "jsonl", *arguments)
     assert run.exit_code in (0, 1), run.stderr
     return [json.loads(line) for line in run.stdout.splitlines()]
+
+
+# Notebooks made for one test.
+
+SETUP = """\
+%matplotlib inline
+!pip install -q torch
+import torch
+files = !ls -la
+model = torch.nn.Linear(8, 8).cuda()
+optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+scaler = torch.amp.GradScaler("cuda")"""
+TRAIN = """\
+for data, target in loader:
+    optimizer.zero_grad()
+    with torch.autocast("cuda", dtype=torch.float16):
+        loss = criterion(model(data), target)
+    scaler.scale(loss).backward()
+    torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)  # é
+    scaler.step(optimizer)
+    scaler.update()
+"""
+
+
+def cell(source: str, kind: str = "code", whole: bool = False, **metadata: Any) -> dict[str, Any]:
+    lines: str | list[str] = source if whole else source.splitlines(keepends=True)
+    extra = {"execution_count": 3, "outputs": [{"text": ["loss 1e5\n"]}]} if kind == "code" else {}
+    return {"cell_type": kind, **extra, "metadata": metadata, "source": lines}
+
+
+def notebook(*cells: dict[str, Any], language: str = "python", **dumping: Any) -> str:
+    metadata = {"kernelspec": {"name": "k", "language": language}, "language_info": {"name": language}}
+    document = {"cells": list(cells), "metadata": metadata, "nbformat": 4, "nbformat_minor": 5}
+    return json.dumps(document, **{"indent": 1, "ensure_ascii": False, **dumping}) + "\n"
+
+
+TWO_CELLS = notebook(cell("# Title", "markdown"), cell(SETUP), cell("Some words", "raw"), cell(TRAIN))
+
+
+def fixed(tmp_path: Path, text: str) -> str:
+    """What the safe fixes make of a notebook."""
+    path = tmp_path / "nb.ipynb"
+    path.write_bytes(text.encode())
+    CliRunner().invoke(main, ["check", "--fix", "--isolated", "--no-cache", str(path)])
+    return path.read_bytes().decode()

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import Any
 
 import pytest
 from click.testing import CliRunner
+from notebook_harness import SETUP, TRAIN, TWO_CELLS, cell, fixed, notebook
 
 from amplint.checker import check_bytes
 from amplint.cli.main import main
@@ -15,50 +15,9 @@ from amplint.config import Settings
 from amplint.diagnostics import FileReport
 from amplint.notebook import CellsCrossed, Notebook, NotebookError
 
-SETUP = """\
-%matplotlib inline
-!pip install -q torch
-import torch
-files = !ls -la
-model = torch.nn.Linear(8, 8).cuda()
-optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
-scaler = torch.amp.GradScaler("cuda")"""
-TRAIN = """\
-for data, target in loader:
-    optimizer.zero_grad()
-    with torch.autocast("cuda", dtype=torch.float16):
-        loss = criterion(model(data), target)
-    scaler.scale(loss).backward()
-    torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)  # é
-    scaler.step(optimizer)
-    scaler.update()
-"""
-
-
-def cell(source: str, kind: str = "code", whole: bool = False, **metadata: Any) -> dict[str, Any]:
-    lines: str | list[str] = source if whole else source.splitlines(keepends=True)
-    extra = {"execution_count": 3, "outputs": [{"text": ["loss 1e5\n"]}]} if kind == "code" else {}
-    return {"cell_type": kind, **extra, "metadata": metadata, "source": lines}
-
-
-def notebook(*cells: dict[str, Any], language: str = "python", **dumping: Any) -> str:
-    metadata = {"kernelspec": {"name": "k", "language": language}, "language_info": {"name": language}}
-    document = {"cells": list(cells), "metadata": metadata, "nbformat": 4, "nbformat_minor": 5}
-    return json.dumps(document, **{"indent": 1, "ensure_ascii": False, **dumping}) + "\n"
-
-
-TWO_CELLS = notebook(cell("# Title", "markdown"), cell(SETUP), cell("Some words", "raw"), cell(TRAIN))
-
 
 def check(root: Path, text: str) -> FileReport:
     return check_bytes("nb.ipynb", text.encode(), Settings(root), root / "nb.ipynb")
-
-
-def fixed(tmp_path: Path, text: str) -> str:
-    path = tmp_path / "nb.ipynb"
-    path.write_bytes(text.encode())
-    CliRunner().invoke(main, ["check", "--fix", "--isolated", "--no-cache", str(path)])
-    return path.read_bytes().decode()
 
 
 def test_cells_are_one_module_and_findings_name_cell_and_line(tmp_path: Path) -> None:
@@ -211,23 +170,3 @@ def test_edits_beyond_a_cell_are_refused() -> None:
     assert read.edited(read.text) == read.raw
     with pytest.raises(NotebookError):
         Notebook.read("{}")
-
-
-def test_json_and_diff_speak_of_cells(tmp_path: Path) -> None:
-    path = tmp_path / "nb.ipynb"
-    path.write_text(TWO_CELLS)
-    run = CliRunner().invoke(main, ["check", "--isolated", "--no-cache", "--output-format", "json", str(path)])
-    (record,) = json.loads(run.stdout)
-    assert (record["cell"], record["location"]) == (4, {"row": 6, "column": 5})
-    assert record["fix"]["edits"][0]["cell"] == 4
-    run = CliRunner().invoke(main, ["check", "--diff", "--isolated", "--no-cache", str(path)])
-    assert f"+++ {path}:cell 4\n" in run.stdout
-    assert "+    scaler.unscale_(optimizer)\n" in run.stdout
-    assert path.read_text() == TWO_CELLS
-
-
-def test_folders_are_walked_for_notebooks(tmp_path: Path) -> None:
-    (tmp_path / "deep").mkdir()
-    (tmp_path / "deep" / "nb.ipynb").write_text(TWO_CELLS)
-    run = CliRunner().invoke(main, ["check", "--isolated", "--no-cache", "--output-format", "concise", str(tmp_path)])
-    assert "nb.ipynb:cell 4:6:5: AMP101" in run.stdout

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable
-from dataclasses import replace
 from typing import NamedTuple
 
 from amplint.checker import check_source, placed, withdraw
@@ -63,7 +62,7 @@ def fix_all(
             continue
         result.fixed[item.display] = repaired.outcome.applied
         result.reports[index] = repaired.outcome.report
-        result.texts[item.display] = replace(repaired.source, text=repaired.outcome.text)
+        result.texts[item.display] = Source.from_bytes(item.display, new)
     if printed is not None and not options.diff:
         _print_bytes(printed)
 
@@ -87,9 +86,10 @@ def _print_diff(repaired: _Repaired, color: bool) -> None:
     view = View(lambda path: None, color=color)
     path, before, after = repaired.source.path, repaired.source.text, repaired.outcome.text
     changes = [(path, before, after)]
-    if repaired.source.notebook is not None:
-        cells = repaired.source.notebook.changes(after)
-        changes = [(f"{path}:cell {number}", old, new) for number, old, new in cells]
+    notebook = repaired.source.notebook
+    if notebook is not None:
+        names = [f"{path}:cell {number}" for number in notebook.numbers]
+        changes = list(zip(names, notebook.written(before), notebook.written(after)))
     for name, old, new in changes:
         for line in diff.unified(old, new, name):
             style = diff.style(line)

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -88,15 +87,29 @@ class Notebook:
                 position = end
         return "".join([*pieces, self.raw[position:]])
 
-    def changes(self, text: str) -> Iterator[tuple[int, str, str]]:
-        """The cells that differ after the module has become `text`: number, source before, source after.
+    def written(self, text: str) -> list[str]:
+        """The sources of the cells after the module has become `text`, with the lines for IPython as they were written.
 
         Raises:
             CellsCrossed: as for `edited`.
         """
-        for cell, source in zip(self.cells, self._parted(text)):
-            if differs(cell, source):
-                yield cell.number, "".join(cell.lines), "".join(line for line, _ in restored(cell, source))
+        return [
+            "".join(line for line, _ in restored(cell, source)) for cell, source in zip(self.cells, self._parted(text))
+        ]
+
+    def unmasked(self, text: str) -> str:
+        """The module text with the lines for IPython as they were written.
+
+        Raises:
+            CellsCrossed: as for `edited`.
+        """
+        return self._joined(self.written(text))
+
+    def line_in_file(self, cell: int, row: int) -> int:
+        """The line of the JSON text in which a row of a cell begins; where its source is one string, that line."""
+        found = next(one for one in self.cells if one.number == cell)
+        start = found.literals[row - 1][0] if row <= len(found.literals) else found.place[0]
+        return self.raw.count("\n", 0, start) + 1
 
     def _parted(self, text: str) -> list[str]:
         sources: list[str] = []

@@ -7,6 +7,7 @@ import unicodedata
 from collections.abc import Iterator, Sequence
 
 from amplint.diagnostics import Diagnostic, Edit, Fix, Range
+from amplint.notebook import CellsCrossed
 from amplint.report import diff
 from amplint.report.view import View
 from amplint.source import Source
@@ -31,17 +32,16 @@ def render(diagnostics: Sequence[Diagnostic], view: View) -> Iterator[str]:
 
 
 def _places(diagnostic: Diagnostic, view: View) -> Iterator[str]:
-    main: list[_Label] = [(diagnostic.range, "^", "")]
-    elsewhere: dict[str, list[_Label]] = {}
+    main = (diagnostic.path, diagnostic.range.start.cell)
+    labels: dict[tuple[str, int], list[_Label]] = {main: [(diagnostic.range, "^", "")]}
     for other in diagnostic.related:
-        labels = elsewhere.setdefault(other.path, []) if other.path not in ("", diagnostic.path) else main
-        labels.append((other.range, "-", other.message))
-    for path, labels in ((diagnostic.path, main), *elsewhere.items()):
-        start = labels[0][0].start
-        yield f"  {view.paint('-->', 'place')} {_shown(path)}:{start}\n"
+        beside = (other.path or diagnostic.path, other.range.start.cell)
+        labels.setdefault(beside, []).append((other.range, "-", other.message))
+    for (path, _), here in labels.items():
+        yield f"  {view.paint('-->', 'place')} {_shown(path)}:{here[0][0].start}\n"
         source = view.source(path)
         if source is not None:
-            yield from _snippet(source, labels, view)
+            yield from _snippet(source, here, view)
 
 
 def _shown(path: str) -> str:
@@ -51,22 +51,22 @@ def _shown(path: str) -> str:
 
 
 def _snippet(source: Source, labels: list[_Label], view: View) -> Iterator[str]:
-    count = len(source.line_starts)
+    rows = source.rows_beside(labels[0][0].start.row)
     shown = sorted({
         row
         for place, _, _ in labels
         for row in range(place.start.row - _CONTEXT, place.start.row + _CONTEXT + 1)
-        if 1 <= row <= count and (row == place.start.row or source.line(row).strip())
+        if row in rows and (row == place.start.row or source.line(row).strip())
     })  # fmt: skip
-    width = len(str(shown[-1])) if shown else 1
+    width = len(str(shown[-1] - rows.start + 1)) if shown else 1
     bar = view.paint("|", "place")
     previous = shown[0] if shown else 0
     for row in shown:
         if row > previous + 1:
             yield view.paint("  " + "." * max(width, 3), "place") + "\n"
         previous = row
-        text = _expand(source.line(row))
-        yield f"  {view.paint(f'{row:{width}}', 'place')} {bar} {text}".rstrip() + "\n"
+        text = _expand(source.written(row))
+        yield f"  {view.paint(f'{row - rows.start + 1:{width}}', 'place')} {bar} {text}".rstrip() + "\n"
         for place, sign, words in sorted(labels, key=lambda label: label[0].start):
             if place.start.row == row:
                 yield f"  {' ' * width} {bar} {_marks(source, place, sign, words, view)}\n"
@@ -106,12 +106,29 @@ def _fix(fix: Fix, path: str, view: View) -> Iterator[str]:
     source = view.source(path)
     if source is None or not fix.edits:  # advice alone
         return
-    hunks = list(diff.unified(*_window(source, fix.edits), path, context=_CONTEXT))[3:]
-    for line in hunks:
-        sign, text = line[0], _expand(line[1:].rstrip("\r\n"))
-        shown = "  ..." if sign == "@" else f"{sign} {text}".rstrip()
-        if sign != "\\":  # a missing line end at the end of the file is no news here
-            yield f"    {view.paint(shown, diff.style(line) or 'quiet')}".rstrip() + "\n"
+    for before, after, name in _changes(source, fix.edits):
+        if name:
+            yield f"    {view.paint(f'  {name}', 'quiet')}\n"
+        for line in list(diff.unified(before, after, path, context=_CONTEXT))[3:]:
+            sign, text = line[0], _expand(line[1:].rstrip("\r\n"))
+            shown = "  ..." if sign == "@" else f"{sign} {text}".rstrip()
+            if sign != "\\":  # a missing line end at the end of the file is no news here
+                yield f"    {view.paint(shown, diff.style(line) or 'quiet')}".rstrip() + "\n"
+
+
+def _changes(source: Source, edits: Sequence[Edit]) -> Iterator[tuple[str, str, str]]:
+    """The texts that a fix changes, before and after, and their names: in a notebook, cells."""
+    if source.notebook is None:
+        yield *_window(source, edits), ""
+        return
+    before = source.notebook.written(source.text)
+    try:
+        after = source.notebook.written(diff.applied(source.text, edits))
+    except CellsCrossed:
+        return  # it cannot be applied, either
+    for number, *texts in zip(source.notebook.numbers, before, after):
+        if texts[0] != texts[1]:
+            yield texts[0], texts[1], f"cell {number}"
 
 
 def _window(source: Source, edits: Sequence[Edit]) -> tuple[str, str]:
