@@ -91,7 +91,6 @@ def consequence(found: Found) -> str:
         return f"at the initial scale the true gradients are cut to norm {effective}, not to `{limit}`"
     if by == "value":
         return (
-            f"at the initial scale each true gradient is cut to {effective}, not to `{limit}`, and an overflow becomes "
-            "finite before the scaler can see it"
+            f"at the initial scale each true gradient is cut to {effective}, not to `{limit}`, and overflows go unseen"
         )
     return "the threshold meets gradients that are multiplied by the scale, 65536 at first"

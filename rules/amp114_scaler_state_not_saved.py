@@ -90,7 +90,7 @@ def check(file: File) -> Iterator[Finding]:
         fix = complete(file, each)
         note = _NOTE
         if fix is not None and fix.applicability is Applicability.SAFE and not file.checkpoints.loads_scaler:
-            note += ". No load of the state is seen: add one where the run is resumed."
+            note += ". Load it where you resume."
         yield Finding(
             file.range(each.place),
             "Checkpoint holds the optimizer's state without that of its `GradScaler`",

@@ -101,15 +101,15 @@ def _words(hazard: Hazard) -> tuple[str, str]:
     if hazard.danger is Danger.ROUNDED:
         return (
             f"{name} of a sigmoid that float16 rounds to 0 or 1",
-            f"the sigmoid is computed in float16: {saturation}, where the loss is infinite and its gradient nan",
+            f"{saturation}: the loss becomes infinite and its gradient nan",
         )
     if hazard.danger is Danger.LOST_EPS:
         eps = f"{hazard.operand.lost.value:g}" if hazard.operand.lost is not None else "epsilon"
-        sigmoid = f", and the sigmoid beside it reaches 0 or 1: {saturation}"
+        sigmoid = f"; the sigmoid itself is 1 from x = {_HALF.sigmoid_one} on and 0 below {_HALF.sigmoid_zero}"
         reason = sigmoid if hazard.operand.saturated is not None else "; 1e-4 would keep the gradient finite as well"
         return (
             f"Epsilon {eps} is lost in float16 before {name}",
-            f"constants up to 2.98e-08 added to, or clamped on, a float16 tensor round to 0{reason}",
+            f"constants up to 2.98e-08 round to 0 on a float16 tensor{reason}",
         )
     if hazard.danger is Danger.NARROWED:
         return (
@@ -121,8 +121,7 @@ def _words(hazard: Hazard) -> tuple[str, str]:
     side = "above" if hazard.operand.high > hazard.limit and _grows(hazard) else "below"
     return (
         f"Gradient of {name} is infinite in float16 {side} {limit}",
-        f"{name} itself runs in float32, but its gradient is cast back to the float16 of the operand, where it exceeds "
-        f"65504 {side} {limit}, with loss scaling even earlier: the scaler then skips the step",
+        f"{name} runs in float32, but its gradient is cast back to float16 and overflows, with loss scaling even earlier",
     )
 
 

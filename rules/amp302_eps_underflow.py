@@ -91,9 +91,9 @@ def _finding(file: File, constant: Constant) -> Finding:
     eps = f"{constant.value:g}"
     done = "clamped on" if constant.use is Use.LOWER else "added to"
     fix = _fix(file, constant)
-    note = "constants up to 2.98e-08 round to 0 there, so that nothing guards against a zero"
+    note = "constants up to 2.98e-08 round to 0 there, and guard against nothing"
     if fix is not None and fix.applicability is Applicability.UNSAFE:
-        note += "; widened, the gradient may still overflow when it is cast back: 1e-4 would keep that finite too"
+        note += "; 1e-4 would keep the gradient finite as well"
     made = constant.operand.half_at
     related = () if made is None else (Related("computed in float16 here", file.range(made)),)
     return Finding(

@@ -104,8 +104,7 @@ def _finding(file: File, model: Model, hidden: Hidden) -> Finding:
     return Finding(
         file.range(first.node),
         f"Hidden size {hidden.value} is no multiple of {_MULTIPLE}: half-precision products are slower",
-        "float16 and bfloat16 products run most efficiently when all sizes are multiples of 8, or of 64 on an A100; "
-        f"the next multiple of 8 is {wanted}",
+        f"Tensor Cores are fastest when all sizes are multiples of 8 (64 on an A100); the next one is {wanted}",
         tuple(related),
         _fix(file, model, hidden, wanted),
         frozenset({MIXED_PRECISION}),

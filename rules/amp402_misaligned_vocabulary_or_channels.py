@@ -90,7 +90,7 @@ _ATTENTION = {
 """The names of the width and of the number of heads, which are the first two parameters."""
 _PRODUCTS = frozenset({"torch.nn.functional.linear", "torch.matmul", "torch.mm", "torch.einsum"})
 _JOINS = frozenset({"torch.cat", "torch.concat", "torch.concatenate", "torch.chunk", "torch.split"})
-_WHY = "float16 and bfloat16 products run most efficiently when all sizes are multiples of 8, or of 64 on an A100"
+_WHY = "Tensor Cores are fastest when all sizes are multiples of 8 (64 on an A100)"
 
 _SPELLED_OUT = (
     r"\b(?:Conv(?:Transpose)?[123]d|Embedding|MultiheadAttention|Transformer(?:\w+Layer)?)"
