@@ -11,6 +11,7 @@ from amplint import gate
 from amplint.diagnostics import Diagnostic, FileReport
 from amplint.slicing import relevant_rows
 from amplint.source import Source
+from amplint.syntax import levels
 
 if TYPE_CHECKING:
     from amplint.registry import RuleInfo
@@ -46,15 +47,11 @@ def lint_source(source: Source, rules: Sequence[Rule | RuleInfo], torch: tuple[i
 
 
 def _is_too_deep(module: ast.Module) -> bool:
-    level: list[ast.AST] = [module]
-    for _ in range(_DEEPEST):
+    for depth, level in enumerate(levels(module)):
         # `a and b and c ...` is flat for Python, and nested for LibCST.
-        if any(type(node) is ast.BoolOp and len(node.values) > _DEEPEST for node in level):
+        if depth == _DEEPEST or any(type(node) is ast.BoolOp and len(node.values) > _DEEPEST for node in level):
             return True
-        level = [below for node in level for below in ast.iter_child_nodes(node)]
-        if not level:
-            return False
-    return True
+    return False
 
 
 def _check(

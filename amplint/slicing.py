@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 
 from amplint.gate import AMP_WORDS, pattern
 from amplint.source import Source
+from amplint.syntax import levels
 
 _PROTOCOL_WORDS = (
     r"^backward$", r"^step$", r"^zero_grad$", r"^clip_grad", r"^get_total_norm$", r"^clip_grads_with_norm_$", r"^grad$",
@@ -23,10 +24,14 @@ _PROTOCOL_WORDS = (
 
 _FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
 _DEFINITIONS = (*_FUNCTIONS, ast.ClassDef)
+_NAMED_BY: dict[type[ast.AST], str] = {
+    ast.Name: "id", ast.Attribute: "attr", ast.FunctionDef: "name", ast.AsyncFunctionDef: "name", ast.ClassDef: "name",
+    ast.alias: "name", ast.ImportFrom: "module", ast.arg: "arg", ast.keyword: "arg",
+}  # fmt: skip
+"""The field of a node that holds an identifier, or several with dots between them."""
 _SCALER = re.compile("[Ss]caler")
 _LOSS = re.compile("loss|criterion", re.IGNORECASE)
 _HALF = re.compile("^b?float16$|^half$")
-_NOTHING = re.compile("(?!)")
 _SHORT = 40
 """Statements outside of definitions bind names; a longer one than this many rows is a table or a text."""
 
@@ -42,7 +47,7 @@ class _Unit:
     first: int
     last: int
     words: frozenset[str]
-    marked: bool
+    marked: bool = False
     definition: bool = True
     methods: list[_Unit] = field(default_factory=list)
     kept: bool = False
@@ -73,12 +78,12 @@ def _keep(units: list[_Unit]) -> None:
     """Mark what matters, until nothing new is named."""
     words = frozenset().union(*map(_all_words, units))
     trains = "backward" in words or any(_SCALER.search(word) for word in words)
-    protocol = pattern(_PROTOCOL_WORDS) if trains else _NOTHING
+    protocol = frozenset(filter(pattern(_PROTOCOL_WORDS).search, words)) if trains else frozenset[str]()
     follows = trains or any(_LOSS.search(word) or _HALF.search(word) for word in words)
     for unit in units:
         short = not unit.definition and unit.last - unit.first < _SHORT
         unit.kept = short or unit.marked or any(method.marked for method in unit.methods)
-    busy = [unit for unit in units if any(map(protocol.search, _all_words(unit)))]
+    busy = [unit for unit in units if not protocol.isdisjoint(_all_words(unit))]
     named: frozenset[str] = frozenset()
     while True:
         for unit in units:
@@ -100,11 +105,11 @@ def _telling_names(units: list[_Unit]) -> frozenset[str]:
     return frozenset().union(*(unit.names for unit in kept))
 
 
-def _keep_methods(unit: _Unit, named: frozenset[str], protocol: re.Pattern[str]) -> None:
+def _keep_methods(unit: _Unit, named: frozenset[str], protocol: frozenset[str]) -> None:
     busy = {name for method in unit.methods if method.kept and not _is_special(method) for name in method.names}
     for method in unit.methods:
         wanted = _is_special(method) or method.marked or not method.names.isdisjoint(named)
-        acts = any(map(protocol.search, method.words)) or not busy.isdisjoint(method.words)
+        acts = not protocol.isdisjoint(method.words) or not busy.isdisjoint(method.words)
         method.kept = method.kept or wanted or acts
 
 
@@ -124,55 +129,48 @@ def _kept_words(unit: _Unit) -> frozenset[str]:
 
 
 def _units(source: Source, module: ast.Module, triggers: list[str]) -> list[_Unit]:
+    units = [_unit(statement) for statement in module.body]
     amp = pattern((*AMP_WORDS, *(trigger for trigger in triggers if not _is_text(trigger))))
+    telling = frozenset(filter(amp.search, frozenset().union(*map(_all_words, units)))).union(_aliases(module, amp))
     rows = _rows_of(source, tuple(trigger for trigger in triggers if _is_text(trigger)))
-    aliases = frozenset(_aliases(module, amp))
-
-    def unit(node: ast.stmt, *parts: ast.AST, names: Iterable[str], definition: bool = True) -> _Unit:
-        names = frozenset(names)
-        first = min([node.lineno, *(decorator.lineno for decorator in getattr(node, "decorator_list", ()))])
-        last = node.end_lineno or node.lineno
-        words = names.union(word for part in parts for word in _identifiers(part))
-        hit = any(amp.search(word) or word in aliases for word in words)
-        return _Unit(names, first, last, words, hit or any(first <= row <= last for row in rows), definition)
-
-    found: list[_Unit] = []
-    for statement in module.body:
-        if isinstance(statement, ast.ClassDef):
-            methods = [each for each in statement.body if isinstance(each, _FUNCTIONS)]
-            rest = [each for each in statement.body if not isinstance(each, _FUNCTIONS)]
-            head = (*statement.bases, *statement.keywords, *statement.decorator_list)
-            whole = unit(statement, *head, *rest, names=[statement.name])
-            whole.methods = [unit(each, each, names=[each.name]) for each in methods]
-            if methods and not rest:
-                whole.methods[0].kept = True  # a class body must not become empty
-            found.append(whole)
-        elif isinstance(statement, _FUNCTIONS):
-            found.append(unit(statement, statement, names=[statement.name]))
-        else:
-            assigned = [
-                node.id
-                for node in ast.walk(statement)
-                if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)
-            ]
-            found.append(unit(statement, statement, names=assigned, definition=False))
-    return found
+    for unit in (each for whole in units for each in (whole, *whole.methods)):
+        unit.marked = not telling.isdisjoint(unit.words) or any(unit.first <= row <= unit.last for row in rows)
+    return units
 
 
-def _identifiers(node: ast.AST) -> Iterator[str]:
-    for below in ast.walk(node):
-        if isinstance(below, ast.Name):
-            yield below.id
-        elif isinstance(below, ast.Attribute):
-            yield below.attr
-        elif isinstance(below, _DEFINITIONS):
-            yield below.name
-        elif isinstance(below, ast.alias):
-            yield from below.name.split(".")
-        elif isinstance(below, ast.arg | ast.keyword) and below.arg:
-            yield below.arg
-        elif isinstance(below, ast.ImportFrom) and below.module:
-            yield from below.module.split(".")
+def _unit(statement: ast.stmt) -> _Unit:
+    if isinstance(statement, ast.ClassDef):
+        methods = [each for each in statement.body if isinstance(each, _FUNCTIONS)]
+        rest = [each for each in statement.body if not isinstance(each, _FUNCTIONS)]
+        head = (*statement.bases, *statement.keywords, *statement.decorator_list)
+        whole = _spanned(statement, [statement.name], *head, *rest)
+        whole.methods = [_spanned(each, [each.name], each) for each in methods]
+        if methods and not rest:
+            whole.methods[0].kept = True  # a class body must not become empty
+        return whole
+    if isinstance(statement, _FUNCTIONS):
+        return _spanned(statement, [statement.name], statement)
+    names = (node for level in levels(statement) for node in level if isinstance(node, ast.Name))
+    assigned = [name.id for name in names if isinstance(name.ctx, ast.Store)]
+    return _spanned(statement, assigned, statement, definition=False)
+
+
+def _spanned(node: ast.stmt, names: Iterable[str], *parts: ast.AST, definition: bool = True) -> _Unit:
+    """The unit of a statement; `parts` are what its words stand in."""
+    first = min([node.lineno, *(decorator.lineno for decorator in getattr(node, "decorator_list", ()))])
+    names = frozenset(names)
+    return _Unit(names, first, node.end_lineno or node.lineno, names.union(_identifiers(*parts)), definition=definition)
+
+
+def _identifiers(*nodes: ast.AST) -> set[str]:
+    found: set[str] = set()
+    for level in levels(*nodes):
+        for node in level:
+            field = _NAMED_BY.get(type(node))
+            if field is not None:
+                found.add(getattr(node, field))
+    # `from . import x` names no module, `**options` no parameter.
+    return {word for name in found if name is not None for word in name.split(".")}
 
 
 def _is_text(trigger: str) -> bool:
@@ -189,13 +187,12 @@ def _rows_of(source: Source, triggers: tuple[str, ...]) -> list[int]:
 def _aliases(module: ast.Module, amp: re.Pattern[str]) -> Iterator[str]:
     """The other names that the file gives to what is called by a word of AMP: `autocast as half`, `half = autocast`, `half =
     partial(autocast, ...)`, `half = autocast(...)`."""
-    for statement in module.body:
-        if not isinstance(statement, _DEFINITIONS):
-            for node in ast.walk(statement):
-                if isinstance(node, ast.alias) and node.asname and amp.search(node.name):
-                    yield node.asname
-                elif isinstance(node, ast.Assign) and isinstance(node.value, (ast.Name, ast.Attribute, ast.Call)):
-                    value = node.value
-                    named = [value.func, *value.args[:1]] if isinstance(value, ast.Call) else [value]
-                    if any(amp.search(word) for each in named for word in _identifiers(each)):
-                        yield from (target.id for target in node.targets if isinstance(target, ast.Name))
+    statements = [statement for statement in module.body if not isinstance(statement, _DEFINITIONS)]
+    for node in (node for level in levels(*statements) for node in level):
+        if isinstance(node, ast.alias) and node.asname and amp.search(node.name):
+            yield node.asname
+        elif isinstance(node, ast.Assign) and isinstance(node.value, (ast.Name, ast.Attribute, ast.Call)):
+            value = node.value
+            named = [value.func, *value.args[:1]] if isinstance(value, ast.Call) else [value]
+            if any(map(amp.search, _identifiers(*named))):
+                yield from (target.id for target in node.targets if isinstance(target, ast.Name))
