@@ -73,17 +73,23 @@ KIND = "unscaled-backward"
 
 @rule("AMP103", KIND, fix=Applicability.SAFE, observable=Observable(NORM_SEEN))
 def check(file: File) -> Iterator[Finding]:
-    for found in file.analysis.of(KIND):
+    for found in file.analysis.of(KIND, elsewhere=True):
         scaler = found.hazard.scaler.removeprefix("::")
         if not scaler or is_scaled_otherwise(file, found):
             continue
         yield Finding(
             file.range(protocol.callee_range(file, found.node)),
-            f"`{loss_of(file, found)}` is propagated unscaled, although `{scaler}` {_use(found)}",
+            f"{_act(file, found)} unscaled, although `{scaler}` {_use(found)}",
             note=consequence(file, found),
             related=protocol.related(file, found, step="divided by the scale here"),
-            fix=mend(file, found) if found.here else None,
+            fix=mend(file, found) if found.whole else None,
         )
+
+
+def _act(file: File, found: Found) -> str:
+    if found.origin is not None:
+        return f"`{repair.one_line(file.tree.text(found.node), 'the call')}` propagates a loss"
+    return f"`{loss_of(file, found)}` is propagated"
 
 
 def _divisor(found: Found) -> str:
@@ -127,17 +133,17 @@ def consequence(file: File, found: Found) -> str:
     if never_scales(file, found):
         first = "unscale_" if repair.of_scaler(file, found, Unscale) else "step"
         error = f"`AssertionError: Attempted {first} but _scale is None`"
-        return f"nothing in this file is scaled, so `{scaler}.{first}` raises {error}{repair.while_enabled(found)}."
+        return f"nothing in this file is scaled, so `{scaler}.{first}` raises {error}{repair.while_enabled(found)}"
     scale = optimizers.initial_scale(found)
-    divided = f"`{scaler}.{_divisor(found)}` divides by the scale, {scale} at first, what nothing has multiplied"
+    divided = f"`{scaler}.{_divisor(found)}` divides by the scale, {scale} at first, what nothing multiplied"
     if scaled or not isinstance(step, cst.Call) or not step.args:
-        return f"{divided}, so the part of this loss in the gradients all but vanishes."
+        return f"{divided}: of this loss next to nothing is left"
     name = optimizers.class_name(file, optimizers.constructor(file, step.args[0].value))
     if name == "SGD":
-        return f"{divided}, so every update of SGD is too small by that factor."
+        return f"{divided}: SGD moves too little by that factor"
     if optimizers.is_adaptive(name):
-        return f"{divided}, so the eps of {name} outweighs the small gradients."
-    return f"{divided}: SGD's updates are too small by that factor, and Adam's eps outweighs small gradients."
+        return f"{divided}: the eps of {name} outweighs small gradients"
+    return f"{divided}: SGD moves too little, Adam's eps outweighs small gradients"
 
 
 def never_scales(file: File, found: Found) -> bool:

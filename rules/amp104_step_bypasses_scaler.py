@@ -78,7 +78,7 @@ UPDATE_ERROR = "`AssertionError: No inf checks were recorded prior to update.`"
 
 @rule("AMP104", KIND, fix=Applicability.SAFE, observable=Observable(NORM_SEEN))
 def check(file: File) -> Iterator[Finding]:
-    for found in file.analysis.of(KIND):
+    for found in file.analysis.of(KIND, elsewhere=True):
         step = repair.one_line(file.tree.text(found.node), "optimizer.step()")
         scaler = found.hazard.scaler.removeprefix("::")
         yield Finding(
@@ -86,7 +86,7 @@ def check(file: File) -> Iterator[Finding]:
             f"`{step}` bypasses `{scaler}`, which scaled the gradients",
             note=consequence(file, found),
             related=protocol.related(file, found, scaled="scaled here"),
-            fix=mend(file, found) if found.here else None,
+            fix=mend(file, found) if found.whole else None,
         )
 
 
@@ -96,10 +96,9 @@ def consequence(file: File, found: Found) -> str:
     made = None
     if isinstance(found.node, cst.Call) and isinstance(found.node.func, cst.Attribute):
         made = optimizers.constructor(file, found.node.func.value)
-    effect = _effect(file, made, found)
     if found.scaler.made and repair.of_scaler(file, found, ScalerUpdate) and not _checks_some_gradients(file):
-        return f"{effect}; `{scaler}.update()` then raises {UPDATE_ERROR}{repair.while_enabled(found)}."
-    return f"{effect}."
+        return f"nothing is checked, so `{scaler}.update()` raises {UPDATE_ERROR}{repair.while_enabled(found)}"
+    return _effect(file, made, found)
 
 
 def _checks_some_gradients(file: File) -> bool:
@@ -109,9 +108,9 @@ def _checks_some_gradients(file: File) -> bool:
 
 def _effect(file: File, made: cst.Call | None, found: Found) -> str:
     scale = optimizers.initial_scale(found)
-    skipped = "an overflow is not skipped and leaves the weights non-finite"
+    skipped = "an overflow leaves non-finite weights"
     if "unscaled" in found.hazard.details:
-        return f"the gradients are unscaled, but {skipped}"
+        return f"the gradients are unscaled, but nothing skips the step: {skipped}"
     name = optimizers.class_name(file, made)
     if "mixed" in found.hazard.details:
         return f"one loss counts {scale} times more than the other at first, and {skipped}"
@@ -121,7 +120,7 @@ def _effect(file: File, made: cst.Call | None, found: Found) -> str:
         return f"the updates of {name} hide the scale, but its weight decay is divided by it, and {skipped}"
     if optimizers.is_adaptive(name):
         return f"the updates of {name} hide the scale, but {skipped}"
-    return f"SGD moves the weights {scale} times too far at first, Adam hides it, and with both {skipped}"
+    return f"SGD moves the weights {scale} times too far at first, Adam hides it; with both {skipped}"
 
 
 def mend(file: File, found: Found) -> Fix | None:

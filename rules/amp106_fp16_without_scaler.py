@@ -77,18 +77,18 @@ KIND = "fp16-without-scaler"
 @rule("AMP106", KIND, fix=Applicability.UNSAFE, observable=Observable(ZEROED, devices=frozenset({"cuda", "cpu"})))
 def check(file: File) -> Iterator[Finding]:
     by_hand = {scaled.backward for scaled in file.hand_scaling.found}  # AMP112 speaks of these
-    for found in file.analysis.of(KIND):
+    for found in file.analysis.of(KIND, elsewhere=True):
         if found.node in by_hand:
             continue
-        loss = "the loss"
-        if isinstance(found.node, cst.Call) and isinstance(found.node.func, cst.Attribute):
-            loss = f"`{repair.one_line(file.tree.text(found.node.func.value), 'loss')}`"
+        backward, loss = found.origin or found.node, "the loss"
+        if isinstance(backward, cst.Call) and isinstance(backward.func, cst.Attribute):
+            loss = f"`{repair.one_line(file.tree.text(backward.func.value), 'loss')}`"
         yield Finding(
             file.range(protocol.callee_range(file, found.node)),
             f"No `GradScaler` protects the float16 gradients of {loss} from underflow",
-            note="gradients at or below 2**-25 (about 3e-8) become zero, unnoticed; bfloat16 would need no scaler.",
+            note="gradients at or below 2**-25 (about 3e-8) become zero, unnoticed; bfloat16 would need no scaler",
             related=protocol.related(file, found, step="stepped without a scaler here"),
-            fix=mend(file, found) if found.here else None,
+            fix=mend(file, found) if found.whole else None,
         )
 
 

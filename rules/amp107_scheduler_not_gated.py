@@ -73,29 +73,33 @@ from amplint.model.observable import SCHEDULER_LEAD, Observable
 from amplint.rule import File, Finding, Found, rule
 
 from . import _protocol as protocol
+from . import _repair as repair
 from ._gate import gate, has_gate
 
 KIND = "scheduler-not-gated"
 
-_SKIPS = (
-    "a step is skipped when a gradient is inf or NaN, a few times at the start and whenever the scale has grown too large; "
-    "each skip puts the schedule ahead by one step."
-)
-_BLIND = "the test around it does not tell that the step was taken: the scale falls, in `update`, when it was skipped."
+_SKIPS = "inf or NaN in a gradient skips the step, mostly early on; each skip puts the schedule one step ahead"
+_BLIND = "the test around it does not tell that the step was taken: the scale falls, in `update`, when it was skipped"
 
 
 @rule("AMP107", KIND, fix=Applicability.SAFE, observable=Observable(SCHEDULER_LEAD))
 def check(file: File) -> Iterator[Finding]:
     hazards = file.analysis.of(KIND)
-    for found in hazards:
-        scheduler, scaler = file.tree.text(_receiver(found)), found.hazard.scaler.removeprefix("::")
+    for found in file.analysis.of(KIND, elsewhere=True):
+        scaler = found.hazard.scaler.removeprefix("::")
         yield Finding(
             file.range(protocol.callee_range(file, found.node)),
-            f"`{scheduler}` advances also when `{scaler}` has skipped the optimizer step",
+            f"{_act(file, found)} even when `{scaler}` has skipped the optimizer step",
             note=_BLIND if has_gate(file, found.node) else _SKIPS,
             related=protocol.related(file, found, step="stepped, or skipped, here"),
-            fix=gate(file, found, hazards) if found.here else None,
+            fix=gate(file, found, hazards) if found.whole else None,
         )
+
+
+def _act(file: File, found: Found) -> str:
+    if found.origin is not None:
+        return f"`{repair.one_line(file.tree.text(found.node), 'the call')}` advances the schedule"
+    return f"`{file.tree.text(_receiver(found))}` advances"
 
 
 def _receiver(found: Found) -> cst.CSTNode:

@@ -69,15 +69,16 @@ ERROR_TEXT = "`RuntimeError: unscale_() has already been called on this optimize
 
 @rule("AMP110", KIND, fix=Applicability.SAFE, observable=Observable(ERROR))
 def check(file: File) -> Iterator[Finding]:
-    for found in file.analysis.of(KIND):
+    for found in file.analysis.of(KIND, elsewhere=True):
         call = repair.one_line(file.tree.text(found.node), "scaler.unscale_(optimizer)")
         again = found.related.get("first") is found.node
+        second = "is called" if found.origin is None else "unscales"
         yield Finding(
             file.range(protocol.callee_range(file, found.node)),
-            f"`{call}` is repeated by a loop" if again else f"`{call}` is called a second time",
+            f"`{call}` is repeated by a loop" if again else f"`{call}` {second} a second time",
             note=f"the second call raises {ERROR_TEXT}{repair.while_enabled(found)}",
             related=() if again else protocol.related(file, found, first="called here already"),
-            fix=mend(file, found),
+            fix=mend(file, found) if found.whole else None,
         )
 
 

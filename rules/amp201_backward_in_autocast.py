@@ -74,7 +74,7 @@ _CUSTOM_BWD = frozenset({"torch.amp.custom_bwd", "torch.cuda.amp.custom_bwd"})
 @rule("AMP201", KIND, fix=Applicability.SAFE, observable=Observable(ISLAND_ERROR))
 def check(file: File) -> Iterator[Finding]:
     spanning = {found.node for found in file.analysis.of("region-spans-steps")}
-    for found in file.analysis.of(KIND):
+    for found in file.analysis.of(KIND, elsewhere=True):
         region = found.related["region"]
         if found.related.get("outermost") in spanning:
             continue
@@ -82,16 +82,22 @@ def check(file: File) -> Iterator[Finding]:
             file.range(protocol.callee_range(file, found.node)),
             "The backward pass runs inside an autocast region",
             note=_harm(file, region),
-            related=(Related("the region begins here", file.range(_entered(file, region))),),
-            fix=repair(file, found) if found.here else None,
+            related=_related(file, found),
+            fix=repair(file, found) if found.whole else None,
         )
+
+
+def _related(file: File, found: Found) -> tuple[Related, ...]:
+    entered = _entered(file, found.related["region"])
+    begins = Related("the region begins here", file.range(entered), file.path(entered))
+    return (begins, *protocol.related(file, found))
 
 
 def _harm(file: File, region: cst.CSTNode) -> str:
     """What a backward pass inside a region may come to; bfloat16 has the range of float32."""
     entered = file.contexts.of(region.item) if isinstance(region, cst.WithItem) else None
     harm = "lose precision" if entered is not None and entered.dtype == "bfloat16" else "lose precision or overflow"
-    return f"it needs none: each operation keeps its precision. Parts meant to run in float32 are cast down and can {harm}."
+    return f"it needs none, and parts that are meant to run in float32 are cast down there: they can {harm}"
 
 
 def _entered(file: File, region: cst.CSTNode) -> cst.CSTNode:

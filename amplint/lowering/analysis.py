@@ -15,6 +15,7 @@ from amplint.model.events import GLOBAL, Assign, Backward, Escape, Event, Leave,
 from amplint.model.graph import Call, Function
 from amplint.model.hazards import Hazard
 from amplint.model.paths import MAX_DEPTH, Explorer
+from amplint.model.torch_api import GRAD_SCALER
 
 
 @dataclass(frozen=True)
@@ -46,13 +47,19 @@ class Found:
     here: bool = True
     """Whether the nodes of the other half are all in this file, where a fix can reach them."""
 
+    @property
+    def whole(self) -> bool:
+        """Whether both halves are in this file."""
+        return self.here and self.origin is None
+
 
 class Analysis:
     """The hazards of one file."""
 
     def __init__(self, program: Program) -> None:
         self.program = program
-        self._alone: dict[str, frozenset[tuple[str, int]]] = {}
+        self._alone: dict[str, frozenset[tuple[str, cst.CSTNode]]] = {}
+        self._below: dict[str, frozenset[int]] = {}
 
     @cached_property
     def _graphs(self) -> dict[str, Function]:
@@ -68,17 +75,17 @@ class Analysis:
         """The `if` statements that ask whether AMP is on."""
         return self.program.amp_tests if self._graphs else set()  # reading the graphs is what finds them
 
+    @property
+    def amp_needed(self) -> set[cst.If]:
+        """The `if` statements that ask whether AMP is on, and perhaps whether there is a device for it."""
+        return self.program.amp_needed if self._graphs else set()
+
     @cached_property
     def _explored(self) -> tuple[tuple[Entry, Explorer], ...]:
         """What the paths of every entry have shown."""
         if not self._trains():
             return ()
         return tuple((entry, _explore(entry)) for entry in self.entries)
-    @property
-    def amp_needed(self) -> set[cst.If]:
-        """The `if` statements that ask whether AMP is on, and perhaps whether there is a device for it."""
-        return self.program.amp_needed if self._graphs else set()
-
 
     @property
     def gave_up(self) -> bool:
@@ -104,23 +111,47 @@ class Analysis:
         """Where a hazard stands in this file: itself, or the call that leads to it; -1 when it is another file's own."""
         if self._is_here(hazard.site):
             return hazard.site
-        here = [index for index, (site, _) in enumerate(hazard.calls) if self._is_here(site)]
+        here = [call for call in hazard.calls if self._is_here(call[0])] or self._leading_to(hazard)
         if not here:
             return -1
-        site, entered = hazard.calls[here[-1]]
-        return -1 if (hazard.kind, hazard.site) in self._shown_alone(entered) else site
+        site, entered = here[-1]
+        return -1 if (hazard.kind, self.program.places[hazard.site]) in self._shown_alone(entered) else site
+
+    def _leading_to(self, hazard: Hazard) -> list[tuple[int, str]]:
+        """The only call, in the function that showed a hazard, that leads to where it happened; empty for none and several."""
+        calls = [each for each in events_in(self.functions[hazard.root].body) if isinstance(each, Call)]
+        found = [(call.site, call.function) for call in calls if hazard.site in self._sites_below(call.function)]
+        return found if len(found) == 1 and self._is_here(found[0][0]) else []
+
+    def _sites_below(self, key: str) -> frozenset[int]:
+        """The sites of a function and of all that it may call."""
+        if key not in self._below:
+            self._below[key] = frozenset()  # stands while it is worked out: a function may call itself
+            found: set[int] = set()
+            for each in events_in(self.functions[key].body):
+                found |= self._sites_below(each.function) if isinstance(each, Call) else set()
+                found.add(getattr(each, "site", -1))
+            self._below[key] = frozenset(found)
+        return self._below[key]
 
     def _is_here(self, site: int) -> bool:
         tree = self.program.tree
         return tree.root(self.program.places[site]) is tree.module
 
-    def _shown_alone(self, key: str) -> frozenset[tuple[str, int]]:
-        """The hazards, by kind and site, that a function of another file shows whoever calls it."""
+    def _shown_alone(self, key: str) -> frozenset[tuple[str, cst.CSTNode]]:
+        """The hazards, by kind and place, that a function of another file shows whoever calls it."""
         if key not in self._alone:
-            function = self.functions[key]
-            entry = Entry(function, self.functions, self._objects(function, self.functions))
-            self._alone[key] = frozenset((each.kind, each.site) for each in _explore(entry).hazards)
+            node, program = self.program.definition(key), self._for_itself
+            assert isinstance(node, cst.FunctionDef)
+            own_key, graphs = program.graphs_below(node)
+            functions = without_idle_calls(graphs)
+            entry = Entry(functions[own_key], functions, self._objects(functions[own_key], functions))
+            self._alone[key] = frozenset((each.kind, program.places[each.site]) for each in _explore(entry).hazards)
         return self._alone[key]
+
+    @cached_property
+    def _for_itself(self) -> Program:
+        return self.program.for_itself()
 
     @cached_property
     def entries(self) -> tuple[Entry, ...]:
@@ -131,12 +162,15 @@ class Analysis:
         )
 
     def _trains(self) -> bool:
-        """Whether the file calls anything by the names of the protocol; without, no graph needs to be made."""
+        """Whether the file calls anything by the names of the protocol, or makes a scaler that other files work with;
+        without, no graph needs to be made."""
         called = {
             call.func.attr.value for call in self.program.tree.find(cst.Call) if isinstance(call.func, cst.Attribute)
         }
-        own = "backward" in called or {"step", "update"} <= called or {"step", "scale"} <= called
-        return own or ("step" in called and self.program.leads_elsewhere())
+        if "backward" in called or {"step", "update"} <= called or {"step", "scale"} <= called:
+            return True
+        hands_on = "step" in called or any(self.program.names.references(GRAD_SCALER))
+        return hands_on and self.program.leads_elsewhere()
 
     @cached_property
     def _nothing_scales(self) -> bool:

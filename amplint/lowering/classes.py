@@ -8,7 +8,7 @@ from functools import cached_property
 import libcst as cst
 
 from amplint.lowering.imports import Imports
-from amplint.lowering.names import LOCAL, Names
+from amplint.lowering.names import LOCAL, UNKNOWN, Names
 from amplint.lowering.tree import Tree
 
 _PLAIN_BASES = frozenset({"builtins.object", "torch.nn.Module", "torch.autograd.Function", "abc.ABC", "typing.Generic"})
@@ -102,8 +102,9 @@ class Classes:
         if name.startswith(f"{LOCAL}."):
             return self.by_name.get(name[len(LOCAL) + 1 :])
         node = self._imports.definition(name)
-        if not isinstance(node, cst.ClassDef):
-            return None
+        return self._of(node) if isinstance(node, cst.ClassDef) else None
+
+    def _of(self, node: cst.ClassDef) -> ClassInfo:
         if node not in self._infos:
             self._take(self._tree.home(node))
         return self._infos[node]
@@ -139,7 +140,8 @@ class Classes:
         if not isinstance(call, cst.Call):
             return None
         meanings = self._names.resolve(call.func)
-        if len(meanings) != 1:
-            return None
-        name = next(iter(meanings))
-        return self._named(name) if abroad or name.startswith(f"{LOCAL}.") else None
+        name = next(iter(meanings)) if len(meanings) == 1 else UNKNOWN
+        if name.startswith(f"{LOCAL}."):
+            return self.by_name.get(name[len(LOCAL) + 1 :])
+        node = self._imports.defined(call.func) if abroad else None
+        return self._of(node) if isinstance(node, cst.ClassDef) else None

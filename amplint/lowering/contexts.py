@@ -196,8 +196,7 @@ class Contexts:
         if isinstance(func, cst.Attribute) and dotted(func.value) == "self":
             owner = self._classes.owner(func)
             return owner.method(func.attr.value) if owner is not None else None
-        meanings = self._names.resolve(func)
-        found = self._imports.definition(next(iter(meanings))) if len(meanings) == 1 else None
+        found = self._imports.defined(func)
         return found if isinstance(found, cst.FunctionDef) else None
 
     def values(self, node: cst.BaseExpression) -> list[cst.BaseExpression]:

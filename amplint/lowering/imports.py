@@ -30,6 +30,14 @@ class Imports:
         self._grafted: dict[cst.Module, Module] = {}
         self._bindings: dict[str, list[Binding]] = {}
 
+    def defined(self, node: cst.BaseExpression) -> Definition | None:
+        """The function or class of another file that an expression names, or that a star import must have brought."""
+        meanings = self._names.resolve(node)
+        if meanings == {UNKNOWN} and isinstance(node, cst.Name):
+            brought = [found for name in self._names.from_stars(node) if (found := self.definition(name)) is not None]
+            return brought[0] if len(brought) == 1 else None
+        return self.definition(next(iter(meanings))) if len(meanings) == 1 else None
+
     def definition(self, qualified: str) -> Definition | None:
         """The function or class that a qualified name stands for, in another file of the project."""
         nodes = [binding.node for binding in self.bindings(qualified)]

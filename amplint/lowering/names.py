@@ -77,6 +77,12 @@ class Names:
         found = self._lookup(name, self.scope(node))
         return found[1] if found else []
 
+    def from_stars(self, node: cst.Name) -> list[str]:
+        """What a name that the file does not bind would be in each module that is imported with a star."""
+        unbound = self._lookup(node.value, self.scope(node)) is None and self._tree.root(node) is self._tree.module
+        foreign = [star for star in self._stars if star.partition(".")[0] != "torch"] if unbound else []
+        return [f"{star}.{node.value}" for star in foreign if not hasattr(builtins, node.value)]
+
     def bindings_in(self, scope: cst.CSTNode) -> dict[str, list[Binding]]:
         """All names that a scope binds itself."""
         return self._bindings.get(scope, {})

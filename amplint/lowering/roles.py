@@ -8,6 +8,7 @@ from dataclasses import replace
 
 import libcst as cst
 
+from amplint.lowering.arguments import Arguments
 from amplint.lowering.classes import Classes
 from amplint.lowering.conditions import words
 from amplint.lowering.contexts import Contexts
@@ -51,12 +52,15 @@ OPTIMIZER_USES = frozenset({"step", "unscale_"})
 class Roles:
     """What the objects of one file are."""
 
-    def __init__(self, tree: Tree, names: Names, classes: Classes, contexts: Contexts, imports: Imports) -> None:
+    def __init__(
+        self, tree: Tree, names: Names, classes: Classes, contexts: Contexts, imports: Imports, arguments: Arguments
+    ) -> None:
         self._tree = tree
         self._names = names
         self._classes = classes
         self._contexts = contexts
         self._imports = imports
+        self._arguments = arguments
         self._cache: dict[tuple[cst.CSTNode, str], ObjectFacts] = {}
         self._uses: dict[cst.Module, dict[str, str]] = {}
 
@@ -73,6 +77,8 @@ class Roles:
 
     def _work_out(self, node: cst.BaseExpression, path: str) -> ObjectFacts:
         values = list(self.values(node))
+        if not values and path not in self._used_as(node) and (given := self._as_given(node)).role:
+            return given
         made = [facts for value in values if (facts := self.made_by(value)) is not None]
         known = [facts for facts in made if facts.role]
         if known and len({facts.role for facts in known}) == 1:
@@ -85,6 +91,13 @@ class Roles:
         if path not in self._used_as(node) and any(self._is_foreign(value) or _is_plain(value) for value in values):
             return ObjectFacts()
         return ObjectFacts(self._by_use_or_name(node, path))
+
+    def _as_given(self, node: cst.BaseExpression) -> ObjectFacts:
+        """What is known of a parameter from the calls in sight; there may be others, so that it may also be another object."""
+        facts = [found for value in self.given(node) if (found := self.made_by(value)) is not None]
+        if not facts or len({each.role for each in facts}) > 1:
+            return ObjectFacts()
+        return replace(facts[0], enabled=_join(facts), owners=(), made=False, maker="")
 
     def _is_foreign(self, value: cst.BaseExpression) -> bool:
         """Whether a value is an instance of a class that is neither optimizer nor scheduler by its name, nor gets parameters."""
@@ -109,6 +122,12 @@ class Roles:
             owner = self._classes.owner(node)
             if owner is not None:
                 yield from owner.values(node.attr.value)
+
+    def given(self, node: cst.BaseExpression) -> Iterator[cst.BaseExpression]:
+        """What the calls in sight give to the parameter that a name stands for."""
+        bindings = self._names.bindings(node.value, node) if isinstance(node, cst.Name) else []
+        if len(bindings) == 1 and isinstance(bindings[0].node, cst.Param):
+            yield from self._arguments.of(bindings[0].node)
 
     def _unpacked(self, target: cst.Name) -> cst.BaseExpression | None:
         """The call that targets are unpacked from (`model, optimizer = accelerator.prepare(...)`), or `with` enters."""

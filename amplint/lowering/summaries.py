@@ -9,6 +9,7 @@ from functools import cached_property
 
 import libcst as cst
 
+from amplint.lowering.arguments import Arguments
 from amplint.lowering.classes import Classes, ClassInfo
 from amplint.lowering.conditions import constant, words
 from amplint.lowering.contexts import Contexts
@@ -43,15 +44,27 @@ class Callee:
 
 class Program:
     """All functions of one file and those of other files that it calls, and the numbers (sites) of the places that their
-    graphs speak of."""
+    graphs speak of.
 
-    def __init__(self, tree: Tree, names: Names, classes: Classes, contexts: Contexts, imports: Imports) -> None:
+    With `abroad`, the functions of other files know what this file gives them.
+    """
+
+    def __init__(
+        self,
+        tree: Tree,
+        names: Names,
+        classes: Classes,
+        contexts: Contexts,
+        imports: Imports,
+        abroad: bool = True,
+    ) -> None:
         self.tree = tree
         self.names = names
         self.classes = classes
         self.contexts = contexts
         self.imports = imports
-        self.roles = Roles(tree, names, classes, contexts, imports)
+        arguments = Arguments(tree, names, classes, imports, abroad)
+        self.roles = Roles(tree, names, classes, contexts, imports, arguments)
         self.places: list[cst.CSTNode] = []
         self._sites: dict[cst.CSTNode, int] = {}
         self._graphs: dict[str, Function] = {}
@@ -102,18 +115,27 @@ class Program:
     def graph(self, key: str) -> Function:
         """The graph of a function."""
         if key not in self._graphs:
-            node = self._elsewhere[key] if key in self._elsewhere else self.definitions[key]
-            self._graphs[key] = FunctionReader(self, node, key).function()
+            self._graphs[key] = FunctionReader(self, self.definition(key), key).function()
         return self._graphs[key]
 
     def graphs(self) -> dict[str, Function]:
         """The graphs of all functions of the file, and of all in other files that they lead to."""
         for key in self.definitions:
             self.graph(key)
+        self._follow()
+        return {key: self._graphs[key] for key in (*self.definitions, *self._elsewhere)}
+
+    def graphs_below(self, node: cst.FunctionDef) -> tuple[str, dict[str, Function]]:
+        """The key of one function of another file, and the graphs of all that it leads to."""
+        self._elsewhere[self.key(node)] = node
+        self._follow()
+        return self.key(node), self._graphs
+
+    def _follow(self) -> None:
+        """Make the graphs of the functions in other files that the graphs made so far lead to."""
         while missing := self._elsewhere.keys() - self._graphs.keys():
             for key in sorted(missing):
                 self.graph(key)
-        return {key: self._graphs[key] for key in (*self.definitions, *self._elsewhere)}
 
     def _callee(self, node: cst.FunctionDef, receiver: str | None = None) -> Callee | None:
         """A function as what a call runs; None for one too many in other files."""
@@ -123,6 +145,14 @@ class Program:
                 return None
             self._elsewhere[key] = node
         return Callee(key, node, receiver)
+
+    def definition(self, key: str) -> cst.FunctionDef | cst.Module:
+        """The function of a key, in this file or in another one."""
+        return self._elsewhere[key] if key in self._elsewhere else self.definitions[key]
+
+    def for_itself(self) -> Program:
+        """The same files, where those that this one calls do not know what it gives them."""
+        return Program(self.tree, self.names, self.classes, self.contexts, self.imports, abroad=False)
 
     def shared_name(self, name: str, inside: cst.CSTNode) -> str:
         """A module-level name as this file would call it: what another file defines goes by its full name, unless imported."""
@@ -176,8 +206,7 @@ class Program:
         return self._imported(func) if abroad else None
 
     def _imported(self, func: cst.BaseExpression) -> Callee | None:
-        meanings = self.names.resolve(func)
-        found = self.imports.definition(next(iter(meanings))) if len(meanings) == 1 else None
+        found = self.imports.defined(func)
         return self._callee(found) if isinstance(found, cst.FunctionDef) else None
 
     def _lookup(self, name: str, inside: cst.CSTNode) -> list[cst.CSTNode | None]:
@@ -217,7 +246,8 @@ class Program:
     def _class_of(self, instance: cst.BaseExpression, abroad: bool) -> ClassInfo | None:
         if path_of(instance) in ("", "self"):
             return None
-        infos = {self.classes.instance_of(value, abroad) for value in self.roles.values(instance)}
+        values = list(self.roles.values(instance)) or list(self.roles.given(instance))
+        infos = {self.classes.instance_of(value, abroad) for value in values}
         return infos.pop() if len(infos) == 1 else None
 
     def binding(self, callee: Callee, call: cst.Call, caller: FunctionScope) -> tuple[tuple[str, str], ...]:

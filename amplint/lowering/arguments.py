@@ -1,0 +1,89 @@
+"""Which arguments a parameter gets: the calls of a function that can be seen, in the file itself and in its own module."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import libcst as cst
+
+from amplint.lowering.classes import Classes
+from amplint.lowering.imports import Imports
+from amplint.lowering.names import Names
+from amplint.lowering.tree import Tree
+
+
+class Arguments:
+    """The arguments that are given to the functions of one file, and of those that it leads to.
+
+    With `abroad`, what the file gives to functions of other files counts; without, those are seen as they see themselves.
+    """
+
+    def __init__(self, tree: Tree, names: Names, classes: Classes, imports: Imports, abroad: bool = True) -> None:
+        self._tree = tree
+        self._names = names
+        self._classes = classes
+        self._imports = imports
+        self._abroad = abroad
+        self._calls: dict[cst.Module, dict[str, list[cst.Call]]] = {}
+
+    def of(self, param: cst.Param) -> Iterator[cst.BaseExpression]:
+        """What the calls in sight give to a parameter; other files may call the function, too."""
+        function = self._tree.enclosing(param, cst.FunctionDef)
+        if not isinstance(function, cst.FunctionDef):
+            return
+        names = [each.name.value for each in (*function.params.posonly_params, *function.params.params)]
+        owner = self._tree.enclosing(function, cst.FunctionDef, cst.ClassDef)
+        if isinstance(owner, cst.ClassDef) and names[:1] in (["self"], ["cls"]):
+            del names[0]
+        for call in self._of_function(function, owner):
+            given = _given(call, param.name.value, names)
+            if given is not None:
+                yield given
+
+    def _of_function(self, function: cst.FunctionDef, owner: cst.CSTNode | None) -> Iterator[cst.Call]:
+        name = function.name.value
+        if isinstance(owner, cst.ClassDef) and name == "__init__":
+            name = owner.name.value
+        for call in self._named(name, function):
+            if self._called(call) is function:
+                yield call
+
+    def _called(self, call: cst.Call) -> cst.FunctionDef | None:
+        func = call.func
+        if isinstance(func, cst.Attribute) and isinstance(func.value, cst.Name) and func.value.value == "self":
+            info = self._classes.owner(call)
+            return info.method(func.attr.value) if info is not None else None
+        info = self._classes.instance_of(call)
+        if info is not None:
+            return info.method("__init__")
+        bindings = self._names.bindings(func.value, func) if isinstance(func, cst.Name) else []
+        if len(bindings) == 1 and isinstance(bindings[0].node, cst.FunctionDef):
+            return bindings[0].node
+        found = self._imports.defined(func)
+        return found if isinstance(found, cst.FunctionDef) else None
+
+    def _named(self, name: str, function: cst.FunctionDef) -> Iterator[cst.Call]:
+        """The calls by a name, in the file itself and in the one that defines the function."""
+        home = self._tree.root(function)
+        for root in dict.fromkeys((self._tree.module, home) if self._abroad else (home,)):
+            yield from self._by_name(root).get(name, ())
+
+    def _by_name(self, root: cst.Module) -> dict[str, list[cst.Call]]:
+        if root not in self._calls:
+            found = self._calls[root] = {}
+            for call in self._tree.find(cst.Call, around=root):
+                last = call.func.attr if isinstance(call.func, cst.Attribute) else call.func
+                if isinstance(last, cst.Name):
+                    found.setdefault(last.value, []).append(call)
+        return self._calls[root]
+
+
+def _given(call: cst.Call, name: str, positional: list[str]) -> cst.BaseExpression | None:
+    """The argument that a call gives to a parameter; None when it gives none, or unpacks its arguments."""
+    free = iter(positional)
+    for arg in call.args:
+        if arg.star:
+            return None
+        if (arg.keyword.value if arg.keyword is not None else next(free, "")) == name:
+            return arg.value
+    return None
