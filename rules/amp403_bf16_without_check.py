@@ -59,6 +59,7 @@ import libcst as cst
 
 from amplint.diagnostics import Applicability, Edit, Fix
 from amplint.model import torch_api
+from amplint.model.observable import ON_OLD_GPU, Observable
 from amplint.rule import File, Finding, rule
 
 from ._calls import has_star, insert_arguments, keyword, positionals
@@ -87,6 +88,7 @@ _CHOICE = re.compile(
     fix=Applicability.UNSAFE,
     default=False,
     triggers=(r"^is_bf16_supported$", _CAPABILITY_WORD),
+    observable=Observable(ON_OLD_GPU),
 )
 def check(file: File) -> Iterator[Finding]:
     for call in file.tree.find(cst.Call):

@@ -59,6 +59,10 @@ BACKWARD_ERROR = "error of the backward pass"
 ENTERED = "precision of a matrix product in the region"
 """Whether entering a region, or decorating with it, raises, and the precision that operations get."""
 
+ON_OLD_GPU = "bfloat16 on a GPU that emulates it"
+"""What code that asks for bfloat16 in hardware, or should, is answered on a GPU that has it and on one that emulates it, or the
+precision that its region gets there."""
+
 NON_FINITE = "non-finite points"
 """At how many points of a sweep the value or the gradient of the tensor expression around the finding is not finite,
 although exact arithmetic on the same operands gives numbers that their dtypes hold."""
