@@ -10,7 +10,7 @@ import libcst as cst
 from amplint.lowering.classes import Classes
 from amplint.lowering.contexts import Contexts
 from amplint.lowering.names import Names
-from amplint.lowering.tree import Tree
+from amplint.lowering.tree import Tree, within
 
 _FUNCTION = frozenset({"torch.autograd.Function", "torch.autograd.function.Function"})
 _FWD = frozenset({"torch.amp.custom_fwd", "torch.cuda.amp.custom_fwd"})
@@ -21,6 +21,7 @@ _LOWERED = frozenset(
     "conv_transpose3d scaled_dot_product_attention".split()
 )
 """Functions and methods that CUDA's autocast runs in half."""
+_ARITHMETIC = (cst.Add, cst.Subtract, cst.Multiply, cst.Divide)
 
 
 @dataclass(frozen=True)
@@ -68,20 +69,64 @@ class CustomFunctions:
                 yield found
 
     def _products(self, method: cst.FunctionDef) -> Iterator[cst.CSTNode]:
-        for operator in self._tree.find(cst.MatrixMultiply):
-            if method in self._tree.ancestors(operator):
-                yield self._tree.parent(operator) or operator
-        for call in self._tree.find(cst.Call):
-            name = call.func.attr if isinstance(call.func, cst.Attribute) else call.func
-            if isinstance(name, cst.Name) and name.value in _LOWERED and method in self._tree.ancestors(call):
-                yield call.func
+        """The products of gradients as they came in, half, with something else."""
+        for node, factors in self._multiplied(method):
+            is_complex = any(isinstance(each, cst.Call) and "fft" in self._tree.text(each.func) for each in factors)
+            half = self._half_names(method, node)
+            if not is_complex and any(half & _words(each) for each in factors):
+                yield node
+
+    def _multiplied(self, method: cst.FunctionDef) -> Iterator[tuple[cst.CSTNode, list[cst.BaseExpression]]]:
+        for node in within(method.body):
+            if isinstance(node, cst.BinaryOperation) and isinstance(node.operator, cst.MatrixMultiply):
+                yield node, [node.left, node.right]
+            elif isinstance(node, cst.Call):
+                name = node.func.attr if isinstance(node.func, cst.Attribute) else node.func
+                if isinstance(name, cst.Name) and name.value in _LOWERED:
+                    receiver = [node.func.value] if isinstance(node.func, cst.Attribute) else []
+                    yield node.func, [*receiver, *(argument.value for argument in node.args)]
+
+    def _half_names(self, method: cst.FunctionDef, place: cst.CSTNode) -> frozenset[str]:
+        """What holds gradients as they came in, where the backward pass has come to a place."""
+        given = [*method.params.params[1:], method.params.star_arg]
+        half = {each.name.value for each in given if isinstance(each, cst.Param)}
+        saved: set[str] = {"saved_tensors"}
+        for node in within(method.body):
+            if isinstance(node, cst.Assign) and self._tree.end_order(node)[0] < self._tree.order(place):
+                targets = {word for target in node.targets for word in _words(target.target)}
+                words = _words(node.value)
+                is_half = bool(words & half) and not _widens(node.value, half, saved)
+                is_saved = not is_half and bool(words & (saved | half))
+                half = half | targets if is_half else half - targets
+                saved = saved | targets if is_saved else saved - targets
+        return frozenset(half)
 
     def _casts(self, method: cst.FunctionDef) -> bool:
-        """Whether a method sees to precisions by itself: by casts, or by a region of its own."""
+        """Whether a method sees to precisions by itself: by casts, by telling others of one, or by a region of its own."""
         calls = [call for call in self._tree.find(cst.Call) if method in self._tree.ancestors(call)]
         casts = any(isinstance(call.func, cst.Attribute) and call.func.attr.value in _CASTS for call in calls)
+        casts = casts or any(_is_dtype(argument.value) for call in calls for argument in call.args)
         return casts or any(
             self._contexts.of(item.item) is not None
             for item in self._tree.find(cst.WithItem)
             if method in self._tree.ancestors(item)
         )
+
+
+def _words(node: cst.CSTNode) -> set[str]:
+    """The names in an expression, those of attributes too."""
+    return {each.value for each in within(node) if isinstance(each, cst.Name)}
+
+
+def _widens(value: cst.CSTNode, half: set[str], saved: set[str]) -> bool:
+    """Whether an expression mixes gradients, element by element, with saved tensors: float32 comes out."""
+    for node in within(value):
+        if isinstance(node, cst.BinaryOperation) and isinstance(node.operator, _ARITHMETIC):
+            sides = _words(node.left), _words(node.right)
+            if any(one & half and other & saved for one, other in (sides, sides[::-1])):
+                return True
+    return False
+
+
+def _is_dtype(value: cst.BaseExpression) -> bool:
+    return isinstance(value, cst.Attribute) and value.attr.value == "dtype"
