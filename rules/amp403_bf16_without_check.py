@@ -75,7 +75,7 @@ _HARDWARE = re.compile(
     rf"{_CAPABILITY_WORD}|bf(loat)?_?16\w*(support|availab|capab)|(support|has|can)\w*bf(loat)?_?16", re.IGNORECASE
 )
 """Names by which a file asks what the hardware can do."""
-_SOUND = re.compile(_CAPABILITY_WORD, re.IGNORECASE)
+_SOUND = re.compile(rf"{_CAPABILITY_WORD}|native", re.IGNORECASE)
 _CHOICE = re.compile(
     r"dtype|precision|half|bf_?16|float_?16|fp_?16|(?<![a-z])amp(?![a-z])|hardware|rocm", re.IGNORECASE
 )
