@@ -44,6 +44,7 @@ The fix puts `scaler.unscale_(optimizer)` in front of the clip, or moves the one
 that it need not unscale again. It is safe where one optimizer owns the clipped parameters and clip and step run in the
 same iterations. You get no fix where several optimizers share the clip, where it runs for every micro-batch (a second
 `unscale_` would raise), where the scaler may be None, and where scaler or optimizer has no name at the clip.
+Where an `Accelerator` owns the scaler, the clip becomes `accelerator.clip_grad_norm_`, which unscales first.
 
 ## Limitations
 A clip in a function that neither runs the backward pass nor is called after one in the files at hand is left alone: the
@@ -62,6 +63,7 @@ from amplint.model.literals import number
 from amplint.model.observable import NORM_SEEN, Observable
 from amplint.rule import File, Finding, Found, rule
 
+from . import _owner as owner
 from . import _protocol as protocol
 from . import _unscale as unscale
 
@@ -77,7 +79,7 @@ def check(file: File) -> Iterator[Finding]:
             f"Gradients are clipped while still scaled by `{scaler}`",
             note=consequence(found),
             related=protocol.related(file, found, scaled="scaled here"),
-            fix=unscale.repair(file, found, "the clip"),
+            fix=unscale.repair(file, found, "the clip") or owner.clip(file, found),
         )
 
 
@@ -85,6 +87,8 @@ def consequence(found: Found) -> str:
     """What the clip does to the true gradients, in the author's own numbers where they are known."""
     by, limit = found.hazard.details
     scale_text = found.scaler.init_scale or "65536.0"
+    if not limit:
+        return f"at the initial scale the threshold acts on the true gradients like one that is {scale_text} times smaller."
     threshold, scale = number(limit), number(scale_text)
     effective = f"`{limit}` / {scale_text}" if threshold is None or not scale else f"{threshold / scale:.3g}"
     if by == "norm":

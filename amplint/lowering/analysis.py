@@ -12,6 +12,7 @@ from amplint.lowering.classes import ClassInfo
 from amplint.lowering.structure import events_in, without_idle_calls
 from amplint.lowering.summaries import Program
 from amplint.model.events import GLOBAL, Assign, Backward, Escape, Event, Leave, ObjectFacts, Scale, ScalerStep
+from amplint.model.frames import Frame
 from amplint.model.graph import Call, Function
 from amplint.model.hazards import Hazard
 from amplint.model.paths import MAX_DEPTH, Explorer
@@ -170,7 +171,9 @@ class Analysis:
         if "backward" in called or {"step", "update"} <= called or {"step", "scale"} <= called:
             return True
         hands_on = "step" in called or any(self.program.names.references(GRAD_SCALER))
-        return hands_on and self.program.leads_elsewhere()
+        if hands_on and self.program.leads_elsewhere():
+            return True
+        return any("clip_grad" in name for name in called) and bool(self.program.templates)
 
     @cached_property
     def _nothing_scales(self) -> bool:
@@ -198,7 +201,7 @@ class Analysis:
             functions = without_idle_calls({**self._graphs, **overridden})
             training = self._training(functions)
             for base in info.lineage[1:]:
-                inherited = [self.program.key(node) for name, node in base.methods.items() if name not in info.methods]
+                inherited = [self.program.key(node) for name, node in base.methods.items() if info.method(name) is node]
                 yield from ((functions[key], functions, info.node.name.value) for key in inherited if key in training)
 
     @staticmethod
@@ -246,20 +249,30 @@ class Analysis:
 
     @staticmethod
     def _objects(function: Function, functions: Mapping[str, Function]) -> dict[str, ObjectFacts]:
-        """What is known of the references in a function and in all that it may call."""
+        """What is known of the references in a function and in all that it may call, as the function itself would write them."""
         objects: dict[str, ObjectFacts] = {}
-        waiting, seen = [(function, 0)], {function.key}
+        waiting, seen = [(function, 0, Frame(function))], {(function.key, "self")}
         while waiting:
-            current, depth = waiting.pop()
+            current, depth, frame = waiting.pop(0)
             for name, facts in current.objects.items():
                 shared = name.startswith((GLOBAL, "self."))
-                if current is function or shared:
-                    objects.setdefault(name, facts)
+                if (current is function or shared) and (reference := frame.ref(name)):
+                    objects.setdefault(reference, facts)
             for event in events_in(current.body):
-                if isinstance(event, Call) and event.function not in seen and depth < MAX_DEPTH:
-                    seen.add(event.function)
-                    waiting.append((functions[event.function], depth + 1))
+                if isinstance(event, Call) and depth < MAX_DEPTH:
+                    binding = tuple((name, frame.ref(value)) for name, value in event.binding if _is_object(name))
+                    called = event.function, dict(binding).get("self", "self")
+                    if called not in seen:
+                        seen.add(called)
+                        waiting.append(
+                            (functions[event.function], depth + 1, Frame(functions[event.function], binding))
+                        )
         return objects
+
+
+def _is_object(parameter: str) -> bool:
+    """Whether a parameter is the object that a method is called on, or an attribute of it."""
+    return parameter == "self" or parameter.startswith("self.")
 
 
 def _explore(entry: Entry) -> Explorer:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from abc import abstractmethod
 
 import libcst as cst
 
@@ -29,6 +28,7 @@ from amplint.model.events import (
 _HARMLESS = re.compile(
     r"save|log|print|checkpoint|ckpt|state_dict|learning_rate|(^|_)lr(_|$)|warm_?up|report|display|write|dump|repr|format|"
     r"^(len|isinstance|hasattr|getattr|id|type|zip|enumerate|list|tuple|dict|set|str|bool|range|iter|next|cast|sorted|reversed)$|"
+    r"^(named_)?(parameters|buffers|modules|children)$|"
     r"sched|get_scale|is_enabled|param_groups|summary|count|describe|info|debug|warning|broadcast_optimizer",
     re.IGNORECASE,
 )
@@ -40,10 +40,6 @@ _VALUE_METHODS = frozenset(
 
 class CallReader(GradientReader):
     """The part of a function's lowering that turns one call into events, and says where its value comes from."""
-
-    @abstractmethod
-    def call_into(self, call: cst.Call, at: cst.Call | None = None) -> Flow | None:
-        """Enter the graph of the function that a call is known to run; None when it is not known."""
 
     def read_call(self, call: cst.Call) -> Flow:
         """Emit the events of a call, its arguments first."""
@@ -104,7 +100,8 @@ class CallReader(GradientReader):
 
     def _on_scale(self, call: cst.Call, func: cst.Attribute) -> Flow | None:
         if self.roles.of(func.value).role != "scaler" or len(call.args) != 1:
-            return None
+            # Whatever it is, it may be another library's scaler.
+            return self._unknown(call) | Flow(("?",)) if len(call.args) == 1 else None
         source = self._single(call.args[0].value)
         target = self.temporary(call)
         self.emit(Scale(self.site(call), target, self.ref(func.value), source))
@@ -174,7 +171,7 @@ class CallReader(GradientReader):
             self.arguments(call)
             self.emit(Escape(self.site(call), ()))
             return Flow()
-        positional = [arg for arg in call.args if arg.keyword is None]
+        positional = [arg for arg in call.args if arg.keyword is None and arg.star != "**"]
         if positional and not self.is_value(func.value):
             self.arguments(call)
             self.emit(Escape(self.site(call), ()))

@@ -7,6 +7,7 @@ from functools import cached_property
 
 import libcst as cst
 
+from amplint.lowering import choices
 from amplint.lowering.imports import Imports
 from amplint.lowering.names import LOCAL, UNKNOWN, Names
 from amplint.lowering.tree import Tree
@@ -136,7 +137,10 @@ class Classes:
         return None
 
     def instance_of(self, call: cst.BaseExpression, abroad: bool = True) -> ClassInfo | None:
-        """The class that an expression constructs, if its source is at hand: in this file or, also `abroad`, in another."""
+        """The class that an expression constructs, if its source is at hand: in this file or, also `abroad`, in another.
+
+        A function of another file may make the object, too.
+        """
         if not isinstance(call, cst.Call):
             return None
         meanings = self._names.resolve(call.func)
@@ -144,4 +148,7 @@ class Classes:
         if name.startswith(f"{LOCAL}."):
             return self.by_name.get(name[len(LOCAL) + 1 :])
         node = self._imports.defined(call.func) if abroad else None
+        if isinstance(node, cst.FunctionDef):
+            made = choices.returned(node, call, self._tree)
+            return self.instance_of(made) if isinstance(made, cst.Call) else None
         return self._of(node) if isinstance(node, cst.ClassDef) else None

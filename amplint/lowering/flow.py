@@ -61,6 +61,7 @@ class FunctionReader(ExpressionReader):
             local | {"self"},
             self._objects,
             self.site(self._node),
+            self.program.tree.home(self._node).source.path.endswith(".pyi"),
         )
 
     def flow(self, node: cst.CSTNode) -> Flow:

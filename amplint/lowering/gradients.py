@@ -34,6 +34,10 @@ class GradientReader(FunctionScope, ABC):
     def flow(self, node: cst.CSTNode) -> Flow:
         """Emit the events of an expression in the order in which they happen, and say where its value comes from."""
 
+    @abstractmethod
+    def call_into(self, call: cst.Call, at: cst.Call | None = None) -> Flow | None:
+        """Enter the graph of the function that a call is known to run; None when it is not known."""
+
     def arguments(self, call: cst.Call, but: int = 0) -> Flow:
         flow = Flow()
         for arg in call.args[but:]:
@@ -41,6 +45,9 @@ class GradientReader(FunctionScope, ABC):
         return flow
 
     def clip_method(self, call: cst.Call, func: cst.Attribute) -> Flow:
+        entered = self.call_into(call)
+        if entered is not None:
+            return entered
         self.arguments(call)
         role = self.roles.of(func.value).role
         if role == "framework" or not _MODEL_NAME.search(path_of(func.value)):
@@ -141,5 +148,7 @@ def _chain(node: cst.CSTNode) -> list[cst.CSTNode]:
     while waiting:
         current = waiting.pop(0)
         found.append(current)
-        waiting.extend(children(current))
+        # What an attribute or a keyword is called is no expression.
+        inside = [current.value] if isinstance(current, (cst.Attribute, cst.Arg)) else children(current)
+        waiting.extend(inside)
     return found

@@ -166,7 +166,7 @@ def _dotted(path: Path, base: Path) -> str:
 def _read(path: str, name: str, size: int, changed: int) -> tuple[str, Module | None]:
     """The digest of a file's content, and the file as a module; None when it is of no interest, or cannot be read.
 
-    Without a `name` the module is called after the packages around it.
+    A wrapper has a `name`, and is of interest as a whole; other modules are called after the packages around them.
 
     Raises:
         OSError: the file cannot be opened.
@@ -174,12 +174,12 @@ def _read(path: str, name: str, size: int, changed: int) -> tuple[str, Module | 
     data = Path(path).read_bytes()
     digest = blake2b(data, digest_size=16).hexdigest()
     package = path.endswith("__init__.py")
-    if size > _LARGEST or not (package or any(word in data for word in _TELLING)):
+    if size > _LARGEST or not (name or package or any(word in data for word in _TELLING)):
         return digest, None
     try:
         source = Source.from_bytes(path, data)
         parsed = gate.parse(source.text)
-        rows = relevant_rows(source, parsed, _WORDS)
+        rows = None if name else relevant_rows(source, parsed, _WORDS)
         tree = Tree(source, _import_rows(parsed) if rows == [] else rows)
         name = name or _dotted(Path(path), _import_root(Path(path)))
         return digest, Module(name, tree, collect(tree, name))

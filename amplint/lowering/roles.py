@@ -17,6 +17,7 @@ from amplint.lowering.names import LOCAL, UNKNOWN, Names, dotted
 from amplint.lowering.tree import Tree, children
 from amplint.model import torch_api
 from amplint.model.events import ObjectFacts
+from amplint.model.libraries import has_own_protocol
 
 _SCALER_CLASSES = torch_api.GRAD_SCALER | {
     "torch.distributed.fsdp.sharded_grad_scaler.ShardedGradScaler",
@@ -38,10 +39,6 @@ _SCHEDULER_MAKERS = (
     "torch.optim.lr_scheduler.", "transformers.get_", "transformers.optimization.get_", "diffusers.optimization.get_",
 )  # fmt: skip
 _NOT_PER_STEP = frozenset({"torch.optim.lr_scheduler.ReduceLROnPlateau"})
-_FRAMEWORKS = re.compile(
-    r"^(accelerate|deepspeed|lightning|pytorch_lightning|lightning_fabric|apex|composer|colossalai|mmengine|mmcv|"
-    r"megatron|fairscale|timm\.utils|ignite|transformers\.Trainer)\b"
-)
 _FRAMEWORK_NAME = re.compile(
     r"^(accelerator|fabric|engine|model_engine|trainer|booster|strategy|xm|ds_engine|loss_scaler)$"
 )
@@ -80,6 +77,8 @@ class Roles:
         if not values and path not in self._used_as(node) and (given := self._as_given(node)).role:
             return given
         made = [facts for value in values if (facts := self.made_by(value)) is not None]
+        if any(facts.role == "framework" for value in values if _wraps(value, path) and (facts := self.made_by(value))):
+            return ObjectFacts("framework")
         known = [facts for facts in made if facts.role]
         if known and len({facts.role for facts in known}) == 1:
             first = known[0]
@@ -181,14 +180,14 @@ class Roles:
 
     def _constructed(self, call: cst.Call) -> ObjectFacts | None:
         meanings = self._names.resolve(call.func)
-        if meanings <= _SCALER_CLASSES or self._is_scaler_class(call):
+        if all(map(_is_scaler_name, meanings)) or self._is_scaler_class(call):
             return self._scaler(call)
         if all(name.startswith(_SCHEDULER_MAKERS) for name in meanings):
             return ObjectFacts("" if meanings & _NOT_PER_STEP else "scheduler", self._scheduled(call))
         last = call.func.attr.value if isinstance(call.func, cst.Attribute) else dotted(call.func)
         if all(name.startswith("torch.optim.") and ".swa_utils" not in name for name in meanings):
             return ObjectFacts("optimizer", self.owners(*(arg.value for arg in call.args)), made=True)
-        if all(_FRAMEWORKS.search(name) for name in meanings) or last in (
+        if all(map(has_own_protocol, meanings)) or last in (
             "prepare",
             "setup",
             "setup_optimizers",
@@ -268,7 +267,7 @@ class Roles:
     def _by_use_or_name(self, node: cst.BaseExpression, path: str) -> str:
         meanings = self._names.resolve(node)
         if any(name != UNKNOWN and not name.startswith((LOCAL, "builtins.")) for name in meanings):
-            return "framework" if _FRAMEWORK_NAME.match(path) or all(map(_FRAMEWORKS.search, meanings)) else ""
+            return "framework" if _FRAMEWORK_NAME.match(path) or all(map(has_own_protocol, meanings)) else ""
         used_as = self._used_as(node)
         if path in used_as:
             return used_as[path]
@@ -320,6 +319,16 @@ def path_of(node: cst.CSTNode) -> str:
             inside = index.value.value.strip("'\"")
         return f"{base}[{inside}]" if base else ""
     return ""
+
+
+def _is_scaler_name(qualified: str) -> bool:
+    """Whether a name is that of torch's own scaler, or of one that a device's package has in its place (`torch.npu.amp`)."""
+    return qualified in _SCALER_CLASSES or (qualified.startswith("torch.") and qualified.endswith(".amp.GradScaler"))
+
+
+def _wraps(value: cst.BaseExpression, path: str) -> bool:
+    """Whether an object is made of what goes by its name before: `model, optimizer = accelerator.prepare(model, optimizer)`."""
+    return isinstance(value, cst.Call) and any(path_of(arg.value) == path for arg in value.args)
 
 
 def _is_plain(value: cst.BaseExpression) -> bool:

@@ -162,6 +162,17 @@ class FunctionScope:
             if any(each.node is not None and loop in self.program.tree.ancestors(each.node) for each in bindings)
         )
 
+    def names_the_same(self, node: cst.BaseExpression, made: cst.Call) -> bool:
+        """Whether an argument of a call, wherever that stands, names the same object in this function."""
+        root, dot, _ = path_of(node).partition(".")
+        home = self.program.tree.enclosing(made, cst.FunctionDef) or self.program.tree.root(made)
+        if root == "self" and dot:
+            owner = self.program.classes.owner(made)
+            return owner is not None and owner is self.program.classes.owner(self._node)
+        if home is self._node:
+            return len(self._bound.get(root, ())) == 1
+        return home is self._root and root not in self._bound and len(self._module.get(root, ())) == 1
+
     def _parameters(self) -> tuple[str, ...]:
         assert isinstance(self._node, cst.FunctionDef)
         params = self._node.params

@@ -35,11 +35,12 @@ _MAX_ELSEWHERE = 120
 
 @dataclass(frozen=True)
 class Callee:
-    """A function that a call runs: its key, its definition, and the path of the object it is called on."""
+    """A function that a call runs: its key, its definition, the path of the object it is called on, and how that was made."""
 
     key: str
     node: cst.FunctionDef
     receiver: str | None = None
+    made: cst.Call | None = None
 
 
 class Program:
@@ -122,6 +123,8 @@ class Program:
         """The graphs of all functions of the file, and of all in other files that they lead to."""
         for key in self.definitions:
             self.graph(key)
+        for node in self.templates:
+            self._callee(node, "self")
         self._follow()
         return {key: self._graphs[key] for key in (*self.definitions, *self._elsewhere)}
 
@@ -137,14 +140,28 @@ class Program:
             for key in sorted(missing):
                 self.graph(key)
 
-    def _callee(self, node: cst.FunctionDef, receiver: str | None = None) -> Callee | None:
+    @cached_property
+    def templates(self) -> list[cst.FunctionDef]:
+        """The methods of other files that classes of this one inherit, and that call what these classes override."""
+        found: dict[cst.FunctionDef, None] = {}
+        for info in self.classes.by_node.values():
+            abroad = [base for base in info.lineage[1:] if self.tree.root(base.node) is not self.tree.module]
+            names = {name for base in abroad for name in base.methods if not name.startswith("__")}
+            own = names & info.methods.keys()
+            inherited = (info.method(name) for name in sorted(names - own)) if own else ()
+            found.update((node, None) for node in inherited if node is not None and own.intersection(words(node)))
+        return list(found)
+
+    def _callee(
+        self, node: cst.FunctionDef, receiver: str | None = None, made: cst.Call | None = None
+    ) -> Callee | None:
         """A function as what a call runs; None for one too many in other files."""
         key = self.key(node)
         if self.tree.root(node) is not self.tree.module and key not in self._elsewhere:
             if len(self._elsewhere) >= _MAX_ELSEWHERE:
                 return None
             self._elsewhere[key] = node
-        return Callee(key, node, receiver)
+        return Callee(key, node, receiver, made)
 
     def definition(self, key: str) -> cst.FunctionDef | cst.Module:
         """The function of a key, in this file or in another one."""
@@ -237,13 +254,19 @@ class Program:
         self, instance: cst.BaseExpression, methods: tuple[str, ...], path: str, abroad: bool
     ) -> Callee | None:
         """The method that a call on an instance of a class whose source is at hand runs; also `abroad`, in another file."""
-        info = self._class_of(instance, abroad)
+        info = self.class_of(instance, abroad)
         if info is None or not path:
             return None
         found = next((method for name in methods if (method := info.method(name)) is not None), None)
-        return self._callee(found, path) if found is not None else None
+        return self._callee(found, path, self._maker(instance)) if found is not None else None
 
-    def _class_of(self, instance: cst.BaseExpression, abroad: bool) -> ClassInfo | None:
+    def _maker(self, instance: cst.BaseExpression) -> cst.Call | None:
+        """The only call that makes an object."""
+        values = list(self.roles.values(instance))
+        return values[0] if len(values) == 1 and isinstance(values[0], cst.Call) else None
+
+    def class_of(self, instance: cst.BaseExpression, abroad: bool = True) -> ClassInfo | None:
+        """The class of the object that an expression names, if its source is at hand; also `abroad`, in another file."""
         if path_of(instance) in ("", "self"):
             return None
         values = list(self.roles.values(instance)) or list(self.roles.given(instance))
@@ -255,7 +278,23 @@ class Program:
         bound = dict.fromkeys((param.name.value for param in _all_params(callee.node)), "")
         for name, value in self._given(callee, call, caller):
             bound[name] = value if isinstance(value, str) else caller.ref(value) if constant(value) is None else ""
-        return tuple(bound.items())
+        return (*self._kept(callee, caller), *bound.items())
+
+    def _kept(self, callee: Callee, caller: FunctionScope) -> Iterator[tuple[str, str]]:
+        """The attributes that keep what the constructor of an object was given, with what the caller calls it."""
+        info = self.classes.instance_of(callee.made) if callee.made is not None else None
+        init = info.method("__init__") if info is not None else None
+        if info is None or init is None or callee.made is None:
+            return
+        given = {
+            name: value
+            for name, value in self._given(Callee(callee.key, init, ""), callee.made, caller)
+            if not isinstance(value, str) and caller.names_the_same(value, callee.made)
+        }
+        for attribute, values in info.attributes.items():
+            kept = values[0].value if len(values) == 1 and isinstance(values[0], cst.Name) else ""
+            if kept in given and self.tree.enclosing(values[0], cst.FunctionDef) is init and caller.ref(given[kept]):
+                yield f"self.{attribute}", caller.ref(given[kept])
 
     def truths(self, callee: Callee, call: cst.Call, caller: FunctionScope) -> tuple[tuple[str, bool], ...]:
         """The parameters that a call gives a constant, or leaves at one, with its truth."""

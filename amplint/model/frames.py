@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, fields, replace
 from functools import lru_cache
 
-from amplint.model.events import Assign, Backward, Event, InnerGrad, Report, Scale
+from amplint.model.events import Assign, Backward, Clip, Event, InnerGrad, Report, Scale
 from amplint.model.graph import Both, Branch, Call, Condition, Function, Jump, Loop, Node, Not, Scoped, Seq, Test, Try
 from amplint.model.state import whole_of
 
@@ -25,6 +25,17 @@ class Frame:
     loops: tuple[int, ...] = ()
     calls: tuple[tuple[int, str], ...] = ()
     """The calls that led here from the root function: where each stands, and the key of what it enters."""
+    at: int = -1
+    """The site of all that happens here, for an opaque function."""
+
+    def entering(self, function: Function, call: Call, prefix: str) -> Frame:
+        """The frame of a call in this one; `prefix` tells its own references from those of other calls."""
+        # A method that calls another one of the same object hands on what is known of its attributes.
+        kept = [each for each in self.binding if "." in each[0]] if ("self", "self") in call.binding else []
+        binding = (*kept, *((name, self.ref(value) if value else "") for name, value in call.binding))
+        at = self.at if self.at >= 0 or not function.opaque else call.site
+        calls = self.calls if at >= 0 else (*self.calls, (call.site, call.function))
+        return Frame(function, binding, prefix, self.depth + 1, self.loops, calls, at)
 
     def ref(self, reference: str) -> str:
         """A reference of this frame as the root function would write it."""
@@ -33,6 +44,8 @@ class Frame:
         for name, meaning in self.binding:
             if name == bare:
                 return meaning + bracket + index + dot + rest if meaning else ""
+            if "." in name and (reference == name or reference.startswith((f"{name}.", f"{name}["))):
+                return meaning + reference[len(name) :]
         if bare in self.function.locals and self.prefix:
             return f"{self.prefix}{reference}"
         return reference
@@ -53,6 +66,10 @@ class Frame:
         for name in _reference_fields(event):
             value = getattr(event, name)
             changes[name] = self.ref(value) if isinstance(value, str) else tuple(self.ref(item) for item in value)
+        if self.at >= 0:
+            changes["site"] = self.at
+            if isinstance(event, Clip):
+                changes["limit"] = ""  # spelled in a text that nobody sees
         return replace(event, **changes)  # type: ignore[arg-type]
 
 

@@ -109,7 +109,8 @@ class Jump:
 class Call:
     """A call of a function whose graph is known, under the key `function`.
 
-    `binding` maps parameters to references of the caller; `truths` are the parameters that get a constant, with its truth;
+    `binding` maps parameters to references of the caller, before them attributes (`self.optimizer`) of which the caller knows
+    what they hold; `truths` are the parameters that get a constant, with its truth;
     `target` gets the returned value.
     """
 
@@ -128,7 +129,8 @@ class Function:
     """The graph of one function: its summary.
 
     `locals` are the names that belong to a call's own frame; all other references mean the same to caller and callee.
-    `objects` is what is known about the references in it.
+    `objects` is what is known about the references in it. What happens in an `opaque` function happens where it is called:
+    its own text is nothing that anyone would want to see.
     """
 
     key: str
@@ -137,3 +139,4 @@ class Function:
     locals: frozenset[str] = frozenset()
     objects: dict[str, ObjectFacts] = field(default_factory=dict, hash=False, compare=False)
     site: int = -1
+    opaque: bool = False

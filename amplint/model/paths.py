@@ -112,7 +112,8 @@ class Explorer:
         place = (id(event), frame.prefix)
         if place not in self._translated:
             self._translated[place] = frame.event(event)
-            self.events.add(self._translated[place])
+            if frame.at < 0:
+                self.events.add(self._translated[place])
         event = self._translated[place]
         after: States = {}
         for state in states:
@@ -254,9 +255,7 @@ class Explorer:
         if function is None or frame.depth >= MAX_DEPTH:
             return Ends(states)
         prefix = f"{frame.prefix}{node.site}/"
-        binding = tuple((name, frame.ref(value) if value else "") for name, value in node.binding)
-        calls = (*frame.calls, (node.site, node.function))
-        below = Frame(function, binding, prefix, frame.depth + 1, frame.loops, calls)
+        below = frame.entering(function, node, prefix)
         truths: dict[tuple[str, ...], object] = {("test", below.key(f"‹{name}›")): truth for name, truth in node.truths}
         if truths:
             states = {state.put(truths): None for state in states}

@@ -188,8 +188,7 @@ class Walk:
             return ""
         # The name, not the site, so that a fix which moves the call changes no key.
         prefix = f"{frame.prefix}{bare(function)}/"
-        binding = tuple((name, frame.ref(value) if value else "") for name, value in node.binding)
-        below = Frame(function, binding, prefix, frame.depth + 1, frame.loops)
+        below = frame.entering(function, node, prefix)
         result, target = f"{prefix}return", frame.ref(node.target)
         self._state = self._state.put({("value", result): None})
         self._constants |= {below.key(f"‹{name}›"): truth for name, truth in node.truths}

@@ -1,0 +1,144 @@
+"""Libraries that scale, step and clip on their own: what amplint knows of each, and where it holds its tongue.
+
+What can be said in Python is said in `amplint/wrappers`, one file for each module of a library: the rest of this table is
+about objects whose methods may do anything to gradients, so that nothing is claimed after a call of one.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Library:
+    """One library.
+
+    `roots` are the dotted names under which its own protocol lives: what is constructed from there is opaque. `follows` is
+    what amplint understands, `silent` what it leaves alone, and why. A text that tells the library to scale, and need not
+    hold any other word of AMP, has all words of one of `told`, and one of the identifiers `words`.
+    """
+
+    name: str
+    roots: tuple[str, ...]
+    follows: str
+    silent: str
+    told: tuple[tuple[str, ...], ...] = ()
+    words: tuple[str, ...] = ()
+
+    @property
+    def tops(self) -> set[str]:
+        """The packages that it is installed as."""
+        return {root.partition(".")[0] for root in self.roots}
+
+
+LIBRARIES = (
+    Library(
+        "accelerate",
+        ("accelerate",),
+        'an `Accelerator(mixed_precision="fp16")`: `backward` scales, `clip_grad_norm_`, `clip_grad_value_` and '
+        "`unscale_gradients` unscale; torch's own clips and readings of gradients in between are findings, and a clip is "
+        "replaced by the accelerator's",
+        "a precision that is an option, bfloat16, DeepSpeed and Megatron plugins; what `prepare` returns steps and skips on "
+        "its own",
+        told=(("mixed_precision", "fp16", "backward"),),
+        words=("mixed_precision",),
+    ),
+    Library(
+        "Lightning, Fabric",
+        ("lightning", "pytorch_lightning", "lightning_fabric"),
+        '`Fabric(precision="16-mixed")`: `backward` scales, `clip_gradients` unscales; torch\'s own clips and readings of '
+        "gradients in between are findings",
+        "a precision that is an option, strategies other than DDP and FSDP; `LightningModule`, whose precision its `Trainer` "
+        "decides, in manual optimisation, too",
+        told=(("Fabric", "16-mixed", "backward"),),
+        words=("Fabric",),
+    ),
+    Library(
+        "MMEngine",
+        ("mmengine",),
+        "`AmpOptimWrapper`: `backward`, `step` and `update_params` follow the protocol on the optimizer that it is given; a "
+        "plain `loss.backward()` or `optimizer.step()` beside it and a clip in between are findings",
+        "wrappers that a configuration or a registry builds; `ApexOptimWrapper`",
+        told=(("AmpOptimWrapper",),),
+        words=("AmpOptimWrapper",),
+    ),
+    Library(
+        "MMCV 1.x",
+        ("mmcv",),
+        "classes derived from `Fp16OptimizerHook`: its scaler, and that `clip_grads` clips without unscaling",
+        "`auto_fp16` and `force_fp32`, which cast where no region is seen; hooks that a configuration builds",
+    ),
+    Library(
+        "Transformers",
+        ("transformers.Trainer", "transformers.Seq2SeqTrainer", "transformers.trainer"),
+        "",
+        "`Trainer` and what overrides its methods: `TrainingArguments` decide the precision, elsewhere",
+    ),
+    Library(
+        "fairseq",
+        ("fairseq.optim", "fairseq.trainer"),
+        "",
+        "`FP16Optimizer` and `AMPOptimizer` scale, unscale and clip on their own; which of them a task gets, the command "
+        "line decides",
+    ),
+    Library(
+        "apex",
+        ("apex",),
+        "",
+        "`amp.initialize`, `amp.scale_loss` and `amp.master_params`: the end of the `with` block unscales",
+    ),
+    Library(
+        "DeepSpeed",
+        ("deepspeed",),
+        "",
+        "an engine owns the gradients; its configuration decides precision and clipping",
+    ),
+    Library(
+        "MONAI",
+        ("monai.engines",),
+        "",
+        "`SupervisedTrainer`, `GanTrainer` and their kin run the loop, and scale when `amp=True`",
+    ),
+    Library(
+        "Ignite",
+        ("ignite",),
+        "update functions that the user writes, like any other function",
+        "`create_supervised_trainer` and `supervised_training_step_amp` run the loop",
+    ),
+    Library(
+        "Detectron2",
+        ("detectron2.engine",),
+        "classes derived from `AMPTrainer`: its scaler and optimizer, and that `after_backward` runs while the gradients are "
+        "scaled",
+        "trainers that `DefaultTrainer` picks by configuration",
+        told=(("AMPTrainer",),),
+        words=("AMPTrainer",),
+    ),
+    Library(
+        "Composer",
+        ("composer",),
+        "",
+        "`Trainer` runs the loop; which event an algorithm answers to, and so whether gradients are scaled, is its own affair",
+    ),
+    Library(
+        "timm",
+        ("timm.utils",),
+        "`NativeScaler` does a whole step in one call; `dispatch_clip_grad` clips without unscaling",
+        "`ApexScaler`; clips of mode `agc`, which compare gradients with weights",
+    ),
+    Library("ColossalAI", ("colossalai",), "", "a booster owns the gradients"),
+    Library("Megatron", ("megatron",), "", "its optimizers scale, unscale and clip on their own"),
+    Library("FairScale", ("fairscale",), "", "its wrappers own the gradients"),
+)
+
+_ROOTS = tuple(root for library in LIBRARIES for root in library.roots)
+_INSIDE = tuple(f"{root}." for root in _ROOTS)
+TOLD = tuple(tuple(word.encode() for word in words) for library in LIBRARIES for words in library.told)
+"""The words, all of one group, by which a text tells a library to scale."""
+WORDS = tuple(word for library in LIBRARIES for word in library.words)
+"""The identifiers among them."""
+
+
+def has_own_protocol(qualified: str) -> bool:
+    """Whether a qualified name belongs to a library that scales on its own."""
+    return qualified in _ROOTS or qualified.startswith(_INSIDE)

@@ -1,0 +1,3 @@
+"""accelerate.accelerator: where accelerate has its accelerator from."""
+
+from accelerate import Accelerator as Accelerator

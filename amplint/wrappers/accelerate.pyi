@@ -1,0 +1,46 @@
+"""accelerate: an accelerator in float16 owns the scaler; unless the text says so, nobody knows in which precision it computes.
+
+What it prepares is its own: stepping a prepared optimizer unscales, steps, updates and clears in its own order.
+"""
+
+import torch
+
+def Accelerator(
+    device_placement=True,
+    split_batches=False,
+    mixed_precision=None,
+    gradient_accumulation_steps=1,
+    cpu=False,
+    dataloader_config=None,
+    deepspeed_plugin=None,
+    fsdp_plugin=None,
+    torch_tp_plugin=None,
+    megatron_lm_plugin=None,
+    rng_types=None,
+    log_with=None,
+    project_dir=None,
+    project_config=None,
+    gradient_accumulation_plugin=None,
+    **settings,
+):
+    if mixed_precision == "fp16":
+        if cpu is False:
+            if deepspeed_plugin is None:
+                if megatron_lm_plugin is None:
+                    return Scaling()
+
+class Scaling:
+    def __init__(self):
+        self.scaler = torch.amp.GradScaler("cuda")
+
+    def backward(self, loss, **kwargs):
+        self.scaler.scale(loss).backward(**kwargs)
+
+    def unscale_gradients(self, optimizer=None):
+        self.scaler.unscale_(self._prepared_optimizers())
+
+    def clip_grad_norm_(self, parameters, max_norm, norm_type=2):
+        self.unscale_gradients()
+
+    def clip_grad_value_(self, parameters, clip_value):
+        self.unscale_gradients()

@@ -1,0 +1,4 @@
+"""mmengine.optim.optimizer.amp_optimizer_wrapper: where mmengine.optim has its wrappers from."""
+
+from mmengine.optim import AmpOptimWrapper as AmpOptimWrapper
+from mmengine.optim import OptimWrapper as OptimWrapper
