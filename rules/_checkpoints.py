@@ -29,8 +29,8 @@ def complete(file: File, each: Incomplete) -> Fix | None:
         edits = insert_arguments(file, each.place, f"{each.parameter}={scaler}", (), len(each.place.args))
         return Fix(f"Pass `{each.parameter}={scaler}`", tuple(edits), Applicability.SAFE)
     value = f"{scaler}.state_dict()" + (f" if {scaler} is not None else None" if may_be_none else "")
-    key = file.checkpoints.scaler_key or _OPTIMIZER.sub("scaler", each.state.key, count=1)
-    key = key if "scaler" in key or file.checkpoints.scaler_key else "scaler"
+    key = file.checkpoints.scaler_states.scaler_key or _OPTIMIZER.sub("scaler", each.state.key, count=1)
+    key = key if "scaler" in key or file.checkpoints.scaler_states.scaler_key else "scaler"
     saving = _saving(file, each, key, value)
     if saving is None:
         return None
@@ -102,9 +102,9 @@ def _loading(file: File, each: Incomplete, key: str, may_be_none: bool) -> list[
     """The guarded load behind each load of the optimizer's state; none where the file loads the scaler's already."""
     assert each.state is not None
     edits: list[Edit] = []
-    if file.checkpoints.loads_scaler or not each.state.key:
+    if file.checkpoints.scaler_states.loads_scaler or not each.state.key:
         return edits
-    for call, holder in file.checkpoints.loads(each.state.key):
+    for call, holder in file.checkpoints.scaler_states.loads(each.state.key):
         line = file.editor.statement(call)
         if isinstance(line, cst.SimpleStatementLine) and _is_in_reach(file, each.pair.scaler, call):
             scaler, source, name = file.tree.text(each.pair.scaler), file.tree.text(holder), quoted(file, key)

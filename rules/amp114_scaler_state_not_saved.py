@@ -73,7 +73,7 @@ import libcst as cst
 
 from amplint.diagnostics import Applicability, Related
 from amplint.model.observable import RESUMED, Observable
-from amplint.rule import File, Finding, rule
+from amplint.rule import File, Finding, Incomplete, rule
 
 from ._checkpoints import complete
 
@@ -89,15 +89,26 @@ def check(file: File) -> Iterator[Finding]:
             continue
         fix = complete(file, each)
         note = _NOTE
-        if fix is not None and fix.applicability is Applicability.SAFE and not file.checkpoints.loads_scaler:
+        if (
+            fix is not None
+            and fix.applicability is Applicability.SAFE
+            and not file.checkpoints.scaler_states.loads_scaler
+        ):
             note += ". Load it where you resume."
         yield Finding(
             file.range(each.place),
             "Checkpoint holds the optimizer's state without that of its `GradScaler`",
             note=note,
-            related=(Related("the scaler goes with this optimizer", file.range(each.pair.call)),),
+            related=_related(file, each),
             fix=fix,
         )
+
+
+def _related(file: File, each: Incomplete) -> tuple[Related, ...]:
+    pair = Related("the scaler goes with this optimizer", file.range(each.pair.call))
+    if each.helper is None or file.path(each.helper) == "":
+        return (pair,)
+    return (pair, Related("saved by this function", file.range(each.helper.name), file.path(each.helper)))
 
 
 def lasts(file: File, scaler: cst.BaseExpression) -> bool:

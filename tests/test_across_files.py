@@ -437,6 +437,36 @@ def test_a_star_import_brings_what_it_must_have_brought(tmp_path: Path) -> None:
     assert codes(root, "train.py") == ["AMP104"]
 
 
+SAVING = """
+import torch
+
+def save(path, model, optimizer, epoch{more}):
+    state = {{"model": model.state_dict(), "optimizer": optimizer.state_dict(), "epoch": epoch}}
+    {keep}
+    torch.save(state, path)
+"""
+KEEPS = "state['scaler'] = scaler.state_dict() if scaler else None"
+
+
+@pytest.mark.parametrize(
+    ("more", "keep", "call", "found"),
+    [
+        ("", "", "save('last.pt', model, optimizer, 3)", ["AMP114"]),
+        (", scaler=None", KEEPS, "save('last.pt', model, optimizer, 3)", ["AMP114"]),
+        (", scaler=None", KEEPS, "save('last.pt', model, optimizer, 3, scaler)", []),
+    ],
+)  # fmt: skip
+def test_a_checkpoint_that_another_file_saves(
+    tmp_path: Path, more: str, keep: str, call: str, found: list[str]
+) -> None:
+    helper = SAVING.format(more=more, keep=keep)
+    root = project(tmp_path, ckpt=helper, train=LOOP.format(module="ckpt", name="save", call="pass") + f"    {call}\n")
+    report = check(root, "train.py")
+    assert [each.code for each in report.diagnostics] == found
+    paths = {other.path for each in report.diagnostics for other in each.related}
+    assert paths == ({"", str(root / "ckpt.py")} if found else set())
+
+
 def test_a_scaler_that_another_object_holds(tmp_path: Path) -> None:
     state = """
         import torch

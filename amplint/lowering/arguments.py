@@ -31,17 +31,14 @@ class Arguments:
         function = self._tree.enclosing(param, cst.FunctionDef)
         if not isinstance(function, cst.FunctionDef):
             return
-        names = [each.name.value for each in (*function.params.posonly_params, *function.params.params)]
-        owner = self._tree.enclosing(function, cst.FunctionDef, cst.ClassDef)
-        if isinstance(owner, cst.ClassDef) and names[:1] in (["self"], ["cls"]):
-            del names[0]
-        for call in self._of_function(function, owner):
-            given = _given(call, param.name.value, names)
+        for call in self._of_function(function):
+            given = given_by(call, function, param.name.value)
             if given is not None:
                 yield given
 
-    def _of_function(self, function: cst.FunctionDef, owner: cst.CSTNode | None) -> Iterator[cst.Call]:
+    def _of_function(self, function: cst.FunctionDef) -> Iterator[cst.Call]:
         name = function.name.value
+        owner = self._tree.enclosing(function, cst.FunctionDef, cst.ClassDef)
         if isinstance(owner, cst.ClassDef) and name == "__init__":
             name = owner.name.value
         for call in self._named(name, function):
@@ -78,9 +75,13 @@ class Arguments:
         return self._calls[root]
 
 
-def _given(call: cst.Call, name: str, positional: list[str]) -> cst.BaseExpression | None:
-    """The argument that a call gives to a parameter; None when it gives none, or unpacks its arguments."""
-    free = iter(positional)
+def given_by(call: cst.Call, function: cst.FunctionDef, name: str) -> cst.BaseExpression | None:
+    """What a call gives to a parameter of the function that it runs; None for nothing, and where it unpacks arguments.
+
+    A method is taken to be called on an object: its first parameter is called `self` or `cls`.
+    """
+    params = [each.name.value for each in (*function.params.posonly_params, *function.params.params)]
+    free = iter(params[1:] if params[:1] in (["self"], ["cls"]) else params)
     for arg in call.args:
         if arg.star:
             return None

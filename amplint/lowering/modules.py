@@ -27,11 +27,21 @@ from amplint.source import Place, Source, SourceError
 
 _LARGEST = 400_000
 """Bytes; a larger module is data, or generated."""
-_TELLING = (b"backward", b".step(", b"unscale_", b"clip_grad", b"GradScaler", b"utocast", b"zero_grad", b".grad")
+_TELLING = (
+    b"backward",
+    b".step(",
+    b"unscale_",
+    b"clip_grad",
+    b"GradScaler",
+    b"utocast",
+    b"zero_grad",
+    b".grad",
+    b"torch.save",
+)
 """A module without any of these does nothing that AMP would notice; a package may still hand on what others do."""
 _WRAPPERS = Path(__file__).parent.parent / "wrappers"
 """One file for each module, called after it."""
-_WORDS = (r"^backward$", r"^step$", r"^zero_grad$", r"^clip_grad", r"^grad$")
+_WORDS = (r"^backward$", r"^step$", r"^zero_grad$", r"^clip_grad", r"^grad$", r"^state_dict$")
 """Besides the words of AMP itself: the identifiers for whose sake a statement of a module is parsed."""
 
 
