@@ -154,7 +154,8 @@ class Forwards:
                 entries = tuple(entry for node in reversed(chain) for entry in self._program.contexts.entries(node))
                 evaluates = any(region.device == "grad" for region, _ in entries)
                 homes = [self._tree.enclosing(node, cst.FunctionDef) or self._tree.module for node in chain]
-                trains = not evaluates and any(home in self._propagating for home in homes)
+                propagates = homes[0] in self._propagating_by_helper or any(home in self._propagating for home in homes)
+                trains = not evaluates and propagates
                 evaluates = evaluates or (not trains and any(map(_is_called_evaluation, homes)))
                 yield Pass(call, model, entries, trains, evaluates)
 
@@ -186,6 +187,13 @@ class Forwards:
             for call in calls
             if isinstance(call.func, cst.Attribute) and call.func.attr.value == "backward"
         }
+
+    @cached_property
+    def _propagating_by_helper(self) -> set[cst.CSTNode]:
+        """The functions that call one that runs a backward pass."""
+        helpers = (home for home in self._propagating if isinstance(home, cst.FunctionDef))
+        calls = (call for helper in helpers for call in self._callers.get(helper, ()))
+        return {self._tree.enclosing(call, cst.FunctionDef) or self._tree.module for call in calls}
 
 
 def _innermost(call: cst.Call) -> cst.Call:
