@@ -6,9 +6,9 @@ import re
 
 import libcst as cst
 
+from amplint.lowering.access import path_of
 from amplint.lowering.conditions import constant, words
 from amplint.lowering.gradients import CLIP_METHODS, CLIPS, GradientReader, argument, is_grad
-from amplint.lowering.roles import path_of
 from amplint.lowering.scope import Flow
 from amplint.model.events import (
     Backward,

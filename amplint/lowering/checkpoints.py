@@ -8,11 +8,12 @@ from functools import cached_property
 
 import libcst as cst
 
+from amplint.lowering.access import path_of
 from amplint.lowering.analysis import Analysis
 from amplint.lowering.arguments import given_by
 from amplint.lowering.names import Names
 from amplint.lowering.optimizer_states import OptimizerStates, State, says_save
-from amplint.lowering.roles import Roles, path_of
+from amplint.lowering.roles import Roles
 from amplint.lowering.scaler_states import SAYS_SCALER, ScalerStates
 from amplint.lowering.stepped import Stepped, Steppers, calls_by_name
 from amplint.lowering.tree import Tree, within

@@ -6,8 +6,8 @@ from collections.abc import Sequence
 
 import libcst as cst
 
+from amplint.lowering.access import path_of
 from amplint.lowering.calls import CallReader
-from amplint.lowering.roles import path_of
 from amplint.lowering.scope import OBJECTS, Flow
 from amplint.lowering.tree import children
 from amplint.model.events import Assign, Report

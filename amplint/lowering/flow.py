@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING
 
 import libcst as cst
 
+from amplint.lowering.access import path_of
 from amplint.lowering.conditions import Conditions, asks_for_trouble, words
 from amplint.lowering.expressions import ExpressionReader
 from amplint.lowering.gradients import is_grad
 from amplint.lowering.loops import paired, target_names
-from amplint.lowering.roles import path_of
 from amplint.lowering.scope import OBJECTS, Flow
 from amplint.lowering.structure import (
     as_mode_branch,

@@ -7,8 +7,8 @@ from abc import ABC, abstractmethod
 
 import libcst as cst
 
+from amplint.lowering.access import path_of
 from amplint.lowering.conditions import constant, words
-from amplint.lowering.roles import path_of
 from amplint.lowering.scope import Flow, FunctionScope
 from amplint.lowering.tree import children
 from amplint.model.events import Clip, Escape, GradAccess, ZeroGrad

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 
 import libcst as cst
 
+from amplint.lowering.access import path_of
 from amplint.lowering.names import dotted
-from amplint.lowering.roles import path_of
 from amplint.lowering.summaries import Program
 from amplint.model.events import ObjectFacts
 

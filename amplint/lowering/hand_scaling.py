@@ -8,10 +8,10 @@ from functools import cached_property
 
 import libcst as cst
 
+from amplint.lowering.access import path_of
 from amplint.lowering.conditions import words
 from amplint.lowering.contexts import Contexts
 from amplint.lowering.readings import FINITE
-from amplint.lowering.roles import path_of
 from amplint.lowering.summaries import Program
 from amplint.lowering.tree import within
 from amplint.model.literals import number

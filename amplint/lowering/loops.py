@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import libcst as cst
 
-from amplint.lowering.roles import path_of
+from amplint.lowering.access import path_of
 
 
 def target_names(target: cst.CSTNode) -> list[str]:

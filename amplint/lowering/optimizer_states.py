@@ -9,8 +9,9 @@ from functools import cached_property
 
 import libcst as cst
 
+from amplint.lowering.access import path_of
 from amplint.lowering.names import Names
-from amplint.lowering.roles import Roles, path_of
+from amplint.lowering.roles import Roles
 from amplint.lowering.tree import Tree
 
 _SAVES = re.compile(r"save|dump|checkpoint|ckpt|snapshot|serialize", re.IGNORECASE)

@@ -8,7 +8,7 @@ from functools import cached_property
 
 import libcst as cst
 
-from amplint.lowering.roles import path_of
+from amplint.lowering.access import path_of
 from amplint.lowering.summaries import Program
 
 _SPAWN = frozenset({"torch.multiprocessing.spawn", "torch.multiprocessing.spawn.spawn"})

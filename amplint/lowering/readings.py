@@ -15,8 +15,8 @@ from typing import NamedTuple
 
 import libcst as cst
 
+from amplint.lowering.access import path_of
 from amplint.lowering.conditions import words
-from amplint.lowering.roles import path_of
 from amplint.lowering.tree import Tree, within
 from amplint.model.events import ADD, COMPARE, MEASURE
 

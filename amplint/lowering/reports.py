@@ -11,9 +11,9 @@ from functools import cached_property
 
 import libcst as cst
 
+from amplint.lowering.access import path_of
 from amplint.lowering.conditions import words
 from amplint.lowering.readings import FINITE, KEEPS, SHOWS
-from amplint.lowering.roles import path_of
 from amplint.lowering.tree import Tree, within
 
 _FUNCTIONS = (cst.FunctionDef, cst.Lambda)

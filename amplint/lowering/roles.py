@@ -2,46 +2,31 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
 
 import libcst as cst
 
+from amplint.lowering.access import called, path_of
 from amplint.lowering.arguments import Arguments
 from amplint.lowering.classes import Classes
 from amplint.lowering.conditions import words
+from amplint.lowering.constructors import Constructors
 from amplint.lowering.contexts import Contexts
 from amplint.lowering.imports import Imports
 from amplint.lowering.names import LOCAL, UNKNOWN, Names, dotted
+from amplint.lowering.role_names import (
+    FRAMEWORK_NAME,
+    NOT_RATE,
+    OPTIMIZER_MAKER,
+    OPTIMIZER_NAME,
+    SCALER_NAME,
+    SCHEDULE_CLASS,
+    SCHEDULER_NAME,
+)
 from amplint.lowering.tree import Tree, children
-from amplint.model import torch_api
 from amplint.model.events import ObjectFacts
 from amplint.model.libraries import has_own_protocol
-
-_SCALER_CLASSES = torch_api.GRAD_SCALER | {
-    "torch.distributed.fsdp.sharded_grad_scaler.ShardedGradScaler",
-    "torch.distributed.fsdp.ShardedGradScaler",
-}
-_SCALER_NAME = re.compile(r"(^|_)(grad_?|loss_|amp_|fp16_)?scaler(s|_\w+)?$", re.IGNORECASE)
-_OPTIMIZER_NAME = re.compile(r"(^|_)(optim(izer)?s?|opt)(\d|_|$)|optimizer", re.IGNORECASE)
-_OPTIMIZER_CLASS = re.compile(
-    r"^[A-Z]\w*(Optim|Adam|SGD|Lamb)|^(Adam|SGD|Lion|Lamb|RMSprop|Adagrad|Adafactor|Muon|LBFGS|Optim)|"
-    r"^_?(build|create|make|get|init|setup|configure|construct|load)\w*optim"
-)
-_SCHEDULER_NAME = re.compile(r"(^|_)((lr_?)?sched(uler)?s?|lrs)(\d|_|$)", re.IGNORECASE)
-_SCHEDULE_CLASS = re.compile(r"LR|Sched|Anneal|Warm|Scaler|Optim")
-_NOT_RATE = re.compile(
-    r"noise|ddpm|ddim|diffusion|beta|momentum|weight_decay|(^|_)wd|temp|ema|(^|_)kl|tau|mask|alpha|margin|sigma|task|plateau|prof",
-    re.IGNORECASE,
-)
-_SCHEDULER_MAKERS = (
-    "torch.optim.lr_scheduler.", "transformers.get_", "transformers.optimization.get_", "diffusers.optimization.get_",
-)  # fmt: skip
-_NOT_PER_STEP = frozenset({"torch.optim.lr_scheduler.ReduceLROnPlateau"})
-_FRAMEWORK_NAME = re.compile(
-    r"^(accelerator|fabric|engine|model_engine|trainer|booster|strategy|xm|ds_engine|loss_scaler)$"
-)
 
 OPTIMIZER_USES = frozenset({"step", "unscale_"})
 
@@ -58,6 +43,7 @@ class Roles:
         self._contexts = contexts
         self._imports = imports
         self._arguments = arguments
+        self._constructors = Constructors(tree, names, classes, contexts, self.owners)
         self._cache: dict[tuple[cst.CSTNode, str], ObjectFacts] = {}
         self._uses: dict[cst.Module, dict[str, str]] = {}
 
@@ -101,7 +87,7 @@ class Roles:
     def _is_foreign(self, value: cst.BaseExpression) -> bool:
         """Whether a value is an instance of a class that is neither optimizer nor scheduler by its name, nor gets parameters."""
         name = path_of(value.func).rpartition(".")[2] if isinstance(value, cst.Call) else ""
-        known = _OPTIMIZER_CLASS.search(name) or _SCHEDULE_CLASS.search(name)
+        known = OPTIMIZER_MAKER.search(name) or SCHEDULE_CLASS.search(name)
         return name[:1].isupper() and known is None and not any("param" in word for word in words(value))
 
     def values(self, node: cst.BaseExpression) -> Iterator[cst.BaseExpression]:
@@ -158,78 +144,11 @@ class Roles:
             elements = (item.value for item in value.elements)
             return next((facts for item in elements if (facts := self.made_by(item))), None)
         if isinstance(value, cst.Call):
-            return self._called(value)
+            return self._constructors.of(value)
         if isinstance(value, (cst.Name, cst.Attribute, cst.Subscript)) and path_of(value) not in ("", "None"):
             facts = self.of(value)
             return facts if facts.role else None
         return None
-
-    def _called(self, call: cst.Call) -> ObjectFacts | None:
-        facts = self._constructed(call)
-        return replace(facts, maker=self._maker(call)) if facts is not None and facts.role else facts
-
-    def _maker(self, call: cst.Call) -> str:
-        """The text of a call, with the full name of what is called; empty when that name may have several meanings."""
-        meanings = self._names.resolve(call.func)
-        if len(meanings) != 1:
-            return ""
-        given = ", ".join(
-            self._tree.module.code_for_node(arg.with_changes(comma=cst.MaybeSentinel.DEFAULT)) for arg in call.args
-        )
-        return f"{next(iter(meanings))}({given})"
-
-    def _constructed(self, call: cst.Call) -> ObjectFacts | None:
-        meanings = self._names.resolve(call.func)
-        if all(map(_is_scaler_name, meanings)) or self._is_scaler_class(call):
-            return self._scaler(call)
-        if all(name.startswith(_SCHEDULER_MAKERS) for name in meanings):
-            return ObjectFacts("" if meanings & _NOT_PER_STEP else "scheduler", self._scheduled(call))
-        last = call.func.attr.value if isinstance(call.func, cst.Attribute) else dotted(call.func)
-        if all(name.startswith("torch.optim.") and ".swa_utils" not in name for name in meanings):
-            return ObjectFacts("optimizer", self.owners(*(arg.value for arg in call.args)), made=True)
-        if all(map(has_own_protocol, meanings)) or last in (
-            "prepare",
-            "setup",
-            "setup_optimizers",
-            "initialize",
-        ):
-            return ObjectFacts("framework")
-        if last.endswith("Scheduler") and (
-            _NOT_RATE.search(last) or all(name.startswith("diffusers.") for name in meanings)
-        ):
-            return ObjectFacts()
-        if "sklearn" in "".join(sorted(meanings)):
-            return ObjectFacts()
-        if last and _OPTIMIZER_CLASS.search(last) and not _SCHEDULER_NAME.search(last) and not self._is_unpacked(call):
-            return ObjectFacts("optimizer", self.owners(*(arg.value for arg in call.args)))
-        return ObjectFacts() if all(name.startswith("torch.") for name in meanings) else None
-
-    def _is_unpacked(self, call: cst.Call) -> bool:
-        """Whether several targets share what a call returns (`optimizer, scheduler = configure_optimizers()`)."""
-        assign = self._tree.parent(call)
-        return isinstance(assign, cst.Assign) and any(
-            isinstance(each.target, (cst.Tuple, cst.List)) for each in assign.targets
-        )
-
-    def _scheduled(self, call: cst.Call) -> tuple[str, ...]:
-        """The optimizer whose rate a scheduler sets."""
-        given = [arg.value for arg in call.args if arg.keyword is None or arg.keyword.value == "optimizer"][:1]
-        return tuple(path_of(node) for node in given if path_of(node))
-
-    def _is_scaler_class(self, call: cst.Call) -> bool:
-        # Other files are asked about classes that are called scalers alone: asking about every class would read them all.
-        info = self._classes.instance_of(call, abroad="scaler" in path_of(call.func).lower())
-        return info is not None and any(base.base_names & _SCALER_CLASSES for base in info.lineage)
-
-    def _scaler(self, call: cst.Call) -> ObjectFacts:
-        given = {arg.keyword.value: arg.value for arg in call.args if arg.keyword is not None}
-        positional = [arg.value for arg in call.args if arg.keyword is None and not arg.star]
-        old = self._names.any_in(call.func, torch_api.GRAD_SCALER_DEVICE)
-        if "init_scale" not in given and len(positional) > (0 if old else 1):
-            given["init_scale"] = positional[0 if old else 1]
-        scale = given.get("init_scale")
-        text = self._tree.module.code_for_node(scale) if scale is not None else "65536.0"
-        return ObjectFacts("scaler", (), self._contexts.flag(given.get("enabled")), text, made=True)
 
     def owners(self, *expressions: cst.BaseExpression) -> tuple[str, ...]:
         """The paths from which the parameters in expressions come: `model` of `model.parameters()`."""
@@ -267,19 +186,19 @@ class Roles:
     def _by_use_or_name(self, node: cst.BaseExpression, path: str) -> str:
         meanings = self._names.resolve(node)
         if any(name != UNKNOWN and not name.startswith((LOCAL, "builtins.")) for name in meanings):
-            return "framework" if _FRAMEWORK_NAME.match(path) or all(map(has_own_protocol, meanings)) else ""
+            return "framework" if FRAMEWORK_NAME.match(path) or all(map(has_own_protocol, meanings)) else ""
         used_as = self._used_as(node)
         if path in used_as:
             return used_as[path]
-        last = _last(path)
-        if _FRAMEWORK_NAME.match(last):
+        last = called(path)
+        if FRAMEWORK_NAME.match(last):
             return "framework"
-        if _SCALER_NAME.search(last):
+        if SCALER_NAME.search(last):
             opaque = any(not (isinstance(value, cst.Name) and value.value == "None") for value in self.values(node))
             return "framework" if opaque else "scaler"
-        if _SCHEDULER_NAME.search(last):
-            return "" if _NOT_RATE.search(last) else "scheduler"
-        if _OPTIMIZER_NAME.search(last):
+        if SCHEDULER_NAME.search(last):
+            return "" if NOT_RATE.search(last) else "scheduler"
+        if OPTIMIZER_NAME.search(last):
             return "optimizer"
         return ""
 
@@ -298,32 +217,10 @@ def _uses_in(found: Iterable[cst.Call]) -> dict[str, str]:
     for call, func in calls:
         path = path_of(func.value)
         if func.attr.value in OPTIMIZER_USES and call.args:
-            if used_as.get(path) == "scaler" or _SCALER_NAME.search(_last(path)):
+            if used_as.get(path) == "scaler" or SCALER_NAME.search(called(path)):
                 used_as.setdefault(path_of(call.args[0].value), "optimizer")
     used_as.pop("", None)
     return used_as
-
-
-def path_of(node: cst.CSTNode) -> str:
-    """The access path of an expression: names, attributes, and elements (`opts[i]`, `opts[*]`); empty for anything else."""
-    if isinstance(node, cst.Name):
-        return node.value
-    if isinstance(node, cst.Attribute):
-        base = path_of(node.value)
-        return f"{base}.{node.attr.value}" if base else ""
-    if isinstance(node, cst.Subscript) and len(node.slice) == 1:
-        base = path_of(node.value)
-        index = node.slice[0].slice
-        inside = "*"
-        if isinstance(index, cst.Index) and isinstance(index.value, (cst.SimpleString, cst.Integer, cst.Name)):
-            inside = index.value.value.strip("'\"")
-        return f"{base}[{inside}]" if base else ""
-    return ""
-
-
-def _is_scaler_name(qualified: str) -> bool:
-    """Whether a name is that of torch's own scaler, or of one that a device's package has in its place (`torch.npu.amp`)."""
-    return qualified in _SCALER_CLASSES or (qualified.startswith("torch.") and qualified.endswith(".amp.GradScaler"))
 
 
 def _wraps(value: cst.BaseExpression, path: str) -> bool:
@@ -336,14 +233,6 @@ def _is_plain(value: cst.BaseExpression) -> bool:
     if isinstance(value, cst.Name):
         return value.value in ("True", "False")
     return isinstance(value, (cst.Comparison, cst.UnaryOperation, cst.Integer, cst.Float))
-
-
-def _last(path: str) -> str:
-    """What an object is called: `scaler` for `state[scaler]` too, whose key is a name."""
-    key = re.search(r"\[([A-Za-z_]\w*)\]$", path)
-    if key is not None:
-        return key[1]
-    return re.sub(r"\[[^]]*\]", "", path).rpartition(".")[2]
 
 
 def _join(facts: list[ObjectFacts]) -> str:

@@ -7,8 +7,9 @@ from functools import cached_property
 
 import libcst as cst
 
+from amplint.lowering.access import path_of
 from amplint.lowering.optimizer_states import says_save
-from amplint.lowering.roles import Roles, path_of
+from amplint.lowering.roles import Roles
 from amplint.lowering.tree import Tree, within
 
 SAYS_SCALER = re.compile(r"scaler|(^|[_.])amp(_|$)|grad_?scale", re.IGNORECASE)

@@ -9,9 +9,9 @@ from functools import cached_property
 
 import libcst as cst
 
+from amplint.lowering.access import path_of
 from amplint.lowering.analysis import Analysis
 from amplint.lowering.names import Binding
-from amplint.lowering.roles import path_of
 from amplint.lowering.tree import within
 from amplint.model import torch_api
 from amplint.model.events import ObjectFacts

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 
 import libcst as cst
 
+from amplint.lowering.access import path_of
 from amplint.lowering.conditions import words
-from amplint.lowering.roles import path_of
 from amplint.model.events import GLOBAL, Assign, Event, ObjectFacts
 from amplint.model.graph import Node
 

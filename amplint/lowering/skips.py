@@ -13,9 +13,9 @@ from functools import cached_property
 
 import libcst as cst
 
+from amplint.lowering.access import path_of
 from amplint.lowering.conditions import words
 from amplint.lowering.readings import SHOWS
-from amplint.lowering.roles import path_of
 from amplint.lowering.summaries import Program
 from amplint.lowering.tree import within
 

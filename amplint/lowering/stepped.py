@@ -8,8 +8,9 @@ from functools import cached_property
 
 import libcst as cst
 
+from amplint.lowering.access import path_of
 from amplint.lowering.arguments import given_by
-from amplint.lowering.roles import Roles, path_of
+from amplint.lowering.roles import Roles
 from amplint.lowering.tree import Tree
 
 _MAX_CALLERS = 3

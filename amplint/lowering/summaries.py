@@ -9,6 +9,7 @@ from functools import cached_property
 
 import libcst as cst
 
+from amplint.lowering.access import path_of
 from amplint.lowering.arguments import Arguments
 from amplint.lowering.classes import Classes, ClassInfo
 from amplint.lowering.conditions import constant, words
@@ -18,7 +19,7 @@ from amplint.lowering.imports import Imports
 from amplint.lowering.names import Names
 from amplint.lowering.readings import Readings
 from amplint.lowering.reports import Reports
-from amplint.lowering.roles import Roles, path_of
+from amplint.lowering.roles import Roles
 from amplint.lowering.scope import FunctionScope
 from amplint.lowering.tree import Tree
 from amplint.model.graph import Function

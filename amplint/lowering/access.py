@@ -1,0 +1,32 @@
+"""Access paths: how an object is reached from a name, through attributes and elements."""
+
+from __future__ import annotations
+
+import re
+
+import libcst as cst
+
+
+def path_of(node: cst.CSTNode) -> str:
+    """The access path of an expression: names, attributes, and elements (`opts[i]`, `opts[*]`); empty for anything else."""
+    if isinstance(node, cst.Name):
+        return node.value
+    if isinstance(node, cst.Attribute):
+        base = path_of(node.value)
+        return f"{base}.{node.attr.value}" if base else ""
+    if isinstance(node, cst.Subscript) and len(node.slice) == 1:
+        base = path_of(node.value)
+        index = node.slice[0].slice
+        inside = "*"
+        if isinstance(index, cst.Index) and isinstance(index.value, (cst.SimpleString, cst.Integer, cst.Name)):
+            inside = index.value.value.strip("'\"")
+        return f"{base}[{inside}]" if base else ""
+    return ""
+
+
+def called(path: str) -> str:
+    """What an object is called: `scaler` for `state[scaler]` too, whose key is a name."""
+    key = re.search(r"\[([A-Za-z_]\w*)\]$", path)
+    if key is not None:
+        return key[1]
+    return re.sub(r"\[[^]]*\]", "", path).rpartition(".")[2]
