@@ -26,6 +26,9 @@ _LAYOUT = frozenset(
     "lpar rpar lbracket rbracket lbrace rbrace equal dot colon first_line empty_lines trailing_whitespace".split()
 )
 
+_PLAIN = frozenset({str, bool, type(None), cst.MaybeSentinel})
+"""What a field may hold besides a node or several; nodes are abstract classes, of which `isinstance` is slow to ask."""
+
 _FORM_FEEDS = re.compile(r"(?:(?<=[\r\n])|\A)\f+")
 
 
@@ -42,12 +45,11 @@ def children(node: cst.CSTNode) -> Iterator[cst.CSTNode]:
     """The direct children in source order, without white space, commas and parentheses."""
     for name in _child_fields(type(node)):
         value = getattr(node, name)
-        if isinstance(value, cst.CSTNode):
+        kind = type(value)
+        if kind is tuple or kind is list:
+            yield from value
+        elif kind not in _PLAIN:
             yield value
-        elif type(value) in (list, tuple):
-            for item in value:
-                if isinstance(item, cst.CSTNode):
-                    yield item
 
 
 def within(node: cst.CSTNode) -> Iterator[cst.CSTNode]:
