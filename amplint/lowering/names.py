@@ -30,6 +30,7 @@ class Names:
         self._bindings = dict(self._own)
         self._stars = bindings.stars
         self._resolved: dict[tuple[cst.CSTNode, str], frozenset[str]] = {}
+        self._scope_of: dict[cst.CSTNode, cst.CSTNode] = {}
 
     def graft(self, bindings: Bindings) -> None:
         """Take in what the names of another file mean."""
@@ -70,7 +71,11 @@ class Names:
 
     def scope(self, node: cst.CSTNode) -> cst.CSTNode:
         """The innermost scope in which `node` is evaluated; decorators, defaults and bases belong outside their own."""
-        return scope_of(self._tree, node)
+        # A dozen rules ask of one and the same use of a name.
+        found = self._scope_of.get(node)
+        if found is None:
+            found = self._scope_of[node] = scope_of(self._tree, node)
+        return found
 
     def bindings(self, name: str, node: cst.CSTNode) -> list[Binding]:
         """All bindings of `name` in the scope that a use at `node` would see; empty for builtins and unknown names."""
