@@ -241,8 +241,7 @@ class FunctionReader(ExpressionReader):
 
     def _selects(self, node: cst.If) -> bool:
         """Whether a test says which optimizers a loop over them is for; later loops over them will ask the same."""
-        names = {each.value for each in self.program.tree.find(cst.Name, around=node.test)}
-        return node.orelse is None and not self._objects_of_loop.isdisjoint(names)
+        return node.orelse is None and not self._objects_of_loop.isdisjoint(words(node.test))
 
     def _read_Match(self, node: cst.Match) -> None:
         self.flow(node.subject)
