@@ -29,6 +29,8 @@ from amplint.model.events import ObjectFacts
 from amplint.model.libraries import has_own_protocol
 
 OPTIMIZER_USES = frozenset({"step", "unscale_"})
+_MAX_VALUES = 3
+"""From a name to its value and to the names in that, so many times: whose parameters an optimizer is given."""
 
 
 class Roles:
@@ -154,25 +156,31 @@ class Roles:
         """The paths from which the parameters in expressions come: `model` of `model.parameters()`."""
         found: dict[str, None] = {}
         for expression in expressions:
-            self._owners_in(expression, found, 0)
+            self._owners_in(expression, found, 0, {})
         return tuple(path for path in found if path)
 
-    def _owners_in(self, node: cst.CSTNode, found: dict[str, None], depth: int) -> None:
+    def _owners_in(self, node: cst.CSTNode, found: dict[str, None], depth: int, done: dict[int, int]) -> None:
+        """Add the paths in a node to what was found; `done` are the nodes (by identity) that were read, at which depth."""
+        if depth < done.get(id(node), depth + 1):
+            self._read_owners(node, found, depth, done)
+            done[id(node)] = depth
+
+    def _read_owners(self, node: cst.CSTNode, found: dict[str, None], depth: int, done: dict[int, int]) -> None:
         if isinstance(node, cst.Call) and isinstance(node.func, cst.Attribute) and "param" in node.func.attr.value:
             found[path_of(node.func.value)] = None
             for arg in node.args:
-                self._owners_in(arg.value, found, depth)
+                self._owners_in(arg.value, found, depth, done)
             return
         path = path_of(node) if isinstance(node, (cst.Name, cst.Attribute, cst.Subscript)) else ""
         if path:
             found[path] = None
-            if depth < 3 and isinstance(node, (cst.Name, cst.Attribute)):
+            if depth < _MAX_VALUES and isinstance(node, (cst.Name, cst.Attribute)):
                 for value in self.values(node):
-                    self._owners_in(value, found, depth + 1)
+                    self._owners_in(value, found, depth + 1, done)
             return
         for child in children(node):
             if not isinstance(child, cst.Arg) or child.keyword is None or child.keyword.value == "params":
-                self._owners_in(child, found, depth)
+                self._owners_in(child, found, depth, done)
 
     # -- by use and by name ----------------------------------------------------------------------------------------
 
