@@ -77,7 +77,15 @@ def fix_source(source: Source, lint: Lint, unsafe: bool) -> FixOutcome:
 
 def fixable(report: FileReport, unsafe: bool) -> list[Diagnostic]:
     """The findings with a safe fix, with `unsafe` also those with an unsafe one, in the order of their first edits."""
-    trusted = (Applicability.SAFE, Applicability.UNSAFE) if unsafe else (Applicability.SAFE,)
+    return _with_fix(report, (Applicability.SAFE, Applicability.UNSAFE) if unsafe else (Applicability.SAFE,))
+
+
+def shown(report: FileReport) -> list[Diagnostic]:
+    """The findings with a fix that is never applied, in the order of their first edits."""
+    return _with_fix(report, (Applicability.DISPLAY,))
+
+
+def _with_fix(report: FileReport, trusted: tuple[Applicability, ...]) -> list[Diagnostic]:
     found = [one for one in report.diagnostics if one.fix and one.fix.edits and one.fix.applicability in trusted]
     return sorted(found, key=lambda one: (_edits(one)[0], one.sort_key))
 

@@ -6,9 +6,12 @@ should use its gradients.
 
 ## Why it matters
 `zero_grad()` sets the gradients to None, so the scaler finds none to look at, and `scaler.step` raises
-`AssertionError: No inf checks were recorded for this optimizer.` With a fused optimizer the step itself says nothing
-and moves nothing; `scaler.update()` then raises `AssertionError: No inf checks were recorded prior to update.`, unless
-another optimizer was checked.
+`AssertionError: No inf checks were recorded for this optimizer.` With a fused optimizer the step says nothing and moves
+nothing; `scaler.update()` then raises `AssertionError: No inf checks were recorded prior to update.`, unless another
+optimizer was checked.
+
+If you call `unscale_` before you clear, it has done the checking already: nothing is raised at all, and your weights
+just never move.
 
 ## Example
 ```python
@@ -53,7 +56,7 @@ from collections.abc import Iterator
 import libcst as cst
 
 from amplint.diagnostics import Applicability, Fix
-from amplint.model.observable import ERROR, Observable
+from amplint.model.observable import UNMOVED, Observable
 from amplint.rule import File, Finding, Found, rule
 
 from . import _optimizers as optimizers
@@ -63,7 +66,7 @@ from . import _repair as repair
 KIND = "grads-cleared-before-step"
 
 
-@rule("AMP123", KIND, fix=Applicability.DISPLAY, observable=Observable(ERROR))
+@rule("AMP123", KIND, fix=Applicability.DISPLAY, observable=Observable(UNMOVED))
 def check(file: File) -> Iterator[Finding]:
     for found in file.analysis.of(KIND):
         step = found.related.get("step")
@@ -94,6 +97,8 @@ def consequence(file: File, found: Found, step: cst.CSTNode) -> str:
     made = None
     if isinstance(step, cst.Call) and step.args:
         made = optimizers.constructor(file, step.args[0].value)
+    if "checked" in found.hazard.details:
+        return "`unscale_` has checked them before: nothing is raised, and the weights do not move"
     if made is not None and optimizers.is_fused(file, made):
         error = "`AssertionError: No inf checks were recorded prior to update.`"
         return f"the fused step moves nothing, and `update` raises {error}{repair.while_enabled(found)}"

@@ -21,9 +21,9 @@ from amplint.cli.reporting import write_file
 from amplint.cli.summary import Result, count
 from amplint.cli.targets import Targets
 from amplint.config import ConfigError
-from amplint.fixer import fixable
+from amplint.fixer import fixable, shown
 from amplint.linter import SYNTAX_ERROR
-from amplint.registry import RegistryError
+from amplint.registry import RegistryError, load_rules
 from amplint.report.evidence import record, text
 from amplint.report.evidence.text import place
 from amplint.report.view import View
@@ -56,7 +56,7 @@ def _html(evidence: Iterable[Evidence], view: View) -> Iterator[str]:
 
 FORMATS: dict[str, Callable[[Iterable[Evidence], View], Iterator[str]]] = {"text": _text, "json": _json, "html": _html}
 
-_UNSAFE = click.option("--unsafe-fixes", is_flag=True, help="Replay the unsafe fixes, too.")
+_UNSAFE = click.option("--unsafe-fixes", is_flag=True, help="Replay the unsafe fixes, too, and those that are only shown.")
 _REPORT = (
     click.option(
         "--output-format", type=click.Choice(list(FORMATS)), default="text", show_default=True, help="The form of the report."
@@ -123,8 +123,11 @@ def _refuse_to_overwrite(wanted: Targets, outputs: Mapping[str, Path | None]) ->
 def _findings(wanted: Targets, result: Result, options: Options) -> list[Finding]:
     findings: list[Finding] = []
     files = {item.display: item for item in wanted.files}
+    observed = {rule.code for rule in load_rules() if rule.observable is not None}
     for report in result.reports:
         ours = fixable(report, options.unsafe_fixes)
+        if options.unsafe_fixes:
+            ours += [one for one in shown(report) if one.code in observed]
         source = result.source(report.path, wanted.read) if ours else None
         if source is not None:
             item = files[report.path]

@@ -34,6 +34,18 @@ def _error(player: Player, hazard: Hazard) -> Measurement:
     return Measurement((Figure(observable.ERROR, *trio.each(raised)),))
 
 
+def _unmoved(player: Player, hazard: Hazard) -> Measurement:
+    trio = player.play()
+    before, after = (_idle_steps(record, hazard.optimizer) for record in (trio.before, trio.after))
+    return Measurement((*error_figures(trio), Figure(observable.UNMOVED, before, after, 0)))
+
+
+def _idle_steps(record: Record, optimizer: str) -> int:
+    """How often an optimizer was stepped, and not skipped for an overflow, and its parameters did not change."""
+    mine = (step for step in record.steps if step.optimizer == optimizer and step.gradient is not None)
+    return sum(not step.changed for step in mine)
+
+
 # -- losses ------------------------------------------------------------------------------------------------------------
 
 
@@ -138,6 +150,7 @@ _MEASURES: Mapping[str, Callable[[Player, Hazard], Measurement]] = {
     observable.NORM_SEEN: norm_seen,
     observable.GRADIENT_READ: gradient_read,
     observable.ERROR: _error,
+    observable.UNMOVED: _unmoved,
     observable.REPORTED: _reported,
     observable.SCHEDULER_LEAD: _scheduler_lead,
     observable.ZEROED: _zeroed,

@@ -254,7 +254,7 @@ def flat(tensors: Iterable[torch.Tensor]) -> torch.Tensor:
 def _seen(optimizer: torch.optim.Optimizer, gradient: torch.Tensor) -> torch.Tensor | None:
     """The gradients that an optimizer is about to use; None when it will not, which a fused one decides for itself."""
     found_inf, scale = getattr(optimizer, "found_inf", None), getattr(optimizer, "grad_scale", None)
-    if found_inf is not None and found_inf.item() > 0:
+    if found_inf is not None and float(found_inf) > 0:  # 0, no tensor, where there were no gradients
         return None
     return gradient if scale is None else gradient / scale.cpu()
 

@@ -57,7 +57,9 @@ def _lost(known: Known, state: State, event: ScalerStep) -> Hazards:
     if cleared < 0 or known.off(state, event.scaler):
         return ()
     related = (("backward", backward), ("step", event.site))
-    return (Hazard("grads-cleared-before-step", cleared, related, event.scaler, event.optimizer),)
+    stage = state.stage(event.scaler, event.optimizer)
+    details = ("checked",) if stage is not None and stage.name == "unscaled" else ()
+    return (Hazard("grads-cleared-before-step", cleared, related, event.scaler, event.optimizer, details),)
 
 
 def scheduler_step(known: Known, state: State, event: SchedulerStep, loops: tuple[int, ...]) -> Hazards:
