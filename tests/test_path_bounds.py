@@ -8,7 +8,7 @@ from textwrap import indent
 import pytest
 from lowered import file_of, in_loop, kinds
 
-from amplint.lowering.analysis import Analysis
+from amplint.lowering.entries import objects_in
 from amplint.model.paths import MAX_STATES, MAX_WORK, Explorer
 
 DEFECT = """
@@ -23,7 +23,7 @@ def explored(code: str, name: str = "train") -> Explorer:
     """The exploration of one function of a module."""
     functions = file_of(code).analysis.functions
     function = next(each for key, each in functions.items() if key.startswith(f"{name}@"))
-    explorer = Explorer(functions, Analysis._objects(function, functions))
+    explorer = Explorer(functions, objects_in(function, functions))
     explorer.run(function)
     return explorer
 

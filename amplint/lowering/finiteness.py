@@ -7,7 +7,8 @@ from functools import cached_property
 
 import libcst as cst
 
-from amplint.lowering.analysis import Analysis, Entry
+from amplint.lowering.analysis import Analysis
+from amplint.lowering.entries import Entry
 from amplint.lowering.precisions import happenings
 from amplint.model.events import Backward, OptimizerStep, ScalerStep
 from amplint.model.graph import Scoped

@@ -8,8 +8,9 @@ from functools import cached_property
 
 import libcst as cst
 
-from amplint.lowering.analysis import Analysis, Entry
+from amplint.lowering.analysis import Analysis
 from amplint.lowering.conditions import words
+from amplint.lowering.entries import Entry
 from amplint.lowering.scalers import Scalers
 from amplint.lowering.structure import parts_of
 from amplint.lowering.tree import within

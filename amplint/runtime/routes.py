@@ -5,7 +5,8 @@ from __future__ import annotations
 import libcst as cst
 
 from amplint.diagnostics import Diagnostic
-from amplint.lowering.analysis import Entry, Found
+from amplint.lowering.analysis import Found
+from amplint.lowering.entries import Entry
 from amplint.model.events import NO_GRAD, AutocastEnter, Backward, Event, ObjectFacts, Scale, SchedulerStep
 from amplint.model.hazards import Hazard
 from amplint.model.observable import Observable

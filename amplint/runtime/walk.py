@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
 
-from amplint.lowering.analysis import Entry
+from amplint.lowering.entries import Entry
 from amplint.lowering.structure import events_in
 from amplint.model.events import Assign, AutocastEnter, AutocastExit, Event, OptimizerStep, Scale, ScalerStep
 from amplint.model.frames import Frame, references
