@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Sequence
+from typing import Any
 
 import libcst as cst
 
@@ -38,10 +39,21 @@ def _literals(function: cst.FunctionDef, call: cst.Call, tree: Tree) -> dict[str
     found: dict[str, object] = {}
     for name, value in given.items():
         try:
-            found[name] = ast.literal_eval(tree.text(value)) if value is not None else ...
+            found[name] = _literal(value, tree) if value is not None else ...
         except (ValueError, SyntaxError):
             continue
     return {name: value for name, value in found.items() if value is not ...}
+
+
+def _literal(node: cst.BaseExpression, tree: Tree) -> Any:
+    """The value of a literal.
+
+    Raises:
+        ValueError: it is an expression of another kind.
+        SyntaxError: likewise.
+    """
+    # Not `tree.text`: it needs the places of all nodes of the file, which cost as much as the parse.
+    return ast.literal_eval(tree.module.code_for_node(node))
 
 
 def _first_return(statements: Sequence[cst.CSTNode], given: dict[str, object], tree: Tree) -> cst.BaseExpression | None:
@@ -75,6 +87,6 @@ def _truth(test: cst.BaseExpression, given: dict[str, object], tree: Tree) -> bo
         operator, right = test.comparisons[0].operator, test.comparisons[0].comparator
         if test.left.value in given and isinstance(operator, (cst.Equal, cst.Is, cst.In)):
             value = given[test.left.value]
-            wanted = ast.literal_eval(tree.text(right))
+            wanted = _literal(right, tree)
             return value in wanted if isinstance(operator, cst.In) else value == wanted
     raise _Undecided
