@@ -13,7 +13,7 @@ from amplint.config import Settings
 from amplint.diagnostics import Diagnostic, FileReport, Position, Range
 from amplint.registry import RuleInfo, rule_index
 from amplint.selection import SYNTAX_ERROR, active_codes, names
-from amplint.source import InvalidNotebook, Place, Source, SourceError
+from amplint.source import InvalidNotebook, Place, Source, SourceError, is_notebook
 
 
 def check_bytes(display: str, data: bytes, settings: Settings, path: Path, explicit: bool = False) -> FileReport:
@@ -93,6 +93,10 @@ def _triggers(settings: Settings) -> frozenset[str]:
 
 
 def withdraw(report: FileReport, facts: frozenset[str]) -> FileReport:
-    """The report without the findings that need facts which no file of the run established."""
+    """The report without the findings that need facts which no file of the run established.
+
+    A notebook is a program of its own: what other files establish says nothing about it.
+    """
+    facts = report.facts if is_notebook(report.path) else facts
     kept = tuple(diagnostic for diagnostic in report.diagnostics if diagnostic.needs <= facts)
     return report if len(kept) == len(report.diagnostics) else replace(report, diagnostics=kept)

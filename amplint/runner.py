@@ -71,7 +71,7 @@ def run(
         if held or any(diagnostic.needs - facts for diagnostic in report.diagnostics):
             held.append(report)
         else:
-            yield report
+            yield withdraw(report, frozenset(facts))
     for report in held:
         yield withdraw(report, frozenset(facts))
 

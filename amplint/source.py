@@ -73,7 +73,7 @@ class Source:
             raise SourceError(f"cannot be decoded: {str(error).splitlines()[0]}") from error
         except UnicodeDecodeError as error:
             raise SourceError(f"cannot be decoded as {error.encoding}: {error.reason} at byte {error.start}") from error
-        if not path.endswith(_NOTEBOOK):
+        if not is_notebook(path):
             return cls(path, text, encoding, bom)
         from amplint.notebook import Notebook, NotebookError  # few files are notebooks
 
@@ -179,6 +179,11 @@ class Source:
         """The white space a row begins with."""
         line = self.line(row)
         return line[: len(line) - len(line.lstrip(" \t\f"))]
+
+
+def is_notebook(path: str) -> bool:
+    """Whether a file is called a notebook."""
+    return path.endswith(_NOTEBOOK)
 
 
 def _encoding(data: bytes) -> str:

@@ -167,6 +167,17 @@ def test_settings_hold_for_notebooks(tmp_path: Path, monkeypatch: pytest.MonkeyP
     assert found() == ["src/nb.ipynb:cell 4:6:5"]
 
 
+def test_a_notebook_is_a_program_of_its_own(tmp_path: Path) -> None:
+    model = "import torch\nfrom torch import nn\n\nnet = nn.Sequential(nn.Linear(512, 1001), nn.ReLU(), nn.Linear(1001, 512))\n"
+    for name, text in (("nb.ipynb", notebook(cell(model))), ("net.py", model), ("amp.ipynb", TWO_CELLS)):
+        (tmp_path / name).write_text(text)
+    run = CliRunner().invoke(main, ["check", "--isolated", "--no-cache", "--select", "AMP401", str(tmp_path)])
+    assert [Path(line.partition(":")[0]).name for line in run.stdout.splitlines()] == ["net.py"]
+    (tmp_path / "nb.ipynb").write_text(notebook(cell(model), cell(SETUP), cell(TRAIN)))
+    run = CliRunner().invoke(main, ["check", "--isolated", "--no-cache", "--select", "AMP401", str(tmp_path)])
+    assert [Path(line.partition(":")[0]).name for line in run.stdout.splitlines()] == ["nb.ipynb", "net.py"]
+
+
 def test_the_cache_knows_notebooks(tmp_path: Path) -> None:
     path = tmp_path / "nb.ipynb"
     command = ["check", "--isolated", "--cache-dir", str(tmp_path / "cache"), "--output-format", "jsonl", str(path)]

@@ -65,7 +65,7 @@ def test_a_second_run_changes_nothing(tmp_path: Path) -> None:
         "%cd ..", "!ls\nfor x in y:  # why?\n    pass", "!ls\nx = (7\n  % 2)\ny = [1,  # one?\n 2]", "%time x = 1",
         "!ls\nt = \'\'\'\n! no shell\n% no magic, \"\n\'\'\'", "%ls\nx = 7 \\\n  % 2", "%time for x in y: pass", "!ls\nx[0].y??",
         "%sql\nSELECT a FROM b WHERE c > 'd'", "%md\n# It's prose", "%sh ls", "%%time\n!ls\nx = {'a': ['(', \"'\"]}\n!ls",
-        "!echo it's \\\n fine\nx = 1",
+        "!echo it's \\\n fine\nx = 1", "    x = 1\n    y = x\n", "\n# why\n\tx = 1\n\n\t!ls", "    %%time\n    x = 1",
     ],
 )  # fmt: skip
 def test_what_only_ipython_understands_is_no_syntax_error(tmp_path: Path, source: str) -> None:
@@ -113,6 +113,17 @@ def test_python_behind_magics_is_read(tmp_path: Path) -> None:
     (found,) = check(tmp_path, notebook(cell(SETUP), cell(timed))).diagnostics
     assert str(found.range.start) == "cell 2:6:11"
     assert found.fix is None  # the magic keeps its line
+
+
+def test_ipython_does_not_mind_an_indent(tmp_path: Path) -> None:
+    def indented(text: str) -> str:
+        return "".join(f"    {line}" for line in text.splitlines(keepends=True))
+
+    before = notebook(cell(SETUP), cell("x = 1"), cell(indented(TRAIN)), cell("y = 2"))
+    (found,) = check(tmp_path, before).diagnostics
+    assert str(found.range.start) == "cell 3:6:9"
+    repaired = indented(TRAIN.replace("    torch.nn", "    scaler.unscale_(optimizer)\n    torch.nn"))
+    assert fixed(tmp_path, before) == notebook(cell(SETUP), cell("x = 1"), cell(repaired), cell("y = 2"))
 
 
 INSIDE = """\

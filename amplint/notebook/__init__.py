@@ -9,19 +9,20 @@ from __future__ import annotations
 
 import json
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 from amplint.notebook.cells import Cell, cells, speaks_python
+from amplint.notebook.magics import muted
 from amplint.notebook.places import scan
 from amplint.notebook.writing import CellsCrossed, differs, rendered, restored
 
 __all__ = ["PARTING", "CellsCrossed", "Notebook", "NotebookError"]
 
 _HALF = re.compile("[\ud800-\udfff]")
-_PARTING = "pass  # end of cell {}\n"
-PARTING = re.compile(r"pass  # end of cell \d+")
-"""The line that parts two cells."""
+_PARTING, _OPENING = "pass  # end of cell {}\n", "if True:  # end of cell {}\n"
+PARTING = re.compile(r"(?:pass|if True:)  # end of cell \d+")
+"""The line that parts two cells; IPython takes off the indent of a whole cell, which here stands under a condition."""
 
 
 class NotebookError(ValueError):
@@ -55,6 +56,8 @@ class Notebook:
         for cell in found:
             if _HALF.search("".join(cell.lines)):
                 raise NotebookError(f"cell {cell.number} holds half a surrogate pair")
+        if found and found[0].is_indented:  # no line before it could open a block
+            found = (replace(found[0], masked=muted(found[0].lines)), *found[1:])
         return cls(raw, found)
 
     @cached_property
@@ -64,8 +67,14 @@ class Notebook:
 
     def _joined(self, sources: list[str]) -> str:
         ended = [source if source.endswith("\n") or not source else f"{source}\n" for source in sources]
-        parts = [part for cell, source in zip(self.cells, ended) for part in (source, _PARTING.format(cell.number))]
-        return "".join(parts[:-1])
+        return "".join(part for pair in zip(ended, [*self._partings, ""]) for part in pair)
+
+    @cached_property
+    def _partings(self) -> list[str]:
+        return [
+            (_OPENING if following.is_indented else _PARTING).format(cell.number)
+            for cell, following in zip(self.cells, self.cells[1:])
+        ]
 
     @property
     def numbers(self) -> list[int]:
@@ -113,8 +122,7 @@ class Notebook:
 
     def _parted(self, text: str) -> list[str]:
         sources: list[str] = []
-        for cell in self.cells[:-1]:
-            parting = _PARTING.format(cell.number)
+        for cell, parting in zip(self.cells, self._partings):
             source, found, text = text.partition(parting)
             if not found:
                 raise CellsCrossed(f"the fix reaches beyond cell {cell.number}")

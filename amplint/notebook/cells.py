@@ -23,6 +23,12 @@ class Cell:
     place: tuple[int, int]
     literals: tuple[tuple[int, int], ...] = ()
 
+    @property
+    def is_indented(self) -> bool:
+        """Whether its code begins indented, which IPython does not mind."""
+        code = (line for line in self.masked if line.strip() and not line.lstrip().startswith("#"))
+        return next(code, "").startswith((" ", "\t"))
+
 
 def speaks_python(document: dict[str, Any]) -> bool:
     """Whether the code of a notebook is Python, as far as its metadata say."""

@@ -41,11 +41,16 @@ def masked(lines: Sequence[str]) -> tuple[str, ...]:
         return tuple(lines)
     magic = (first.lstrip("%").split() or [""])[0]
     if first.startswith("%%") and magic not in _PYTHON_MAGICS:
-        return tuple(map(_as_comment, lines))
+        return muted(lines)
     found = tuple(_by_line(lines))
     if first.startswith("%") and magic in _LANGUAGE_MAGICS and not _is_python("".join(found)):
-        return tuple(map(_as_comment, lines))
+        return muted(lines)
     return found
+
+
+def muted(lines: Sequence[str]) -> tuple[str, ...]:
+    """Lines of which nothing is left but their length."""
+    return tuple(map(_as_comment, lines))
 
 
 def _is_python(text: str) -> bool:
