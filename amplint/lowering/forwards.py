@@ -9,8 +9,8 @@ from functools import cached_property
 
 import libcst as cst
 
+from amplint.lowering.access import path_of
 from amplint.lowering.classes import ClassInfo
-from amplint.lowering.roles import path_of
 from amplint.lowering.summaries import Program
 from amplint.model.events import Region
 
@@ -63,16 +63,27 @@ class Forwards:
     def unlike_training(self) -> Iterator[tuple[Pass, Pass]]:
         """The evaluations that run in no autocast region, each with a training pass of the same model that does.
 
-        A call that this file comes to inside of a region, too, is none of them.
+        A call that this file comes to inside of a region, too, is none of them; nor are those of a model that is both
+        trained and evaluated in a region and out of it, for then there is a choice.
         """
         covered = {each.call for each in self.passes if each.entry is not None}
+        chosen = self._chosen()
         done: set[cst.Call] = set()
         for each in self.passes:
             training = next((other for other in self.of_training(each.model) if other.entry is not None), None)
-            if not each.evaluates or training is None or each.call in covered | done or self.autocasts_itself(each):
+            if not each.evaluates or training is None or each.model in chosen or each.call in covered | done:
+                continue
+            if self.autocasts_itself(each):
                 continue
             done.add(each.call)
             yield each, training
+
+    def _chosen(self) -> set[str]:
+        kinds: dict[str, set[tuple[bool, bool]]] = {}
+        for each in self.passes:
+            if each.trains or each.evaluates:
+                kinds.setdefault(each.model, set()).add((each.trains, each.entry is None))
+        return {model for model, seen in kinds.items() if len(seen) == 4}
 
     # -- models ----------------------------------------------------------------------------------------------------
 
@@ -85,6 +96,9 @@ class Forwards:
         if path in ("", "self") or not self._is_model(func, path):
             return ""
         owner = self._program.classes.owner(call) if path.startswith("self.") else None
+        method = owner.method(path[len("self.") :]) if owner is not None else None
+        if method is not None and not method.decorators:  # a property may be the model
+            return ""
         return f"{owner.lineage[-1].name}.{path[len('self.') :]}" if owner is not None else path
 
     def _is_model(self, func: cst.BaseExpression, path: str) -> bool:
@@ -173,7 +187,7 @@ class Forwards:
         found: dict[cst.FunctionDef, list[cst.Call]] = {}
         for call in self._tree.find(cst.Call):
             home = self._tree.enclosing(call, cst.FunctionDef)
-            callee = self._program.callee(call, home or self._tree.module)
+            callee = self._program.callees.of(call, home or self._tree.module)
             if callee is not None and callee.node is not home:
                 found.setdefault(callee.node, []).append(call)
         return found
