@@ -164,7 +164,7 @@ class Checkpoints:
 
     def _callee(self, call: cst.Call) -> cst.FunctionDef | None:
         inside = self._tree.enclosing(call, cst.FunctionDef) or self._tree.module
-        found = self._program.callee(call, inside)
+        found = self._program.callees.of(call, inside)
         return found.node if found is not None else None
 
 

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 import libcst as cst
 
+from amplint.lowering import passing
 from amplint.lowering.access import path_of
 from amplint.lowering.calls import CallReader
 from amplint.lowering.scope import OBJECTS, Flow
@@ -72,14 +73,14 @@ class ExpressionReader(CallReader):
 
     def call_into(self, call: cst.Call, at: cst.Call | None = None) -> Flow | None:
         """Enter the graph of the function that a call is known to run; None when it is not known."""
-        found = self.program.callee(call, self._node)
+        found = self.program.callees.of(call, self._node)
         if found is None:
             return None
         flow = Flow()
         for arg in call.args:
             flow |= self.flow(arg.value)
         target = self.temporary(at or call)
-        binding, truths = self.program.binding(found, call, self), self.program.truths(found, call, self)
+        binding, truths = passing.binding(found, call, self), passing.truths(found, call, self)
         self._events.append(Call(self.site(at or call), found.key, binding, target, truths))
         return Flow((target,), flow.as_argument().args, True)
 

@@ -43,7 +43,7 @@ class Recursion:
         found: dict[cst.FunctionDef, list[tuple[cst.CSTNode, cst.FunctionDef]]] = {}
         for call in program.tree.find(cst.Call):
             home = program.tree.enclosing(call, cst.FunctionDef)
-            callee = program.callee(call, home) if isinstance(home, cst.FunctionDef) else None
+            callee = program.callees.of(call, home) if isinstance(home, cst.FunctionDef) else None
             if isinstance(home, cst.FunctionDef) and callee is not None:
                 found.setdefault(home, []).append((call, callee.node))
         for attribute, forward in self._own_kind():

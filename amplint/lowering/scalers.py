@@ -207,7 +207,7 @@ class Scalers:
         for call in self._tree.find(cst.Call):
             if path_of(call.func).rpartition(".")[2] == function.name.value:
                 inside = self._tree.enclosing(call, cst.FunctionDef) or self._tree.module
-                callee = self._analysis.program.callee(call, inside)
+                callee = self._analysis.program.callees.of(call, inside)
                 if callee is not None and callee.node is function:
                     found.append(call)
         return found
