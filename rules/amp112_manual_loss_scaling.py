@@ -60,6 +60,7 @@ from collections.abc import Iterator
 import libcst as cst
 
 from amplint.diagnostics import Applicability, Fix, Related
+from amplint.model.observable import OVERFLOWED, Observable
 from amplint.rule import File, Finding, HandScaled, Statement, rule
 
 from . import _new_scaler as new_scaler
@@ -67,7 +68,7 @@ from . import _protocol as protocol
 from . import _repair as repair
 
 
-@rule("AMP112", "manual-loss-scaling", fix=Applicability.DISPLAY)
+@rule("AMP112", "manual-loss-scaling", fix=Applicability.DISPLAY, observable=Observable(OVERFLOWED))
 def check(file: File) -> Iterator[Finding]:
     for scaled in file.hand_scaling.found:
         factor = repair.one_line(file.tree.text(scaled.factor), "a constant")

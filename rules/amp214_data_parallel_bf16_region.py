@@ -51,12 +51,13 @@ from collections.abc import Iterator
 import libcst as cst
 
 from amplint.diagnostics import Applicability, Fix, Related
+from amplint.model.observable import IN_REPLICA, Observable
 from amplint.rule import File, Finding, Pass, rule
 
 from ._within import enter_within
 
 
-@rule("AMP214", "data-parallel-bf16-region", fix=Applicability.DISPLAY)
+@rule("AMP214", "data-parallel-bf16-region", fix=Applicability.DISPLAY, observable=Observable(IN_REPLICA))
 def check(file: File) -> Iterator[Finding]:
     if "DataParallel" not in file.source.text:
         return

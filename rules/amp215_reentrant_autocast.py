@@ -46,12 +46,13 @@ from collections.abc import Iterator
 import libcst as cst
 
 from amplint.diagnostics import Applicability, Edit, Fix, Related
+from amplint.model.observable import LEFT_ON, Observable
 from amplint.rule import File, Finding, rule
 
 from ._within import enter_within
 
 
-@rule("AMP215", "reentrant-autocast", fix=Applicability.DISPLAY)
+@rule("AMP215", "reentrant-autocast", fix=Applicability.DISPLAY, observable=Observable(LEFT_ON))
 def check(file: File) -> Iterator[Finding]:
     for decorator in file.tree.find(cst.Decorator):
         function, region = file.tree.parent(decorator), file.contexts.of(decorator.decorator)

@@ -56,6 +56,7 @@ from collections.abc import Iterator
 import libcst as cst
 
 from amplint.diagnostics import Applicability, Fix
+from amplint.model.observable import DAMAGED, Observable
 from amplint.rule import File, Finding, rule
 
 from . import _protocol as protocol
@@ -63,7 +64,7 @@ from . import _protocol as protocol
 _NOTE = "one batch with a gradient of inf or NaN makes the parameters NaN; no scaler is there to skip its step"
 
 
-@rule("AMP307", "nonfinite-unguarded", fix=Applicability.DISPLAY, default=False)
+@rule("AMP307", "nonfinite-unguarded", fix=Applicability.DISPLAY, default=False, observable=Observable(DAMAGED))
 def check(file: File) -> Iterator[Finding]:
     for backward in file.finiteness.unguarded:
         yield Finding(

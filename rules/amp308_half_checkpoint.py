@@ -52,6 +52,7 @@ from collections.abc import Iterator
 import libcst as cst
 
 from amplint.diagnostics import Applicability, Edit, Fix, Related
+from amplint.model.observable import ROUNDED, Observable
 from amplint.rule import File, Finding, HalfSaved, rule
 
 from ._repair import without
@@ -61,7 +62,7 @@ _NOTE = (
 )
 
 
-@rule("AMP308", "half-checkpoint", fix=Applicability.DISPLAY)
+@rule("AMP308", "half-checkpoint", fix=Applicability.DISPLAY, observable=Observable(ROUNDED))
 def check(file: File) -> Iterator[Finding]:
     for each in file.half_checkpoints.found:
         yield Finding(
