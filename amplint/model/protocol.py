@@ -121,7 +121,7 @@ class Protocol:
     def _scale(self, state: State, event: Scale) -> State:
         source = state.value(event.source)
         half = source.half if source is not None else False
-        return state.put({("value", event.target): Value(event.scaler, half)})
+        return state.put({("value", event.target): Value(event.scaler or "?", half)})
 
     # -- gradients -------------------------------------------------------------------------------------------------
 

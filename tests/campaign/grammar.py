@@ -10,7 +10,7 @@ from .code import Block, Code, Line, Move, grouped, renamed, rendered, words
 from .mistakes import MISTAKES
 from .moves import textbook
 from .regions import autocast
-from .scene import Scene, constructions, scenes
+from .scene import Scene, constructions, new_scaler, scenes
 from .shapes import SHAPES, modal
 from .witnesses import Program
 
@@ -18,11 +18,19 @@ from .witnesses import Program
 @st.composite
 def programs(draw: st.DrawFn) -> Program:
     """A program that defines `train(batches, <flags>)`, and runs on a CPU in a few milliseconds."""
-    scene = scenes(draw)
+    return composed(scenes(draw), mistakes=True)
+
+
+def composed(scene: Scene, mistakes: bool) -> Program:
+    """The program of a scene, with mistakes or without."""
     moves = textbook(scene)
+    if scene.slots.first:
+        moves.insert(0, Move("ask", tuple(scene.slots.first)))
+    if scene.slots.edit:
+        moves = scene.slots.edit(moves)
     if scene.accumulation > 1:
         moves = in_parts(scene, moves) if scene.chance(20) else accumulated(scene, moves)
-    for _ in range(scene.pick((0, 1, 1, 2, 3))):
+    for _ in range(scene.pick((0, 1, 1, 2, 3)) if mistakes else 0):
         moves = scene.pick(MISTAKES)(scene, moves)
     moves.sort(key=lambda move: move.kind not in ("ask", "asked", "count"))  # what others ask about comes first
     for _ in range(scene.pick((0, 1, 1, 2, 3))):
@@ -78,11 +86,14 @@ def _text(scene: Scene, body: Code) -> str:
         loop = renamed(loop, {"scaler": "loss_scaler.scaler"})
         scene.helpers = list(renamed(tuple(scene.helpers), {"scaler": "loss_scaler.scaler"}))
     made = constructions(scene)
+    slots = scene.slots
     signature = ", ".join(("batches", *scene.flags))
     if not scene.in_class:
-        if scene.chance(25):
+        if slots.scaler_in == "function" or (not slots.folds and not slots.last and scene.chance(25)):
             return _by_epoch_function(scene, made, loop)
         loop = (*scene.setup, *loop)
+        if slots.folds:
+            made, loop = (), (Block("for fold in range(2):", (*made, *loop)),)
         return _module(*scene.functions, *scene.helpers, Block(f"def train({signature}):", (*made, *loop)))
     kept = {name for each in scene.trained for name in (each.model, each.optimizer, each.scaler)}
     own = {name: f"self.{name}" for name in sorted(kept | {"scheduler", "loss_scaler"}) if name}
@@ -99,26 +110,36 @@ def _text(scene: Scene, body: Code) -> str:
 def _by_epoch_function(scene: Scene, made: Code, loop: Code) -> str:
     """The loop in a function that gets all objects as arguments."""
     loop = (*scene.setup, *loop)
+    slots = scene.slots
+    if slots.scaler_in == "function":
+        loop = (*(f"{scaler} = {new_scaler(scene)}" for scaler in scene.scalers), *loop)
     objects = [name for each in scene.trained for name in (each.model, each.optimizer, each.scaler)]
     objects = [
-        name for name in dict.fromkeys((*objects, "loss_scaler", "scheduler", *scene.flags)) if name in words(loop)
+        name
+        for name in dict.fromkeys((*objects, "loss_scaler", "scheduler", *scene.flags))
+        if name in words(loop) and not (slots.scaler_in and name in scene.scalers)
     ]
     given = ", ".join((*objects, "batches"))
     epoch = Block(f"def train_one_epoch({given}):", loop)
-    entry = Block(f"def train({', '.join(('batches', *scene.flags))}):", (*made, f"train_one_epoch({given})"))
+    call: Line = f"train_one_epoch({given})"
+    if slots.scaler_in == "function" and scene.chance(60):
+        call = Block("for epoch in range(2):", (call,))
+    entry = Block(f"def train({', '.join(('batches', *scene.flags))}):", (*made, call))
     return _module(*scene.functions, *scene.helpers, epoch, entry)
 
 
 def _loop(scene: Scene, body: Code) -> Code:
     """The loops around an iteration."""
     steps = Block("for step, batch in enumerate(batches):", body)
-    if scene.chance(5) and scene.scaling != "absent":
+    if not scene.slots.around and scene.chance(5) and scene.scaling != "absent":
         steps = Block(f"with {autocast(scene)}:", (steps,))
     used = words((*body, *scene.helpers, *scene.functions))
     start: Code = tuple(line for line in ("count = 0", "losses = []") if line.split()[0] in used)
-    if scene.scheduled != "epoch":
-        return (*start, steps)
-    return (*start, Block("for epoch in range(2):", (steps, "scheduler.step()")))
+    slots = scene.slots
+    if scene.scheduled != "epoch" and not slots.epoch:
+        return (*start, steps, *slots.last)
+    moved = ("scheduler.step()",) if scene.scheduled == "epoch" else ()
+    return (*start, Block("for epoch in range(2):", (*slots.epoch, steps, *moved)), *slots.last)
 
 
 def _module(*statements: Line) -> str:
@@ -126,5 +147,5 @@ def _module(*statements: Line) -> str:
     for each in (each for each in statements if each):
         behind_decorator = text.rpartition("\n@")[2].count("\n") == 1 and "\n@" in text
         text += f"{'' if behind_decorator else chr(10) * 2}{rendered((each,))}"
-    imports = [name for name in ("contextlib", "functools") if f"{name}." in text]
+    imports = [name for name in ("contextlib", "copy", "functools", "io", "math") if f"{name}." in text]
     return "".join(f"import {name}\n" for name in (*imports, "torch")) + text

@@ -126,16 +126,6 @@ def _is_ambiguous(program: Program) -> bool:
 
 
 @limit
-def handed_over(case: Case) -> bool:
-    """An object of the author's own class that a function gets as an argument is not followed into the function.
-
-    What its methods do in one call is judged; what one call leaves to the next is not.
-    """
-    given = re.search(r"^def train_one_epoch\(.*\bloss_scaler\b", case.program.text, re.MULTILINE)
-    return given is not None
-
-
-@limit
 def region_where_amp_is_off(case: Case) -> bool:
     """Where the program takes AMP to be off, the regions are taken to be off too, though their text has no flag."""
     seeing = [each.setting for each in case.runs if case.spot in each.hazards]

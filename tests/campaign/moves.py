@@ -50,9 +50,13 @@ def forward(scene: Scene, trained: Trained) -> Move:
             f"{trained.loss} = torch.nn.functional.l1_loss({trained.model}(batch).float(), torch.ones(len(batch), 1))",
         )
     )
-    if scene.chance(10):
+    slots = scene.slots
+    if scene.chance(10) and not (slots.inside or slots.behind or slots.around):
         return Move("forward", (decorated(scene, trained, loss),))
-    code: list[Line] = [Block(f"with {region(scene)}:", (loss,))]
+    body: Code = (loss, *slots.inside)
+    code: list[Line] = list(slots.around(body)) if slots.around else [Block(f"with {region(scene)}:", body)]
+    code += slots.behind
+    slots.inside, slots.behind = [], []
     if scene.accumulation > 1:
         code.append(f"{trained.loss} = {trained.loss} / {scene.accumulation}")
     return Move("forward", tuple(code))
@@ -61,7 +65,7 @@ def forward(scene: Scene, trained: Trained) -> Move:
 def decorated(scene: Scene, trained: Trained, loss: str) -> str:
     """The forward pass in a decorated function; the call that stands in its place."""
     enabled = ", enabled=False" if scene.chance(10) else ""
-    region = f'@torch.autocast("cpu", dtype=torch.{scene.dtype}{enabled})'
+    region = f'@torch.autocast("{scene.device}", dtype=torch.{scene.dtype}{enabled})'
     name = f"compute_{len(scene.functions)}"
     body: Code = (loss, f"return {trained.loss}")
     scene.functions += [region, Block(f"def {name}({trained.model}, batch):", body)]
@@ -102,15 +106,14 @@ def clip(scene: Scene, trained: Trained) -> Move:
     parameters = f"{trained.model}.parameters()"
     clamp = Block("if parameter.grad is not None:", ("parameter.grad.clamp_(-0.1, 0.1)",))
     by_hand: Line = Block(f"for parameter in {parameters}:", (clamp,))
-    line: Line = scene.pick(
-        (
-            f"torch.nn.utils.clip_grad_norm_({parameters}, 1.0)",
-            f"torch.nn.utils.clip_grad_norm_({parameters}, max_norm=0.5)",
-            f"torch.nn.utils.clip_grad_value_({parameters}, 0.5)",
-            by_hand,
-            f"torch.nn.utils.clip_grad_norm_({parameters}, 1.0, error_if_nonfinite=True)",
-        )
+    options: tuple[Line, ...] = (
+        f"torch.nn.utils.clip_grad_norm_({parameters}, 1.0)",
+        f"torch.nn.utils.clip_grad_norm_({parameters}, max_norm=0.5)",
+        f"torch.nn.utils.clip_grad_value_({parameters}, 0.5)",
+        by_hand,
+        f"torch.nn.utils.clip_grad_norm_({parameters}, 1.0, error_if_nonfinite=True)",
     )
+    line = scene.pick(options if scene.slots.raises else options[:-1])
     return Move("clip", (line,))
 
 
@@ -126,9 +129,9 @@ def ending(scene: Scene) -> tuple[list[Move], list[Move]]:
     if scene.scheduled != "iteration":
         return [], moves
     schedule: Code = ("scheduler.step()",)
-    if not scene.scalers or scene.chance(40):
+    if not scene.scalers or (not scene.slots.gated and scene.chance(40)):
         return [], [*moves, Move("schedule", schedule)]
     scaler = scene.trained[-1].scaler
     before = Move("ask", (f"scale_before = {scaler}.get_scale()",), ("scale_before = 1.0",))
-    gate = Block(f"if {scaler}.get_scale() >= scale_before:", schedule)
+    gate = Block(f"if {scene.slots.gate.format(f'{scaler}.get_scale()')}:", schedule)
     return [before], [*moves, Move("schedule", (gate,), schedule)]

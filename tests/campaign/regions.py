@@ -25,7 +25,7 @@ def region(scene: Scene) -> str:
 def autocast(scene: Scene, enabled: bool = True) -> str:
     """A call of `torch.autocast`."""
     flag = ", enabled=amp" if enabled and scene.scaling in ("flag", "optional") else ""
-    return f'torch.autocast("cpu", dtype=torch.{scene.dtype}{flag})'
+    return f'torch.autocast("{scene.device}", dtype=torch.{scene.dtype}{flag})'
 
 
 @context
@@ -61,7 +61,7 @@ def conditional_variable(scene: Scene) -> str:
 @context
 def partial(scene: Scene) -> str:
     """`functools.partial`."""
-    _prepare(scene, f'autocast = functools.partial(torch.autocast, "cpu", dtype=torch.{scene.dtype})')
+    _prepare(scene, f'autocast = functools.partial(torch.autocast, "{scene.device}", dtype=torch.{scene.dtype})')
     return f"autocast({'enabled=amp' if scene.scaling in ('flag', 'optional') else ''})"
 
 

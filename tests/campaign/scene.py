@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import TypeVar
 
 from hypothesis import strategies as st
 
-from .code import Code, Line
+from .code import Code, Line, Move
 
 T = TypeVar("T")
+SCALINGS = ("always", "flag", "optional", "always", "absent")
+DTYPES = ("float16", "float16", "bfloat16")
 
 
 @dataclass(frozen=True)
@@ -21,6 +23,33 @@ class Trained:
     optimizer: str
     loss: str
     scaler: str
+
+
+@dataclass
+class Slots:
+    """Where plants (see `planting.py`) put their code; a program without plants leaves all of them as they are.
+
+    `model` makes the first model, and `made` stands behind all constructions. `first` begins an iteration, `epoch` an epoch,
+    `last` comes after the loops. `inside` and `behind` stand in and after the region of the first forward pass; `around` makes
+    the code of a forward pass of its body. `edit` has the last word about the moves. `gate` compares the scales before the
+    scheduler moves; `gated` says that something does. `scaler_in` is where the scaler is made: "" (before the loops), "step",
+    "epoch", "function"; `folds` trains all anew in a loop. `raises` says that clips may end the run.
+    """
+
+    made: list[Line] = field(default_factory=list)
+    inside: list[Line] = field(default_factory=list)
+    behind: list[Line] = field(default_factory=list)
+    first: list[Line] = field(default_factory=list)
+    epoch: list[Line] = field(default_factory=list)
+    last: list[Line] = field(default_factory=list)
+    around: Callable[[Code], Code] | None = None
+    edit: Callable[[list[Move]], list[Move]] | None = None
+    gate: str = "{} >= scale_before"
+    gated: bool = False
+    model: str = "torch.nn.Linear(2, 1)"
+    scaler_in: str = ""
+    folds: bool = False
+    raises: bool = True
 
 
 @dataclass
@@ -44,6 +73,8 @@ class Scene:
     functions: list[Line] = field(default_factory=list)
     setup: list[Line] = field(default_factory=list)
     wrapped: bool = False
+    device: str = "cpu"
+    slots: Slots = field(default_factory=Slots)
 
     def chance(self, percent: int) -> bool:
         """Whether something happens; it does not, in the simplest program."""
@@ -74,10 +105,15 @@ class Scene:
         return tuple(dict.fromkeys(each.scaler for each in self.trained if each.scaler))
 
 
-def scenes(draw: st.DrawFn) -> Scene:
-    """Draw a scene."""
+def scenes(
+    draw: st.DrawFn,
+    scalings: Sequence[str] = SCALINGS,
+    dtypes: Sequence[str] = DTYPES,
+    schedules: Sequence[str] = ("", "", "iteration", "epoch"),
+) -> Scene:
+    """Draw a scene, out of some choices."""
     count = draw(st.sampled_from((1, 1, 1, 2)))
-    scaling = draw(st.sampled_from(("always", "flag", "optional", "always", "absent")))
+    scaling = draw(st.sampled_from(scalings))
     several = count == 2 and draw(st.booleans())
     suffixes = ("",) if count == 1 else ("_g", "_d")
     trained = tuple(
@@ -93,9 +129,9 @@ def scenes(draw: st.DrawFn) -> Scene:
         draw,
         trained,
         scaling,
-        draw(st.sampled_from(("float16", "float16", "bfloat16"))),
+        draw(st.sampled_from(dtypes)),
         draw(st.sampled_from((1, 1, 2, 3))),
-        draw(st.sampled_from(("", "", "iteration", "epoch"))),
+        draw(st.sampled_from(schedules)),
         draw(st.sampled_from((False, False, True))),
     )
     if scaling in ("flag", "optional"):
@@ -108,20 +144,21 @@ def constructions(scene: Scene) -> Code:
     code: list[Line] = []
     for each in scene.trained:
         kind = scene.pick(("SGD", "Adam", "AdamW"))
-        code.append(f"{each.model} = torch.nn.Linear(2, 1)")
+        made = scene.slots.model if each is scene.trained[0] else "torch.nn.Linear(2, 1)"
+        code.append(f"{each.model} = {made}")
         code.append(f"{each.optimizer} = torch.optim.{kind}({each.model}.parameters(), lr=0.01)")
-    for scaler in scene.scalers:
+    for scaler in () if scene.slots.scaler_in else scene.scalers:
         code.append("loss_scaler = LossScaler()" if scene.wrapped else f"{scaler} = {new_scaler(scene)}")
     if scene.scheduled:
         code.append(f"scheduler = torch.optim.lr_scheduler.StepLR({scene.trained[-1].optimizer}, 100)")
-    return tuple(code)
+    return (*code, *scene.slots.made)
 
 
 def new_scaler(scene: Scene) -> str:
     """The expression that makes a scaler."""
     match scene.scaling:
         case "flag":
-            return 'torch.amp.GradScaler("cpu", enabled=amp)'
+            return f'torch.amp.GradScaler("{scene.device}", enabled=amp)'
         case "optional":
-            return 'torch.amp.GradScaler("cpu") if amp else None'
-    return 'torch.amp.GradScaler("cpu")'
+            return f'torch.amp.GradScaler("{scene.device}") if amp else None'
+    return f'torch.amp.GradScaler("{scene.device}")'

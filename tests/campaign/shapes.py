@@ -129,7 +129,13 @@ def wrapper(scene: Scene, moves: list[Move]) -> list[Move]:
     start = next((at for at, move in enumerate(moves) if move.kind == "backward"), len(moves))
     end = max((at + 1 for at, move in enumerate(moves) if move.kind == "update"), default=0)
     taken = moves[start:end]
-    if scene.wrapped or len(scene.trained) > 1 or scene.scaling != "always" or not is_plain(taken):
+    if (
+        scene.wrapped
+        or len(scene.trained) > 1
+        or scene.scaling != "always"
+        or not is_plain(taken)
+        or scene.slots.scaler_in
+    ):
         return moves
     if taken[0].guards or any(move.kind == "forward" for move in taken):
         return moves

@@ -1,0 +1,73 @@
+"""Where a rule and what a program shows are known to differ, each with its reason: meant, and no disagreement.
+
+`@silent` is for defects that a rule does not see, `@told` for findings that do not show; each function says whether a program
+is one of its cases.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+
+from .limits import enclosing
+from .planting import Planted
+
+Known = Callable[[Planted], bool]
+SILENT: list[Known] = []
+TOLD: list[Known] = []
+
+
+def silent(made: Known) -> Known:
+    """File a limit of what rules see."""
+    SILENT.append(made)
+    return made
+
+
+def told(made: Known) -> Known:
+    """File a finding that does not show."""
+    TOLD.append(made)
+    return made
+
+
+@silent
+def model_as_argument(program: Planted) -> bool:
+    """What a function computes with a model that it gets as an argument is of unknown dtype."""
+    gets = r"^def \w+\((net|model)\b"
+    return bool(program.plant.sweep) and re.search(gets, program.text, re.MULTILINE) is not None
+
+
+@silent
+def scaler_in_an_object(program: Planted) -> bool:
+    """The scaler of another object is not known to be one where it is only asked for its scale, or handed on."""
+    asked = r"self\.loss_scaler\.scaler\.get_scale\(\)|spawn\(.*loss_scaler\.scaler"
+    return program.code in ("AMP115", "AMP122") and re.search(asked, program.text) is not None
+
+
+@silent
+def update_elsewhere(program: Planted) -> bool:
+    """Two readings of the scale are only compared to ask for a skipped step if an update stands between them in view."""
+    test = re.search(r"^( *)(if .*)scale_before", program.text, re.MULTILINE)
+    own = test is not None and re.search(rf"^ {{{len(test[1])}}}.*\.update\(\)", program.text, re.MULTILINE)
+    return program.code == "AMP122" and own is None
+
+
+@silent
+def region_with_a_flag(program: Planted) -> bool:
+    """A region that a flag switches is not sure to be entered, so that its precision is no other than that of training."""
+    return program.code == "AMP203" and "amp" in program.flags
+
+
+@silent
+def any_question(program: Planted) -> bool:
+    """Whoever asks whether losses are finite, at some place and in some way, is taken to know what to do about it."""
+    return program.code == "AMP307" and re.search(r"isfinite|isnan", program.text) is not None
+
+
+@told
+def backward_under_autocast(program: Planted) -> bool:
+    """A backward pass inside of the region finds its dtypes cast once more, so that a custom function does not fail there."""
+    rows = [row for row, line in enumerate(program.text.splitlines(), 1) if ".backward()" in line]
+    inside = [
+        re.search(r"^with .*(autocast|context|precision)", enclosing(program.text, row), re.MULTILINE) for row in rows
+    ]
+    return program.code == "AMP208" and any(inside)
