@@ -526,3 +526,49 @@ def test_a_trainer_that_gets_its_scaler(tmp_path: Path) -> None:
     root = project(tmp_path, trainer=trainer, main=main)
     assert codes(root, "trainer.py") == []
     assert codes(root, "main.py") == ["AMP107"]
+
+
+def test_a_method_that_an_inherited_one_calls_is_seen_where_it_is_called(tmp_path: Path) -> None:
+    base = """
+        import torch
+
+        class Trainer:
+            def __init__(self, model, optimizer):
+                self.model, self.optimizer = model, optimizer
+                self.scaler = torch.amp.GradScaler("cuda")
+
+            def step(self, batch):
+                with torch.autocast("cuda", dtype=torch.float16):
+                    loss = self.model(batch)
+                self.optimizer.zero_grad()
+                self.scaler.scale(loss).backward()
+                self.after_backward()
+                self.scaler.step(self.optimizer)
+                self.scaler.update()
+
+            def after_backward(self):
+                pass
+    """
+    main = """
+        import torch
+        from base import Trainer
+
+        class Clipping(Trainer):
+            def after_backward(self):
+                {before}
+                torch.nn.utils.clip_grad_norm_(self.model.parameters(), 1.0)
+
+            @torch.no_grad()
+            def evaluate(self, batch):
+                with torch.autocast("cuda", dtype=torch.float16):
+                    return self.model(batch)
+    """
+    root = project(
+        tmp_path,
+        base=base,
+        train=main.format(before="pass"),
+        right=main.format(before="self.scaler.unscale_(self.optimizer)"),
+    )
+    assert codes(root, "train.py") == ["AMP101"]
+    assert codes(root, "right.py") == []
+    assert codes(root, "base.py") == []

@@ -106,6 +106,8 @@ PRECISIONS = {
     'Accelerator(mixed_precision="no")': [],
     "Accelerator()": [],
     "Accelerator(mixed_precision=precision)": [],
+    "Accelerator(mixed_precision=HALF)": ["AMP101"],
+    "Accelerator(mixed_precision=CHANGED)": [],
     "Accelerator(**options)": [],
     'Accelerator(mixed_precision="fp16", cpu=True)': [],
     'Accelerator(mixed_precision="fp16", deepspeed_plugin=plugin)': [],
@@ -117,5 +119,6 @@ PRECISIONS = {
 def test_the_precision_must_stand_in_the_text(maker: str, tmp_path: Path) -> None:
     path = tmp_path / "train.py"
     text = (SCRIPTS / "accelerate" / "flagged_torch_clip.py").read_text()
-    path.write_text(text.replace('Accelerator(mixed_precision="fp16")', maker))
+    names = 'HALF = "fp16"\nCHANGED = "fp16"\nCHANGED = "no"\n'
+    path.write_text(names + text.replace('Accelerator(mixed_precision="fp16")', maker))
     assert [each.code for each in check(path).diagnostics] == PRECISIONS[maker]

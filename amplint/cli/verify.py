@@ -56,7 +56,9 @@ def _html(evidence: Iterable[Evidence], view: View) -> Iterator[str]:
 
 FORMATS: dict[str, Callable[[Iterable[Evidence], View], Iterator[str]]] = {"text": _text, "json": _json, "html": _html}
 
-_UNSAFE = click.option("--unsafe-fixes", is_flag=True, help="Replay the unsafe fixes, too, and those that are only shown.")
+_UNSAFE = click.option(
+    "--unsafe-fixes", is_flag=True, help="Replay the unsafe fixes, too, and those that are only shown."
+)
 _REPORT = (
     click.option(
         "--output-format", type=click.Choice(list(FORMATS)), default="text", show_default=True, help="The form of the report."

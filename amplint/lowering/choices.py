@@ -8,6 +8,7 @@ from typing import Any
 
 import libcst as cst
 
+from amplint.lowering.names import Names
 from amplint.lowering.tree import Tree
 
 
@@ -15,15 +16,15 @@ class _Undecided(Exception):
     """A function asks for more than the literal arguments of the call."""
 
 
-def returned(function: cst.FunctionDef, call: cst.Call, tree: Tree) -> cst.BaseExpression | None:
+def returned(function: cst.FunctionDef, call: cst.Call, tree: Tree, names: Names) -> cst.BaseExpression | None:
     """What a call of a function returns, if the literals among its arguments decide that."""
     try:
-        return _first_return(function.body.body, _literals(function, call, tree), tree)
+        return _first_return(function.body.body, _literals(function, call, tree, names), tree)
     except _Undecided:
         return None
 
 
-def _literals(function: cst.FunctionDef, call: cst.Call, tree: Tree) -> dict[str, object]:
+def _literals(function: cst.FunctionDef, call: cst.Call, tree: Tree, names: Names) -> dict[str, object]:
     """The parameters whose value the call spells out, or leaves at a default that is spelled out."""
     params = function.params
     ordered = [param.name.value for param in (*params.posonly_params, *params.params)]
@@ -38,11 +39,19 @@ def _literals(function: cst.FunctionDef, call: cst.Call, tree: Tree) -> dict[str
             given[arg.keyword.value if arg.keyword is not None else next(free, "")] = arg.value
     found: dict[str, object] = {}
     for name, value in given.items():
-        try:
-            found[name] = _literal(value, tree) if value is not None else ...
-        except (ValueError, SyntaxError):
-            continue
-    return {name: value for name, value in found.items() if value is not ...}
+        constant = _constant(value, names) if value is not None else None
+        if constant is not None:
+            try:
+                found[name] = _literal(constant, tree)
+            except (ValueError, SyntaxError):
+                continue  # a value that is worked out
+    return found
+
+
+def _constant(value: cst.BaseExpression, names: Names) -> cst.BaseExpression | None:
+    """What an argument stands for: itself, or what a name is assigned once."""
+    bound = names.bindings(value.value, value) if isinstance(value, cst.Name) else []
+    return bound[0].value if len(bound) == 1 else value if not bound else None
 
 
 def _literal(node: cst.BaseExpression, tree: Tree) -> Any:

@@ -12,6 +12,7 @@ from amplint.lowering.classes import Classes
 from amplint.lowering.contexts import Contexts
 from amplint.lowering.names import Names, dotted
 from amplint.lowering.role_names import (
+    HANDED_OUT,
     NOT_PER_STEP,
     NOT_RATE,
     OPTIMIZER_MAKER,
@@ -65,12 +66,7 @@ class Constructors:
         last = call.func.attr.value if isinstance(call.func, cst.Attribute) else dotted(call.func)
         if all(name.startswith("torch.optim.") and ".swa_utils" not in name for name in meanings):
             return ObjectFacts("optimizer", self._owners(*(arg.value for arg in call.args)), made=True)
-        if all(map(has_own_protocol, meanings)) or last in (
-            "prepare",
-            "setup",
-            "setup_optimizers",
-            "initialize",
-        ):
+        if all(map(has_own_protocol, meanings)) or HANDED_OUT.search(last):
             return ObjectFacts("framework")
         if last.endswith("Scheduler") and (
             NOT_RATE.search(last) or all(name.startswith("diffusers.") for name in meanings)

@@ -42,7 +42,7 @@ class FunctionReader(StatementReader):
             local | {"self"},
             self._objects,
             self.site(self._node),
-            self.program.tree.home(self._node).source.path.endswith(".pyi"),
+            self.opaque,
         )
 
     # -- compound statements ---------------------------------------------------------------------------------------

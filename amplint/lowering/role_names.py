@@ -33,3 +33,7 @@ FRAMEWORK_NAME = re.compile(
     r"^(accelerator|fabric|engine|model_engine|trainer|booster|strategy|xm|ds_engine|loss_scaler)$"
 )
 """Objects of libraries that drive the loop, or scale and step, themselves."""
+HANDED_OUT = re.compile(
+    r"^(prepare(_(model|optimizer|scheduler|data_loader))?|setup(_(module|optimizers|dataloaders))?|initialize|boost)$"
+)
+"""What libraries call the methods that return what they were given, wrapped."""

@@ -65,7 +65,7 @@ class Roles:
         if not values and path not in self._used_as(node) and (given := self._as_given(node)).role:
             return given
         made = [facts for value in values if (facts := self.made_by(value)) is not None]
-        if any(facts.role == "framework" for value in values if _wraps(value, path) and (facts := self.made_by(value))):
+        if any(facts.role == "framework" for facts in made):
             return ObjectFacts("framework")
         known = [facts for facts in made if facts.role]
         if known and len({facts.role for facts in known}) == 1:
@@ -229,11 +229,6 @@ def _uses_in(found: Iterable[cst.Call]) -> dict[str, str]:
                 used_as.setdefault(path_of(call.args[0].value), "optimizer")
     used_as.pop("", None)
     return used_as
-
-
-def _wraps(value: cst.BaseExpression, path: str) -> bool:
-    """Whether an object is made of what goes by its name before: `model, optimizer = accelerator.prepare(model, optimizer)`."""
-    return isinstance(value, cst.Call) and any(path_of(arg.value) == path for arg in value.args)
 
 
 def _is_plain(value: cst.BaseExpression) -> bool:

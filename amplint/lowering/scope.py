@@ -69,6 +69,7 @@ class FunctionScope:
         self._root = program.tree.root(node)
         self._module = program.names.bindings_in(self._root)
         self._objects: dict[str, ObjectFacts] = {}
+        self.opaque = program.tree.home(node).source.path.endswith(".pyi")
         self.scale_names = self._derived_from("get_scale")
 
     # -- places and events -----------------------------------------------------------------------------------------
@@ -121,7 +122,7 @@ class FunctionScope:
         facts = self.roles.of(node)
         if facts.role and reference not in self._objects:
             owners = tuple(self.qualify(owner) for owner in facts.owners if owner)
-            self._objects[reference] = replace(facts, owners=owners)
+            self._objects[reference] = replace(facts, owners=owners, owned=facts.role == "scaler" and self.opaque)
         return reference
 
     def definition(self, name: cst.Name) -> cst.BaseExpression | None:

@@ -230,7 +230,8 @@ class ObjectFacts:
     `role` is "scaler", "optimizer", "scheduler", "model", "framework" (another library's own protocol) or "". `owners` are
     the references an optimizer's parameters come from. `enabled` is "yes", "no" or "maybe" for a scaler. `made` says that
     its construction was seen, and that it is never None. `maker` is the only call that constructs it: its source text, with the
-    full name of what is called ("" when that cannot be told).
+    full name of what is called ("" when that cannot be told). `owned` says of a scaler that it belongs to an object of a
+    library, whose optimizers may step through it unseen.
     """
 
     role: str = ""
@@ -239,3 +240,4 @@ class ObjectFacts:
     init_scale: str = ""
     made: bool = False
     maker: str = ""
+    owned: bool = False

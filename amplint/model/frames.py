@@ -44,7 +44,7 @@ class Frame:
         for name, meaning in self.binding:
             if name == bare:
                 return meaning + bracket + index + dot + rest if meaning else ""
-            if "." in name and (reference == name or reference.startswith((f"{name}.", f"{name}["))):
+            if bare == "self" and "." in name and (reference == name or reference.startswith((f"{name}.", f"{name}["))):
                 return meaning + reference[len(name) :]
         if bare in self.function.locals and self.prefix:
             return f"{self.prefix}{reference}"

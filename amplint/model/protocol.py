@@ -166,6 +166,8 @@ class Protocol:
         grad = state.grad(event.optimizer)
         if not event.optimizer or grad == UNKNOWN_GRAD:
             return state
+        if self._known.may_step_through(event.optimizer, grad):
+            return self._forget_grads(state)
         passed: dict[Slot, object | None] = {
             slot: replace(stage, name="bypassed")
             for slot, stage in state.having("stage")

@@ -43,6 +43,11 @@ class Known:
         facts = self.of(scaler)
         return facts.made and facts.enabled == "yes"
 
+    def may_step_through(self, optimizer: str, grad: Grad) -> bool:
+        """Whether a step of an optimizer may be one of the scaler's: that of a library, which wraps optimizers."""
+        scalers = [part.scaler for part in grad.parts if part.kind == "scaled"]
+        return not self.of(optimizer).made and any(self.of(scaler).owned for scaler in scalers)
+
     def handled(self, state: State, owners: Iterable[str], optimizer: str) -> tuple[list[str], list[Grad]]:
         """The optimizers whose gradients are handled when parameters of `owners` are (none: unknown), and those gradients."""
         names = [optimizer] if optimizer else self.owners_of(owners)

@@ -12,6 +12,8 @@ from amplint.model.state import Grad, Part, State, Stepped
 def optimizer_step(known: Known, state: State, event: OptimizerStep) -> Hazards:
     """A plain step on gradients that went through a scaler, or should have."""
     grad = state.grad(event.optimizer)
+    if known.may_step_through(event.optimizer, grad):
+        return ()
     parts = sorted(grad.parts, key=lambda part: part.site)
     scaled = next((part for part in parts if part.kind == "scaled" and not known.off(state, part.scaler)), None)
     if scaled is not None and _steps_scaled(known, state, event, grad, scaled):
