@@ -48,24 +48,45 @@ def _by_rule(findings: list[Finding]) -> dict[str, list[Finding]]:
     return dict(sorted(found.items()))
 
 
-def parts(findings: list[Finding]) -> dict[str, str]:
+def _table(findings: list[Finding]) -> str:
+    """Every finding with its verdict."""
+    rows = ["| package | version | place | code | verdict | reason |", "|---|---|---|---|---|---|"]
+    for one in findings:
+        place = f"`{one['file']}:{one['line']}`"
+        cells = (one["package"], one["version"], place, one["code"], one["verdict"], one["reason"])
+        rows.append(f"| {' | '.join(cells)} |")
+    return "\n".join(rows)
+
+
+def _opt_in(findings: list[Finding], first: list[dict[str, Any]]) -> str:
+    """What the rules that are off by default find, and what they found at first."""
+    before = {one["code"]: f"{one['findings']} ({one['true']} true, {one['false']} false)" for one in first}
+    rows = [
+        "| code | first look | findings | true | debatable | false | precision |",
+        "|---|---|---:|---:|---:|---:|---:|",
+    ]
+    by_rule = _by_rule(findings)
+    for rule in rule_index():
+        if not rule.default:
+            label = f"{rule.code} {rule.name} | {before.get(rule.code, 'none')}"
+            of_rule = by_rule.get(rule.code)
+            rows.append(_row(label, of_rule) if of_rule else f"| {label} | 0 | 0 | 0 | 0 | |")
+    return "\n".join(rows)
+
+
+def parts(findings: list[Finding], opt_in: list[Finding], first: list[dict[str, Any]]) -> dict[str, str]:
     """The generated parts of the document by their names."""
     names = {rule.code: rule.name for rule in rule_index()}
     packages = [(package.name, package.version) for package in read_manifest()]
     silent = [f"{name} {version}" for name, version in packages if all(one["package"] != name for one in findings)]
-    places = []
-    for one in findings:
-        place = f"`{one['file']}:{one['line']}`"
-        cells = (one["package"], one["version"], place, one["code"], one["verdict"], one["reason"])
-        places.append(f"| {' | '.join(cells)} |")
     head = "| code | findings | true | debatable | false | precision |\n|---|---:|---:|---:|---:|---:|"
     rows = [_row(f"{code} {names[code]}", of_rule) for code, of_rule in _by_rule(findings).items()]
     return {
         "precision": "\n".join((head, *rows, _row("all", findings))),
         "silent": f"amplint says nothing about {len(silent)} of the {len(packages)} packages: {', '.join(silent)}.",
-        "findings": "\n".join(
-            ("| package | version | place | code | verdict | reason |\n|---|---|---|---|---|---|", *places)
-        ),
+        "findings": _table(findings),
+        "opt-in": _opt_in(opt_in, first),
+        "opt-in findings": _table(opt_in),
     }
 
 
@@ -79,9 +100,10 @@ def shortfalls(findings: list[Finding]) -> list[str]:
 
 
 def main() -> int:
-    findings = tomllib.loads(Path(__file__).with_name("verdicts.toml").read_text(encoding="utf-8"))["finding"]
+    verdicts = tomllib.loads(Path(__file__).with_name("verdicts.toml").read_text(encoding="utf-8"))
+    findings = verdicts["finding"]
     text = DOCUMENT.read_text(encoding="utf-8")
-    for name, part in parts(findings).items():
+    for name, part in parts(findings, verdicts["opt_in"], verdicts["first_look"]).items():
         before, _, rest = text.partition(f"<!-- begin {name} -->\n")
         _, mark, after = rest.partition(f"<!-- end {name} -->")
         text = f"{before}<!-- begin {name} -->\n{part}\n{mark}{after}"
