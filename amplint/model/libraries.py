@@ -96,7 +96,7 @@ LIBRARIES = (
     Library(
         "MONAI",
         ("monai.engines",),
-        "",
+        "an iteration that the user writes and that speaks to `engine.scaler`, like any other function",
         "`SupervisedTrainer`, `GanTrainer` and their kin run the loop, and scale when `amp=True`",
     ),
     Library(

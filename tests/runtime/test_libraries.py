@@ -1,0 +1,112 @@
+"""What `docs/libraries.md` says of libraries that can be installed, tried on them: the norm that reaches the optimizer.
+
+Their scalers are put on the CPU; nothing else of them is changed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import pytest
+
+torch = pytest.importorskip("torch")
+
+OWN, TORCH, BYPASSED = "the library clips", "torch clips", "the optimizer is stepped directly"
+ROUNDS = 6
+
+
+class Run:
+    """A small training, and the norms of the gradients that its optimizer was given."""
+
+    def __init__(self) -> None:
+        torch.manual_seed(0)
+        self.model = torch.nn.Sequential(torch.nn.Linear(32, 64), torch.nn.Tanh(), torch.nn.Linear(64, 1))
+        self.optimizer = torch.optim.SGD(self.model.parameters(), lr=0.01)
+        self.optimizer.register_step_pre_hook(self._note)
+        self.inputs, self.targets = torch.randn(16, 32), 3 * torch.randn(16, 1)
+        self.norms: list[float] = []
+
+    def _note(self, *_: object) -> None:
+        grads = [param.grad for param in self.model.parameters()]
+        self.norms.append(torch.nn.utils.get_total_norm(grads).item())
+
+    def losses(self, model: Any) -> Iterator[Any]:
+        for _ in range(ROUNDS):
+            self.model.zero_grad()
+            yield torch.nn.functional.mse_loss(model(self.inputs).float(), self.targets)
+
+    def clip(self) -> None:
+        torch.nn.utils.clip_grad_norm_(self.model.parameters(), 1.0)
+
+
+def with_accelerate(how: str) -> list[float]:
+    accelerate = pytest.importorskip("accelerate")
+    run, accelerator = Run(), accelerate.Accelerator(cpu=True)
+    accelerator.scaler, accelerator.native_amp = torch.amp.GradScaler("cpu"), True
+    accelerator.state._mixed_precision = "fp16"
+    model, optimizer = accelerator.prepare(run.model, run.optimizer)
+    for loss in run.losses(model):
+        accelerator.backward(loss)
+        if how == OWN:
+            accelerator.clip_grad_norm_(model.parameters(), 1.0)
+        elif how == TORCH:
+            run.clip()
+        (run.optimizer if how == BYPASSED else optimizer).step()
+    return run.norms
+
+
+def with_fabric(how: str) -> list[float]:
+    fabric_module = pytest.importorskip("lightning.fabric")
+    precision = pytest.importorskip("lightning.fabric.plugins.precision.amp")
+    plugin = precision.MixedPrecision("16-mixed", "cpu", torch.amp.GradScaler("cpu"))
+    run, fabric = Run(), fabric_module.Fabric(accelerator="cpu", devices=1, plugins=plugin)
+    model, optimizer = fabric.setup(run.model, run.optimizer)
+    for loss in run.losses(model):
+        fabric.backward(loss)
+        if how == OWN:
+            fabric.clip_gradients(model, optimizer, max_norm=1.0, error_if_nonfinite=False)
+        elif how == TORCH:
+            run.clip()
+        (run.optimizer if how == BYPASSED else optimizer).step()
+    return run.norms
+
+
+def with_mmengine(how: str, monkeypatch: pytest.MonkeyPatch) -> list[float]:
+    module = pytest.importorskip("mmengine.optim.optimizer.amp_optimizer_wrapper")
+    monkeypatch.setattr(module, "is_cuda_available", lambda: True)
+    monkeypatch.setattr(module, "GradScaler", lambda **settings: torch.amp.GradScaler("cpu", **settings))
+    run = Run()
+    clips = {"clip_grad": {"max_norm": 1.0}} if how == OWN else {}
+    wrapper = module.AmpOptimWrapper(optimizer=run.optimizer, **clips)
+    for loss in run.losses(run.model):
+        wrapper.backward(loss)
+        if how == TORCH:
+            run.clip()
+        (run.optimizer if how == BYPASSED else wrapper).step()
+    return run.norms
+
+
+@pytest.fixture(params=["accelerate", "fabric", "mmengine"])
+def train(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Callable[[str], list[float]]:
+    """A training with one library."""
+    if request.param == "mmengine":
+        return lambda how: with_mmengine(how, monkeypatch)
+    return with_accelerate if request.param == "accelerate" else with_fabric
+
+
+def test_the_library_unscales_before_it_clips(train: Callable[[str], list[float]]) -> None:
+    norms = train(OWN)
+    assert norms
+    assert norms == pytest.approx([1.0] * len(norms), rel=1e-3)
+
+
+def test_torch_clips_what_is_still_scaled(train: Callable[[str], list[float]]) -> None:
+    norms = train(TORCH)
+    assert norms
+    assert max(norms) < 1e-4
+
+
+def test_an_optimizer_that_is_stepped_directly_gets_scaled_gradients(train: Callable[[str], list[float]]) -> None:
+    first = train(BYPASSED)[0]
+    assert not first < 1e4, "scaled, or overflown"
