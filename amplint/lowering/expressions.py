@@ -3,20 +3,35 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 import libcst as cst
 
 from amplint.lowering import passing
 from amplint.lowering.access import path_of
 from amplint.lowering.calls import CallReader
+from amplint.lowering.conditions import Conditions
 from amplint.lowering.scope import OBJECTS, Flow
 from amplint.lowering.tree import children
 from amplint.model.events import Assign, Report
 from amplint.model.graph import Call
 
+if TYPE_CHECKING:
+    from amplint.lowering.summaries import Program
+
 
 class ExpressionReader(CallReader):
     """The part of a function's lowering that reads expressions."""
+
+    def __init__(self, program: Program, node: cst.FunctionDef | cst.Module, key: str) -> None:
+        super().__init__(program, node, key)
+        self._conditions = Conditions(
+            self.ref,
+            self.definition,
+            self._changing(),
+            self.scale_names,
+            lambda node: self.roles.of(node).role,
+        )
 
     def flow(self, node: cst.CSTNode) -> Flow:
         """Emit the events of an expression in the order in which they happen, and say where its value comes from."""
@@ -81,7 +96,8 @@ class ExpressionReader(CallReader):
             flow |= self.flow(arg.value)
         target = self.temporary(at or call)
         binding, truths = passing.binding(found, call, self), passing.truths(found, call, self)
-        self._events.append(Call(self.site(at or call), found.key, binding, target, truths))
+        conditions = passing.conditions(found, call, self, self._conditions.read)
+        self._events.append(Call(self.site(at or call), found.key, binding, target, truths, conditions))
         return Flow((target,), flow.as_argument().args, True)
 
     def assign_target(

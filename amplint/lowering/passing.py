@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING
 
 import libcst as cst
 
 from amplint.lowering.callees import Callee
 from amplint.lowering.conditions import constant
+from amplint.model.graph import Condition
 
 if TYPE_CHECKING:
     from amplint.lowering.scope import FunctionScope
+
+_CONDITIONS = (cst.Comparison, cst.BooleanOperation, cst.UnaryOperation, cst.Name)
 
 
 def binding(callee: Callee, call: cst.Call, caller: FunctionScope) -> tuple[tuple[str, str], ...]:
@@ -56,6 +59,18 @@ def truths(callee: Callee, call: cst.Call, caller: FunctionScope) -> tuple[tuple
         if truth is not None:
             found[name] = truth
     return tuple(found.items()) if not any(arg.star for arg in call.args) else ()
+
+
+def conditions(
+    callee: Callee, call: cst.Call, caller: FunctionScope, read: Callable[[cst.BaseExpression], Condition]
+) -> tuple[tuple[str, Condition], ...]:
+    """The parameters that get the outcome of a condition, and keep it; `read` reads the conditions of the caller."""
+    bound = caller.names.bindings_in(callee.node)
+    return tuple(
+        (name, read(value))
+        for name, value in _given(callee, call, caller)
+        if isinstance(value, _CONDITIONS) and constant(value) is None and len(bound.get(name, ())) == 1
+    )
 
 
 def _given(callee: Callee, call: cst.Call, caller: FunctionScope) -> Iterator[tuple[str, str | cst.BaseExpression]]:

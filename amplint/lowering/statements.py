@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import libcst as cst
 
 from amplint.lowering.access import path_of
-from amplint.lowering.conditions import Conditions, asks_for_trouble, words
+from amplint.lowering.conditions import asks_for_trouble, words
 from amplint.lowering.expressions import ExpressionReader
 from amplint.lowering.gradients import is_grad
 from amplint.lowering.scope import Flow
@@ -20,23 +20,13 @@ from amplint.model.events import Assign, GradAccess, Leave, Region, ZeroGrad
 from amplint.model.graph import Jump, Scoped, Seq
 
 if TYPE_CHECKING:
-    from amplint.lowering.summaries import Program
+    pass
 
 _LEAVING = frozenset({"exit", "sys.exit", "os._exit", "quit"})
 
 
 class StatementReader(ExpressionReader):
     """Lowers blocks of statements; those that hold blocks themselves are left to `FunctionReader`."""
-
-    def __init__(self, program: Program, node: cst.FunctionDef | cst.Module, key: str) -> None:
-        super().__init__(program, node, key)
-        self._conditions = Conditions(
-            self.ref,
-            self.definition,
-            self._changing(),
-            self.scale_names,
-            lambda node: self.roles.of(node).role,
-        )
 
     def flow(self, node: cst.CSTNode) -> Flow:
         """As for other expressions; a conditional expression is a branch like any other."""

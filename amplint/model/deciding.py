@@ -47,6 +47,9 @@ class Conditions:
     def _decide_test(self, test: Test, state: State, frame: Frame, live: Live) -> list[tuple[State, bool]]:
         if test.kind in ("true", "false"):
             return [(state, test.kind == "true")]
+        handed = frame.handed(test.key) if test.kind in ("config", "varying", "gate") else None
+        if handed is not None:
+            return self.decide(handed[0], state, handed[1], live)
         key = frame.key(test.key)
         if key in self._always:
             return [(state, True)]
@@ -77,5 +80,7 @@ class Conditions:
         if kind == "mode":
             return ("mode",)
         # A constant assigned before ("x = None") is filed as a test, whatever kind the later condition is.
-        constant = ("test", key)
-        return constant if kind == "config" or state.get(*constant) is not None else ("once", key)
+        constant, once = ("test", key), ("once", key)
+        if kind == "config":
+            return once if state.get(*once) is not None else constant
+        return constant if state.get(*constant) is not None else once

@@ -27,6 +27,8 @@ class Frame:
     """The calls that led here from the root function: where each stands, and the key of what it enters."""
     at: int = -1
     """The site of all that happens here, for an opaque function."""
+    conditions: tuple[tuple[str, Condition, Frame], ...] = ()
+    """The parameters that have the outcome of a condition, each with the frame of the caller that asks it."""
 
     def entering(self, function: Function, call: Call, prefix: str) -> Frame:
         """The frame of a call in this one; `prefix` tells its own references from those of other calls."""
@@ -35,7 +37,13 @@ class Frame:
         binding = (*kept, *((name, self.ref(value) if value else "") for name, value in call.binding))
         at = self.at if self.at >= 0 or not function.opaque else call.site
         calls = self.calls if at >= 0 else (*self.calls, (call.site, call.function))
-        return Frame(function, binding, prefix, self.depth + 1, self.loops, calls, at)
+        conditions = tuple((name, condition, self) for name, condition in call.conditions)
+        return Frame(function, binding, prefix, self.depth + 1, self.loops, calls, at, conditions)
+
+    def handed(self, key: str) -> tuple[Condition, Frame] | None:
+        """The condition that a caller has handed over under a key, with the frame that it belongs to."""
+        found = (each for each in self.conditions if key == f"‹{each[0]}›")
+        return next(((condition, frame) for _, condition, frame in found), None)
 
     def ref(self, reference: str) -> str:
         """A reference of this frame as the root function would write it."""
@@ -151,10 +159,11 @@ class Needs:
         if function is None or call.function in self._entered:
             return frozenset()
         self._entered.add(call.function)
-        frame = Frame(function, call.binding, _INNER)
-        outer = frozenset(name for need in self.of(function.body) if _INNER not in (name := frame.need(need)))
+        frame, inner = Frame(function, call.binding, _INNER), self.of(function.body)
+        outer = frozenset(name for need in inner if _INNER not in (name := frame.need(need)))
+        handed = (self.of(condition) for name, condition in call.conditions if f"‹{name}›" in inner)
         self._entered.discard(call.function)
-        return outer
+        return outer.union(*handed)
 
 
 _INNER = "¤"

@@ -111,7 +111,7 @@ class Call:
 
     `binding` maps parameters to references of the caller, before them attributes (`self.optimizer`) of which the caller knows
     what they hold; `truths` are the parameters that get a constant, with its truth;
-    `target` gets the returned value.
+    `conditions` those that get the outcome of a condition of the caller. `target` gets the returned value.
     """
 
     site: int
@@ -119,6 +119,7 @@ class Call:
     binding: tuple[tuple[str, str], ...] = ()
     target: str = ""
     truths: tuple[tuple[str, bool], ...] = ()
+    conditions: tuple[tuple[str, Condition], ...] = ()
 
 
 Node = Event | Seq | Branch | Loop | Scoped | Try | Jump | Call

@@ -80,7 +80,9 @@ class Explorer:
             return found
         place = (id(node), frame.prefix)
         if place not in self._outer_needs:
-            self._outer_needs[place] = frozenset(map(frame.need, found))
+            handed = [(need, frame.handed(need)) for need in found]
+            kept = (self._keys(*each) if each is not None else {frame.need(need)} for need, each in handed)
+            self._outer_needs[place] = frozenset().union(*kept)
         return self._outer_needs[place]
 
     # -- nodes -----------------------------------------------------------------------------------------------------

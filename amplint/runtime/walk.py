@@ -213,6 +213,9 @@ class Walk:
     def _test(self, test: Test, frame: Frame, away: bool | None) -> bool:
         if test.kind in ("true", "false"):
             return test.kind == "true"
+        handed = frame.handed(test.key) if test.kind in ("config", "varying", "gate") else None
+        if handed is not None:
+            return self._decide(*handed, away)
         key = "mode" if test.kind == "mode" else frame.key(test.key)
         if frame.key(test.key) in self._always:
             return True
