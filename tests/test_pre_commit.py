@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib.util
+import json
 import os
 import shutil
 import subprocess
@@ -31,6 +32,15 @@ def train(model, loader, optimizer):
         scaler.update()
 """
 FIXED = FLAGGED.replace("        torch.nn", "        scaler.unscale_(optimizer)\n        torch.nn")
+
+
+def notebook(code: str) -> str:
+    """A notebook of one cell."""
+    cell = {"cell_type": "code", "execution_count": None, "metadata": {}, "outputs": []}
+    cells = [{**cell, "source": code.splitlines(keepends=True)}]
+    return json.dumps({"cells": cells, "metadata": {}, "nbformat": 4, "nbformat_minor": 4}, indent=1) + "\n"
+
+
 NO_NETWORK = (
     "Could not find a version",
     "No matching distribution",
@@ -76,11 +86,12 @@ def ours(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, str, Path]:
 
 @pytest.fixture
 def theirs(tmp_path: Path, ours: tuple[Path, str, Path], monkeypatch: pytest.MonkeyPatch) -> Path:
-    """The repository of a user, with a file to complain about; the hooks are installed."""
+    """The repository of a user, with files to complain about; the hooks are installed."""
     folder, revision, home = ours
     monkeypatch.setenv("PRE_COMMIT_HOME", str(home))
     git(tmp_path, "init", "--quiet")
     (tmp_path / "train.py").write_text(FLAGGED)
+    (tmp_path / "train.ipynb").write_text(notebook(FLAGGED))
     (tmp_path / "other.py").write_text("x = 1\n")
     (tmp_path / "notes.txt").write_text("GradScaler autocast\n")
     (tmp_path / ".pre-commit-config.yaml").write_text(
@@ -104,11 +115,13 @@ def test_the_hooks(theirs: Path) -> None:
     refused = subprocess.run(["git", "commit", "--message", "Train"], cwd=theirs, capture_output=True, text=True)
     assert refused.returncode != 0
     assert "train.py:11:9: AMP101 " in refused.stdout + refused.stderr
-    # The fix hook repairs the file, and fails, so that the user looks at what it did.
+    assert "train.ipynb:cell 1:11:9: AMP101 " in refused.stdout + refused.stderr
+    # The fix hook repairs the files, and fails, so that the user looks at what it did.
     fixing = ("run", "--hook-stage", "manual", "amplint-fix", "--all-files")
     first = pre_commit(theirs, *fixing)
     assert first.returncode == 1 and "files were modified by this hook" in first.stdout, first.stdout
     assert (theirs / "train.py").read_text() == FIXED
+    assert (theirs / "train.ipynb").read_text() == notebook(FIXED)
     assert pre_commit(theirs, *fixing).returncode == 0
     # Now the commit goes through.
     git(theirs, "add", "--all")
@@ -120,7 +133,7 @@ def test_the_hooks(theirs: Path) -> None:
 
 
 def test_settings_and_syntax_errors_in_hooks(theirs: Path) -> None:
-    (theirs / "amplint.toml").write_text("exclude = ['train.py']\n")
+    (theirs / "amplint.toml").write_text("exclude = ['train.*']\n")
     git(theirs, "add", "--all")
     assert pre_commit(theirs, "run", "--all-files").returncode == 0
     (theirs / "other.py").write_text("x = (\n")
