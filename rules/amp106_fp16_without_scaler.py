@@ -44,9 +44,10 @@ for data, target in loader:
 ## Fix safety
 The fix makes a scaler before the outermost training loop, scales the loss, steps through the scaler, updates it, and
 unscales before a clip. It is unsafe, because steps whose gradients overflow are skipped from then on, and because the
-scaler's state belongs in your checkpoints. You get no fix unless backward and step are one pair in one loop of one
-function, for a step with a closure, and where the function is called anew for each epoch or batch: its scaler would
-forget its scale.
+scaler's state belongs in your checkpoints. Where backward and step are not one pair in one loop of one function, for a
+step with a closure, and where the function is called anew for each epoch or batch (its scaler would forget its scale),
+the change to bfloat16 is shown instead, if nothing else in the file is float16: your GPUs have to compute in it, and it
+has fewer digits.
 
 ## Limitations
 If any scaler, or a framework with its own, is in sight, the file is left to the other rules. A backward pass without an
@@ -62,7 +63,7 @@ from collections.abc import Iterator
 
 import libcst as cst
 
-from amplint.diagnostics import Applicability, Fix
+from amplint.diagnostics import Applicability, Edit, Fix
 from amplint.model.events import Backward, OptimizerStep
 from amplint.model.observable import ZEROED, Observable
 from amplint.rule import File, Finding, Found, rule
@@ -70,6 +71,7 @@ from amplint.rule import File, Finding, Found, rule
 from . import _new_scaler as new_scaler
 from . import _protocol as protocol
 from . import _repair as repair
+from ._calls import has_star, insert_arguments, keyword, positionals
 
 KIND = "fp16-without-scaler"
 
@@ -88,7 +90,7 @@ def check(file: File) -> Iterator[Finding]:
             f"No `GradScaler` protects the float16 gradients of {loss} from underflow",
             note="gradients at or below 2**-25 (about 3e-8) become zero, unnoticed; bfloat16 would need no scaler",
             related=protocol.related(file, found, step="stepped without a scaler here"),
-            fix=mend(file, found) if found.whole else None,
+            fix=(mend(file, found) if found.whole else None) or in_bfloat16(file),
         )
 
 
@@ -114,3 +116,26 @@ def mend(file: File, found: Found) -> Fix | None:
     updated = file.editor.insert_after(line, f"{scaler}.update()")
     edits = repair.merged(*made.edits, *scaled, *unscaled, stepped, updated)
     return Fix("Add a `GradScaler` to the loop", edits, Applicability.UNSAFE)
+
+
+def in_bfloat16(file: File) -> Fix | None:
+    """All regions in bfloat16; None where something else in the file is float16, or says which precision is meant."""
+    regions = [call for call in file.tree.find(cst.Call) if file.contexts.sources(call) == [call]]
+    half = [call for call in regions if file.contexts.settings(call).dtype == "float16"]
+    mentions = list(file.names.references({"torch.float16", "torch.half"}))
+    if not half or any(file.tree.enclosing(node, cst.Call) not in half for node in mentions):
+        return None
+    edits: list[Edit] = []
+    for call in half:
+        given = keyword(call, "dtype") or next(iter(positionals(call)[1:2]), None)
+        if file.contexts.settings(call).device != "cuda" or has_star(call):
+            return None
+        spelling, imports = file.importer.get("torch.bfloat16", call.func)
+        edits += imports
+        if given is None:
+            edits += insert_arguments(file, call, f"dtype={spelling}", (), len(call.args))
+        elif given.value in mentions:
+            edits.append(file.editor.replace(given.value, spelling))
+        else:
+            return None
+    return Fix("Compute in bfloat16, which needs no scaler", file.importer.joined(edits), Applicability.DISPLAY)

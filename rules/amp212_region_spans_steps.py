@@ -41,8 +41,9 @@ for data, target in loader:
 
 ## Fix safety
 The fix takes the region from around the loop and puts it around the forward pass in it. It is safe, and offered where
-nothing else in the region computes in a precision that autocast chooses. You get none for a decorated function, where
-forward pass and step are in different functions, or where another context of the `with` statement would move along.
+nothing else in the region computes in a precision that autocast chooses. For a decorated function, where forward pass
+and step are in different functions, and where another context of the `with` statement would move along,
+`cache_enabled=False` is shown instead: it cures the stale weights, and casts them anew for each use.
 
 ## Limitations
 Without a loop, a model is known by the optimizer that got its parameters in the same function or class.
@@ -59,12 +60,14 @@ from collections.abc import Iterator
 import libcst as cst
 
 from amplint.diagnostics import Applicability, Fix, Related
+from amplint.model import torch_api
 from amplint.model.events import Backward
 from amplint.model.observable import LOSS_ERROR, Observable
 from amplint.rule import File, Finding, Found, rule
 
 from . import _protocol as protocol
 from . import _repair as repair
+from ._calls import has_star, insert_arguments, keyword, positionals
 from ._narrow import narrow
 
 KIND = "region-spans-steps"
@@ -99,9 +102,20 @@ def _entered(file: File, region: cst.CSTNode) -> cst.CSTNode:
 
 def _fix(file: File, found: Found) -> Fix | None:
     block = file.tree.parent(found.node)
-    if not isinstance(block, cst.With) or len(block.items) > 1 or block.items[0].asname is not None:
+    if isinstance(block, cst.With) and len(block.items) == 1 and block.items[0].asname is None:
+        passes = [node for _, node in repair.places(file, found, Backward) if block in file.tree.ancestors(node)]
+        edits = narrow(file, block, passes[0]) if len(set(passes)) == 1 else None
+        if edits is not None:
+            return Fix("Enter the region for each forward pass, not around the loop", edits)
+    return _uncached(file, _entered(file, found.node))
+
+
+def _uncached(file: File, entered: cst.CSTNode) -> Fix | None:
+    """The region without a cache, which is right wherever it ends; None where its arguments are not all in sight."""
+    made = entered.item if isinstance(entered, cst.WithItem) else entered
+    if not isinstance(made, cst.Call) or not file.names.all_in(made.func, torch_api.AUTOCAST) or has_star(made):
         return None
-    passes = [node for _, node in repair.places(file, found, Backward) if block in file.tree.ancestors(node)]
-    edits = narrow(file, block, passes[0]) if len(set(passes)) == 1 else None
-    title = "Enter the region for each forward pass, not around the loop"
-    return Fix(title, edits) if edits is not None else None
+    if keyword(made, "cache_enabled") is not None or len(positionals(made)) > 2:
+        return None
+    edits = insert_arguments(file, made, "cache_enabled=False", (), len(made.args))
+    return Fix("Cast the weights anew for each use: `cache_enabled=False`", tuple(edits), Applicability.DISPLAY)

@@ -21,10 +21,16 @@ from amplint.runtime.world import Idle
 def find(file: File, diagnostic: Diagnostic) -> Found | None:
     """The hazard that a diagnostic is about."""
     for found in file.analysis.of(diagnostic.name, elsewhere=True):
-        node = found.node.func if isinstance(found.node, cst.Call) else found.node
-        if file.range(node) == diagnostic.range:
+        if any(file.range(node) == diagnostic.range for node in _pointed_at(found.node)):
             return found
     return None
+
+
+def _pointed_at(node: cst.CSTNode) -> list[cst.CSTNode]:
+    """The parts of a node at which a diagnostic may stand: what is called, or one of the decorators."""
+    if isinstance(node, cst.FunctionDef):
+        return [each.decorator for each in node.decorators]
+    return [node.func if isinstance(node, cst.Call) else node]
 
 
 def routes(found: Found, before: File, after: File) -> tuple[Walk, Walk]:
