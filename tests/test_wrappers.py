@@ -123,3 +123,13 @@ def test_the_precision_must_stand_in_the_text(maker: str, tmp_path: Path) -> Non
     names = 'HALF = "fp16"\nCHANGED = "fp16"\nCHANGED = "no"\n'
     path.write_text(names + text.replace('Accelerator(mixed_precision="fp16")', maker))
     assert [each.code for each in check(path).diagnostics] == PRECISIONS[maker]
+
+
+def test_a_wrapper_of_the_project_goes_before_amplints(tmp_path: Path) -> None:
+    path = tmp_path / "train.py"
+    path.write_text((SCRIPTS / "accelerate" / "flagged_torch_clip.py").read_text())
+    (tmp_path / "mine.py").write_text("class Accelerator:\n    def backward(self, loss):\n        loss.backward()\n")
+    source = Source.from_bytes(str(path), path.read_bytes())
+    settings = Settings(tmp_path, wrappers=(("accelerate", "mine.py"),))
+    assert [each.code for each in check_source(source, Settings(tmp_path), path).diagnostics] == ["AMP101"]
+    assert check_source(source, settings, path).diagnostics == ()
