@@ -2,12 +2,24 @@
 
 from __future__ import annotations
 
+import random
 from pathlib import Path
 from typing import Any
 
 import pytest
 from click.testing import CliRunner
-from notebook_harness import SETUP, TRAIN, TWO_CELLS, cell, fixed, notebook
+from notebook_harness import (
+    SETUP,
+    TRAIN,
+    TWO_CELLS,
+    NotebookFixture,
+    all_notebooks,
+    amplint,
+    cell,
+    fixed,
+    notebook,
+    read,
+)
 
 from amplint.checker import check_bytes
 from amplint.cli.main import main
@@ -181,3 +193,40 @@ def test_edits_beyond_a_cell_are_refused() -> None:
     assert read.edited(read.text) == read.raw
     with pytest.raises(NotebookError):
         Notebook.read("{}")
+
+
+WEDGES = (b'% ! ? \\n \\\\ \' ( ) %%time\\n %sql if(1): { [ # \xff await'.split(b' '))
+    b"%",
+    b"!",
+    b"?",
+    b"\\n",
+    b"\\\\",
+    b"'",
+    b"(",
+    b")",
+    b"    ",
+    b"%%time\\n",
+    b"%sql ",
+    b"if 1:\\n",
+    b"{",
+    b"[",
+    b"# ",
+    b"\xff",
+]
+
+
+@pytest.mark.parametrize("original", all_notebooks(), ids=str)
+def test_no_damage_brings_amplint_down(original: NotebookFixture, tmp_path: Path) -> None:
+    chance = random.Random(str(original))
+    for _ in range(12):
+        damaged = bytearray(original.data)
+        for _ in range(chance.randint(1, 3)):
+            place = chance.randrange(len(damaged))
+            damaged[place : place + chance.randrange(3)] = chance.choice(WEDGES)
+        path = tmp_path / "nb.ipynb"
+        path.write_bytes(damaged)
+        run = amplint("--fix", "--unsafe-fixes", path)
+        assert run.exit_code in (0, 1, 2) and "internal error" not in run.stderr
+        if path.read_bytes() != damaged:
+            before, after = read(bytes(damaged)), read(path.read_bytes())
+            assert [each["cell_type"] for each in before["cells"]] == [each["cell_type"] for each in after["cells"]]
