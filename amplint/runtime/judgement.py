@@ -26,6 +26,7 @@ from amplint.model.events import (
     Backward,
     Event,
     GradAccess,
+    InnerGrad,
     Leave,
     ObjectFacts,
     OptimizerStep,
@@ -146,6 +147,8 @@ class _Course:
             return {("value", event.loss): facts.value}
         if isinstance(event, Report):
             return {("value", event.value): facts.value}
+        if isinstance(event, InnerGrad):
+            return {("value", event.outputs): facts.value}
         if isinstance(event, OptimizerStep):
             return {("untested",): self._overflowed.get(event.optimizer) or None}
         return {}

@@ -11,7 +11,7 @@ from typing import Any
 import torch
 import torch.nn.utils.clip_grad
 
-from amplint.model.events import MEASURE, Assign, Backward, Clip, GradAccess, Report, ZeroGrad
+from amplint.model.events import MEASURE, Assign, Backward, Clip, GradAccess, InnerGrad, Report, ZeroGrad
 from amplint.model.state import Value
 from amplint.runtime.journal import Facts, Make, Recorded
 from amplint.runtime.names import parameters_of
@@ -19,6 +19,7 @@ from amplint.runtime.observed import GRAD, Origin, gradients, mark_of, number, o
 from amplint.runtime.patches import Patches
 from amplint.runtime.places import in_torch
 from amplint.runtime.watch import Arguments, Called, Named, Watch, argument
+from amplint.runtime.watch_inner import Divisions
 
 
 class GradientWatch:
@@ -28,9 +29,11 @@ class GradientWatch:
         self._watch = watch
         self._scale_asked = False
         self._reached: dict[frozenset[int], frozenset[int]] = {}
+        self._divisions: Divisions | None = None
 
     def install(self, patches: Patches) -> None:
         """Surround what torch offers; `patches` takes it back."""
+        self._divisions = Divisions(self._watch, patches)
         clips = (torch.nn.utils.clip_grad, torch.nn.utils)
         patches.function((torch.autograd,), "backward", self._backward, "backward")
         patches.function((torch.autograd,), "grad", self._grad, "backward")
@@ -87,9 +90,15 @@ class GradientWatch:
         if recorded is None:
             return original(*args, **kwargs)
         self._describe(recorded, outputs, found)
+        inner = argument(args, kwargs, 4, "create_graph", False)
+        part = watch.file(partial(InnerGrad, outputs=source)) if inner else None
         result = watch.run(recorded, original, args, kwargs)
-        recorded.values.update(size([grad for grad in _several(result) if grad is not None]))
+        grads = [grad for grad in _several(result) if grad is not None]
+        recorded.values.update(size(grads))
         watch.journal.conclude(recorded)
+        if part is not None and self._divisions is not None:
+            watch.journal.conclude(part, Facts(Value(found.scaler, found.half)))
+            self._divisions.await_on(grads, part)
         return result
 
     def _kept_once(self, parameters: Iterable[torch.Tensor]) -> frozenset[int]:

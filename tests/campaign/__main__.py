@@ -1,4 +1,4 @@
-"""The long campaign: `python -m tests.campaign --programs 5000 --seed 1`."""
+"""The long campaign: `python -m tests.campaign --programs 5000 --seed 1`; with `--plants`, that of the planted programs."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import argparse
 import sys
 import warnings
 
+from .plant_tally import PlantTally, examine_plants
 from .tally import PIECE, Tally, examine_piece, smallest_disagreement
 
 
@@ -17,8 +18,24 @@ def main() -> int:
     parser.add_argument(
         "--shrink", action="store_true", help="shrink the first disagreement of a piece (takes minutes)"
     )
+    parser.add_argument("--plants", action="store_true", help="examine planted programs: rules that are no hazard")
     chosen = parser.parse_args()
     warnings.simplefilter("ignore")  # torch's own, about schedulers that run ahead
+    return _plants(chosen.seed, chosen.programs) if chosen.plants else _hazards(chosen)
+
+
+def _plants(first: int, programs: int) -> int:
+    tally = PlantTally()
+    for number, count in pieces(first, programs):
+        before = len(tally.disagreements)
+        if not examine_plants(number, count, tally):
+            print(f"== seed {number}", *tally.disagreements[before:], sep="\n\n", flush=True)
+        print(f"seed {number}: {tally.programs} programs", file=sys.stderr, flush=True)
+    print("\n".join(tally.lines()))
+    return 1 if tally.disagreements else 0
+
+
+def _hazards(chosen: argparse.Namespace) -> int:
     tally = Tally()
     for number, count in pieces(chosen.seed, chosen.programs):
         before = len(tally.disagreements)

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 
-from .limits import GUESSES, LIMITS, UNRECORDED, Case, Limit, limit_of
+from .limits import GUESSES, LIMITS, Case, Limit, limit_of
 from .witnesses import Program, Reading, Run, Spot, read, runs, text_of
 
 
@@ -31,8 +31,8 @@ class Verdict:
 
 def verdict(program: Program, reading: Reading, ran: tuple[Run, ...]) -> Verdict:
     """Compare the witnesses."""
-    seen = _compared(spot for each in ran for spot in each.hazards)
-    found = _compared(reading.needs)
+    seen = frozenset(spot for each in ran for spot in each.hazards)
+    found = reading.hazards
     unseen = found - seen
     # Without AMP a scaler does nothing, so that such a run cannot show what was found.
     telling = [each for each in ran if ("amp", False) not in each.setting]
@@ -51,10 +51,6 @@ def verdict(program: Program, reading: Reading, ran: tuple[Run, ...]) -> Verdict
         limits=limits | guesses,
         not_executed=open_,
     )
-
-
-def _compared(spots: Iterable[Spot]) -> frozenset[Spot]:
-    return frozenset(spot for spot in spots if spot[0] not in UNRECORDED)
 
 
 def _within(

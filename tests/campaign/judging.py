@@ -40,6 +40,15 @@ class Judgement:
         return (self.found == self.shown or self.not_executed or bool(self.limit)) and not self.stray
 
     @property
+    def answer(self) -> str:
+        """What became of it, in words."""
+        if self.found == self.shown:
+            return "both" if self.found else "neither"
+        if self.limit or self.not_executed:
+            return "limits" if self.limit else "not executed"
+        return "only rule" if self.found else "only runs"
+
+    @property
     def not_executed(self) -> bool:
         """Whether runs were ended by an error before they could show what the rule speaks of."""
         return self.found and not self.shown and self.cut_short

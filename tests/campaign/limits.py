@@ -39,12 +39,6 @@ LIMITS: list[Limit] = []
 GUESSES: list[Limit] = []
 """Of what the static witness found alone."""
 
-UNRECORDED = {
-    "gradient-penalty-unscaled": "the recorder files `torch.autograd.grad` as a value, and does not say what it is part of",
-    "exit-between-unscale-and-update": "told at `unscale_`: the recorder sees no statements",
-}
-"""Kinds of hazard that the runtime witness cannot see, or not at the same line, with the reason: they are not compared."""
-
 _OF_OTHER_THINGS = frozenset({"backward-in-autocast", "missing-update", "region-spans-steps", "scheduler-not-gated"})
 """The hazards that do not ask what gradients hold."""
 
@@ -93,13 +87,6 @@ def counting(case: Case) -> bool:
 
 
 @guess
-def condition_handed_over(case: Case) -> bool:
-    """A condition on the iteration is another one in a function that gets what it is about as an argument."""
-    given = re.search(r"\b(loss_scaler|do_\d)\(.*\b(update_grad|count|step)\b.*\)$", case.program.text, re.MULTILINE)
-    return given is not None
-
-
-@guess
 def never_skipped(case: Case) -> bool:
     """No run has skipped that step: a clip by value, or an exit for a loss that is not finite, kept overflows from the scaler."""
     return case.kind == "scheduler-not-gated" and not any(case.lines & each.skipped for each in case.runs)
@@ -115,14 +102,32 @@ def several_steps(case: Case) -> bool:
 @guess
 def another_pass(case: Case) -> bool:
     """For the same reason, a scaled pass of one model seems to add to the gradients of all, also of one that has stepped."""
-    clips_and_reads = ("clip-before-unscale", "clip-raises-on-overflow", "grad-read-before-unscale")
-    return _is_ambiguous(case.program) and case.kind in clips_and_reads
+    kinds = ("clip-before-unscale", "clip-raises-on-overflow", "grad-read-before-unscale", "step-bypasses-scaler")
+    return _is_ambiguous(case.program) and case.kind in kinds
 
 
 def _is_ambiguous(program: Program) -> bool:
     passes = re.findall(r"^.*\.backward\(\)", program.text, re.MULTILINE)
     several = len(re.findall(r"= torch\.optim\.[A-Z]\w+\(", program.text)) > 1
     return several and len(set(map(str.strip, passes))) > 1
+
+
+@limit
+def handed_over(case: Case) -> bool:
+    """An object of the author's own class that has a name is not followed into a function that gets it as an argument.
+
+    What its methods do in one call is judged; what one call leaves to the next is not.
+    """
+    given = re.search(r"^def train_one_epoch\(.*\bloss_scaler\b", case.program.text, re.MULTILINE)
+    return given is not None
+
+
+@limit
+def never_stepped(case: Case) -> bool:
+    """Where the step is missing altogether, a run looks like one that has left the iteration before it."""
+    after = "\n".join(case.program.text.splitlines()[case.spot[1] :])
+    leaves = re.search(r"^ +(continue|return|break)$", after, re.MULTILINE)
+    return case.kind == "exit-between-unscale-and-update" and leaves is None
 
 
 @limit

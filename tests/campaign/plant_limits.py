@@ -37,6 +37,13 @@ def model_as_argument(program: Planted) -> bool:
 
 
 @silent
+def scaler_as_argument(program: Planted) -> bool:
+    """A scaler that is None without AMP, and that a function gets as an argument, is not known for the one that is made."""
+    given = re.search(r"^def \w+\(.*\b(the_)?scaler", program.text, re.MULTILINE)
+    return program.code in ("AMP118", "AMP124") and "if amp else None" in program.text and given is not None
+
+
+@silent
 def scaler_in_an_object(program: Planted) -> bool:
     """The scaler of another object is not known to be one where it is only asked for its scale, or handed on."""
     asked = r"self\.loss_scaler\.scaler\.get_scale\(\)|spawn\(.*loss_scaler\.scaler"

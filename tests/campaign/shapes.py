@@ -63,7 +63,7 @@ def backward_in_region(scene: Scene, moves: list[Move]) -> list[Move]:
 @shape
 def leave_early(scene: Scene, moves: list[Move]) -> list[Move]:
     """`continue` for a loss that is not finite."""
-    places = [at for at, move in enumerate(moves) if move.kind in ("backward", "unscale") and not move.guards]
+    places = [at for at, move in enumerate(moves) if move.kind in ("backward", "unscale", "step") and not move.guards]
     if not places or not any(move.kind == "forward" for move in moves):
         return moves
     at = scene.pick(places)
@@ -73,6 +73,22 @@ def leave_early(scene: Scene, moves: list[Move]) -> list[Move]:
     body: list[Line] = [f"{scene.trained[0].optimizer}.zero_grad()"] if scene.chance(50) else []
     leave = Move("leave", (Block(f"if not torch.isfinite({loss}):", (*body, "continue")),))
     return [*moves[:at], leave, *moves[at:]]
+
+
+@shape
+def penalty(scene: Scene, moves: list[Move]) -> list[Move]:
+    """A gradient becomes part of the loss: unscaled, scaled, or scaled and divided by the scale."""
+    at = next((at for at, move in enumerate(moves) if move.kind == "forward" and not move.guards), None)
+    one = scene.trained[0]
+    if at is None or scene.slots.inside or "part" in words(moves[at].code) or scene.chance(50):
+        return moves
+    scaled = bool(one.scaler) and scene.scaling != "optional" and scene.chance(60)
+    outputs = f"{one.scaler}.scale({one.loss})" if scaled else one.loss
+    lines: list[Line] = [f"inner = torch.autograd.grad({outputs}, {one.model}.weight, create_graph=True)[0]"]
+    if scaled and scene.chance(60):
+        lines.append(f"inner = inner / {one.scaler}.get_scale()")
+    lines.append(f"{one.loss} = {one.loss} + inner.norm()")
+    return [*moves[:at], replace(moves[at], code=(*moves[at].code, *lines)), *moves[at + 1 :]]
 
 
 @shape

@@ -21,7 +21,7 @@ pytestmark = pytest.mark.filterwarnings("ignore::UserWarning")
 FIXTURES = sorted((Path(__file__).parent / "disagreements").glob("*.py"))
 
 
-@settings(max_examples=300, deadline=None, database=None, derandomize=True, suppress_health_check=list(HealthCheck))
+@settings(max_examples=220, deadline=None, database=None, derandomize=True, suppress_health_check=list(HealthCheck))
 @given(programs())
 def test_the_witnesses_agree(program: Program) -> None:
     must_agree(program)

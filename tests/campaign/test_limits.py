@@ -68,6 +68,38 @@ def train(batches, amp):
         optimizer_d.zero_grad()
         scaler.update()
 """,
+    "handed_over": """import torch
+
+
+class LossScaler:
+    def __init__(self):
+        self.scaler = torch.amp.GradScaler("cpu")
+
+    def __call__(self, loss, optimizer):
+        self.scaler.scale(loss).backward()
+        self.scaler.unscale_(optimizer)
+        self.scaler.update()
+
+
+def train_one_epoch(model, optimizer, loss_scaler, batches):
+    for batch in batches:
+        loss = model(batch).mean()
+        loss_scaler(loss, optimizer)
+
+
+def train(batches, amp):
+    model = torch.nn.Linear(2, 1)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.01)
+    loss_scaler = LossScaler()
+    train_one_epoch(model, optimizer, loss_scaler, batches)
+""",
+    "never_stepped": _MADE
+    + """
+    for batch in batches:
+        scaler.scale(model(batch).mean()).backward()
+        scaler.unscale_(optimizer)
+        optimizer.zero_grad(set_to_none=True)
+""",
     "counting": _MADE
     + """
     for step, batch in enumerate(batches):
@@ -77,32 +109,6 @@ def train(batches, amp):
         if (step + 1) % 3 == 0:
             scaler.update()
             optimizer.zero_grad(set_to_none=True)
-""",
-    "condition_handed_over": """import torch
-
-
-class LossScaler:
-    def __init__(self):
-        self.scaler = torch.amp.GradScaler("cpu")
-
-    def __call__(self, update_grad, loss, optimizer):
-        self.scaler.scale(loss).backward()
-        if update_grad:
-            self.scaler.step(optimizer)
-            self.scaler.update()
-
-
-def train(batches, amp):
-    model = torch.nn.Linear(2, 1)
-    optimizer = torch.optim.SGD(model.parameters(), lr=0.01)
-    loss_scaler = LossScaler()
-    for step, batch in enumerate(batches):
-        update_grad = (step + 1) % 3 == 0
-        loss = model(batch).mean()
-        loss_scaler(update_grad, loss, optimizer)
-        if update_grad:
-            optimizer.step()
-            model.zero_grad()
 """,
     "never_skipped": _MADE
     + """

@@ -18,7 +18,7 @@ from .planting import SOWERS, Planted, planted
 FIXTURES = sorted((Path(__file__).parent / "disagreements" / "planted").glob("*.py"))
 
 
-@settings(max_examples=100, deadline=None, database=None, derandomize=True, suppress_health_check=list(HealthCheck))
+@settings(max_examples=80, deadline=None, database=None, derandomize=True, suppress_health_check=list(HealthCheck))
 @given(planted())
 def test_rules_say_what_runs_show(program: Planted) -> None:
     must_hold(program)

@@ -22,6 +22,8 @@ from amplint.runtime.recorder import Recorder
 from amplint.source import Source
 
 FILE = "program.py"
+_SEEN_AT = {"exit-between-unscale-and-update": "unscaled"}
+"""Hazards that stand at a statement, with the label of the call at which the recorder tells them."""
 Spot = tuple[str, int]
 """A kind of hazard, and the line where it stands."""
 Setting = tuple[tuple[str, bool], ...]
@@ -106,11 +108,17 @@ def read(program: Program) -> Reading:
     report = lint_source(Source(FILE, program.text), (*_rules(), Rule("AMP999", "witness", keep)))
     assert not report.error, report.error
     needs: dict[Spot, Counter[int]] = {}
+    places: dict[Spot, Spot] = {}
     for file in files:
         for each in file.analysis.hazards:
-            rows = [file.range(node).start.row for node in (each.node, *each.related.values())]
-            needs[each.hazard.kind, rows[0]] = Counter(rows)
-    reported = {(each.name, each.range.start.row) for each in report.diagnostics}
+            kind = each.hazard.kind
+            met = {label: file.range(node).start.row for label, node in each.related.items()}
+            row = file.range(each.node).start.row
+            # The recorder sees no statements: it knows that an iteration was left by what was done before.
+            spot = (kind, met[_SEEN_AT[kind]] if kind in _SEEN_AT else row)
+            places[kind, row] = spot
+            needs[spot] = Counter(met.values()) if kind in _SEEN_AT else Counter((row, *met.values()))
+    reported = {places.get(said, said) for said in ((each.name, each.range.start.row) for each in report.diagnostics)}
     return Reading(needs, frozenset(reported), any(file.analysis.gave_up for file in files))
 
 

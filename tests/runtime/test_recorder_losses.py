@@ -128,6 +128,39 @@ def test_autograd_grad_is_no_backward_pass() -> None:
     assert recording.events[1].values["norm"] == pytest.approx(recording.events[3].values["norm"])
 
 
+def _penalty(training: Training, by: Callable[[Any], Any], scaled: bool = True) -> Any:
+    """A float16 loss with a gradient in it, divided as told."""
+    with torch.autocast("cpu", dtype=torch.float16):
+        loss = training.loss()
+    outputs = training.scaler.scale(loss) if scaled else loss
+    inner = torch.autograd.grad(outputs, training.model[0].weight, create_graph=True)[0]
+    return loss + by(inner).norm()
+
+
+def test_inner_gradients_that_are_scaled_and_never_divided() -> None:
+    training = Training()
+    with Recorder() as recording:
+        training.scaler.scale(_penalty(training, lambda inner: inner * 2.0)).backward()
+    assert kinds(recording) == {"gradient-penalty-unscaled"}
+
+
+@pytest.mark.parametrize("undo", [lambda scale, inner: inner / scale, lambda scale, inner: inner * (1.0 / scale)])
+def test_inner_gradients_that_are_divided_by_the_scale(undo: Callable[[float, Any], Any]) -> None:
+    training = Training()
+    with Recorder() as recording:
+        loss = _penalty(training, lambda inner: undo(training.scaler.get_scale(), inner))
+        training.scaler.scale(loss).backward()
+    assert kinds(recording) == set()
+
+
+def test_inner_gradients_of_a_half_loss_that_nothing_scales() -> None:
+    training = Training()
+    with Recorder() as recording:
+        training.scaler.scale(training.loss()).backward()
+        training.scaler.scale(_penalty(training, lambda inner: inner, scaled=False)).backward()
+    assert kinds(recording) == {"gradient-penalty-unscaled"}
+
+
 # -- gradients in the program's hands ----------------------------------------------------------------------------------
 
 

@@ -60,11 +60,11 @@ def unasked(program: Program, shows: tuple[Show, ...]) -> bool:
     return not chosen and any(torch.bfloat16 in one.regions for each in shows for one in each.passes)
 
 
-@plant("AMP403", unasked, observed=False, anywhere=True)
+@plant("AMP403", unasked, observed=False, anywhere=True, dtypes=("bfloat16",))
 def unchecked(scene: Scene) -> None:
     """Regions that ask for the hardware or not."""
     if scene.chance(40):
-        scene.setup.append("print(torch.cuda.is_bf16_supported(including_emulation=False))")
+        scene.setup.append("native = torch.cuda.is_bf16_supported(including_emulation=False)")
 
 
 def tiny(program: Program, shows: tuple[Show, ...]) -> bool:
