@@ -8,7 +8,8 @@ from functools import cached_property
 import libcst as cst
 
 from amplint.lowering.entries import Entry, explore, objects_in
-from amplint.lowering.structure import events_in, without_idle_calls
+from amplint.lowering.pruning import without_idle_calls
+from amplint.lowering.structure import events_in
 from amplint.lowering.summaries import Program
 from amplint.model.graph import Call, Function
 from amplint.model.hazards import Hazard

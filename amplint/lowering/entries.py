@@ -9,7 +9,8 @@ from functools import cached_property
 import libcst as cst
 
 from amplint.lowering.classes import ClassInfo
-from amplint.lowering.structure import events_in, without_idle_calls
+from amplint.lowering.pruning import without_idle_calls
+from amplint.lowering.structure import events_in
 from amplint.lowering.summaries import Program
 from amplint.model.events import GLOBAL, Assign, Backward, Escape, Event, Leave, ObjectFacts, Scale, ScalerStep
 from amplint.model.frames import Frame

@@ -7,17 +7,10 @@ import libcst as cst
 from amplint.lowering.access import path_of
 from amplint.lowering.conditions import words
 from amplint.lowering.loops import paired, target_names
+from amplint.lowering.pruning import prune, without_idle_forwards
 from amplint.lowering.scope import OBJECTS, Flow
 from amplint.lowering.statements import StatementReader, last_small
-from amplint.lowering.structure import (
-    as_mode_branch,
-    asks_for_amp,
-    events_in,
-    needs_amp,
-    prune,
-    varies,
-    without_idle_forwards,
-)
+from amplint.lowering.structure import as_mode_branch, asks_for_amp, events_in, needs_amp, varies
 from amplint.model.events import Assign, ObjectFacts, Region
 from amplint.model.graph import Condition, Function, Loop, Node, Scoped, Seq, Test, Try
 

@@ -3,24 +3,19 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 from amplint.model.events import (
-    Assign,
     Backward,
     Event,
-    Forward,
-    InnerGrad,
-    Leave,
     OptimizerStep,
-    Report,
     Scale,
     ScalerStep,
     ScalerUpdate,
     Unscale,
 )  # fmt: skip
-from amplint.model.graph import Both, Branch, Call, Condition, Function, Jump, Loop, Node, Not, Scoped, Seq, Test, Try
+from amplint.model.graph import Both, Branch, Call, Condition, Jump, Loop, Node, Not, Scoped, Seq, Test, Try
 
 _DEVICE = re.compile(r"cuda|cpu|gpu|device", re.IGNORECASE)
 _SCALING = (Scale, ScalerStep, ScalerUpdate, Unscale)
@@ -132,7 +127,7 @@ def _negated(condition: Condition) -> Condition:
 
 
 def _mode(condition: Condition) -> Test:
-    return Test(_text(condition), _refs(condition), "mode")
+    return Test(_text(condition), refs_in(condition), "mode")
 
 
 def _text(condition: Condition) -> str:
@@ -144,119 +139,11 @@ def _text(condition: Condition) -> str:
     return "(" + (" or " if condition.any_of else " and ").join(map(_text, condition.parts)) + ")"
 
 
-def _refs(condition: Condition) -> frozenset[str]:
+def refs_in(condition: Condition) -> frozenset[str]:
+    """The references that a condition looks at."""
     match condition:
         case Test():
             return condition.refs
         case Not():
-            return _refs(condition.part)
-    return frozenset().union(*map(_refs, condition.parts))
-
-
-def without_idle_calls(functions: Mapping[str, Function]) -> dict[str, Function]:
-    """The functions with every call that does nothing to AMP's objects replaced by a plain computation."""
-    busy = {key for key, function in functions.items() if _acts(function.body)}
-    callers: dict[str, set[str]] = {}
-    for key, function in functions.items():
-        for event in events_in(function.body):
-            if isinstance(event, Call):
-                callers.setdefault(event.function, set()).add(key)
-    waiting = list(busy)
-    while waiting:
-        for caller in callers.get(waiting.pop(), set()) - busy:
-            busy.add(caller)
-            waiting.append(caller)
-    return {
-        key: replace(function, body=prune(_idle_replaced(function.body, busy))) for key, function in functions.items()
-    }
-
-
-def _acts(node: Node) -> bool:
-    if isinstance(node, Event):
-        return not isinstance(node, (Assign, Leave))
-    return isinstance(node, Scoped) or any(map(_acts, parts_of(node)))
-
-
-def _idle_replaced(node: Node, busy: set[str]) -> Node:
-    if isinstance(node, Call) and node.function not in busy:
-        return Assign(node.site, node.target, (), tuple(value for _, value in node.binding if value), True)
-    return with_parts(node, [_idle_replaced(part, busy) for part in parts_of(node)])
-
-
-def without_idle_forwards(node: Node) -> Node:
-    """The graph without forward passes, but for those in regions that hold a step: only there they matter."""
-    if isinstance(node, Forward):
-        return Seq()
-    if isinstance(node, Scoped) and any(isinstance(event, (OptimizerStep, ScalerStep)) for event in events_in(node)):
-        return node
-    return with_parts(node, [without_idle_forwards(part) for part in parts_of(node)])
-
-
-def _conditions(node: Node) -> Iterator[Condition]:
-    if isinstance(node, (Branch, Loop)) and node.condition is not None:
-        yield node.condition
-    for part in parts_of(node):
-        yield from _conditions(part)
-
-
-def prune(body: Node) -> Node:
-    """The graph without assignments that no loss and no condition depends on, and without pieces in which nothing happens."""
-    wanted = {name for condition in _conditions(body) for name in _refs(condition)}
-    for event in events_in(body):
-        match event:
-            case Backward():
-                wanted.add(event.loss)
-            case Scale():
-                wanted.add(event.source)
-            case Report():
-                wanted.add(event.value)
-            case InnerGrad():
-                wanted.add(event.outputs)
-            case Jump():
-                wanted.update(event.carried, event.args)
-            case Call():
-                wanted.update(value for _, value in event.binding)
-    assigns = [event for event in events_in(body) if isinstance(event, Assign)]
-    changed = True
-    while changed:
-        before = len(wanted)
-        for assign in assigns:
-            if _concerns(assign.target, wanted):
-                wanted.update(assign.carried, assign.args)
-        changed = len(wanted) != before
-    return _pruned(body, wanted)
-
-
-def _concerns(target: str, wanted: set[str]) -> bool:
-    return target in wanted or any(name.startswith((f"{target}.", f"{target}[")) for name in wanted)
-
-
-def _pruned(node: Node, wanted: set[str]) -> Node:
-    match node:
-        case Assign():
-            return node if _concerns(node.target, wanted) else Seq()
-        case Seq():
-            kept: list[Node] = []
-            for part in (_pruned(part, wanted) for part in node.parts):
-                kept.extend(part.parts if isinstance(part, Seq) else [part])
-            return Seq(tuple(kept))
-        case Branch():
-            then, orelse = _pruned(node.then, wanted), _pruned(node.orelse, wanted)
-            return Seq() if then == orelse == Seq() else Branch(node.condition, then, orelse)
-        case Loop():
-            body, orelse = _pruned(node.body, wanted), _pruned(node.orelse, wanted)
-            return orelse if body == Seq() else replace(node, body=body, orelse=orelse)
-        case Scoped():
-            inner = _pruned(node.body, wanted)
-            return Seq() if inner == Seq() else Scoped(node.site, node.region, inner)
-        case Try():
-            return _pruned_try(node, wanted)
-    return node
-
-
-def _pruned_try(node: Try, wanted: set[str]) -> Node:
-    handlers = tuple(_pruned(handler, wanted) for handler in node.handlers)
-    parts = [_pruned(part, wanted) for part in (node.body, node.orelse, node.final)]
-    if all(part == Seq() for part in (*parts, *handlers)):
-        return Seq()
-    return Try(parts[0], handlers, parts[1], parts[2])
+            return refs_in(condition.part)
+    return frozenset().union(*map(refs_in, condition.parts))
