@@ -13,14 +13,8 @@ from amplint.model import libraries
 if TYPE_CHECKING:
     import ast
 
-AMP_WORDS = (
-    r"[Aa]uto_?cast",
-    r"[Ss]caler",
-    r"^unscale_$",
-    r"custom_(?:fwd|bwd)",
-    rf"^(?:{'|'.join(libraries.WORDS)})$",
-)
-"""Every file that uses mixed precision, or has a library use it, holds an identifier in which one of these is found."""
+AMP_WORDS = (r"[Aa]uto_?cast", r"[Ss]caler", r"^unscale_$", r"custom_(?:fwd|bwd)")
+"""Every file that uses mixed precision itself holds an identifier in which one of these is found."""
 
 
 class TooDeep(Exception):
@@ -54,7 +48,7 @@ def may_matter(data: bytes, triggers: Iterable[str] = ()) -> bool:
     """Whether the bytes of a file hold a word of AMP, or one that triggers a rule."""
     if any(literal in data for literal in _LITERALS) or (b"caler" in data and b"backward" in data):
         return True
-    if any(all(word in data for word in told) for told in libraries.TOLD):
+    if libraries.told_in(data):
         return True
     patterns = map(_byte_pattern, triggers)
     return any(literal in data and pattern.search(data) is not None for literal, pattern in patterns)

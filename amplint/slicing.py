@@ -12,6 +12,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 
 from amplint.gate import AMP_WORDS, pattern
+from amplint.model import libraries
 from amplint.source import Source
 from amplint.syntax import levels
 
@@ -130,7 +131,8 @@ def _kept_words(unit: _Unit) -> frozenset[str]:
 
 def _units(source: Source, module: ast.Module, triggers: list[str]) -> list[_Unit]:
     units = [_unit(statement) for statement in module.body]
-    amp = pattern((*AMP_WORDS, *(trigger for trigger in triggers if not _is_text(trigger))))
+    told = (f"^{word}$" for word in libraries.told_in(source.text.encode()))
+    amp = pattern((*AMP_WORDS, *told, *(trigger for trigger in triggers if not _is_text(trigger))))
     telling = frozenset(filter(amp.search, frozenset().union(*map(_all_words, units)))).union(_aliases(module, amp))
     rows = _rows_of(source, tuple(trigger for trigger in triggers if _is_text(trigger)))
     for unit in (each for whole in units for each in (whole, *whole.methods)):

@@ -133,10 +133,14 @@ LIBRARIES = (
 
 _ROOTS = tuple(root for library in LIBRARIES for root in library.roots)
 _INSIDE = tuple(f"{root}." for root in _ROOTS)
-TOLD = tuple(tuple(word.encode() for word in words) for library in LIBRARIES for words in library.told)
-"""The words, all of one group, by which a text tells a library to scale."""
-WORDS = tuple(word for library in LIBRARIES for word in library.words)
-"""The identifiers among them."""
+_TOLD = tuple(
+    (tuple(word.encode() for word in words), library.words) for library in LIBRARIES for words in library.told
+)
+
+
+def told_in(data: bytes) -> tuple[str, ...]:
+    """The identifiers by which a text tells libraries to scale; empty when it tells none."""
+    return tuple(word for told, words in _TOLD if all(each in data for each in told) for word in words)
 
 
 def has_own_protocol(qualified: str) -> bool:
