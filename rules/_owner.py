@@ -20,7 +20,9 @@ def clip(file: File, found: Found) -> Fix | None:
     info = file.analysis.program.callees.class_of(owner)
     name = (node.func.attr if isinstance(node.func, cst.Attribute) else node.func) if info is not None else None
     method = info.method(name.value) if info is not None and isinstance(name, cst.Name) else None
-    if method is None or not _takes(method, node) or _shares(file, found) or _asks_owner(file, node, owner):
+    if info is None or method is None or not _takes(method, node) or _asks_owner(file, node, owner):
+        return None
+    if _shares(file, found) or any(_unscales(file, node, owner, name) for name in info.methods):
         return None
     block = file.editor.block(file.editor.statement(node) or node)
     if block is None or block is not file.editor.block(file.editor.statement(scaled) or scaled):
@@ -43,6 +45,14 @@ def _shares(file: File, found: Found) -> bool:
     """Whether the same gradients are used while scaled at another place, too: the owner unscales all of them, once."""
     others = [other for kind in unscale.KINDS for other in file.analysis.of(kind, elsewhere=True)]
     return any(other is not found and other.hazard.scaler == found.hazard.scaler for other in others)
+
+
+def _unscales(file: File, node: cst.CSTNode, owner: cst.BaseExpression, method: str) -> bool:
+    """Whether a method of the owner that unscales is called in the same function, too."""
+    home = file.tree.enclosing(node, cst.FunctionDef) or file.tree.module
+    calls = [call for call in file.tree.find(cst.Call, around=home) if isinstance(call.func, cst.Attribute)]
+    texts = {file.tree.text(call.func) for call in calls}
+    return ("clip" in method or "unscale" in method) and f"{file.tree.text(owner)}.{method}" in texts
 
 
 def _asks_owner(file: File, node: cst.CSTNode, owner: cst.BaseExpression) -> bool:

@@ -573,3 +573,39 @@ def test_a_method_that_an_inherited_one_calls_is_seen_where_it_is_called(tmp_pat
     assert codes(root, "train.py") == ["AMP101"]
     assert codes(root, "right.py") == []
     assert codes(root, "base.py") == []
+
+
+@pytest.mark.parametrize("test", ["kind == DEFAULT", "kind in (DEFAULT,)", "kind in 'abc'", "kind", "len(kind) > 2"])
+def test_what_a_function_makes_may_depend_on_more_than_literals(test: str, tmp_path: Path) -> None:
+    makers = f"""
+        import torch
+
+        DEFAULT = "plain"
+
+        class Scaling:
+            def __init__(self):
+                self.scaler = torch.amp.GradScaler("cuda")
+
+            def backward(self, loss):
+                self.scaler.scale(loss).backward()
+
+        def make(kind=1):
+            if {test}:
+                return Scaling()
+            return None
+    """
+    main = """
+        import torch
+        from makers import make
+
+        def train(model, loader, optimizer, criterion):
+            loss_scaler = make(kind=3)
+            for data, target in loader:
+                with torch.autocast("cuda", dtype=torch.float16):
+                    loss = criterion(model(data), target)
+                loss_scaler.backward(loss)
+                torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)
+                optimizer.step()
+    """
+    root = project(tmp_path, makers=makers, train=main)
+    assert codes(root, "train.py") == []

@@ -21,6 +21,8 @@ _WORTH_FOLLOWING = re.compile(
     re.IGNORECASE,
 )
 """A call in which no word says that it has to do with training is not followed into another file."""
+_MAX_NAMES = 3
+"""From an object to the name that it was given by, and so on, so many times."""
 
 
 @dataclass(frozen=True)
@@ -120,10 +122,18 @@ class Callees:
 
     def class_of(self, instance: cst.BaseExpression, abroad: bool = True) -> ClassInfo | None:
         """The class of the object that an expression names, if its source is at hand; also `abroad`, in another file."""
-        if path_of(instance) in ("", "self"):
+        return self._class_of(instance, abroad, _MAX_NAMES)
+
+    def _class_of(self, instance: cst.BaseExpression, abroad: bool, names: int) -> ClassInfo | None:
+        if path_of(instance) in ("", "self") or not names:
             return None
         values = list(self._roles.values(instance)) or list(self._roles.given(instance))
-        infos = {self._classes.instance_of(value, abroad) for value in values}
+        infos = {
+            self._classes.instance_of(value, abroad)
+            if isinstance(value, cst.Call)
+            else self._class_of(value, abroad, names - 1)
+            for value in values
+        }
         return infos.pop() if len(infos) == 1 else None
 
     def _callee(

@@ -43,7 +43,7 @@ def _literals(function: cst.FunctionDef, call: cst.Call, tree: Tree, names: Name
         if constant is not None:
             try:
                 found[name] = _literal(constant, tree)
-            except (ValueError, SyntaxError):
+            except (ValueError, SyntaxError, TypeError):
                 continue  # a value that is worked out
     return found
 
@@ -60,6 +60,7 @@ def _literal(node: cst.BaseExpression, tree: Tree) -> Any:
     Raises:
         ValueError: it is an expression of another kind.
         SyntaxError: likewise.
+        TypeError: it is a set, or the keys of a dict, of what cannot be in one.
     """
     # Not `tree.text`: it needs the places of all nodes of the file, which cost as much as the parse.
     return ast.literal_eval(tree.module.code_for_node(node))
@@ -96,6 +97,9 @@ def _truth(test: cst.BaseExpression, given: dict[str, object], tree: Tree) -> bo
         operator, right = test.comparisons[0].operator, test.comparisons[0].comparator
         if test.left.value in given and isinstance(operator, (cst.Equal, cst.Is, cst.In)):
             value = given[test.left.value]
-            wanted = _literal(right, tree)
-            return value in wanted if isinstance(operator, cst.In) else value == wanted
+            try:
+                wanted = _literal(right, tree)
+                return value in wanted if isinstance(operator, cst.In) else bool(value == wanted)
+            except (ValueError, SyntaxError, TypeError) as error:
+                raise _Undecided from error
     raise _Undecided

@@ -46,3 +46,23 @@ class Trainer:
         self.opt_g.zero_grad()
         accelerator.backward(criterion(self.discriminator(self.generator(noise)), None))
         self.opt_g.step()
+
+
+def gan(accelerator, generator, discriminator, opt_g, opt_d, loader, criterion):
+    for real in loader:
+        opt_d.zero_grad()
+        fake = generator(torch.randn(4, 64))
+        accelerator.backward(criterion(discriminator(real)) - criterion(discriminator(fake.detach())))
+        accelerator.clip_grad_norm_(discriminator.parameters(), 1.0)
+        opt_d.step()
+        opt_g.zero_grad()
+        accelerator.backward(-criterion(discriminator(fake)))
+        opt_g.step()
+        print(sum(param.grad.norm() for param in generator.parameters()).item())
+
+
+def main(generator, discriminator, loader, criterion):
+    accelerator = Accelerator(mixed_precision="fp16")
+    opt_g, opt_d = torch.optim.Adam(generator.parameters()), torch.optim.Adam(discriminator.parameters())
+    generator, discriminator, opt_g, opt_d, loader = accelerator.prepare(generator, discriminator, opt_g, opt_d, loader)
+    gan(accelerator, generator, discriminator, opt_g, opt_d, loader, criterion)
