@@ -131,6 +131,14 @@ def never_stepped(case: Case) -> bool:
 
 
 @limit
+def bad_batch(case: Case) -> bool:
+    """A run does not tell an iteration that was left for a bad batch from one of an accumulation."""
+    after = "\n".join(case.program.text.splitlines()[case.spot[1] :])
+    leaves = re.search(r"^ +if not torch\.isfinite\(.*:\n(.*\n)? +continue", after, re.MULTILINE)
+    return case.kind == "unscale-in-accumulation" and leaves is not None
+
+
+@limit
 def region_where_amp_is_off(case: Case) -> bool:
     """Where the program takes AMP to be off, the regions are taken to be off too, though their text has no flag."""
     seeing = [each.setting for each in case.runs if case.spot in each.hazards]

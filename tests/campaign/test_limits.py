@@ -100,6 +100,17 @@ def train(batches, amp):
         scaler.unscale_(optimizer)
         optimizer.zero_grad(set_to_none=True)
 """,
+    "bad_batch": _MADE
+    + """
+    for batch in batches:
+        loss = model(batch).mean()
+        scaler.scale(loss).backward()
+        scaler.unscale_(optimizer)
+        if not torch.isfinite(loss):
+            continue
+        scaler.step(optimizer)
+        scaler.update()
+""",
     "counting": _MADE
     + """
     for step, batch in enumerate(batches):
