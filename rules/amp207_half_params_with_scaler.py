@@ -59,6 +59,8 @@ from amplint.diagnostics import Applicability, Edit, Fix, Related
 from amplint.model.observable import REFUSED, Observable
 from amplint.rule import File, Finding, Halved, rule
 
+from ._repair import without
+
 
 @rule("AMP207", "half-params-with-scaler", fix=Applicability.UNSAFE, observable=Observable(REFUSED))
 def check(file: File) -> Iterator[Finding]:
@@ -83,18 +85,24 @@ def _fix(file: File, halved: Halved) -> Fix | None:
     if given is not None and len(cast.args) > 1:
         edits = _without(file, cast, given)
         return Fix(title, edits, Applicability.UNSAFE)
-    alone = (
-        isinstance(line, cst.SimpleStatementLine) and isinstance(line.body[0], cst.Expr) and line.body[0].value is cast
-    )
-    if not alone:
+    whole = isinstance(line, cst.SimpleStatementLine) and _does_nothing_else(line, cast)
+    if not isinstance(line, cst.SimpleStatementLine) or not whole or len(file.editor.siblings(line)) == 1:
         return Fix(title, (Edit(start, end, ""),), Applicability.UNSAFE)
-    if isinstance(cast.func.value, cst.Call) or line is None or len(file.editor.siblings(line)) == 1 or _comment(line):
-        return Fix(title, (Edit(start, end, ""),), Applicability.UNSAFE)
-    return Fix(title, (file.editor.delete(line),), Applicability.UNSAFE)
+    return Fix(title, (without(file, line),), Applicability.UNSAFE)
 
 
-def _comment(line: cst.CSTNode) -> bool:
-    return isinstance(line, cst.SimpleStatementLine) and line.trailing_whitespace.comment is not None
+def _does_nothing_else(line: cst.SimpleStatementLine, cast: cst.Call) -> bool:
+    """Whether a line is nothing but the cast of a model, by itself or assigned to the model's own name."""
+    assert isinstance(cast.func, cst.Attribute)
+    model = cast.func.value
+    if len(line.body) > 1 or isinstance(model, cst.Call):
+        return False
+    match line.body[0]:
+        case cst.Expr(value=value):
+            return value is cast
+        case cst.Assign(targets=[cst.AssignTarget(target=target)], value=value):
+            return value is cast and target.deep_equals(model)
+    return False
 
 
 def _without(file: File, cast: cst.Call, given: cst.Arg) -> tuple[Edit, ...]:
