@@ -10,6 +10,7 @@ from functools import cached_property
 import libcst as cst
 
 from amplint.lowering.access import path_of
+from amplint.lowering.arguments import given_by
 from amplint.lowering.classes import ClassInfo
 from amplint.lowering.summaries import Program
 from amplint.model.events import Region
@@ -135,16 +136,9 @@ class Forwards:
         home = self._tree.enclosing(each.call, cst.FunctionDef)
         if isinstance(func, cst.Name) and isinstance(home, cst.FunctionDef):
             for call in self._callers.get(home, ()):
-                given = self._argument(home, call, func.value)
+                given = given_by(call, home, func.value)
                 found += self._program.roles.values(given) if given is not None else ()
         return [_innermost(value) for value in found if isinstance(value, cst.Call)]
-
-    @staticmethod
-    def _argument(function: cst.FunctionDef, call: cst.Call, name: str) -> cst.BaseExpression | None:
-        names = [param.name.value for param in (*function.params.posonly_params, *function.params.params)]
-        positional = [arg.value for arg in call.args if arg.keyword is None and not arg.star]
-        named = {arg.keyword.value: arg.value for arg in call.args if arg.keyword is not None}
-        return named.get(name) or dict(zip(names, positional)).get(name)
 
     def autocasts_itself(self, each: Pass) -> bool:
         """Whether the model of a pass may enter a region in its own `forward`."""

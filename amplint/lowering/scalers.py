@@ -11,6 +11,7 @@ import libcst as cst
 
 from amplint.lowering.access import path_of
 from amplint.lowering.analysis import Analysis
+from amplint.lowering.arguments import given_by
 from amplint.lowering.names import Binding
 from amplint.lowering.tree import within
 from amplint.model import torch_api
@@ -240,14 +241,7 @@ class Scalers:
             return expression if path_of(expression).startswith("self.") else None
         if not any(isinstance(each.node, cst.Param) for each in self._bound(function, expression)):
             return expression
-        params = [each.name.value for each in (*function.params.posonly_params, *function.params.params)]
-        bound = params[1:] if params[:1] == ["self"] else params
-        free = iter(bound)
-        for arg in call.args:
-            name = arg.keyword.value if arg.keyword is not None else next(free, "")
-            if name == expression.value and not arg.star:
-                return arg.value
-        return None
+        return given_by(call, function, expression.value)
 
     def _bound(self, function: cst.FunctionDef, name: cst.Name) -> list[Binding]:
         return self._names.bindings_in(function).get(name.value, [])
