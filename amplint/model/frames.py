@@ -81,13 +81,14 @@ class Frame:
         return replace(event, **changes)  # type: ignore[arg-type]
 
 
-_NOT_REFERENCES = frozenset(
-    {"site", "by", "limit", "computes", "truth", "closure", "writes", "divided", "given", "to_none", "bad", "raises"}
-)
+_SPELLED = frozenset({"by", "limit"})
+"""Texts in events that are no references."""
 
 
 def _reference_fields(event: Event) -> list[str]:
-    return [field.name for field in fields(event) if field.name not in _NOT_REFERENCES]
+    """The fields of an event that hold references: all texts but those that are spelled out."""
+    texts = ("str", "tuple[str, ...]")
+    return [field.name for field in fields(event) if field.type in texts and field.name not in _SPELLED]
 
 
 def _mentioned(event: Event | Jump) -> Iterator[str]:
