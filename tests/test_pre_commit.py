@@ -36,9 +36,9 @@ FIXED = FLAGGED.replace("        torch.nn", "        scaler.unscale_(optimizer)\
 
 def notebook(code: str) -> str:
     """A notebook of one cell."""
-    cell = {"cell_type": "code", "execution_count": None, "metadata": {}, "outputs": []}
-    cells = [{**cell, "source": code.splitlines(keepends=True)}]
-    return json.dumps({"cells": cells, "metadata": {}, "nbformat": 4, "nbformat_minor": 4}, indent=1) + "\n"
+    source = code.splitlines(keepends=True)
+    cell = {"cell_type": "code", "execution_count": None, "metadata": {}, "outputs": [], "source": source}
+    return json.dumps({"cells": [cell], "metadata": {}, "nbformat": 4, "nbformat_minor": 4}, indent=1) + "\n"
 
 
 NO_NETWORK = (
