@@ -55,7 +55,7 @@ would need a parameter.
 ## Limitations
 A function that its own file does not call counts as one that runs again and again only if its name says so
 (`train_step`, `train_one_epoch`). A scaler whose state is loaded right away, or that is made under a condition other
-than whether AMP is on, is not flagged.
+than whether AMP is on and a GPU is there, is not flagged.
 
 ## References
 - https://docs.pytorch.org/docs/stable/notes/amp_examples.html#typical-mixed-precision-training

@@ -60,7 +60,11 @@ def replay(before: File, after: File, device: str, seed: int, least: float) -> O
         return Outcome(NOT_OBSERVABLE, "the time that Tensor Cores take is measured on a GPU", PRODUCT_TIME)
     standing, resized = resized_layers(before, after)
     if not standing:
-        return Outcome(NOT_REPLAYABLE, "the layers that the fix resizes are not found again", PRODUCT_TIME)
+        return Outcome(
+            NOT_REPLAYABLE,
+            "the fix resizes no linear layers, or they are not found again: nothing else is timed",
+            PRODUCT_TIME,
+        )
     dtype = region_dtype(before)
     if torch.cuda.get_device_capability() < _TENSOR_CORES[dtype]:
         return Outcome(NOT_OBSERVABLE, f"this GPU has no Tensor Cores for {_word(dtype)}", PRODUCT_TIME)
