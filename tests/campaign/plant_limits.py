@@ -30,13 +30,6 @@ def told(made: Known) -> Known:
 
 
 @silent
-def model_as_argument(program: Planted) -> bool:
-    """What a function computes with a model that it gets as an argument is of unknown dtype."""
-    gets = r"^def \w+\((net|model)\b"
-    return bool(program.plant.sweep) and re.search(gets, program.text, re.MULTILINE) is not None
-
-
-@silent
 def scaler_as_argument(program: Planted) -> bool:
     """A scaler that is None without AMP, and that a function gets as an argument, is not known for the one that is made."""
     given = re.search(r"^def \w+\(.*\b(the_)?scaler", program.text, re.MULTILINE)
@@ -53,9 +46,8 @@ def scaler_in_an_object(program: Planted) -> bool:
 @silent
 def update_elsewhere(program: Planted) -> bool:
     """Two readings of the scale are only compared to ask for a skipped step if an update stands between them in view."""
-    test = re.search(r"^( *)(if .*)scale_before", program.text, re.MULTILINE)
-    own = test is not None and re.search(rf"^ {{{len(test[1])}}}.*\.update\(\)", program.text, re.MULTILINE)
-    return program.code == "AMP122" and own is None
+    between = re.search(r"scale_before = .*?\bif [^\n]*scale_before", program.text, re.DOTALL)
+    return program.code == "AMP122" and between is not None and ".update()" not in between[0]
 
 
 @silent

@@ -1,0 +1,160 @@
+"""The limits of rules that no hazard stands for: each holds for a program that shows it."""
+
+from __future__ import annotations
+
+import pytest
+
+pytest.importorskip("torch", reason="the campaign runs programs: pip install 'amplint[verify]'")
+pytest.importorskip("hypothesis", reason="the campaign draws programs with hypothesis")
+
+from . import plants  # noqa: F401  # each module files its plants
+from .judging import must_hold
+from .plant_limits import SILENT, TOLD
+from .planting import Planted
+
+_MADE = """import torch
+
+
+def train(batches, amp):
+    model = torch.nn.Linear(2, 1)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.01)
+    scaler = torch.amp.GradScaler("cuda", enabled=amp)
+    scheduler = torch.optim.lr_scheduler.StepLR(optimizer, 100)
+"""
+
+EXAMPLES = {
+    "scaler_as_argument": (
+        "AMP118",
+        """import torch
+
+
+def train_one_epoch(model, optimizer, scaler, batches, amp):
+    for batch in batches:
+        optimizer.zero_grad()
+        with torch.autocast("cuda", dtype=torch.bfloat16, enabled=amp):
+            loss = model(batch).mean()
+        if scaler:
+            scaler.scale(loss).backward()
+            scaler.step(optimizer)
+            scaler.update()
+        else:
+            loss.backward()
+            optimizer.step()
+
+
+def train(batches, amp):
+    model = torch.nn.Linear(2, 1)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.01)
+    scaler = torch.amp.GradScaler("cuda") if amp else None
+    train_one_epoch(model, optimizer, scaler, batches, amp)
+""",
+    ),
+    "scaler_in_an_object": (
+        "AMP115",
+        """import torch
+
+
+def worker(rank, loss_scaling):
+    print(rank, loss_scaling)
+
+
+class LossScaler:
+    def __init__(self):
+        self.scaler = torch.amp.GradScaler("cuda")
+
+
+def train(batches):
+    loss_scaler = LossScaler()
+    torch.multiprocessing.spawn(worker, args=(loss_scaler.scaler,), nprocs=2)  # AMP115
+""",
+    ),
+    "update_elsewhere": (
+        "AMP122",
+        _MADE
+        + """
+    def advance():
+        scaler.update()
+
+    for batch in batches:
+        scale_before = scaler.get_scale()
+        optimizer.zero_grad()
+        with torch.autocast("cuda", dtype=torch.float16, enabled=amp):
+            loss = model(batch).float().abs().mean()
+        scaler.scale(loss).backward()
+        scaler.step(optimizer)
+        advance()
+        if scaler.get_scale() == scale_before:
+            scheduler.step()
+""",
+    ),
+    "region_with_a_flag": (
+        "AMP203",
+        _MADE
+        + """
+    for batch in batches:
+        optimizer.zero_grad()
+        with torch.autocast("cuda", dtype=torch.float16, enabled=amp):
+            loss = model(batch).mean()
+        scaler.scale(loss).backward()
+        scaler.step(optimizer)
+        scaler.update()
+    with torch.no_grad(), torch.autocast("cuda", dtype=torch.bfloat16):
+        predicted = [model(batch) for batch in batches]  # AMP203
+""",
+    ),
+    "any_question": (
+        "AMP307",
+        """import torch
+
+
+def train(batches):
+    model = torch.nn.Linear(2, 1)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.01)
+    for batch in batches:
+        optimizer.zero_grad()
+        with torch.autocast("cuda", dtype=torch.bfloat16):
+            loss = model(batch).mean()
+        if torch.isnan(loss):
+            print("this batch will ruin the run")
+        loss.backward()
+        optimizer.step()
+""",
+    ),
+    "backward_under_autocast": (
+        "AMP208",
+        """import torch
+
+
+class Product(torch.autograd.Function):  # AMP208
+    @staticmethod
+    def forward(ctx, given, weight):
+        ctx.save_for_backward(given, weight)
+        return given @ weight
+
+    @staticmethod
+    def backward(ctx, grad):
+        given, weight = ctx.saved_tensors
+        return grad @ weight.t(), given.t() @ grad
+
+
+def train(batches):
+    model = torch.nn.Linear(2, 1)
+    for batch in batches:
+        with torch.autocast("cuda", dtype=torch.float16):
+            loss = Product.apply(batch, model.weight.t()).float().mean()
+            loss.backward()
+""",
+    ),
+}
+
+
+@pytest.mark.parametrize("limit", [each.__name__ for each in (*SILENT, *TOLD)])
+def test_every_limit_has_a_program_that_shows_it(limit: str) -> None:
+    code, text = EXAMPLES[limit]
+    assert must_hold(Planted.read(text, code)).limit == limit
+
+
+def test_a_limit_covers_nothing_else() -> None:
+    code, text = EXAMPLES["any_question"]
+    judged = must_hold(Planted.read(text.replace("if torch.isnan(loss):", "if loss > 100:"), code))
+    assert (judged.found, judged.shown, judged.limit) == (True, True, "")
