@@ -12,7 +12,7 @@ class LossScaler:
 
 
 def train_one_epoch(model, optimizer, loss_scaler, scheduler, batches):
-    for step, batch in enumerate(batches):
+    for batch in batches:
         optimizer.zero_grad()
         with torch.autocast("cpu", dtype=torch.bfloat16):
             loss = torch.nn.functional.l1_loss(model(batch).float(), torch.ones(len(batch), 1))
