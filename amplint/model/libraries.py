@@ -40,7 +40,7 @@ LIBRARIES = (
         "replaced by the accelerator's",
         "a precision that is an option, bfloat16, DeepSpeed and Megatron plugins; what `prepare` returns steps and skips on "
         "its own",
-        told=(("mixed_precision", "fp16", "backward"),),
+        told=(("mixed_precision", "fp16", ".backward("),),
         words=("mixed_precision",),
     ),
     Library(
@@ -50,7 +50,7 @@ LIBRARIES = (
         "gradients in between are findings",
         "a precision that is an option, strategies other than DDP and FSDP; `LightningModule`, whose precision its `Trainer` "
         "decides, in manual optimisation, too",
-        told=(("Fabric", "16-mixed", "backward"),),
+        told=(("Fabric", "16-mixed", ".backward("),),
         words=("Fabric",),
     ),
     Library(
