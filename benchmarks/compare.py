@@ -5,8 +5,9 @@
 `--python` names an interpreter that has amplint installed. The other tools are installed, at the versions pinned
 below, into virtual environments of their own under `--work-dir`: TorchFix wants an old LibCST, and flake8 must not
 load amplint's plugin. Runs are interleaved, so that a drift of the machine hits every tool alike; medians are shown.
-Configuration files are ignored. CPU is user + system time of the process and the children it waited for; peak
-memory is the resident size of the largest process, not the sum over a pool, and at least this script's. POSIX only.
+amplint's modules are compiled first, as `pip install` does. Configuration files are ignored. CPU is user + system time of
+the process and the children it waited for; peak memory is the resident size of the largest process, not the sum over a
+pool, and at least this script's. POSIX only.
 """
 
 from __future__ import annotations
@@ -109,6 +110,13 @@ def prepare(folder: Path, python: str, pins: list[str]) -> None:
         receipt.write_text(" ".join(pins), encoding="utf-8")
 
 
+def compile_modules(python: str, work_dir: Path) -> None:
+    """Compile amplint and its rules, as on installing them; else every run of a checkout might compile them anew."""
+    paths = "(*amplint.__path__, *amplint_rules.__path__)"
+    script = f"import amplint, amplint_rules, compileall\nfor path in {paths}: compileall.compile_dir(path, quiet=1)"
+    _ask([python, "-c", script], work_dir)
+
+
 def commands(tools: list[str], folders: list[str], python: str, work_dir: Path, scratch: Path) -> dict[str, list[str]]:
     """The command line of each tool that lints the folders; what it needs is installed."""
     version = _ask([python, "-c", "import platform; print(platform.python_version())"], work_dir)
@@ -200,6 +208,7 @@ def measure(arguments: argparse.Namespace, scratch: Path) -> Report:
     # Not resolved: the python of a virtual environment is a link that works only under its own name.
     python, work_dir = os.path.abspath(arguments.python), arguments.work_dir.resolve()
     work_dir.mkdir(parents=True, exist_ok=True)
+    compile_modules(python, work_dir)
     folders = [str(folder.resolve(strict=True)) for folder in arguments.folders]
     tools = [tool for tool in TOOLS if tool in (arguments.only or TOOLS) and tool not in arguments.skip]
     lines = commands(tools, folders, python, work_dir, scratch)
