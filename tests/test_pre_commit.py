@@ -37,7 +37,13 @@ FIXED = FLAGGED.replace("        torch.nn", "        scaler.unscale_(optimizer)\
 def notebook(code: str) -> str:
     """A notebook of one cell."""
     source = code.splitlines(keepends=True)
-    cell = {"cell_type": "code", "execution_count": None, "metadata": {}, "outputs": [], "source": source}
+    cell: dict[str, object] = {
+        "cell_type": "code",
+        "execution_count": None,
+        "metadata": {},
+        "outputs": [],
+        "source": source,
+    }
     return json.dumps({"cells": [cell], "metadata": {}, "nbformat": 4, "nbformat_minor": 4}, indent=1) + "\n"
 
 
