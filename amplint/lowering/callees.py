@@ -131,10 +131,15 @@ class Callees:
         infos = {
             self._classes.instance_of(value, abroad)
             if isinstance(value, cst.Call)
-            else self._class_of(value, abroad, names - 1)
+            else self._of_library(value, abroad, names - 1)
             for value in values
         }
         return infos.pop() if len(infos) == 1 else None
+
+    def _of_library(self, instance: cst.BaseExpression, abroad: bool, names: int) -> ClassInfo | None:
+        """The class of an object that was handed on by its name, if a wrapper that comes with amplint speaks for it."""
+        info = self._class_of(instance, abroad, names)
+        return info if info is not None and self._tree.home(info.node).source.path.endswith(".pyi") else None
 
     def _callee(
         self, node: cst.FunctionDef, receiver: str | None = None, made: cst.Call | None = None

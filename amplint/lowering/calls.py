@@ -99,6 +99,8 @@ class CallReader(GradientReader):
         return None
 
     def _on_scale(self, call: cst.Call, func: cst.Attribute) -> Flow | None:
+        if (entered := self._into_own_scaler(call, func)) is not None:
+            return entered | Flow(("?",))  # multiplied by a constant, it is scaled as well
         if self.roles.of(func.value).role != "scaler" or len(call.args) != 1:
             # Whatever it is, it may be another library's scaler.
             return self._unknown(call) | Flow(("?",)) if len(call.args) == 1 else None
@@ -107,12 +109,20 @@ class CallReader(GradientReader):
         self.emit(Scale(self.site(call), target, self.ref(func.value), source))
         return Flow((target,))
 
+    def _into_own_scaler(self, call: cst.Call, func: cst.Attribute) -> Flow | None:
+        """Enter a method of a class of the author's own that is used like a scaler; None for torch's scaler."""
+        return None if self.roles.of(func.value).made else self.call_into(call)
+
     def _on_unscale_(self, call: cst.Call, func: cst.Attribute) -> Flow | None:
+        if (entered := self._into_own_scaler(call, func)) is not None:
+            return entered
         optimizer = self.ref(call.args[0].value) if call.args else ""
         self.emit(Unscale(self.site(call), self.ref(func.value), optimizer))
         return Flow()
 
     def _on_update(self, call: cst.Call, func: cst.Attribute) -> Flow | None:
+        if (entered := self._into_own_scaler(call, func)) is not None:
+            return entered
         if self.roles.of(func.value).role != "scaler":
             return None
         self.emit(ScalerUpdate(self.site(call), self.ref(func.value), bool(call.args)))
