@@ -11,14 +11,18 @@ class Rounds:
     def __init__(self) -> None:
         self._of: dict[str, int] = {}
         self._stepped: set[str] = set()
+        self.idle = 0
+        """The backward passes since an optimizer was stepped."""
 
     def on(self, event: Event) -> None:
         """Take note of an event that is about to happen."""
         if isinstance(event, Backward):
+            self.idle += 1
             for optimizer in self._stepped:
                 self._of[optimizer] += 1
             self._stepped.clear()
         elif isinstance(event, (OptimizerStep, ScalerStep)):
+            self.idle = 0
             self._of.setdefault(event.optimizer, 0)
             self._stepped.add(event.optimizer)
 

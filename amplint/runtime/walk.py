@@ -28,6 +28,8 @@ _PER_LOOP = 3
 """Iterations of training in one run of a loop inside another one, so that the outer one gets its turn."""
 _OTHER_LOOPS = 2
 _MAX_TURNS = 100
+_MAX_IDLE = 64
+"""Backward passes without a step after which loops end: on this path nothing is stepped."""
 _MAX_EVENTS = 5_000
 
 
@@ -150,7 +152,8 @@ class Walk:
     def _is_enough(self, trains: bool, nested: bool, turns: int, done: int) -> bool:
         if not trains:
             return turns >= _OTHER_LOOPS
-        return turns >= _MAX_TURNS or self.rounds.coming >= ROUNDS or (nested and done >= _PER_LOOP)
+        over = turns >= _MAX_TURNS or self.rounds.coming >= ROUNDS or self.rounds.idle >= _MAX_IDLE
+        return over or (nested and done >= _PER_LOOP)
 
     def _renew(self, target: str) -> None:
         index = f"[{target}]"
