@@ -31,9 +31,9 @@ def told(made: Known) -> Known:
 
 @silent
 def scaler_as_argument(program: Planted) -> bool:
-    """A scaler that is None without AMP, and that a function gets as an argument, is not known for the one that is made."""
+    """A scaler that a function gets as an argument is not always known for the one that is made."""
     given = re.search(r"^def \w+\(.*\b(the_)?scaler", program.text, re.MULTILINE)
-    return program.code in ("AMP118", "AMP124") and "if amp else None" in program.text and given is not None
+    return program.code in ("AMP118", "AMP124") and given is not None
 
 
 @silent
@@ -54,6 +54,12 @@ def update_elsewhere(program: Planted) -> bool:
 def region_with_a_flag(program: Planted) -> bool:
     """A region that a flag switches is not sure to be entered, so that its precision is no other than that of training."""
     return program.code == "AMP203" and "amp" in program.flags
+
+
+@silent
+def name_that_says_little(program: Planted) -> bool:
+    """A parameter called `amp` may be a dtype as well as a flag: nothing is said of where it lands."""
+    return program.code == "AMP213" and 'autocast("cuda", amp)' in program.text
 
 
 @silent

@@ -98,7 +98,9 @@ def catch(scene: Scene, moves: list[Move]) -> list[Move]:
     if at is None:
         return moves
     rest: Code = (f"{scene.trained[0].optimizer}.zero_grad()", "continue")
-    fails = Block("if step in (7, 8):", ("raise MemoryError",))  # so that the handler is run
+    others = sum(isinstance(move.code[0], Block) and move.code[0].head == "try:" for move in moves if move.code)
+    steps = ((7, 8), (2, 3), (10, 11))[min(others, 2)]
+    fails = Block(f"if step in {steps}:", ("raise MemoryError",))  # so that the handler is run, each in its turn
     tried = Block("try:", (fails, *modal(scene, moves[at : at + 1])))
     caught = Move("leave", (tried, Block("except MemoryError:", rest)))
     return [*moves[:at], caught, *moves[at + 1 :]]

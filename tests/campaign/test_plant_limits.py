@@ -102,6 +102,19 @@ def train(batches):
         predicted = [model(batch) for batch in batches]  # AMP203
 """,
     ),
+    "name_that_says_little": (
+        "AMP213",
+        """import torch
+
+
+def train(batches, amp):
+    model = torch.nn.Linear(2, 1)
+    for batch in batches:
+        with torch.amp.autocast("cuda", amp):  # AMP213
+            loss = model(batch).mean()
+        loss.backward()
+""",
+    ),
     "any_question": (
         "AMP307",
         """import torch
