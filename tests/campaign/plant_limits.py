@@ -65,7 +65,7 @@ def name_that_says_little(program: Planted) -> bool:
 @silent
 def any_question(program: Planted) -> bool:
     """Whoever asks whether losses are finite, at some place and in some way, is taken to know what to do about it."""
-    return program.code == "AMP307" and re.search(r"isfinite|isnan", program.text) is not None
+    return program.code in ("AMP112", "AMP307") and re.search(r"isfinite|isnan", program.text) is not None
 
 
 @told

@@ -113,6 +113,8 @@ def helper(scene: Scene, moves: list[Move]) -> list[Move]:
     taken = moves[start:end]
     if not is_plain(taken) or any(move.kind == "forward" for move in taken) or len({m.guards[:1] for m in taken}) > 1:
         return moves
+    if scene.wrapped and not scene.in_class and "scaler" in words(grouped(taken, True)):
+        return moves  # it would be a parameter, and is an attribute of the wrapper
     guards = taken[0].guards[:1]
     inner = [replace(move, guards=move.guards[1:]) for move in taken]
     call = put_aside(scene, modal(scene, inner))
@@ -157,7 +159,7 @@ def wrapper(scene: Scene, moves: list[Move]) -> list[Move]:
         return moves
     if taken[0].guards or any(move.kind == "forward" for move in taken):
         return moves
-    if calls_nested(scene, grouped(taken, True)):
+    if calls_nested(scene, grouped(taken, True)) or "scaler" in words(tuple(scene.helpers)):
         return moves
     scene.wrapped = True
     trained = scene.trained[0]
