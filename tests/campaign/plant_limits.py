@@ -52,8 +52,15 @@ def update_elsewhere(program: Planted) -> bool:
 
 @silent
 def region_with_a_flag(program: Planted) -> bool:
-    """A region that a flag switches is not sure to be entered, so that its precision is no other than that of training."""
-    return program.code == "AMP203" and "amp" in program.flags
+    """A region that a flag switches is not sure to be entered, nor to be left out: its precision is no other than in training."""
+    return program.code in ("AMP202", "AMP203") and "amp" in program.flags
+
+
+@silent
+def model_by_several_names(program: Planted) -> bool:
+    """A model that one function trains and another calls, each by an argument, is not known to be trained alone."""
+    calls = re.findall(r"^def (?:compute_0|train_one_epoch)\(model", program.text, re.MULTILINE)
+    return program.code == "AMP404" and len(calls) > 1
 
 
 @silent

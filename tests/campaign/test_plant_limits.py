@@ -102,6 +102,33 @@ def train(batches):
         predicted = [model(batch) for batch in batches]  # AMP203
 """,
     ),
+    "model_by_several_names": (
+        "AMP404",
+        """import torch
+
+
+@torch.autocast("cuda", dtype=torch.float16)
+def compute_0(model, batch):
+    return model(batch).float().abs().mean()
+
+
+def train_one_epoch(model, optimizer, batches):
+    for batch in batches:
+        with torch.autocast("cuda", dtype=torch.float16):
+            loss = model(batch).float().abs().mean()
+        loss.backward()
+        loss = compute_0(model, batch)
+        loss.backward()
+        optimizer.step()
+        optimizer.zero_grad()
+
+
+def train(batches):
+    model = torch.nn.Sequential(torch.nn.Linear(2, 64), torch.nn.Linear(64, 64), torch.nn.Linear(64, 1))  # AMP404
+    optimizer = torch.optim.Adam(model.parameters(), lr=0.01)
+    train_one_epoch(model, optimizer, batches)
+""",
+    ),
     "name_that_says_little": (
         "AMP213",
         """import torch
