@@ -57,10 +57,22 @@ def region_with_a_flag(program: Planted) -> bool:
 
 
 @silent
-def model_by_several_names(program: Planted) -> bool:
-    """A model that one function trains and another calls, each by an argument, is not known to be trained alone."""
-    calls = re.findall(r"^def (?:compute_0|train_one_epoch)\(model", program.text, re.MULTILINE)
-    return program.code == "AMP404" and len(calls) > 1
+def forward_in_a_function(program: Planted) -> bool:
+    """A pass in a decorated function is of the function's own model: another name than that of the model it is given."""
+    return program.code in ("AMP202", "AMP203", "AMP404") and "def compute_0(" in program.text
+
+
+@silent
+def loss_handed_over(program: Planted) -> bool:
+    """Where the loss is handed to a function or an object that propagates it, it is not known where it was computed."""
+    handed = r"^ +[\w.]*(do_\d|loss_scaler)\(.*\bloss"
+    return program.code in ("AMP124", "AMP210") and re.search(handed, program.text, re.MULTILINE) is not None
+
+
+@silent
+def named_result(program: Planted) -> bool:
+    """The parts of what `max(dim=...)` gives back are of unknown dtype."""
+    return program.code == "AMP302" and ".values + " in program.text
 
 
 @silent

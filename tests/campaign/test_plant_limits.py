@@ -102,7 +102,7 @@ def train(batches):
         predicted = [model(batch) for batch in batches]  # AMP203
 """,
     ),
-    "model_by_several_names": (
+    "forward_in_a_function": (
         "AMP404",
         """import torch
 
@@ -127,6 +127,40 @@ def train(batches):
     model = torch.nn.Sequential(torch.nn.Linear(2, 64), torch.nn.Linear(64, 64), torch.nn.Linear(64, 1))  # AMP404
     optimizer = torch.optim.Adam(model.parameters(), lr=0.01)
     train_one_epoch(model, optimizer, batches)
+""",
+    ),
+    "loss_handed_over": (
+        "AMP124",
+        """import torch
+
+
+def train(batches, amp):
+    model = torch.nn.Linear(2, 1)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.01)
+    scaler = torch.amp.GradScaler("cuda", enabled=amp)
+
+    def do_0(loss):
+        scaler.scale(loss).backward()
+
+    for batch in batches:
+        loss = model(batch).mean()
+        do_0(loss)
+        scaler.step(optimizer)
+        scaler.update()
+        optimizer.zero_grad()
+""",
+    ),
+    "named_result": (
+        "AMP302",
+        """import torch
+
+
+def train(batches):
+    model = torch.nn.Linear(2, 1)
+    with torch.no_grad(), torch.autocast("cuda", dtype=torch.float16):
+        for batch in batches:
+            out = model(batch)
+            term = out / (out.abs().max(dim=-1, keepdim=True).values + 1e-8)  # AMP302
 """,
     ),
     "name_that_says_little": (

@@ -56,7 +56,9 @@ def channels(scene: Scene) -> None:
 
 def unasked(program: Program, shows: tuple[Show, ...]) -> bool:
     """Whether a model ran in bfloat16, and nothing in the program chooses or asks."""
-    chosen = "is_bf16_supported(including_emulation=False)" in program.text or "amp" in program.flags
+    chosen = "is_bf16_supported(including_emulation=False)" in program.text or (
+        "amp" in program.flags and "@torch.autocast" not in program.text
+    )
     return not chosen and any(torch.bfloat16 in one.regions for each in shows for one in each.passes)
 
 
