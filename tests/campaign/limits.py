@@ -113,6 +113,16 @@ def _is_ambiguous(program: Program) -> bool:
 
 
 @limit
+def handed_over(case: Case) -> bool:
+    """An object of the author's own class that has a name is not followed into a function that gets it as an argument.
+
+    What its methods do in one call is judged; what one call leaves to the next is not.
+    """
+    given = re.search(r"^def train_one_epoch\(.*\bloss_scaler\b", case.program.text, re.MULTILINE)
+    return given is not None
+
+
+@limit
 def never_stepped(case: Case) -> bool:
     """Where the step is missing altogether, a run looks like one that has left the iteration before it."""
     after = "\n".join(case.program.text.splitlines()[case.spot[1] :])
