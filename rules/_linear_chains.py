@@ -109,7 +109,7 @@ class Model:
 
     def norm_sizes(self, value: int) -> Iterator[Size]:
         """The sizes of normalisation layers that have this value."""
-        for call in calls_in(self.file, self.scope):
+        for call in self.file.tree.inside(self.scope, cst.Call):
             if self.file.names.all_in(call.func, self.kind.norms) and call.args and call.args[0].keyword is None:
                 size = size_of(self.file, call.args[0].value)
                 if size is not None and size.value == value:
@@ -167,13 +167,6 @@ def size_of(file: File, node: cst.BaseExpression) -> Size | None:
     return Size(literal.evaluated_value, node, literal) if literal is not None else None
 
 
-def calls_in(file: File, scope: cst.CSTNode) -> Iterator[cst.Call]:
-    """The calls inside a node."""
-    for call in file.tree.find(cst.Call):
-        if scope is call or any(above is scope for above in file.tree.ancestors(call)):
-            yield call
-
-
 def _in_order_of_use(file: File, scope: cst.CSTNode, linears: list[Linear]) -> list[Linear]:
     """In the order in which `forward` calls the attributes; as they are made where it does not say."""
     if not isinstance(scope, cst.ClassDef):
@@ -182,7 +175,7 @@ def _in_order_of_use(file: File, scope: cst.CSTNode, linears: list[Linear]) -> l
     if forward is None:
         return linears
     order: dict[str, int] = {}
-    for call in sorted(calls_in(file, forward), key=file.tree.end_order):
+    for call in sorted(file.tree.inside(forward, cst.Call), key=file.tree.end_order):
         if (
             isinstance(call.func, cst.Attribute)
             and isinstance(call.func.value, cst.Name)

@@ -72,7 +72,7 @@ from amplint.diagnostics import Applicability, Fix, Related
 from amplint.model.observable import PRODUCT_TIME, Observable
 from amplint.rule import MIXED_PRECISION, File, Finding, rule
 
-from ._linear_chains import CONVOLUTIONS, Hidden, Model, Size, argument, calls_in, models
+from ._linear_chains import CONVOLUTIONS, Hidden, Model, Size, argument, models
 from ._resizing import resized, sizes_of
 
 _MULTIPLE = 8
@@ -125,7 +125,7 @@ def _vocabulary(file: File, embedding: cst.Call) -> Iterator[Finding]:
         return
     heads = [
         (call, size)
-        for call in calls_in(file, model)
+        for call in file.tree.inside(model, cst.Call)
         if file.names.all_in(call.func, _LINEAR)
         and (size := argument(file, call, 1, "out_features")) is not None
         and size.value == rows.value
@@ -170,7 +170,7 @@ def _own_product(file: File, embedding: cst.Call, model: cst.CSTNode) -> cst.Bas
 
 def _channels(file: File, model: Model, hidden: Hidden) -> Finding:
     wanted = _rounded(hidden.value, _MULTIPLE)
-    joins = any(file.names.any_in(call.func, _JOINS) for call in calls_in(file, model.scope))
+    joins = any(file.names.any_in(call.func, _JOINS) for call in file.tree.inside(model.scope, cst.Call))
     sizes = sizes_of(model, hidden)
     return Finding(
         file.range(hidden.producers[0].node),

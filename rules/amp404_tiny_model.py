@@ -61,7 +61,7 @@ import libcst as cst
 
 from amplint.rule import File, Finding, Pass, rule
 
-from ._linear_chains import argument, calls_in
+from ._linear_chains import argument
 
 _FEWEST_WEIGHTS = 2**16
 _SEQUENTIAL = frozenset({"torch.nn.Sequential"})
@@ -130,7 +130,7 @@ def _weights(file: File, model: _Model) -> int | None:
     if isinstance(model, cst.ClassDef) and file.classes.by_node[model].base_names != {"torch.nn.Module"}:
         return None
     number = 0
-    for call in calls_in(file, model):
+    for call in file.tree.inside(model, cst.Call):
         names = file.names.resolve(call.func)
         if len(names) == 1 and (name := next(iter(names))) in _SIZES:
             sizes = [argument(file, call, place, each) for place, each in enumerate(_SIZES[name])]

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import dataclasses
 import re
+from bisect import bisect_left, bisect_right
 from collections.abc import Iterator, Sequence
 from functools import cache, cached_property
 from typing import TypeVar
@@ -59,6 +60,13 @@ def within(node: cst.CSTNode) -> Iterator[cst.CSTNode]:
         yield from within(child)
 
 
+def _last(node: cst.CSTNode) -> cst.CSTNode:
+    """The last node at or below a node in source order."""
+    while below := list(children(node)):
+        node = below[-1]
+    return node
+
+
 class Tree:
     """The parsed rows of one file.
 
@@ -85,6 +93,7 @@ class Tree:
         self._order: dict[int, int] = {}
         self._by_type: dict[type[cst.CSTNode], list[cst.CSTNode]] = {}
         self._grafts: dict[cst.Module, Tree] = {}
+        self._abroad: dict[int, cst.Module] = {}
         self._index()
 
     def _index(self) -> None:
@@ -104,26 +113,27 @@ class Tree:
             self._grafts[other.module] = other
             self._parents.update(other._parents)
             self._order.update(other._order)
+            self._abroad.update(dict.fromkeys(other._order, other.module))
 
     def home(self, node: cst.CSTNode) -> Tree:
         """The tree of the file that holds `node`: this one, or one that was grafted."""
-        if not self._grafts:
-            return self
         module = self.root(node)
         return self if module is self.module else self._grafts[module]
 
     def root(self, node: cst.CSTNode) -> cst.Module:
         """The module that holds `node`."""
-        if not self._grafts:
-            return self.module
-        *_, last = (node, *self.ancestors(node))
-        assert isinstance(last, cst.Module)
-        return last
+        return self._abroad.get(id(node), self.module)
 
     def find(self, kind: type[NodeT], around: cst.CSTNode | None = None) -> list[NodeT]:
         """All nodes of exactly this type in this file, or in that of `around`, in source order."""
         tree = self if around is None else self.home(around)
         return tree._by_type.get(kind, [])  # type: ignore[return-value]
+
+    def inside(self, scope: cst.CSTNode, kind: type[NodeT]) -> list[NodeT]:
+        """The nodes of exactly this type at or below `scope`, in source order."""
+        found = self.find(kind, around=scope)
+        first = bisect_left(found, self.order(scope), key=self.order)
+        return found[first : bisect_right(found, self.order(_last(scope)), key=self.order)]
 
     def parent(self, node: cst.CSTNode) -> cst.CSTNode | None:
         """The node that holds `node`; None for the module."""
@@ -135,10 +145,7 @@ class Tree:
 
     def end_order(self, node: cst.CSTNode) -> tuple[int, int]:
         """A key that sorts nodes by where they end, inner before outer: calls in the order in which they run."""
-        last = node
-        while below := list(children(last)):
-            last = below[-1]
-        return self._order[id(last)], -self._order[id(node)]
+        return self._order[id(_last(node))], -self._order[id(node)]
 
     def ancestors(self, node: cst.CSTNode) -> Iterator[cst.CSTNode]:
         """Parent, grandparent, and so on up to the module."""
