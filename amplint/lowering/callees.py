@@ -57,9 +57,16 @@ class Callees:
         self._imports = imports
         self._roles = roles
         self._enter = enter
+        self._known: dict[tuple[cst.Call, cst.CSTNode], Callee | None] = {}
 
     def of(self, call: cst.Call, inside: cst.CSTNode) -> Callee | None:
-        """The function that a call is known to run, in this file or in another one."""
+        """The function that a call, in the function `inside`, is known to run, in this file or in another one."""
+        key = call, inside
+        if key not in self._known:
+            self._known[key] = self._of(call, inside)
+        return self._known[key]
+
+    def _of(self, call: cst.Call, inside: cst.CSTNode) -> Callee | None:
         func = call.func
         abroad = any(map(_WORTH_FOLLOWING.search, words(call)))
         if isinstance(func, cst.Name):

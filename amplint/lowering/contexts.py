@@ -179,11 +179,11 @@ class Contexts:
         if helper is None:
             return None
         given: list[Region | None] = []
-        for node in self._tree.find(cst.Return, around=helper):
+        for node in self._tree.inside(helper, cst.Return):
             if node.value is not None and self._tree.enclosing(node, cst.FunctionDef) is helper:
                 given.append(self._of(node.value, depth + 1))
         if self._is_generated(helper):
-            for pause in self._tree.find(cst.Yield, around=helper):
+            for pause in self._tree.inside(helper, cst.Yield):
                 if self._tree.enclosing(pause, cst.FunctionDef) is helper:
                     around = self._entries(pause, depth + 1)
                     given.append(around[-1][0] if around else None)
