@@ -31,8 +31,8 @@ def told(made: Known) -> Known:
 
 @silent
 def scaler_as_argument(program: Planted) -> bool:
-    """A scaler that a function gets as an argument is not always known for the one that is made."""
-    given = re.search(r"^def \w+\(.*\b(the_)?scaler", program.text, re.MULTILINE)
+    """A scaler that a function gets as an argument, or in one, is not always known for the one that is made."""
+    given = re.search(r"^def \w+\(.*\b(the_|loss_)?scaler", program.text, re.MULTILINE)
     return program.code in ("AMP118", "AMP124") and given is not None
 
 
