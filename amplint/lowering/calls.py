@@ -7,7 +7,7 @@ import re
 import libcst as cst
 
 from amplint.lowering.access import path_of
-from amplint.lowering.conditions import constant, words
+from amplint.lowering.conditions import constant
 from amplint.lowering.gradients import CLIP_METHODS, CLIPS, GradientReader, argument, is_grad
 from amplint.lowering.scope import Flow
 from amplint.model.events import (
@@ -36,6 +36,9 @@ _VALUE_METHODS = frozenset(
     "mean sum div div_ mul mul_ float double item to clone detach cuda cpu squeeze view reshape add add_ sub neg abs "
     "requires_grad_ backward retain_grad type half bfloat16 unsqueeze max min values items get pop copy".split()
 )
+
+_KEEPING = (cst.Assign, cst.AssignTarget, cst.AnnAssign, cst.Comparison, cst.ComparisonTarget)
+"""Where a value is kept, or compared with another."""
 
 
 class CallReader(GradientReader):
@@ -205,8 +208,15 @@ class CallReader(GradientReader):
                 flow |= Flow((reference,))
             else:
                 flow |= self.flow(arg.value)
-        self.emit(InnerGrad(self.site(call), reference, "get_scale" in words(self._node)))
+        self.emit(InnerGrad(self.site(call), reference, self._computes_with_scale()))
         return flow.as_argument()
+
+    def _computes_with_scale(self) -> bool:
+        """Whether the function does anything with the scale but keep it and compare it."""
+        tree = self.program.tree
+        called = [each for each in tree.inside(self._node, cst.Call) if path_of(each.func).endswith("get_scale")]
+        named = [each for each in tree.inside(self._node, cst.Name) if each.value in self.scale_names]
+        return any(not isinstance(tree.parent(each), _KEEPING) for each in (*called, *named))
 
     def _single(self, node: cst.BaseExpression) -> str:
         """One reference for the value of an expression, a temporary where it has none."""
