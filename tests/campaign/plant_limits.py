@@ -37,6 +37,19 @@ def scaler_as_argument(program: Planted) -> bool:
 
 
 @silent
+def region_handed_out(program: Planted) -> bool:
+    """What a function hands out is a region where it is entered, and asked about where it is made."""
+    return program.code == "AMP403" and re.search(r"return torch\.(amp\.)?autocast\(", program.text) is not None
+
+
+@silent
+def region_off_for_good(program: Planted) -> bool:
+    """A file that names a region may switch it on elsewhere, also where all that it names are off."""
+    regions = re.findall(r"autocast\([^)]*\)", program.text)
+    return program.code == "AMP124" and bool(regions) and all("enabled=False" in each for each in regions)
+
+
+@silent
 def scaler_in_an_object(program: Planted) -> bool:
     """The scaler of another object is not known to be one where it is only asked for its scale, or handed on."""
     asked = r"self\.loss_scaler\.scaler\.get_scale\(\)|spawn\(.*loss_scaler\.scaler"

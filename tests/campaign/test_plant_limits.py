@@ -49,6 +49,39 @@ def train(batches, amp):
     train_one_epoch(model, optimizer, scaler, batches, amp)
 """,
     ),
+    "region_handed_out": (
+        "AMP403",
+        """import torch
+
+
+def precision():
+    return torch.autocast("cuda", dtype=torch.bfloat16)
+
+
+def train(batches):
+    model = torch.nn.Linear(2, 1)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.01)
+    for batch in batches:
+        optimizer.zero_grad()
+        with precision():  # AMP403
+            loss = model(batch).mean()
+        loss.backward()
+        optimizer.step()
+""",
+    ),
+    "region_off_for_good": (
+        "AMP124",
+        _MADE
+        + """
+    for batch in batches:
+        optimizer.zero_grad()
+        with torch.autocast("cuda", dtype=torch.float16, enabled=False):
+            loss = model(batch).mean()
+        scaler.scale(loss).backward()
+        scaler.step(optimizer)
+        scaler.update()
+""",
+    ),
     "scaler_in_an_object": (
         "AMP115",
         """import torch
