@@ -60,26 +60,17 @@ class Source:
 
         Raises:
             SourceError: NUL bytes, an unknown encoding, or bytes that the encoding does not have.
-            InvalidNotebook: a file that is called a notebook is none.
+            InvalidNotebook: a file that is called a notebook is none, for these reasons or others.
         """
-        if b"\0" in data:
-            raise SourceError("contains NUL bytes")
-        try:
-            encoding = _encoding(data)
-            bom = data.startswith(_BOM)
-            encoding = "utf-8" if encoding == "utf-8-sig" else encoding
-            text = (data[len(_BOM) :] if bom else data).decode(encoding)
-        except (SyntaxError, LookupError) as error:
-            raise SourceError(f"cannot be decoded: {str(error).splitlines()[0]}") from error
-        except UnicodeDecodeError as error:
-            raise SourceError(f"cannot be decoded as {error.encoding}: {error.reason} at byte {error.start}") from error
+        bom = data.startswith(_BOM)
         if not is_notebook(path):
-            return cls(path, text, encoding, bom)
+            return cls(path, *_decoded(data), bom)
         from amplint.notebook import Notebook, NotebookError  # few files are notebooks
 
         try:
+            text, encoding = _decoded(data)
             notebook = Notebook.read(text)
-        except NotebookError as error:
+        except (SourceError, NotebookError) as error:
             raise InvalidNotebook(str(error)) from error
         return cls(path, notebook.text, encoding, bom, notebook=notebook)
 
@@ -184,6 +175,24 @@ class Source:
 def is_notebook(path: str) -> bool:
     """Whether a file is called a notebook."""
     return path.endswith(_NOTEBOOK)
+
+
+def _decoded(data: bytes) -> tuple[str, str]:
+    """The text of a file without its byte order mark, and its encoding.
+
+    Raises:
+        SourceError: as `Source.from_bytes`.
+    """
+    if b"\0" in data:
+        raise SourceError("contains NUL bytes")
+    try:
+        encoding = _encoding(data)
+        encoding = "utf-8" if encoding == "utf-8-sig" else encoding
+        return data.removeprefix(_BOM).decode(encoding), encoding
+    except (SyntaxError, LookupError) as error:
+        raise SourceError(f"cannot be decoded: {str(error).splitlines()[0]}") from error
+    except UnicodeDecodeError as error:
+        raise SourceError(f"cannot be decoded as {error.encoding}: {error.reason} at byte {error.start}") from error
 
 
 def _encoding(data: bytes) -> str:

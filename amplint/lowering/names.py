@@ -29,6 +29,7 @@ class Names:
         self._own = bindings.by_scope
         self._bindings = dict(self._own)
         self._stars = bindings.stars
+        self._known: dict[int, tuple[cst.CSTNode, frozenset[str]]] = {}
         self._resolved: dict[tuple[cst.CSTNode, str], frozenset[str]] = {}
         self._scope_of: dict[cst.CSTNode, cst.CSTNode] = {}
 
@@ -40,6 +41,13 @@ class Names:
 
     def resolve(self, node: cst.CSTNode) -> frozenset[str]:
         """All qualified names that an expression may have; `{"?"}` when it has none that can be known."""
+        # By identity, as nodes hash slowly; the node is kept, so that no other one can get its identity.
+        known = self._known.get(id(node))
+        if known is None:
+            known = self._known[id(node)] = node, self._resolve(node)
+        return known[1]
+
+    def _resolve(self, node: cst.CSTNode) -> frozenset[str]:
         if isinstance(node, cst.Name):
             return self._resolve_name(node.value, self.scope(node), frozenset())
         if isinstance(node, cst.Attribute):
