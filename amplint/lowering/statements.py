@@ -166,10 +166,10 @@ class StatementReader(ExpressionReader):
         self._events.append(Jump("continue"))
 
     def _leave(self, node: cst.CSTNode) -> None:
-        """Emit that a branch or a handler leaves early, where that may leave a scaler in the middle of its round."""
-        branch = self.program.tree.enclosing(node, cst.If, cst.ExceptHandler, cst.FunctionDef)
-        if self.program.unscales and isinstance(branch, (cst.If, cst.ExceptHandler)):
-            bad = isinstance(branch, cst.If) and asks_for_trouble(branch.test)
+        """Emit that a branch leaves early, where that may leave a scaler in the middle of its round."""
+        branch = self.program.tree.enclosing(node, cst.If, cst.FunctionDef)
+        if self.program.unscales and isinstance(branch, cst.If):
+            bad = asks_for_trouble(branch.test)
             if bad or not isinstance(node, cst.Return):  # a helper that unscales may just return what it has done
                 self.emit(Leave(self.site(node), bad))
 

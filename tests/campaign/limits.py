@@ -131,6 +131,13 @@ def never_stepped(case: Case) -> bool:
 
 
 @limit
+def exit_from_a_handler(case: Case) -> bool:
+    """An exit from an exception handler is not taken for one: what raised may have kept the gradients from being unscaled."""
+    handled = re.search(r"^( +)except .*:\n(\1 +.*\n)*?\1 +(continue|return|break)", case.program.text, re.MULTILINE)
+    return case.kind == "exit-between-unscale-and-update" and handled is not None
+
+
+@limit
 def bad_batch(case: Case) -> bool:
     """A run does not tell an iteration that was left for a bad batch from one of an accumulation."""
     after = "\n".join(case.program.text.splitlines()[case.spot[1] :])

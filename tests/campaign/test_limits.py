@@ -54,6 +54,21 @@ def train(batches, amp):
         loss_d.backward()
         optimizer.step()
 """,
+    "exit_from_a_handler": _MADE
+    + """
+    for step, batch in enumerate(batches):
+        scaler.scale(model(batch).mean()).backward()
+        scaler.unscale_(optimizer)
+        try:
+            if step in (3, 4):
+                raise MemoryError
+            scaler.step(optimizer)
+        except MemoryError:
+            optimizer.zero_grad()
+            continue
+        scaler.update()
+        optimizer.zero_grad()
+""",
     "another_pass": _MADE
     + """
     model_d = torch.nn.Linear(2, 1)
