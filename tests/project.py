@@ -1,0 +1,53 @@
+"""Projects of several files, written for a test, and what is found in one file of them."""
+
+from __future__ import annotations
+
+import textwrap
+from pathlib import Path
+
+from amplint.checker import check_bytes
+from amplint.config import Settings
+from amplint.diagnostics import Diagnostic, FileReport
+
+LOOP = """
+import torch
+from {module} import {name}
+
+def train(model, loader, optimizer, criterion):
+    scaler = torch.amp.GradScaler("cuda")
+    for data, target in loader:
+        optimizer.zero_grad()
+        with torch.autocast("cuda", dtype=torch.float16):
+            loss = criterion(model(data), target)
+        scaler.scale(loss).backward()
+        {call}
+        scaler.step(optimizer)
+        scaler.update()
+"""
+
+
+def project(root: Path, **files: str) -> Path:
+    """Files below a folder: `pkg_engine` is `pkg/engine.py`, and `pkg_init` the package itself."""
+    for name, text in files.items():
+        path = root / f"{name.replace('_', '/').replace('/init', '/__init__')}.py"
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(textwrap.dedent(text))
+    return root
+
+
+def check(root: Path, path: str) -> FileReport:
+    """The report on one file of a project."""
+    return check_bytes(path, (root / path).read_bytes(), Settings(root), root / path)
+
+
+def codes(root: Path, path: str) -> list[str]:
+    """The codes that are reported on one file of a project."""
+    report = check(root, path)
+    assert not report.error
+    return [each.code for each in report.diagnostics]
+
+
+def only(report: FileReport) -> Diagnostic:
+    """The only finding of a report."""
+    (found,) = report.diagnostics
+    return found

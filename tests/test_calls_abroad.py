@@ -1,0 +1,281 @@
+"""What a call into another file of the project brings about: said at the call, with the place where it happens."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from project import LOOP, check, codes, only, project
+
+from amplint.diagnostics import Applicability
+
+BARE = """
+import torch
+from helpers import advance, clip, propagate, turn
+
+def train(model, loader, optimizer, scheduler, criterion):
+    scaler = torch.amp.GradScaler("cuda")
+    for data, target in loader:
+        optimizer.zero_grad()
+        with torch.autocast("cuda", dtype=torch.float16):
+            loss = criterion(model(data), target)
+        {body}
+        scaler.update()
+"""
+HELPERS = """
+import torch
+
+def propagate(loss):
+    loss.backward()
+
+def advance(opt):
+    opt.step()
+
+def turn(schedule):
+    schedule.step()
+
+def clip(gs, opt, model, limit):
+    gs.unscale_(opt)
+    torch.nn.utils.clip_grad_norm_(model.parameters(), limit)
+"""
+
+
+@pytest.mark.parametrize(
+    ("code", "message", "body"),
+    [
+        ("AMP103", "`propagate(loss)` propagates a loss unscaled, although `scaler` steps the optimizer",
+         "propagate(loss); scaler.step(optimizer)"),
+        ("AMP104", "`advance(optimizer)` bypasses `scaler`, which scaled the gradients",
+         "scaler.scale(loss).backward(); advance(optimizer)"),
+        ("AMP107", "`turn(scheduler)` advances the schedule even when `scaler` has skipped the optimizer step",
+         "scaler.scale(loss).backward(); scaler.step(optimizer); turn(scheduler)"),
+        ("AMP110", "`clip(scaler, optimizer, model, 1.0)` unscales a second time",
+         "scaler.scale(loss).backward(); scaler.unscale_(optimizer); clip(scaler, optimizer, model, 1.0)"
+         "; scaler.step(optimizer)"),
+    ],
+)  # fmt: skip
+def test_what_happens_in_another_file_is_said_at_the_call(tmp_path: Path, code: str, message: str, body: str) -> None:
+    root = project(tmp_path, helpers=HELPERS, train=BARE.format(body=body))
+    found = only(check(root, "train.py"))
+    assert (found.code, found.range.start.row, found.message, found.fix) == (code, 11, message, None)
+    assert (found.related[-1].message, found.related[-1].path) == ("it happens here", str(root / "helpers.py"))
+    assert codes(root, "helpers.py") == []
+
+
+def test_a_region_around_a_call_into_another_file(tmp_path: Path) -> None:
+    main = """
+        import torch
+        from helpers import propagate
+
+        def train(model, loader, optimizer, criterion):
+            for data, target in loader:
+                optimizer.zero_grad()
+                with torch.autocast("cuda", dtype=torch.bfloat16):
+                    loss = criterion(model(data), target)
+                    propagate(loss)
+                optimizer.step()
+    """
+    root = project(tmp_path, helpers=HELPERS, train=main)
+    found = only(check(root, "train.py"))
+    assert (found.code, found.range.start.row, found.fix) == ("AMP201", 10, None)
+    assert [each.message for each in found.related] == ["the region begins here", "it happens here"]
+
+
+def test_a_float16_loss_that_another_file_propagates(tmp_path: Path) -> None:
+    text = BARE.format(body="propagate(loss); optimizer.step()").replace("        scaler.update()\n", "")
+    root = project(tmp_path, helpers=HELPERS, train=text.replace('    scaler = torch.amp.GradScaler("cuda")\n', ""))
+    found = only(check(root, "train.py"))
+    assert (found.code, found.range.start.row) == ("AMP106", 10)
+    assert found.fix is not None and found.fix.applicability is Applicability.DISPLAY
+
+
+def test_a_parameter_is_what_the_calls_give_it(tmp_path: Path) -> None:
+    helpers = """
+        def advance(first, second):
+            first.step()
+            second.step()
+    """
+    text = BARE.format(body="scaler.scale(loss).backward(); scaler.unscale_(optimizer); advance(optimizer, scheduler)")
+    text = text.replace("import advance, clip, propagate, turn", "import advance")
+    root = project(tmp_path, helpers=helpers, train=text)
+    assert codes(root, "train.py") == ["AMP104"]
+    assert codes(root, "helpers.py") == []
+
+
+def test_a_star_import_brings_what_it_must_have_brought(tmp_path: Path) -> None:
+    text = BARE.format(body="scaler.scale(loss).backward(); advance(optimizer)")
+    root = project(tmp_path, helpers=HELPERS, train=text.replace("import advance, clip, propagate, turn", "import *"))
+    assert codes(root, "train.py") == ["AMP104"]
+
+
+SAVING = """
+import torch
+
+def save(path, model, optimizer, epoch{more}):
+    state = {{"model": model.state_dict(), "optimizer": optimizer.state_dict(), "epoch": epoch}}
+    {keep}
+    torch.save(state, path)
+"""
+KEEPS = "state['scaler'] = scaler.state_dict() if scaler else None"
+
+
+@pytest.mark.parametrize(
+    ("more", "keep", "call", "found"),
+    [
+        ("", "", "save('last.pt', model, optimizer, 3)", ["AMP114"]),
+        (", scaler=None", KEEPS, "save('last.pt', model, optimizer, 3)", ["AMP114"]),
+        (", scaler=None", KEEPS, "save('last.pt', model, optimizer, 3, scaler)", []),
+    ],
+)  # fmt: skip
+def test_a_checkpoint_that_another_file_saves(
+    tmp_path: Path, more: str, keep: str, call: str, found: list[str]
+) -> None:
+    helper = SAVING.format(more=more, keep=keep)
+    root = project(tmp_path, ckpt=helper, train=LOOP.format(module="ckpt", name="save", call="pass") + f"    {call}\n")
+    report = check(root, "train.py")
+    assert [each.code for each in report.diagnostics] == found
+    paths = {other.path for each in report.diagnostics for other in each.related}
+    assert paths == ({"", str(root / "ckpt.py")} if found else set())
+
+
+def test_a_scaler_that_another_object_holds(tmp_path: Path) -> None:
+    state = """
+        import torch
+
+        class State:
+            def __init__(self, model, optimizer):
+                self.model, self.optimizer = model, optimizer
+                self.gs = torch.amp.GradScaler("cuda")
+    """
+    main = """
+        import torch
+        from state import State
+
+        def train(model, optimizer, loader, criterion):
+            held = State(model, optimizer)
+            for data, target in loader:
+                held.optimizer.zero_grad()
+                with torch.autocast("cuda", dtype=torch.float16):
+                    loss = criterion(held.model(data), target)
+                held.gs.scale(loss).backward()
+                torch.nn.utils.clip_grad_norm_(held.model.parameters(), 1.0)
+                held.gs.step(held.optimizer)
+                held.gs.update()
+    """
+    root = project(tmp_path, state=state, train=main)
+    assert codes(root, "train.py") == ["AMP101"]
+
+
+def test_a_trainer_that_gets_its_scaler(tmp_path: Path) -> None:
+    trainer = """
+        import torch
+
+        class Trainer:
+            def __init__(self, model, o, gs, s):
+                self.model, self.o, self.gs, self.s = model, o, gs, s
+
+            def fit(self, loader, criterion):
+                for data, target in loader:
+                    self.o.zero_grad()
+                    with torch.autocast("cuda", dtype=torch.float16):
+                        loss = criterion(self.model(data), target)
+                    self.gs.scale(loss).backward()
+                    self.gs.step(self.o)
+                    self.gs.update()
+                    self.s.step()
+    """
+    main = """
+        import torch
+        from trainer import Trainer
+
+        def main(model, loader, criterion):
+            optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+            scheduler = torch.optim.lr_scheduler.OneCycleLR(optimizer, 0.1, 100)
+            trainer = Trainer(model, optimizer, torch.amp.GradScaler("cuda"), scheduler)
+            trainer.fit(loader, criterion)
+    """
+    root = project(tmp_path, trainer=trainer, main=main)
+    assert codes(root, "trainer.py") == []
+    assert codes(root, "main.py") == ["AMP107"]
+
+
+def test_a_method_that_an_inherited_one_calls_is_seen_where_it_is_called(tmp_path: Path) -> None:
+    base = """
+        import torch
+
+        class Trainer:
+            def __init__(self, model, optimizer):
+                self.model, self.optimizer = model, optimizer
+                self.scaler = torch.amp.GradScaler("cuda")
+
+            def step(self, batch):
+                with torch.autocast("cuda", dtype=torch.float16):
+                    loss = self.model(batch)
+                self.optimizer.zero_grad()
+                self.scaler.scale(loss).backward()
+                self.after_backward()
+                self.scaler.step(self.optimizer)
+                self.scaler.update()
+
+            def after_backward(self):
+                pass
+    """
+    main = """
+        import torch
+        from base import Trainer
+
+        class Clipping(Trainer):
+            def after_backward(self):
+                {before}
+                torch.nn.utils.clip_grad_norm_(self.model.parameters(), 1.0)
+
+            @torch.no_grad()
+            def evaluate(self, batch):
+                with torch.autocast("cuda", dtype=torch.float16):
+                    return self.model(batch)
+    """
+    root = project(
+        tmp_path,
+        base=base,
+        train=main.format(before="pass"),
+        right=main.format(before="self.scaler.unscale_(self.optimizer)"),
+    )
+    assert codes(root, "train.py") == ["AMP101"]
+    assert codes(root, "right.py") == []
+    assert codes(root, "base.py") == []
+
+
+@pytest.mark.parametrize("test", ["kind == DEFAULT", "kind in (DEFAULT,)", "kind in 'abc'", "kind", "len(kind) > 2"])
+def test_what_a_function_makes_may_depend_on_more_than_literals(test: str, tmp_path: Path) -> None:
+    makers = f"""
+        import torch
+
+        DEFAULT = "plain"
+
+        class Scaling:
+            def __init__(self):
+                self.scaler = torch.amp.GradScaler("cuda")
+
+            def backward(self, loss):
+                self.scaler.scale(loss).backward()
+
+        def make(kind=1):
+            if {test}:
+                return Scaling()
+            return None
+    """
+    main = """
+        import torch
+        from makers import make
+
+        def train(model, loader, optimizer, criterion):
+            loss_scaler = make(kind=3)
+            for data, target in loader:
+                with torch.autocast("cuda", dtype=torch.float16):
+                    loss = criterion(model(data), target)
+                loss_scaler.backward(loss)
+                torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)
+                optimizer.step()
+    """
+    root = project(tmp_path, makers=makers, train=main)
+    assert codes(root, "train.py") == []
