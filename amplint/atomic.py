@@ -1,8 +1,8 @@
 """One way to change a file: the new content is written beside it, and takes its place in one step.
 
 Whoever looks finds the old content or the new one, whole; so it stays when the disk is full or the process is killed. What
-a kill leaves beside the file is known by its name, and by a lock that ends with the process that holds it: `sweep` removes
-it, and never what another run is still writing.
+a kill leaves beside the file is known by its name, and by a lock that ends with the process that holds it: the next run
+that writes in the folder removes it, and never what another run is still writing.
 """
 
 from __future__ import annotations
@@ -44,6 +44,7 @@ def replace(
     """
     target = os.path.realpath(path)
     before = _status(target)
+    sweep(os.path.dirname(target))
     handle, beside = _create(os.path.dirname(target), 0o600 if before else mode)
     try:
         with open(handle, "wb") as file:
@@ -80,7 +81,7 @@ def sweep(folder: str | Path) -> None:
     """Remove from a folder the half-written files of runs that were killed; those of other users stay."""
     try:
         with os.scandir(folder) as entries:
-            left = [entry.path for entry in entries if _NAME.fullmatch(entry.name)]
+            left = [entry.path for entry in entries if entry.name[0] == "." and _NAME.fullmatch(entry.name)]
     except OSError:
         return  # who wants to write there will hear of it
     for path in left:

@@ -204,10 +204,12 @@ class Changed(FixError):
     """Another program changed the file after it was read."""
 
 
-def write(path: Path, expected: bytes, new: bytes) -> None:
+def write(path: Path, expected: bytes, new: bytes, others: Iterable[str] = ()) -> None:
     """Replace the content of a file in one step; whoever looks sees the old content or the new one.
 
-    Permissions and, where allowed, ownership stay; of a symbolic link it is the file behind it that is replaced.
+    Permissions and, where allowed, ownership stay; of a symbolic link it is the file behind it that is replaced. Those of
+    `others` that are hard links of the file still are afterwards; no other name of it is touched, and what it stands for
+    keeps the old content.
 
     Raises:
         Changed: the file does not hold `expected` any more.
@@ -218,9 +220,21 @@ def write(path: Path, expected: bytes, new: bytes) -> None:
         _refuse_changed(target, expected)
         if not os.access(target, os.W_OK):
             raise FixError("cannot be written: it is read-only")
+        linked = [name for name in others if os.path.lexists(name) and os.path.samefile(name, target)]
         atomic.replace(target, new, last_look=lambda: _refuse_changed(target, expected))
     except OSError as error:
         raise FixError(f"cannot be written: {error.strerror or error}") from error
+    for name in linked:
+        _follow(target, name)
+
+
+def _follow(target: str, name: str) -> None:
+    """Make a hard link of the file that was there one of the file that took its place."""
+    try:
+        if not os.path.samefile(target, name):  # another way to spell its path, or another run was here
+            atomic.relink(target, name)
+    except OSError as error:
+        raise FixError(f"is fixed, but not under its other name {name}: {error.strerror or error}") from error
 
 
 def _refuse_changed(target: str, expected: bytes) -> None:
