@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import errno
+import os
 import sys
 from collections.abc import Iterator
 from pathlib import Path
 
+from amplint import atomic
 from amplint.cli.console import Console, say, wants_color
 from amplint.cli.options import Options
 from amplint.cli.summary import Result
@@ -33,11 +36,35 @@ def write_report(wanted: Targets, result: Result, options: Options, console: Con
 
 
 def write_file(path: Path, text: str, console: Console) -> None:
-    """Write a report to a file, or tell the console that this cannot be done."""
+    """Write a report to a file, or tell the console that this cannot be done; then an old report is still there."""
     try:
-        path.write_text(text, encoding="utf-8", errors="backslashreplace")
+        put(path, text.encode("utf-8", "backslashreplace"))
     except OSError as error:
         console.problem(str(path), f"cannot be written: {error.strerror or error}")
+
+
+def put(path: Path, data: bytes) -> None:
+    """Write a report: to a file in one step, into a pipe or a device as it comes.
+
+    Raises:
+        OSError: it cannot be written; a file is as it was.
+    """
+    if atomic.is_stream(path):
+        path.write_bytes(data)
+        return
+    refuse_astray(path)
+    atomic.replace(path, data)
+
+
+def refuse_astray(path: Path) -> None:
+    """Raise for a link to a file in another folder: linted code may bring it along, to have that file overwritten.
+
+    Raises:
+        OSError: it is one.
+    """
+    if path.is_symlink() and not atomic.is_stream(path):
+        if os.path.dirname(os.path.realpath(path)) != os.path.realpath(path.parent):
+            raise OSError(errno.ELOOP, "it is a link that leads out of its folder")
 
 
 def _pieces(result: Result, view: View, options: Options) -> Iterator[str]:
