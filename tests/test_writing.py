@@ -140,6 +140,14 @@ def test_an_old_report_outlives_a_disk_that_is_full(tmp_path: Path, site: Path) 
     assert {path.name for path in tmp_path.iterdir()} == {"a.py", "report.txt"}
 
 
+def test_a_report_takes_the_place_of_no_code(tmp_path: Path, site: Path) -> None:
+    (tmp_path / "a.py").write_text(SAFE)
+    done = amplint("-o", "./a.py", cwd=tmp_path, site=site)
+    assert done.returncode == 2
+    assert problems(done)[0].startswith("`--output-file` would overwrite `a.py`, which is checked")
+    assert (tmp_path / "a.py").read_text() == SAFE
+
+
 @posix
 def test_a_report_goes_into_pipes_and_devices_as_it_comes(tmp_path: Path, site: Path) -> None:
     (tmp_path / "a.py").write_text(SAFE)

@@ -5,8 +5,10 @@ from __future__ import annotations
 import errno
 import os
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
+
+import click
 
 from amplint import atomic
 from amplint.cli.console import Console, say, wants_color
@@ -33,6 +35,21 @@ def write_report(wanted: Targets, result: Result, options: Options, console: Con
         return
     view = View(source, options.unsafe_fixes, options.color == "always")
     write_file(options.output_file, "".join(_pieces(result, view, options)), console)
+
+
+def refuse_to_overwrite(wanted: Targets, outputs: Mapping[str, Path | None]) -> None:
+    """Raise where a report would take the place of code, or of another report; `outputs` are files by their options.
+
+    Raises:
+        click.UsageError: one would.
+    """
+    taken = {os.path.realpath(each.path): f"`{each.display}`, which is checked" for each in wanted.files}
+    for option, path in outputs.items():
+        if path is None:
+            continue
+        if os.path.realpath(path) in taken:
+            raise click.UsageError(f"`{option}` would overwrite {taken[os.path.realpath(path)]}")
+        taken[os.path.realpath(path)] = f"what `{option}` writes"
 
 
 def write_file(path: Path, text: str, console: Console) -> None:

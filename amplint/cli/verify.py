@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import json
-import os
 import sys
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import closing
 from pathlib import Path
 from typing import Any
@@ -18,7 +17,7 @@ from amplint.cli.ledger import Ledger
 from amplint.cli.linting import lint
 from amplint.cli.options import REPLAY, RUN, SELECTION, Options, as_path, with_options
 from amplint.cli.proof import how_to_replay, replays_shown
-from amplint.cli.reporting import write_file
+from amplint.cli.reporting import refuse_to_overwrite, write_file
 from amplint.cli.summary import Result, count
 from amplint.cli.targets import Targets
 from amplint.config import ConfigError
@@ -89,7 +88,7 @@ def verify(evidence: Path | None, **values: Any) -> int:
 def _verify(options: Options, kept: Path | None, console: Console) -> int:
     how = how_to_replay(options)
     wanted, result = lint(options, console)
-    _refuse_to_overwrite(wanted, {"--evidence": kept, "--output-file": options.output_file})
+    refuse_to_overwrite(wanted, {"--evidence": kept, "--output-file": options.output_file})
     for one in result.diagnostics:
         if one.code == SYNTAX_ERROR:
             console.problem(place(one), one.message)
@@ -111,17 +110,6 @@ def _verify(options: Options, kept: Path | None, console: Console) -> int:
         _write(FORMATS[options.output_format], gathered(), options, console)
     _summarize(evidence, how.device, options, console)
     return _exit_code(evidence, console.failed)
-
-
-def _refuse_to_overwrite(wanted: Targets, outputs: Mapping[str, Path | None]) -> None:
-    """Raise where a report would take the place of code, or of another report."""
-    taken = {os.path.realpath(each.path): f"`{each.display}`, whose fixes are replayed" for each in wanted.files}
-    for option, path in outputs.items():
-        if path is None:
-            continue
-        if os.path.realpath(path) in taken:
-            raise click.UsageError(f"`{option}` would overwrite {taken[os.path.realpath(path)]}")
-        taken[os.path.realpath(path)] = f"what `{option}` writes"
 
 
 def _findings(wanted: Targets, result: Result, options: Options) -> list[Finding]:
