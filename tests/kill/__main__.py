@@ -26,7 +26,7 @@ def scenes(home: Path, files: int, count: int, seed: int) -> dict[str, Callable[
     def tree(name: str) -> Tree:
         return Tree(home / name, files, random.Random(f"{seed} {name}"))
 
-    few = max(1, count // 20)
+    few = max(2, count // 20)
     return {
         "kills": lambda: kills(tree("kills"), count),
         "full disk": lambda: full_disks(home, files, random.Random(f"{seed} disk"), few),

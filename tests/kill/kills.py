@@ -51,5 +51,5 @@ def _wait_until_written(tree: Tree, process: subprocess.Popen[str]) -> None:
     while process.poll() is None and until.stat().st_ino == before:
         if in_the_act and {path.name for path in folder.iterdir()} - names:
             return  # something is being written beside a file of this folder
-        time.sleep(0 if in_the_act else 0.0005)
+        time.sleep(0.0001 if in_the_act else 0.0005)
     time.sleep(tree.rng.uniform(0, 0.05))
