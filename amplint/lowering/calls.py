@@ -8,9 +8,10 @@ import libcst as cst
 
 from amplint.lowering.access import path_of
 from amplint.lowering.conditions import constant
-from amplint.lowering.gradients import CLIP_METHODS, CLIPS, GradientReader, argument, is_grad
+from amplint.lowering.gradients import CLIP_METHODS, CLIPS, SCALE_FREE, GradientReader, argument, is_grad
 from amplint.lowering.scope import Flow
 from amplint.model.events import (
+    GRADIENT,
     Backward,
     CacheCleared,
     Escape,
@@ -33,9 +34,12 @@ _HARMLESS = re.compile(
     re.IGNORECASE,
 )
 _VALUE_METHODS = frozenset(
-    "mean sum div div_ mul mul_ float double item to clone detach cuda cpu squeeze view reshape add add_ sub neg abs "
+    "mean sum div div_ mul mul_ float double item to clone detach cuda cpu squeeze view reshape flatten contiguous permute transpose expand add add_ sub neg abs "
     "requires_grad_ backward retain_grad type half bfloat16 unsqueeze max min values items get pop copy".split()
 )
+
+_CONSTANT_TENSORS = frozenset(f"torch.{name}" for name in "ones ones_like zeros zeros_like rand randn randn_like".split())
+"""What makes a tensor out of nothing."""
 
 _KEEPING = (cst.Assign, cst.AssignTarget, cst.AnnAssign, cst.Comparison, cst.ComparisonTarget)
 """Where a value is kept, or compared with another."""
@@ -49,9 +53,10 @@ class CallReader(GradientReader):
         if self.names.all_in(call.func, {"typing.cast"}) and len(call.args) == 2:
             return self.flow(call.args[1].value)
         if self.names.any_in(call.func, {"torch.autograd.backward"}):
-            return self._backward(call, argument(call, 0, ("tensors",)))
-        if self.names.all_in(call.func, {"torch.autograd.grad"}) and _differentiates_again(call):
-            return self._inner_grad(call)
+            return self._backward(call, argument(call, 0, ("tensors",)), argument(call, 1, ("grad_tensors",)))
+        if self.names.all_in(call.func, {"torch.autograd.grad"}):
+            again = _differentiates_again(call)
+            return self._inner_grad(call) if again else self.arguments(call).as_argument() | Flow((GRADIENT,))
         whole = self._preset(call)
         if self.names.any_in(whole.func, CLIPS):
             self.arguments(call)
@@ -189,15 +194,33 @@ class CallReader(GradientReader):
             self.arguments(call)
             self.emit(Escape(self.site(call), ()))
             return Flow()
-        return self._backward(call, func.value)
+        return self._backward(call, func.value, argument(call, 0, ("gradient",)))
 
-    def _backward(self, call: cst.Call, loss: cst.BaseExpression | None) -> Flow:
-        self.arguments(call)
+    def _backward(
+        self, call: cst.Call, loss: cst.BaseExpression | None, gradient: cst.BaseExpression | None
+    ) -> Flow:
         if loss is None:
+            self.arguments(call)
             self.emit(Escape(self.site(call), ()))
-        else:
+        elif gradient is None or self._is_constant(gradient):
+            self.arguments(call)
             self.emit(Backward(self.site(call), self._single(loss)))
+        else:
+            # What is propagated is the product of both, and of a gradient nobody knows whether it is scaled already.
+            flow = self.flow(loss) | self.flow(gradient) | Flow((GRADIENT,))
+            self.emit(Backward(self.site(call), self.assign_temporary(call, flow)))
         return Flow()
+
+    def _is_constant(self, gradient: cst.BaseExpression) -> bool:
+        """Whether a gradient argument is None, or made of numbers alone: then nothing has scaled it."""
+        if isinstance(gradient, (cst.List, cst.Tuple)):
+            return all(self._is_constant(each.value) for each in gradient.elements)
+        if isinstance(gradient, cst.Name) and gradient.value != "None":
+            value = self.definition(gradient)
+            return value is not None and not isinstance(value, cst.Name) and self._is_constant(value)
+        if isinstance(gradient, cst.Call):
+            return self.names.all_in(gradient.func, _CONSTANT_TENSORS)
+        return isinstance(gradient, (cst.Name, cst.Integer, cst.Float))
 
     def _inner_grad(self, call: cst.Call) -> Flow:
         outputs = argument(call, 0, ("outputs",))
@@ -244,7 +267,7 @@ class CallReader(GradientReader):
         if not (name and _HARMLESS.search(name)) and self._hands_over(call, base):
             self.emit(Escape(self.site(call), ()))
             return Flow(("?",), flow.as_argument().args, True)
-        return flow.as_argument()
+        return Flow(computes=True) if name in SCALE_FREE else flow.as_argument()
 
     def _hands_over(self, call: cst.Call, base: cst.BaseExpression | None) -> bool:
         """Whether an unknown call gets hold of a scaler or an optimizer."""
