@@ -10,6 +10,7 @@ from amplint.lowering.access import path_of
 from amplint.lowering.conditions import constant
 from amplint.lowering.gradients import CLIP_METHODS, CLIPS, SCALE_FREE, GradientReader, argument, is_grad
 from amplint.lowering.scope import Flow
+from amplint.lowering.tree import within
 from amplint.model.events import (
     GRADIENT,
     Backward,
@@ -41,6 +42,9 @@ _VALUE_METHODS = frozenset(
 _CONSTANT_TENSORS = frozenset(f"torch.{name}" for name in "ones ones_like zeros zeros_like rand randn randn_like".split())
 """What makes a tensor out of nothing."""
 
+_MULTIPLIES = frozenset("mul_ div_ multiply_ divide_ _foreach_mul_ _foreach_div_".split())
+_HOLDS_GRADIENTS = re.compile(r"(^|_)(params?|parameters|grads|gradients|models?|net|network|module)$", re.IGNORECASE)
+
 _KEEPING = (cst.Assign, cst.AssignTarget, cst.AnnAssign, cst.Comparison, cst.ComparisonTarget)
 """Where a value is kept, or compared with another."""
 
@@ -57,6 +61,8 @@ class CallReader(GradientReader):
         if self.names.all_in(call.func, {"torch.autograd.grad"}):
             again = _differentiates_again(call)
             return self._inner_grad(call) if again else self.arguments(call).as_argument() | Flow((GRADIENT,))
+        if self._may_unscale(call):
+            self.rescale(call)
         whole = self._preset(call)
         if self.names.any_in(whole.func, CLIPS):
             self.arguments(call)
@@ -73,6 +79,16 @@ class CallReader(GradientReader):
         if entered is not None:
             return entered
         return self._unknown(call)
+
+    def _may_unscale(self, call: cst.Call) -> bool:
+        """Whether a call may divide gradients by a loss scale that it is given: in place, or those of parameters it gets."""
+        name = call.func.attr.value if isinstance(call.func, cst.Attribute) else path_of(call.func)
+        if not self.program.loss_scales.in_play(call) or _HARMLESS.search(name) or "loss" in path_of(call.func):
+            return False
+        if name not in _MULTIPLIES and not any(map(_names_gradients, call.args)):
+            return False
+        given = any(self.program.loss_scales.may_hold(arg.value) for arg in call.args)
+        return given and self.program.callees.of(call, self._node) is None
 
     def _use(self, call: cst.Call) -> None:
         """Tell of a call, in case it is of a model: only its optimizer, perhaps in another function, tells that."""
@@ -237,9 +253,13 @@ class CallReader(GradientReader):
     def _computes_with_scale(self) -> bool:
         """Whether the function does anything with the scale but keep it and compare it."""
         tree = self.program.tree
+        scales = self.program.loss_scales
         called = [each for each in tree.inside(self._node, cst.Call) if path_of(each.func).endswith("get_scale")]
         named = [each for each in tree.inside(self._node, cst.Name) if each.value in self.scale_names]
-        return any(not isinstance(tree.parent(each), _KEEPING) for each in (*called, *named))
+        operations = tree.inside(self._node, cst.BinaryOperation) if scales.in_play(self._node) else []
+        divisors = [each.right for each in operations if isinstance(each.operator, (cst.Divide, cst.Multiply))]
+        computed = any(not isinstance(tree.parent(each), _KEEPING) for each in (*called, *named))
+        return computed or any(map(scales.may_hold, divisors))
 
     def _single(self, node: cst.BaseExpression) -> str:
         """One reference for the value of an expression, a temporary where it has none."""
@@ -284,6 +304,11 @@ class CallReader(GradientReader):
         if isinstance(node, (cst.List, cst.Tuple, cst.Dict)):
             return any(self._gives(item.value) for item in node.elements)
         return False
+
+
+def _names_gradients(arg: cst.Arg) -> bool:
+    names = (node.value for node in within(arg.value) if isinstance(node, cst.Name))
+    return any(_HOLDS_GRADIENTS.search(name) for name in names)
 
 
 def _differentiates_again(call: cst.Call) -> bool:

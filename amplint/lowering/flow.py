@@ -93,6 +93,7 @@ class FunctionReader(StatementReader):
                 self._aliases = outer
             return
         outer, self._aliases = self._aliases, dict(self._aliases)
+        rescaled = len(self._rescaled)
         targets = list(target_names(node.target))
         flow = self.flow(node.iter)
         over_objects = self._alias_elements(node)
@@ -114,6 +115,8 @@ class FunctionReader(StatementReader):
         self._objects_of_loop = around
         picked = frozenset(self._picked) if over_objects else frozenset()
         self._events.append(Loop(self.site(node), body, orelse, changed, None, over_objects, picked))
+        if len(self._rescaled) > rescaled:  # a loop over parameters does not run for none of them
+            self.rescale(node)
         self._aliases = outer
 
     def _loop_body(self, node: cst.For | cst.While) -> Seq:

@@ -90,8 +90,7 @@ class GradientReader(FunctionScope, ABC):
         return "", tuple(self.qualify(path) for path in self.roles.owners(params))
 
     def _is_scale_aware(self, limit: cst.BaseExpression) -> bool:
-        found = set(words(limit))
-        return "get_scale" in found or bool(found & self.scale_names)
+        return bool(set(words(limit)) & self.scale_names) or self.program.loss_scales.may_hold(limit)
 
     def grad_method(self, call: cst.Call, func: cst.Attribute) -> Flow:
         attribute = func.attr.value
@@ -104,7 +103,17 @@ class GradientReader(FunctionScope, ABC):
         elif attribute.endswith("_"):
             by = self.program.readings.adds(call, func.value) if attribute in _ADDING else ""
             self.emit(GradAccess(self.site(call), owners, writes=True, by=by))
+            if self._rescales(*(arg.value for arg in call.args)):
+                self.rescale(call)
         return Flow(() if attribute in SCALE_FREE else (GRADIENT,), computes=True)
+
+    def rescale(self, node: cst.CSTNode) -> None:
+        """Gradients may be divided by the loss scale here: from now on nobody knows whether they are scaled."""
+        self.emit(Escape(self.site(node), ()))
+        self._rescaled.append(node)
+
+    def _rescales(self, *factors: cst.BaseExpression) -> bool:
+        return any(map(self.program.loss_scales.may_hold, factors))
 
     def read_gradients(self, node: cst.CSTNode) -> None:
         """Emit that an expression measures or shows gradients, if it does."""
