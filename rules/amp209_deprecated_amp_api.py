@@ -102,7 +102,11 @@ def _mind(name: str) -> str:
     """What is different about a replacement."""
     if name.endswith(".autocast"):
         return f"the parameters of `{name}` come in another order"
-    return f"`{name}` takes the device first" if name.endswith(".GradScaler") else f"`{name}` needs the keyword `device_type`"
+    return (
+        f"`{name}` takes the device first"
+        if name.endswith(".GradScaler")
+        else f"`{name}` needs the keyword `device_type`"
+    )
 
 
 def _runs(file: File, node: cst.CSTNode) -> bool:

@@ -114,7 +114,10 @@ twice = custom_bwd
 def test_a_note_says_that_it_warns_where_it_does() -> None:
     found = lint_source(Source("train.py", PLACES), RULES, (2, 4)).diagnostics
     notes = {(each.range.start.row, each.note.partition(";")[0]) for each in found}
-    constructed, decorates = "it warns when it is constructed, not here", "it warns when it decorates a function, not here"
+    constructed, decorates = (
+        "it warns when it is constructed, not here",
+        "it warns when it decorates a function, not here",
+    )
     assert {row for row, note in notes if note == "every construction warns"} == {11, 13, 16}
     assert {row for row, note in notes if note == constructed} >= {5, 9}
     assert {row for row, note in notes if note == "every decoration warns"} == {21}
@@ -122,12 +125,17 @@ def test_a_note_says_that_it_warns_where_it_does() -> None:
 
 
 def test_an_import_that_a_try_makes_first_warns_of_nothing() -> None:
-    text = "try:\n    from torch.cuda.amp import autocast\nexcept ImportError:\n    autocast = None\n\nwith autocast():\n    pass\n"
+    tried = "try:\n    from torch.cuda.amp import autocast\nexcept ImportError:\n    autocast = None\n"
+    text = f"{tried}\nwith autocast():\n    pass\n"
     [found] = lint_source(Source("train.py", text), RULES, (2, 4)).diagnostics
     assert found.range.start.row == 2
     assert "not here" in found.note
 
 
 def test_a_module_is_not_said_to_be_deprecated_itself() -> None:
-    [found] = lint_source(Source("train.py", "from torch.cuda import amp\n"), RULES, (2, 4)).diagnostics
+    [found] = lint_source(
+        Source("train.py", "from torch.cuda import amp as cuda_amp\n\ndef f(autocast):\n    return autocast\n"),
+        RULES,
+        (2, 4),
+    ).diagnostics
     assert found.message == "What `torch.cuda.amp` offers is deprecated since PyTorch 2.4"

@@ -131,7 +131,9 @@ LIBRARIES = (
     Library("FairScale", ("fairscale",), "", "its wrappers own the gradients"),
 )
 
-OTHER_FRAMEWORKS = frozenset("paddle mindspore oneflow jittor tensorflow keras mxnet chainer megengine jax flax mlx".split())
+OTHER_FRAMEWORKS = frozenset(
+    "paddle mindspore oneflow jittor tensorflow keras mxnet chainer megengine jax flax mlx".split()
+)
 """Packages that train without PyTorch: what is called a scaler there is none of PyTorch's."""
 
 _ROOTS = tuple(root for library in LIBRARIES for root in library.roots)

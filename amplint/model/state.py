@@ -127,7 +127,9 @@ class Stepped:
 
 
 _GRADIENT = re.compile(r"(^|[\W_])(grad|gradient)s?(\[[^\]]*\])*$")
-_GRADIENT_FLAG = re.compile(r"(^|[\W_])(requires?|needs?|no|use|uses|is|has|with|enable|set|zero|compute)_(grad|gradient)s?$")
+_GRADIENT_FLAG = re.compile(
+    r"(^|[\W_])(requires?|needs?|no|use|uses|is|has|with|enable|set|zero|compute)_(grad|gradient)s?$"
+)
 
 
 def is_gradient(reference: str) -> bool:
