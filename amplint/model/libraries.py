@@ -6,6 +6,7 @@ about objects whose methods may do anything to gradients, so that nothing is cla
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 
 
@@ -136,6 +137,9 @@ OTHER_FRAMEWORKS = frozenset(
 )
 """Packages that train without PyTorch: what is called a scaler there is none of PyTorch's."""
 
+_TRAINS = re.compile(r"scaler|optim|\.amp(\.|$)", re.IGNORECASE)
+"""What of another framework takes part in training; a PyTorch loop may write its logs with TensorFlow."""
+
 _ROOTS = tuple(root for library in LIBRARIES for root in library.roots)
 _INSIDE = tuple(f"{root}." for root in _ROOTS)
 _TOLD = tuple(
@@ -150,5 +154,5 @@ def told_in(data: bytes) -> tuple[str, ...]:
 
 def has_own_protocol(qualified: str) -> bool:
     """Whether a qualified name belongs to a library that scales on its own."""
-    other = qualified.partition(".")[0] in OTHER_FRAMEWORKS
+    other = qualified.partition(".")[0] in OTHER_FRAMEWORKS and _TRAINS.search(qualified) is not None
     return other or qualified in _ROOTS or qualified.startswith(_INSIDE)
