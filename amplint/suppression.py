@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import NamedTuple
 
 from amplint.comments import Comment, comments
@@ -88,13 +89,25 @@ def suppress(
     used: set[tuple[int, str]] = set()
     kept: list[Diagnostic] = []
     for diagnostic in diagnostics:
-        silencing = [directive for directive in directives if directive.silences(diagnostic)]
-        used.update((directive.start, diagnostic.code) for directive in silencing)
-        if not silencing:
-            kept.append(diagnostic)
+        remaining = _unsilenced(diagnostic, directives, used)
+        if remaining is not None:
+            kept.append(remaining)
     if not any(diagnostic.code == SYNTAX_ERROR for diagnostic in diagnostics):
         kept.extend(_about(source, directives, used, active, known))
     return tuple(sorted(kept, key=lambda diagnostic: diagnostic.sort_key))
+
+
+def _unsilenced(diagnostic: Diagnostic, directives: list[_Directive], used: set[tuple[int, str]]) -> Diagnostic | None:
+    """A finding at those of its places that no comment speaks of; None where comments speak of all. Notes what was `used`."""
+    spoken, remaining = diagnostic.places, []
+    for place in spoken:
+        silencing = [each for each in directives if each.silences(replace(diagnostic, range=place))]
+        used.update((directive.start, diagnostic.code) for directive in silencing)
+        if not silencing:
+            remaining.append(place)
+    if len(remaining) == len(spoken):
+        return diagnostic
+    return diagnostic.only_at(remaining) if remaining else None
 
 
 def _directives(comment: Comment, known: Mapping[str, str]) -> Iterator[_Directive]:
