@@ -25,6 +25,7 @@ from typing import Any
 from amplint import __version__, registry, wire
 from amplint.config import Settings
 from amplint.diagnostics import FileReport, Footing
+from amplint.reading import read_file
 
 FOLDER = ".amplint_cache"
 _KEEP = 8
@@ -200,7 +201,7 @@ class _Standing:
             stamp, content = self.seen.get(path, (_UNTRUSTED, ""))
             if stamp == [status.st_size, status.st_mtime_ns, status.st_ctime_ns]:
                 return str(content)
-            content = digest(Path(path).read_bytes())
+            content = digest(read_file(path))
         except OSError:
             return ""
         seen = [_stamp(status), content]

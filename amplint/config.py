@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from amplint import patterns
+from amplint.reading import SETTINGS_LIMIT, read_file
 
 FILE_NAMES = ("amplint.toml", "pyproject.toml")
 """Configuration files, in order of precedence within one folder."""
@@ -158,9 +159,9 @@ def _display(path: Path) -> str:
 def _table(path: Path) -> dict[str, Any] | None:
     """The table of amplint in a file; None when it has none."""
     try:
-        data = path.read_bytes()
+        data = read_file(path, SETTINGS_LIMIT)
     except OSError as error:
-        raise ConfigError(f"{_display(path)}: cannot be read: {error.strerror}") from error
+        raise ConfigError(f"{_display(path)}: cannot be read: {error.strerror or error}") from error
     own = path.name != "pyproject.toml"
     if not own and b"amplint" not in data:
         return None  # says nothing to us: not worth importing a parser for
@@ -172,6 +173,8 @@ def _table(path: Path) -> dict[str, Any] | None:
         document = tomllib.loads(data.decode())
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise ConfigError(f"{_display(path)}: is not valid TOML: {error}") from error
+    except RecursionError as error:
+        raise ConfigError(f"{_display(path)}: is nested too deeply") from error
     tools = {"amplint": document} if own else document.get("tool")
     table = tools.get("amplint") if isinstance(tools, dict) else None
     if table is not None and not isinstance(table, dict):
@@ -206,17 +209,21 @@ def _check_wrapper(settings: Settings, module: str, file: str) -> None:
     if not all(part.isidentifier() for part in module.split(".")):
         raise ConfigError(f'{place}: "{module}" is not the name of a module')
     try:
-        compile((settings.root / file).read_bytes(), file, "exec", 0x400, dont_inherit=True)  # ast.PyCF_ONLY_AST
+        data = read_file(settings.root / file, SETTINGS_LIMIT)
+        compile(data, file, "exec", 0x400, dont_inherit=True)  # ast.PyCF_ONLY_AST
     except OSError as error:
         raise ConfigError(f"{place}: {file} cannot be read: {error.strerror or error}") from error
     except (SyntaxError, ValueError) as error:
         raise ConfigError(f"{place}: {file} is not Python: {error}") from error
+    except (RecursionError, MemoryError) as error:
+        raise ConfigError(f"{place}: {file} is nested too deeply") from error
 
 
 def _in_folder(folder: Path) -> Path | None:
     for name in FILE_NAMES:
         path = folder / name
-        if path.is_file() and _table(path) is not None:
+        # A pipe or a device of that name is none, and an error, lest somebody believe that their settings hold.
+        if path.exists() and not path.is_dir() and _table(path) is not None:
             return path
     return None
 

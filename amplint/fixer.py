@@ -14,6 +14,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from amplint.diagnostics import Applicability, Diagnostic, Edit, FileReport
+from amplint.reading import read_file
 from amplint.source import Source
 
 _ROUNDS = 10
@@ -231,9 +232,8 @@ def write(path: Path, expected: bytes, new: bytes) -> None:
 
 
 def _refuse_changed(target: str, expected: bytes) -> None:
-    with open(target, "rb") as file:
-        if file.read() != expected:
-            raise FixError("changed on disk since it was read; not fixed")
+    if read_file(target) != expected:
+        raise FixError("changed on disk since it was read; not fixed")
 
 
 def _keep_owner(beside: str, before: os.stat_result) -> None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import gc
 import os
-import stat
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from contextlib import closing, contextmanager
 from pathlib import Path
@@ -13,6 +12,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from amplint.checker import check_bytes, matters, withdraw
 from amplint.config import ConfigError, Settings
 from amplint.diagnostics import FileReport
+from amplint.reading import read_file
 from amplint.registry import RegistryError, load_rules
 
 if TYPE_CHECKING:
@@ -144,10 +144,7 @@ def _look(item: Found, caches: _Caches, few: bool) -> FileReport | _Pending:
         report = cache.by_stamp(key, item.display, status) if cache else None
         if report is not None:
             return report
-        if not stat.S_ISREG(status.st_mode):
-            return FileReport(item.display, error="cannot be read: not a regular file")
-        with open(path, "rb") as file:
-            data = file.read()
+        data = read_file(path)
     except OSError as error:
         return FileReport(item.display, error=f"cannot be read: {error.strerror or error}")
     worth_parsing = matters(data, item.settings)

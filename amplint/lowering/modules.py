@@ -22,6 +22,7 @@ from amplint import gate
 from amplint.diagnostics import Footing
 from amplint.lowering.bindings import Bindings, collect
 from amplint.lowering.tree import Tree
+from amplint.reading import read_file
 from amplint.slicing import relevant_rows
 from amplint.source import Place, Source, SourceError
 
@@ -135,7 +136,7 @@ class Modules:
             status = path.stat()
             digest, module = _read(str(path), name, status.st_size, status.st_mtime_ns)
         except OSError:
-            return None
+            digest, module = "", None
         self._read[str(path)] = digest
         return module
 
@@ -179,9 +180,9 @@ def _read(path: str, name: str, size: int, changed: int) -> tuple[str, Module | 
     A wrapper has a `name`, and is of interest as a whole; other modules are called after the packages around them.
 
     Raises:
-        OSError: the file cannot be opened.
+        OSError: the file cannot be read.
     """
-    data = Path(path).read_bytes()
+    data = read_file(path)
     digest = blake2b(data, digest_size=16).hexdigest()
     package = path.endswith("__init__.py")
     if size > _LARGEST or not (name or package or any(word in data for word in _TELLING)):
