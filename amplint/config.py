@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from amplint import patterns
-from amplint.reading import SETTINGS_LIMIT, read_file
+from amplint.reading import SETTINGS_LIMIT, is_below, read_file
 
 FILE_NAMES = ("amplint.toml", "pyproject.toml")
 """Configuration files, in order of precedence within one folder."""
@@ -41,6 +41,8 @@ class Settings:
     """The oldest PyTorch (major, minor) that the project supports."""
     wrappers: tuple[tuple[str, str], ...] = ()
     """Modules whose source is not at hand, each with the file (relative to `root`) that says what they do."""
+    cache_dir: str = ""
+    """The folder (relative to `root`) of the cache; empty: `amplint.storage` knows one."""
     origin: str = ""
 
     def excludes(self, path: str, folder: bool = False) -> bool:
@@ -134,6 +136,12 @@ def _wrappers(value: Any) -> tuple[tuple[str, str], ...]:
     return tuple(value.items())
 
 
+def _string(value: Any) -> str:
+    if not isinstance(value, str):
+        raise ValueError("must be a string")
+    return value
+
+
 def _torch(value: Any) -> tuple[int, int]:
     if not isinstance(value, str):  # as a number, 2.10 would be 2.1
         raise ValueError('must be a string such as "2.4"')
@@ -148,6 +156,7 @@ _KEYS = {
     "exclude": ("exclude", _strings),
     "torch-version": ("torch", _torch),
     "wrappers": ("wrappers", _wrappers),
+    "cache-dir": ("cache_dir", _string),
 }
 
 
@@ -201,13 +210,22 @@ def load(path: Path) -> Settings:
     settings = Settings(Path(os.path.abspath(path.parent)), origin=_display(path), **values)
     for module, file in settings.wrappers:
         _check_wrapper(settings, module, file)
+    if settings.cache_dir:
+        _refuse_outside(settings, "cache-dir", settings.cache_dir)
     return settings
+
+
+def _refuse_outside(settings: Settings, key: str, file: str) -> None:
+    # Settings come with a tree, and whoever clones one has not agreed to what lies beside it being read or written.
+    if not is_below(settings.root / file, settings.root):
+        raise ConfigError(f'{settings.place(key)}: "{file}" does not lie below the folder of the settings')
 
 
 def _check_wrapper(settings: Settings, module: str, file: str) -> None:
     place = settings.place("wrappers")
     if not all(part.isidentifier() for part in module.split(".")):
         raise ConfigError(f'{place}: "{module}" is not the name of a module')
+    _refuse_outside(settings, "wrappers", file)
     try:
         data = read_file(settings.root / file, SETTINGS_LIMIT)
         compile(data, file, "exec", 0x400, dont_inherit=True)  # ast.PyCF_ONLY_AST

@@ -70,6 +70,15 @@ def read_stream(stream: BinaryIO, limit: int = SOURCE_LIMIT) -> bytes:
     return data
 
 
+def is_below(path: str | os.PathLike[str], root: str | os.PathLike[str]) -> bool:
+    """Whether a path leads to a place below the folder `root`, wherever links on the way lead."""
+    try:
+        above = os.path.realpath(root).rstrip(os.sep) + os.sep
+        return os.path.realpath(path).startswith(above)
+    except (OSError, ValueError):  # ValueError: a NUL in the name
+        return False
+
+
 def _refuse(status: os.stat_result, limit: int) -> None:
     if stat.S_ISDIR(status.st_mode):
         raise Unreadable(errno.EISDIR, os.strerror(errno.EISDIR))

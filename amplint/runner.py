@@ -29,7 +29,7 @@ class RunOptions(NamedTuple):
     """How a run goes about it.
 
     `jobs` is the number of processes (0: as many as there are processors to use, if there is work for them). The cache
-    lies in `.amplint_cache` below the root of the settings, or in `cache_dir`.
+    lies in `cache_dir`, without one where `amplint.storage` says.
     """
 
     jobs: int = 0
@@ -170,26 +170,30 @@ class _Caches:
 
     def __init__(self, options: RunOptions) -> None:
         self._options = options
-        self._open: dict[Settings, Cache] = {}
+        self._open: dict[Settings, Cache | None] = {}
+        self._problems: list[str] = []
 
     def of(self, settings: Settings) -> Cache | None:
         if self._options.no_cache:
             return None
         if settings not in self._open:
-            from amplint.cache import FOLDER, Cache
+            from amplint.cache import Cache
 
-            self._open[settings] = Cache(self._options.cache_dir or settings.root / FOLDER, settings)
+            try:
+                self._open[settings] = Cache(settings, self._options.cache_dir)
+            except OSError as error:
+                self._open[settings] = None
+                self._problems.append(f"Nothing was cached: {error}")
         return self._open[settings]
 
     def save(self) -> list[str]:
         """Write what is new; says why that failed, where it did."""
-        problems: list[str] = []
-        for cache in self._open.values():
+        for cache in filter(None, self._open.values()):
             try:
                 cache.save()
             except OSError as error:
-                problems.append(f"Nothing was cached: {error}")
-        return problems
+                self._problems.append(f"Nothing was cached: {error}")
+        return list(dict.fromkeys(self._problems))
 
 
 def _lint(pending: list[_Pending], jobs: int) -> Iterator[tuple[_Pending, FileReport]]:

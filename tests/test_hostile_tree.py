@@ -193,3 +193,36 @@ def test_endless_input(tree: Path) -> None:
         )
     assert problems(done) == ["-: cannot be read: larger than 128 MiB"]
     assert (done.returncode, done.stdout) == (2, "")
+
+
+# -- places outside ---------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("file", ["../outside.py", "link.py", "folder/outside.py", "{outside}"])
+def test_wrappers_lie_below_the_settings(tree: Path, file: str) -> None:
+    outside = tree.parent / "outside.py"
+    outside.write_text("secret = 1\n")
+    (tree / "link.py").symlink_to(outside)
+    (tree / "folder").symlink_to(tree.parent)
+    (tree / "sub").mkdir()
+    file = file.format(outside=outside)
+    (tree / "amplint.toml").write_text(f'[wrappers]\n"library" = "{file}"\n')
+    done = amplint("--no-cache", "flagged.py", cwd=tree)
+    assert problems(done) == [f'amplint.toml: `wrappers`: "{file}" does not lie below the folder of the settings']
+    assert done.returncode == 2
+
+
+@pytest.mark.parametrize("inside", [True, False])
+@pytest.mark.parametrize("link", ["helper.py", "pkg", "src"])
+def test_imports_are_not_followed_out_of_the_project(tree: Path, inside: bool, link: str) -> None:
+    target = tree / "far" if inside else tree.parent
+    name = "pkg.helper" if link == "pkg" else "helper"
+    target.mkdir(exist_ok=True)
+    (target / "helper.py").write_text(
+        "from torch.nn.utils import clip_grad_norm_\n\ndef clip(model):\n    clip_grad_norm_(model.parameters(), 1.0)\n"
+    )
+    text = FLAGGED.replace("from torch.nn.utils import clip_grad_norm_", f"from {name} import clip")
+    (tree / "flagged.py").write_text(text.replace("clip_grad_norm_(model.parameters(), 1.0)", "clip(model)"))
+    (tree / link).symlink_to(target / "helper.py" if link == "helper.py" else target)
+    done = amplint("--no-cache", "flagged.py", cwd=tree)
+    assert ("AMP101" in done.stdout) == inside, done.stdout
