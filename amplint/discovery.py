@@ -149,13 +149,24 @@ class _Walk:
     def _ignores_in(self, folder: str) -> _Ignores:
         path = os.path.join(folder, ".gitignore")
         try:
-            text = read_file(path, SETTINGS_LIMIT).decode("utf-8", "replace")
+            text = read_file(path, SETTINGS_LIMIT).decode("utf-8-sig", "replace")
         except FileNotFoundError:
             return ()
         except OSError as error:  # git, too, goes on without an ignore file it cannot read
-            self._passed.append(Passed(self._display(path), f"{_why(error)}; nothing is ignored for it"))
-            return ()
-        return ((folder, tuple(text.splitlines())),)
+            return self._pass(path, f"{_why(error)}; nothing is ignored for it")
+        lines = [line.removesuffix("\r") for line in text.split("\n")]
+        if len(lines) > patterns.MOST:
+            return self._pass(path, f"holds more than {patterns.MOST:,} lines; nothing is ignored for it")
+        for number, line in enumerate(lines, 1):
+            if len(line) > patterns.LONGEST and not line.startswith("#"):
+                self._pass(
+                    path, f"the pattern in line {number} is longer than {patterns.LONGEST} characters, and passed over"
+                )
+        return ((folder, tuple(filter(_is_pattern, lines))),)
+
+    def _pass(self, path: str, why: str) -> _Ignores:
+        self._passed.append(Passed(self._display(path), why))
+        return ()
 
     def _ignores_above(self, folder: str) -> _Ignores:
         """The ignore files above a folder, up to the top of its git repository; none when it lies in no repository."""
@@ -174,12 +185,16 @@ class _Walk:
         yield from passed
 
 
+def _is_pattern(line: str) -> bool:
+    try:
+        return patterns.parse(line) is not None
+    except ValueError:  # to git, too, it matches nothing
+        return False
+
+
 def _ignored(path: str, ignores: _Ignores, folder: bool) -> bool:
     for root, lines in reversed(ignores):
-        try:
-            verdict = patterns.verdict(lines, root, path, folder)
-        except ValueError:
-            continue  # what git makes of a pattern that is none is not worth guessing
+        verdict = patterns.verdict(lines, root, path, folder)
         if verdict is not None:
             return verdict
     return False

@@ -175,7 +175,9 @@ def test_wrapper_files(tree: Path, kind: str) -> None:
     make(tree / "sub" / "wrapper.py")
     done = look(tree, "flagged.py", "sub/other.py")
     (problem,) = problems(done)
-    assert problem.startswith(f"sub/amplint.toml: `wrappers`: wrapper.py cannot be read: {message}")
+    if kind == "endless":  # the link leads out of the tree
+        message = '"wrapper.py" does not lie below the folder of the settings'
+    assert problem.startswith("sub/amplint.toml: `wrappers`: ") and message in problem
     assert done.returncode == 2
 
 
