@@ -43,7 +43,7 @@ def _forget_rules() -> None:
         registry.load_rules,
         registry.rule_index,
         checker._triggers,
-        checker._suppression,
+        checker._code,
     ):
         cache.cache_clear()
 

@@ -228,3 +228,20 @@ def test_imports_are_not_followed_out_of_the_project(tree: Path, inside: bool, l
     (tree / link).symlink_to(target / "helper.py" if link == "helper.py" else target)
     done = amplint("--no-cache", "flagged.py", cwd=tree)
     assert ("AMP101" in done.stdout) == inside, done.stdout
+
+
+# -- long lines -------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "unit",
+    ["# noqa ", "# noqa: A1, ", "# noqa: A1 A", "# amplint: ignore[", "# amplint", "#   ", " ", "a,", "# noqa:AMP101 ",
+     "scaler ", "# amplint: ignore[AMP101]\n", "# noqa: AMP101\n"],
+)  # fmt: skip
+def test_no_line_takes_long(tree: Path, unit: str) -> None:
+    size = 2**20 if "\n" not in unit else 2**17
+    (tree / "flagged.py").write_text(f"{FLAGGED}# {unit * (size // len(unit))}\n")
+    began = os.times()
+    assert look(tree, "flagged.py").returncode == 1
+    spent = os.times()
+    assert spent.children_user - began.children_user < 15
