@@ -17,6 +17,7 @@ from typing import NamedTuple
 
 from amplint import patterns
 from amplint.config import ConfigError, Settings, SettingsResolver
+from amplint.reading import SETTINGS_LIMIT, read_file
 
 DEFAULT_EXCLUDES = frozenset((
     ".bzr", ".direnv", ".eggs", ".git", ".hg", ".ipynb_checkpoints", ".mypy_cache", ".nox", ".pants.d", ".pytest_cache",
@@ -57,7 +58,14 @@ class Excluded(NamedTuple):
     display: str
 
 
-Discovered = Found | Problem | Excluded
+class Passed(NamedTuple):
+    """Something that was passed over, and why, in one line; every file is looked at all the same."""
+
+    display: str
+    message: str
+
+
+Discovered = Found | Problem | Excluded | Passed
 _Ignores = tuple[tuple[str, tuple[str, ...]], ...]
 """The patterns of `.gitignore` files that hold in a folder, the nearest file last, each with the folder it lies in."""
 
@@ -137,6 +145,7 @@ class _Walk:
         self._resolver = resolver
         self._cwd = os.getcwd()
         self.names = _Names()
+        self._passed: list[Passed] = []
 
     def named(self, given: str) -> Iterator[Discovered]:
         """What a path of the command line stands for."""
@@ -156,7 +165,7 @@ class _Walk:
                 if settings.excludes(path, folder):
                     yield Excluded(self._display(path))
                 elif folder:
-                    above = _ignores_above(path)
+                    above = self._ignores_above(path)
                     # Whoever names a folder that git ignores means it.
                     yield from self._folder(path, () if _ignored(path, above, folder=True) else above)
                 else:
@@ -164,6 +173,7 @@ class _Walk:
                     yield self.names.add(item, status.st_ino, os.path.islink(path))
             except ConfigError as error:
                 yield Problem("", str(error))
+        yield from self._told()
 
     def _display(self, path: str) -> str:
         return "." if path == self._cwd else path.removeprefix(self._cwd.rstrip(os.sep) + os.sep)
@@ -173,13 +183,15 @@ class _Walk:
             with os.scandir(folder) as scan:
                 entries = sorted(scan, key=lambda entry: entry.name)
             settings = self._resolver.for_folder(Path(folder))
-            ignores += _ignores_in(folder) if any(entry.name == ".gitignore" for entry in entries) else ()
+            if any(entry.name == ".gitignore" for entry in entries):
+                ignores += self._ignores_in(folder)
         except OSError as error:
             yield Problem(self._display(folder), _why(error))
             return
         except ConfigError as error:
             yield Problem("", str(error))
             return
+        yield from self._told()
         for entry in entries:
             yield from self._entry(entry, settings, ignores)
 
@@ -202,34 +214,55 @@ class _Walk:
         if regular:
             yield self.names.add(Found(Path(entry.path), self._display(entry.path), settings), inode, is_link)
 
-
-def _ignores_in(folder: str) -> _Ignores:
-    try:
-        with open(os.path.join(folder, ".gitignore"), encoding="utf-8", errors="replace") as file:
-            lines = tuple(file.read().splitlines())
-    except OSError:
-        return ()  # git, too, goes on without an ignore file it cannot read
-    return ((folder, lines),)
-
-
-def _ignores_above(folder: str) -> _Ignores:
-    """The ignore files above a folder, up to the top of its git repository; none when it lies in no repository."""
-    above: list[str] = []
-    current = folder
-    while not os.path.exists(os.path.join(current, ".git")):
-        current, child = os.path.dirname(current), current
-        if current == child:
+    def _ignores_in(self, folder: str) -> _Ignores:
+        path = os.path.join(folder, ".gitignore")
+        try:
+            text = read_file(path, SETTINGS_LIMIT).decode("utf-8-sig", "replace")
+        except FileNotFoundError:
             return ()
-        above.append(current)
-    return tuple(found for parent in reversed(above) for found in _ignores_in(parent))
+        except OSError as error:  # git, too, goes on without an ignore file it cannot read
+            return self._pass(path, f"{_why(error)}; nothing is ignored for it")
+        lines = [line.removesuffix("\r") for line in text.split("\n")]
+        if len(lines) > patterns.MOST:
+            return self._pass(path, f"holds more than {patterns.MOST:,} lines; nothing is ignored for it")
+        for number, line in enumerate(lines, 1):
+            if len(line) > patterns.LONGEST and not line.startswith("#"):
+                self._pass(
+                    path, f"the pattern in line {number} is longer than {patterns.LONGEST} characters, and passed over"
+                )
+        return ((folder, tuple(filter(_is_pattern, lines))),)
+
+    def _pass(self, path: str, why: str) -> _Ignores:
+        self._passed.append(Passed(self._display(path), why))
+        return ()
+
+    def _ignores_above(self, folder: str) -> _Ignores:
+        """The ignore files above a folder, up to the top of its git repository; none when it lies in no repository."""
+        above: list[str] = []
+        current = folder
+        while not os.path.exists(os.path.join(current, ".git")):
+            current, child = os.path.dirname(current), current
+            if current == child:
+                return ()
+            above.append(current)
+        return tuple(found for parent in reversed(above) for found in self._ignores_in(parent))
+
+    def _told(self) -> Iterator[Passed]:
+        """What was passed over since this was last asked."""
+        passed, self._passed = self._passed, []
+        yield from passed
+
+
+def _is_pattern(line: str) -> bool:
+    try:
+        return patterns.parse(line) is not None
+    except ValueError:  # to git, too, it matches nothing
+        return False
 
 
 def _ignored(path: str, ignores: _Ignores, folder: bool) -> bool:
     for root, lines in reversed(ignores):
-        try:
-            verdict = patterns.verdict(lines, root, path, folder)
-        except ValueError:
-            continue  # what git makes of a pattern that is none is not worth guessing
+        verdict = patterns.verdict(lines, root, path, folder)
         if verdict is not None:
             return verdict
     return False

@@ -13,6 +13,7 @@ from pathlib import Path
 
 from amplint import atomic
 from amplint.diagnostics import Applicability, Diagnostic, Edit, FileReport
+from amplint.reading import read_file
 from amplint.source import Source
 
 _ROUNDS = 10
@@ -240,6 +241,5 @@ def _follow(target: str, name: str) -> None:
 def _refuse_changed(target: str, expected: bytes) -> None:
     if not stat.S_ISREG(os.stat(target).st_mode):
         raise FixError("cannot be written: not a regular file")
-    with open(target, "rb") as file:
-        if file.read(len(expected) + 1) != expected:
-            raise Changed("changed on disk since it was read; not fixed")
+    if read_file(target) != expected:
+        raise Changed("changed on disk since it was read; not fixed")

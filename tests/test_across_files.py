@@ -226,13 +226,14 @@ def test_the_cache_sees_a_helper_change_come_and_go(tmp_path: Path) -> None:
     assert run_cached(root) == ["AMP101"]
 
 
-def test_the_cache_keeps_what_did_not_change(tmp_path: Path) -> None:
+def test_the_cache_keeps_what_did_not_change(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("AMPLINT_CACHE_DIR", str(tmp_path / "cache"))
     root = project(tmp_path, train=LOOP.format(module="utils", name="clip", call="clip(model)"), utils=CLIPS)
     project(root, **{f"filler{number}": "pass\n" for number in range(20)})
     before = only(check(root, "train.py")).related
     run_cached(root)
     run_cached(root)
-    (cached,) = (root / ".amplint_cache").glob("amplint-*.json")
+    (cached,) = (tmp_path / "cache").glob("*/*.cache")
     held = cached.read_bytes()
     assert run_cached(root) == ["AMP101"]
     assert cached.read_bytes() == held
