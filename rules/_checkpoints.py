@@ -26,7 +26,7 @@ def complete(file: File, each: Incomplete) -> Fix | None:
     if each.state is None:
         if not each.parameter or not isinstance(each.place, cst.Call):
             return None
-        edits = insert_arguments(file, each.place, f"{each.parameter}={scaler}", (), len(each.place.args))
+        edits = insert_arguments(file, each.place, [f"{each.parameter}={scaler}"], (), len(each.place.args))
         return Fix(f"Pass `{each.parameter}={scaler}`", tuple(edits), Applicability.SAFE)
     value = f"{scaler}.state_dict()" + (f" if {scaler} is not None else None" if may_be_none else "")
     key = file.checkpoints.scaler_states.scaler_key or _OPTIMIZER.sub("scaler", each.state.key, count=1)
@@ -135,14 +135,34 @@ def _may_be_none(file: File, each: Incomplete) -> bool | None:
     values = list(file.analysis.program.roles.values(scaler))
     if any(_holds_none(value) for value in values):
         return True
-    if not values and isinstance(scaler, cst.Name):
-        params = [bound.node for bound in file.names.bindings(scaler.value, scaler)]
-        defaults = [node.default for node in params if isinstance(node, cst.Param)]
-        return any(default is not None and _holds_none(default) for default in defaults)
+    if not values or any(isinstance(value, cst.Name) for value in values):
+        return _is_optional(file, scaler, values) or _is_used_under_conditions(file, scaler, each.place)
     branches = [file.tree.enclosing(value, cst.If, cst.Else, cst.Try, cst.FunctionDef) for value in values]
     conditional = [above for above in branches if above is not None and not isinstance(above, cst.FunctionDef)]
     around = set(file.tree.ancestors(each.place))
     return None if conditional and len(values) == 1 and not around & set(conditional) else False
+
+
+def _is_optional(file: File, scaler: cst.BaseExpression, values: list[cst.BaseExpression]) -> bool:
+    """Whether a scaler that a function is given may be left out, or is None in a call that is in sight."""
+    names = [node for node in (scaler, *values) if isinstance(node, cst.Name)]
+    nodes = [bound.node for name in names for bound in file.names.bindings(name.value, name)]
+    defaults = [node.default for node in nodes if isinstance(node, cst.Param)]
+    given = [value for name in names for value in file.analysis.program.roles.given(name)]
+    return any(value is not None and _holds_none(value) for value in (*defaults, *given))
+
+
+def _is_used_under_conditions(file: File, scaler: cst.BaseExpression, place: cst.CSTNode) -> bool:
+    """Whether every use of a scaler of unknown origin stands under some `if` that `place` does not stand under."""
+    path, around = file.tree.text(scaler), set(file.tree.ancestors(place))
+    uses = [
+        node
+        for node in file.tree.find(cst.Attribute)
+        if file.tree.text(node.value) == path and same_object(file, scaler, node)
+    ]
+    return bool(uses) and all(
+        any(isinstance(above, cst.If) and above not in around for above in file.tree.ancestors(use)) for use in uses
+    )
 
 
 def _holds_none(value: cst.BaseExpression) -> bool:
