@@ -10,6 +10,7 @@ from amplint.diagnostics import Applicability, Edit, Fix
 from amplint.rule import File, Incomplete
 
 from ._calls import insert_arguments, quoted
+from ._given_scaler import holds_none, may_be_left_out
 from ._repair import same_object
 
 _OPTIMIZER = re.compile("optimizer|optim|opt", re.IGNORECASE)
@@ -133,39 +134,11 @@ def _may_be_none(file: File, each: Incomplete) -> bool | None:
     """Whether the scaler may be None; None where it may not exist at all."""
     scaler = each.pair.scaler
     values = list(file.analysis.program.roles.values(scaler))
-    if any(_holds_none(value) for value in values):
+    if any(holds_none(value) for value in values):
         return True
     if not values or any(isinstance(value, cst.Name) for value in values):
-        return _is_optional(file, scaler, values) or _is_used_under_conditions(file, scaler, each.place)
+        return may_be_left_out(file, scaler, each.place)
     branches = [file.tree.enclosing(value, cst.If, cst.Else, cst.Try, cst.FunctionDef) for value in values]
     conditional = [above for above in branches if above is not None and not isinstance(above, cst.FunctionDef)]
     around = set(file.tree.ancestors(each.place))
     return None if conditional and len(values) == 1 and not around & set(conditional) else False
-
-
-def _is_optional(file: File, scaler: cst.BaseExpression, values: list[cst.BaseExpression]) -> bool:
-    """Whether a scaler that a function is given may be left out, or is None in a call that is in sight."""
-    names = [node for node in (scaler, *values) if isinstance(node, cst.Name)]
-    nodes = [bound.node for name in names for bound in file.names.bindings(name.value, name)]
-    defaults = [node.default for node in nodes if isinstance(node, cst.Param)]
-    given = [value for name in names for value in file.analysis.program.roles.given(name)]
-    return any(value is not None and _holds_none(value) for value in (*defaults, *given))
-
-
-def _is_used_under_conditions(file: File, scaler: cst.BaseExpression, place: cst.CSTNode) -> bool:
-    """Whether every use of a scaler of unknown origin stands under some `if` that `place` does not stand under."""
-    path, around = file.tree.text(scaler), set(file.tree.ancestors(place))
-    uses = [
-        node
-        for node in file.tree.find(cst.Attribute)
-        if file.tree.text(node.value) == path and same_object(file, scaler, node)
-    ]
-    return bool(uses) and all(
-        any(isinstance(above, cst.If) and above not in around for above in file.tree.ancestors(use)) for use in uses
-    )
-
-
-def _holds_none(value: cst.BaseExpression) -> bool:
-    if isinstance(value, cst.IfExp):
-        return _holds_none(value.body) or _holds_none(value.orelse)
-    return isinstance(value, cst.Name) and value.value == "None"
