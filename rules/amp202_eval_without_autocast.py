@@ -46,11 +46,13 @@ def evaluate(model, loader):
 
 ## Fix safety
 The fix enters the context of the training pass, if the evaluation can name it. It is unsafe: your metrics change
-slightly, and the outputs are half where the code may expect float32.
+slightly, and the outputs are half where the code may expect float32. You get no fix where the training enters its
+region under an `if`, or asks an attribute that is None before it sets it.
 
 ## Limitations
 A model is known by its name in the file, or by the attribute of its class. That another file calls a function inside a
-region is not known.
+region is not known. A pass whose outputs nobody uses only warms up, and one with inputs that are cast by hand is of a
+half model: both are silent.
 
 ## References
 - https://docs.pytorch.org/docs/stable/amp.html#torch.autocast
