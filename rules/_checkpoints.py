@@ -10,6 +10,7 @@ from amplint.diagnostics import Applicability, Edit, Fix
 from amplint.rule import File, Incomplete
 
 from ._calls import insert_arguments, quoted
+from ._given_scaler import holds_none, may_be_left_out
 from ._repair import same_object
 
 _OPTIMIZER = re.compile("optimizer|optim|opt", re.IGNORECASE)
@@ -26,7 +27,7 @@ def complete(file: File, each: Incomplete) -> Fix | None:
     if each.state is None:
         if not each.parameter or not isinstance(each.place, cst.Call):
             return None
-        edits = insert_arguments(file, each.place, f"{each.parameter}={scaler}", (), len(each.place.args))
+        edits = insert_arguments(file, each.place, [f"{each.parameter}={scaler}"], (), len(each.place.args))
         return Fix(f"Pass `{each.parameter}={scaler}`", tuple(edits), Applicability.SAFE)
     value = f"{scaler}.state_dict()" + (f" if {scaler} is not None else None" if may_be_none else "")
     key = file.checkpoints.scaler_states.scaler_key or _OPTIMIZER.sub("scaler", each.state.key, count=1)
@@ -133,19 +134,11 @@ def _may_be_none(file: File, each: Incomplete) -> bool | None:
     """Whether the scaler may be None; None where it may not exist at all."""
     scaler = each.pair.scaler
     values = list(file.analysis.program.roles.values(scaler))
-    if any(_holds_none(value) for value in values):
+    if any(holds_none(value) for value in values):
         return True
-    if not values and isinstance(scaler, cst.Name):
-        params = [bound.node for bound in file.names.bindings(scaler.value, scaler)]
-        defaults = [node.default for node in params if isinstance(node, cst.Param)]
-        return any(default is not None and _holds_none(default) for default in defaults)
+    if not values or any(isinstance(value, cst.Name) for value in values):
+        return may_be_left_out(file, scaler, each.place)
     branches = [file.tree.enclosing(value, cst.If, cst.Else, cst.Try, cst.FunctionDef) for value in values]
     conditional = [above for above in branches if above is not None and not isinstance(above, cst.FunctionDef)]
     around = set(file.tree.ancestors(each.place))
     return None if conditional and len(values) == 1 and not around & set(conditional) else False
-
-
-def _holds_none(value: cst.BaseExpression) -> bool:
-    if isinstance(value, cst.IfExp):
-        return _holds_none(value.body) or _holds_none(value.orelse)
-    return isinstance(value, cst.Name) and value.value == "None"

@@ -15,6 +15,7 @@ from amplint.lowering.constructors import Constructors
 from amplint.lowering.contexts import Contexts
 from amplint.lowering.imports import Imports
 from amplint.lowering.names import LOCAL, UNKNOWN, Names, dotted
+from amplint.lowering.options import Options
 from amplint.lowering.role_names import (
     FRAMEWORK_NAME,
     NOT_RATE,
@@ -45,6 +46,7 @@ class Roles:
         self._contexts = contexts
         self._imports = imports
         self._arguments = arguments
+        self._options = Options(tree)
         self._constructors = Constructors(tree, names, classes, contexts, self.owners)
         self._cache: dict[tuple[cst.CSTNode, str], ObjectFacts] = {}
         self._uses: dict[cst.Module, dict[str, str]] = {}
@@ -220,7 +222,7 @@ class Roles:
             return "framework" if opaque else "scaler"
         if SCHEDULER_NAME.search(last):
             return "" if NOT_RATE.search(last) else "scheduler"
-        if OPTIMIZER_NAME.search(last):
+        if OPTIMIZER_NAME.search(last) and not self._options.holds(node, path):
             return "optimizer"
         return ""
 
