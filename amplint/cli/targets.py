@@ -66,7 +66,11 @@ def targets(options: Options, resolver: SettingsResolver, console: Console) -> T
 def _stdin(name: str | None, resolver: SettingsResolver, console: Console) -> Targets:
     path = os.path.abspath(name or "stdin.py")
     settings = resolver.for_file(Path(path))
-    data = sys.stdin.buffer.read()
+    try:
+        data = sys.stdin.buffer.read()
+    except OSError as error:
+        console.problem(STDIN, f"cannot be read: {error.strerror or 'it is closed'}")
+        return Targets([])
     if settings.excludes(path):
         _tell_excluded([name or STDIN], console)
         return Targets([], data)
