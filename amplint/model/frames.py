@@ -8,7 +8,22 @@ from dataclasses import dataclass, fields, replace
 from functools import lru_cache
 
 from amplint.model.events import Assign, Backward, Clip, Event, InnerGrad, Report, Scale
-from amplint.model.graph import Both, Branch, Call, Condition, Function, Jump, Loop, Node, Not, Scoped, Seq, Test, Try
+from amplint.model.graph import (
+    Both,
+    Branch,
+    Call,
+    Condition,
+    Function,
+    Jump,
+    Loop,
+    Node,
+    Not,
+    Scoped,
+    Seq,
+    Test,
+    Try,
+    parts_of,
+)
 from amplint.model.state import whole_of
 
 _QUOTED = re.compile("‹([^›]*)›")
@@ -159,12 +174,40 @@ class Needs:
         function = self._functions.get(call.function)
         if function is None or call.function in self._entered:
             return frozenset()
+        self._enter(call.function)
         self._entered.add(call.function)
         frame, inner = Frame(function, call.binding, _INNER), self.of(function.body)
         outer = frozenset(name for need in inner if _INNER not in (name := frame.need(need)))
         handed = (self.of(condition) for name, condition in call.conditions if f"‹{name}›" in inner)
         self._entered.discard(call.function)
         return outer.union(*handed)
+
+    def _enter(self, key: str) -> None:
+        """Work out the needs of a function, of what it calls first: helpers call helpers deeper than Python nests calls."""
+        path = [(key, iter([key]))]
+        while path:
+            current, calls = path[-1]
+            following = next(calls, None)
+            if following is None:
+                path.pop()
+                if path:
+                    self.of(self._functions[current].body)
+                    self._entered.discard(current)
+            elif self._is_new(following):
+                self._entered.add(following)
+                path.append((following, _called(self._functions[following].body)))
+
+    def _is_new(self, key: str) -> bool:
+        function = self._functions.get(key)
+        return function is not None and key not in self._entered and id(function.body) not in self._known
+
+
+def _called(node: Node) -> Iterator[str]:
+    """The functions that are called in a node, in order."""
+    if isinstance(node, Call):
+        yield node.function
+    for part in parts_of(node):
+        yield from _called(part)
 
 
 _INNER = "¤"
