@@ -12,7 +12,7 @@ from amplint import gate
 from amplint.config import Settings
 from amplint.diagnostics import Diagnostic, FileReport, Position, Range
 from amplint.registry import RuleInfo, rule_index
-from amplint.selection import SYNTAX_ERROR, active_codes, names
+from amplint.selection import SYNTAX_ERROR, UNUSED_SUPPRESSION, active_codes, names
 from amplint.source import InvalidNotebook, Place, Source, SourceError, is_notebook
 
 
@@ -59,10 +59,13 @@ def check_source(source: Source, settings: Settings, path: Path, rules: Sequence
     active = active_codes(settings, path, index)
     running = [rule for rule in (index if rules is None else rules) if rule.code in active]
     report = lint_source(placed(source, settings, path), running, settings.torch)
-    if report.error:
+    if report.error and not report.diagnostics:
         return report
     selected = [diagnostic for diagnostic in report.diagnostics if diagnostic.code in active]
-    return replace(report, diagnostics=suppress(source, selected, active, names(index)))
+    kept = suppress(source, selected, active, names(index))
+    if report.error:  # a comment may be there for a rule that crashed
+        kept = tuple(diagnostic for diagnostic in kept if diagnostic.code != UNUSED_SUPPRESSION)
+    return replace(report, diagnostics=kept)
 
 
 def placed(source: Source, settings: Settings, path: Path) -> Source:

@@ -107,7 +107,7 @@ class Footing(NamedTuple):
 
 @dataclass(frozen=True)
 class FileReport:
-    """What linting one file gave: its diagnostics in order, or the one-line reason why it was not checked.
+    """What linting one file gave: its diagnostics in order, and the one-line reason why it was not checked, or not by all rules.
 
     `facts` are what this file establishes for the whole run, such as "mixed-precision".
     """
