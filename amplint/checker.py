@@ -10,7 +10,7 @@ from pathlib import Path
 
 from amplint import gate
 from amplint.config import Settings
-from amplint.diagnostics import Diagnostic, FileReport, Position, Range
+from amplint.diagnostics import ALONE, Diagnostic, FileReport, Position, Range
 from amplint.registry import RuleInfo, rule_index
 from amplint.selection import SYNTAX_ERROR, UNUSED_SUPPRESSION, active_codes, names
 from amplint.source import InvalidNotebook, Place, Source, SourceError, is_notebook
@@ -98,8 +98,9 @@ def _triggers(settings: Settings) -> frozenset[str]:
 def withdraw(report: FileReport, facts: frozenset[str]) -> FileReport:
     """The report without the findings that need facts which no file of the run established.
 
-    A notebook is a program of its own: what other files establish says nothing about it.
+    A notebook is a program of its own, and so is a file that trains without AMP: what other files establish says nothing about
+    them.
     """
-    facts = report.facts if is_notebook(report.path) else facts
+    facts = report.facts if is_notebook(report.path) or ALONE in report.facts else facts
     kept = tuple(diagnostic for diagnostic in report.diagnostics if diagnostic.needs <= facts)
     return report if len(kept) == len(report.diagnostics) else replace(report, diagnostics=kept)
