@@ -69,7 +69,7 @@ def fix_source(source: Source, lint: Lint, unsafe: bool) -> FixOutcome:
         texts.add(text)
         current = replace(current, text=text)
         report = lint(current)
-        if report.error:
+        if report.error and not first.error:
             return FixOutcome(source.text, report=first, error=f"after the fixes of {_codes(used)}: {report.error}")
         applied.update(diagnostic.code for diagnostic in used)
     return _encodable(source, first, FixOutcome(current.text, applied, report, _breaks(broken)))

@@ -50,7 +50,7 @@ def fix_all(
     facts = frozenset(fact for report in result.reports for fact in report.facts)
     printed = wanted.stdin
     for index, item in enumerate(wanted.files):
-        if result.reports[index].error or not fixable(result.reports[index], options.unsafe_fixes):
+        if not fixable(result.reports[index], options.unsafe_fixes):
             continue
         try:
             if item.leads_out:
