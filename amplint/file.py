@@ -7,6 +7,7 @@ from functools import cached_property
 import libcst as cst
 
 from amplint import gate
+from amplint.assigned import Assigned
 from amplint.diagnostics import ALONE, Footing, Range
 from amplint.editor import Editor
 from amplint.importer import Importer
@@ -176,6 +177,14 @@ class File:
     def editor(self) -> Editor:
         """How a fix edits whole statements."""
         return Editor(self.tree)
+
+    @cached_property
+    def _assigned(self) -> Assigned:
+        return Assigned(self.importer.module)
+
+    def is_bound(self, name: str, at: cst.CSTNode) -> bool:
+        """Whether a name is bound on every path to the statement of `at`, or the author uses it there as if it were."""
+        return self._assigned.is_bound(name, self.range(at).start.row)
 
     def integer(self, node: cst.BaseExpression) -> cst.Integer | None:
         """The literal that an expression stands for: itself, or that of a constant that is assigned once."""

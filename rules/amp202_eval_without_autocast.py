@@ -188,11 +188,12 @@ def _is_known(file: File, context: cst.BaseExpression, at: cst.CSTNode) -> bool:
         parent = file.tree.parent(name)
         is_part = isinstance(parent, cst.Attribute) and parent.attr is name
         is_keyword = isinstance(parent, cst.Arg) and parent.keyword is name
+        bound = file.is_bound(name.value, at)
         here, there = file.names.bindings(name.value, name), file.names.bindings(name.value, at)
         if name.value == "self":
             same = file.classes.owner(name) is not None and file.classes.owner(name) is file.classes.owner(at)
         else:
-            same = bool(here) and [each.node for each in here] == [each.node for each in there]
+            same = bound and bool(here) and [each.node for each in here] == [each.node for each in there]
         if not (is_part or is_keyword or same or name.value in ("True", "False", "None")):
             return False
     return True
