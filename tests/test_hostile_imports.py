@@ -15,7 +15,7 @@ from program import environment
 MODULES = (
     "__future__", "re", "os", "io", "json", "gc", "enum", "typing", "dataclasses", "pathlib", "difflib", "html", "signal",
     "multiprocessing", "multiprocessing.spawn", "pickle", "socket", "struct", "threading", "tempfile", "tokenize", "ast",
-    "click", "libcst", "pathspec", "tomllib", "tomli", "torch", "numpy", "amplint_rules", "amplint_rules.amp101", "evil_rules",
+    "click", "libcst", "platformdirs", "tomllib", "tomli", "torch", "numpy", "amplint_rules", "amplint_rules.amp101", "evil_rules",
     "sitecustomize", "usercustomize", "random", "copy", "string", "textwrap", "inspect", "importlib.resources",
     "runpy", "pkgutil", "warnings", "types", "zlib", "functools", "collections", "contextlib", "operator", "keyword", "shutil",
 )  # fmt: skip
@@ -94,7 +94,7 @@ def test_the_current_folder_in_pythonpath(tree: Path, path: str) -> None:
         if name.partition(".")[0] not in (
             "click",
             "libcst",
-            "pathspec",
+            "platformdirs",
             "amplint_rules",
             "evil_rules",
             "json",
