@@ -9,7 +9,10 @@ import pytest
 from lowered import file_of, in_loop, kinds
 
 from amplint.lowering.entries import objects_in
-from amplint.model.paths import MAX_STATES, MAX_WORK, Explorer
+from amplint.model.exploration.effects import Flows
+from amplint.model.exploration.explorer import MAX_WORK, Explorer
+
+MAX_STATES = 400
 
 DEFECT = """
 scaler.scale(loss).backward()
@@ -23,7 +26,7 @@ def explored(code: str, name: str = "train") -> Explorer:
     """The exploration of one function of a module."""
     functions = file_of(code).analysis.functions
     function = next(each for key, each in functions.items() if key.startswith(f"{name}@"))
-    explorer = Explorer(functions, objects_in(function, functions))
+    explorer = Explorer(Flows(functions), objects_in(function, functions))
     explorer.run(function)
     return explorer
 
@@ -32,7 +35,7 @@ def work(code: str) -> int:
     """How many states were carried through how many nodes."""
     explorer = explored(code)
     assert not explorer.gave_up
-    return explorer._work
+    return explorer.work
 
 
 def independent(count: int) -> str:
@@ -137,7 +140,7 @@ def told_apart(count: int) -> str:
 def test_at_the_bound_the_function_is_given_up_in_silence() -> None:
     explorer = explored(in_loop(told_apart(40)))
     assert explorer.gave_up
-    assert explorer._work <= 2 * MAX_WORK
+    assert explorer.work <= 2 * MAX_WORK
     assert not explorer.hazards
     assert kinds(in_loop(told_apart(40))) == []
 
