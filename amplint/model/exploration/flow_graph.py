@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from amplint.model.events import Assign, Event, Region
+from amplint.model.events import Assign, Backward, Checkpoint, Clip, Event, Forward, Region
 from amplint.model.frames import RETURN
 from amplint.model.graph import Branch, Call, Condition, Function, Jump, Loop, Node, Scoped, Seq, Test, Try
 
@@ -170,11 +170,13 @@ class _Builder:
                 self._may_fail(self.add(node))
 
     def _may_fail(self, block: Block) -> None:
-        """Lead from a block to the handlers around it. One that only computes a value fails like what comes next."""
+        """Lead from a block to the handlers around it."""
+        if not _is_likely_to_fail(block.step):
+            return
         nearest = next(
             (each for each in reversed(self._around) if each.final is not None or "raise" in each.targets), None
         )
-        if nearest is not None and nearest.final is None and not isinstance(block.step, Assign):
+        if nearest is not None and nearest.final is None:
             block.raises.append(self._outside(nearest, nearest.targets["raise"]))
 
     def _outside(self, around: _Around, target: Block) -> Block:
@@ -288,6 +290,16 @@ class _Builder:
             caught.next.append(self._last)
             self.node(handler)
             self._go_on_at(ended)
+
+
+def _is_likely_to_fail(step: Step) -> bool:
+    """Whether programs reckon with a failure: of what allocates, computes, reads or writes; not of the scaler's own calls."""
+    match step:
+        case Assign():
+            return step.computes
+        case Clip():
+            return step.raises
+    return isinstance(step, (Backward, Call, Checkpoint, Forward))
 
 
 def _is_true(condition: Condition | None) -> bool:
