@@ -1,4 +1,4 @@
-"""Property simulation (ESP; Das, Lerner and Seigle, PLDI 2002): where many states meet, those with equal protocol states become one.
+"""Property simulation (ESP; Das, Lerner and Seigle, PLDI 2002): of many states, those with equal protocol states become one.
 
 What is known beside the protocol (conditions, values, cast weights) is joined in its lattice: a condition stays known if all
 agree; a value is scaled by a scaler if all agree, and half if all say so; of weights that a region keeps, each may be stale.
