@@ -1,16 +1,15 @@
 """What earlier runs found out, so that a file which did not change is neither read nor parsed again.
 
-One JSON file for each root and settings. An entry holds the file's stamp (size, times) and the hash of its content. An equal
-stamp is believed without reading the file, but only if it was taken well after the last change: within the resolution of
-the clock a file can change and keep its stamp. Otherwise the content decides. The same goes for the other files that an
-answer rests on.
+One file for each root and settings, which `amplint.storage` keeps. An entry holds the file's stamp (size, times) and the hash
+of its content. An equal stamp is believed without reading the file, but only if it was taken well after the last change: within
+the resolution of the clock a file can change and keep its stamp. Otherwise the content decides. The same goes for the other
+files that an answer rests on.
 """
 
 from __future__ import annotations
 
 import json
 import os
-import re
 import sys
 import time
 from collections.abc import Sequence
@@ -25,14 +24,13 @@ from typing import Any
 from amplint import __version__, registry, wire
 from amplint.config import Settings
 from amplint.diagnostics import FileReport, Footing
+from amplint.reading import read_file
+from amplint.storage import Storage
 
-FOLDER = ".amplint_cache"
 _KEEP = 8
-"""How many cache files stay in a folder: one for each root and settings, the latest ones."""
+"""How many files stay for one root: one for each settings, the latest ones."""
 _CLOCK_NS = 2_000_000_000
 """The coarsest resolution of file times there is (FAT), in nanoseconds."""
-_NAME = re.compile(r"amplint-[0-9a-f]{32}\.json")
-_TAG = "Signature: 8a477f597d28d172789f06886806bc55\n# This folder holds the cache of amplint: https://bford.info/cachedir/\n"
 
 Stamp = Sequence[int]
 _UNTRUSTED: Stamp = (0, 0, 0)
@@ -62,18 +60,23 @@ class Cache:
     """The reports on the files of one root under one choice of settings.
 
     Args:
-        folder: where the cache file lies; made when something is saved.
         settings: those of the files.
+        folder: where the user wants the cache, which is made when something is saved; None leaves it to
+            `amplint.storage`.
 
-    A cache that cannot be read, or is damaged, is an empty one.
+    A cache that is damaged, or that this user's amplint did not write, is an empty one.
+
+    Raises:
+        OSError: nothing can be kept; the message is one line.
     """
 
-    def __init__(self, folder: Path, settings: Settings) -> None:
-        self._folder = folder
+    def __init__(self, settings: Settings, folder: Path | None = None) -> None:
+        setting = settings.root / settings.cache_dir if settings.cache_dir else None
+        self._storage = Storage(settings.root, setting, folder)
         self._root = str(settings.root).rstrip(os.sep) + os.sep
         # Which files are excluded decides on what is checked, not on what is found; where the settings come from, on neither.
-        choice = repr((replace(settings, exclude=(), origin=""), _engine()))
-        self._file = folder / f"amplint-{digest(choice.encode())}.json"
+        choice = repr((replace(settings, exclude=(), cache_dir="", origin=""), _engine()))
+        self._name = f"{digest(choice.encode())}.cache"
         self._entries, self._others = self._load()
         self._standing = _Standing(self._others)
         self._used: set[str] = set()
@@ -81,14 +84,18 @@ class Cache:
 
     def _load(self) -> tuple[dict[str, list[Any]], dict[str, list[Any]]]:
         try:
-            entries, others = json.loads(self._file.read_bytes())
-            sound = all(type(entry) is list and len(entry) == 4 for entry in entries.values())
-            sound = sound and all(type(other) is list and len(other) == 2 for other in others.values())
-            for entry in entries.values() if sound else ():
-                wire.decode_footing(entry[3])
-        except (OSError, ValueError, TypeError, AttributeError, RecursionError, wire.Damaged):
+            entries, others = json.loads(self._storage.read(self._name))
+            for entry in entries.values():
+                stamp, content, found, footing = entry
+                _check_seen(stamp, content)
+                wire.decode_footing(footing)
+                if found is not None and type(found) is not list:
+                    raise ValueError(found)
+            for seen in others.values():
+                _check_seen(*seen)
+        except (ValueError, TypeError, AttributeError, RecursionError, wire.Damaged):
             return {}, {}
-        return (entries, others) if sound else ({}, {})
+        return entries, others
 
     def by_stamp(self, key: str, display: str, stat: os.stat_result) -> FileReport | None:
         """The report on a file that was not touched since."""
@@ -136,10 +143,10 @@ class Cache:
         return path.removeprefix(self._root) + ("*" if explicit else "")
 
     def save(self) -> None:
-        """Write what is new, in one step, so that other runs see the old cache or the new one.
+        """Write what is new.
 
         Raises:
-            OSError: the folder cannot be written.
+            OSError: the folder must not be used, or cannot be written.
         """
         if not (self._changed or self._standing.changed):
             return
@@ -148,30 +155,11 @@ class Cache:
             for key, entry in self._entries.items()
             if key in self._used or os.path.exists(os.path.join(self._root, key.removesuffix("*")))
         }
-        self._prepare()
         resting = {path for entry in entries.values() if entry[3] for path, _ in entry[3][0]}
         others = {path: other for path, other in self._standing.seen.items() if path in resting}
         data = json.dumps([entries, others], ensure_ascii=True, separators=(",", ":")).encode()
-        beside = self._file.with_name(f"{self._file.name}.{os.getpid()}")
-        try:
-            beside.write_bytes(data)
-            os.replace(beside, self._file)
-        finally:
-            beside.unlink(missing_ok=True)
+        self._storage.write(self._name, data, _KEEP)
         self._changed = self._standing.changed = False
-        self._prune()
-
-    def _prepare(self) -> None:
-        if self._folder.is_dir():
-            return  # perhaps the user's own: nothing in it may be hidden from git or from backups
-        self._folder.mkdir(parents=True, exist_ok=True)
-        for name, text in ((".gitignore", "*\n"), ("CACHEDIR.TAG", _TAG)):
-            (self._folder / name).write_text(text, encoding="utf-8")
-
-    def _prune(self) -> None:
-        files = sorted((file for file in self._folder.iterdir() if _NAME.fullmatch(file.name)), key=_age)
-        for file in files[_KEEP:]:
-            file.unlink(missing_ok=True)
 
 
 class _Standing:
@@ -200,7 +188,7 @@ class _Standing:
             stamp, content = self.seen.get(path, (_UNTRUSTED, ""))
             if stamp == [status.st_size, status.st_mtime_ns, status.st_ctime_ns]:
                 return str(content)
-            content = digest(Path(path).read_bytes())
+            content = digest(read_file(path))
         except OSError:
             return ""
         seen = [_stamp(status), content]
@@ -217,11 +205,10 @@ class _Standing:
         return self._listings[folder]
 
 
-def _age(file: Path) -> float:
-    try:
-        return -file.stat().st_mtime
-    except OSError:
-        return 0.0  # another run removed it meanwhile
+def _check_seen(stamp: Any, content: Any) -> None:
+    """Raise ValueError for what is no stamp and digest of a file."""
+    if type(stamp) is not list or len(stamp) != 3 or type(content) is not str:
+        raise ValueError(stamp, content)
 
 
 def _stamp(stat: os.stat_result) -> list[int]:

@@ -76,13 +76,21 @@ def matters(data: bytes, settings: Settings) -> bool:
     if gate.may_matter(data, _triggers(settings)):
         return True
     # A suppression comment may turn out to be unused in a file that holds nothing else of interest.
-    return (b"amplint" in data or b"noqa" in data.lower()) and _suppression().search(data) is not None
+    return (b"amplint" in data or b"noqa" in data.lower()) and _may_suppress(data)
+
+
+def _may_suppress(data: bytes) -> bool:
+    """Whether a file may hold a suppression comment that speaks of amplint."""
+    if re.search(rb"amplint\s*:", data, re.IGNORECASE):
+        return True
+    # What follows on the line is taken at once, so that a line of nothing but `noqa` is gone over once.
+    return any(_code().search(match.group()) for match in re.finditer(rb"\bnoqa\b[^\n]*", data, re.IGNORECASE))
 
 
 @lru_cache(maxsize=1)
-def _suppression() -> re.Pattern[bytes]:
+def _code() -> re.Pattern[bytes]:
     prefixes = sorted({code.rstrip("0123456789") for code in names(rule_index())})
-    return re.compile(rf"amplint\s*:|\bnoqa\b[^\n]*\b(?:{'|'.join(prefixes)})\d".encode(), re.IGNORECASE)
+    return re.compile(rf"\b(?:{'|'.join(prefixes)})\d".encode(), re.IGNORECASE)
 
 
 @lru_cache(maxsize=64)

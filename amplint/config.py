@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from amplint import patterns
+from amplint.reading import SETTINGS_LIMIT, is_below, read_file
 
 FILE_NAMES = ("amplint.toml", "pyproject.toml")
 """Configuration files, in order of precedence within one folder."""
@@ -40,6 +41,8 @@ class Settings:
     """The oldest PyTorch (major, minor) that the project supports."""
     wrappers: tuple[tuple[str, str], ...] = ()
     """Modules whose source is not at hand, each with the file (relative to `root`) that says what they do."""
+    cache_dir: str = ""
+    """The folder (relative to `root`) of the cache; empty: `amplint.storage` knows one."""
     origin: str = ""
 
     def excludes(self, path: str, folder: bool = False) -> bool:
@@ -133,6 +136,12 @@ def _wrappers(value: Any) -> tuple[tuple[str, str], ...]:
     return tuple(value.items())
 
 
+def _string(value: Any) -> str:
+    if not isinstance(value, str):
+        raise ValueError("must be a string")
+    return value
+
+
 def _torch(value: Any) -> tuple[int, int]:
     if not isinstance(value, str):  # as a number, 2.10 would be 2.1
         raise ValueError('must be a string such as "2.4"')
@@ -147,6 +156,7 @@ _KEYS = {
     "exclude": ("exclude", _strings),
     "torch-version": ("torch", _torch),
     "wrappers": ("wrappers", _wrappers),
+    "cache-dir": ("cache_dir", _string),
 }
 
 
@@ -158,9 +168,9 @@ def _display(path: Path) -> str:
 def _table(path: Path) -> dict[str, Any] | None:
     """The table of amplint in a file; None when it has none."""
     try:
-        data = path.read_bytes()
+        data = read_file(path, SETTINGS_LIMIT)
     except OSError as error:
-        raise ConfigError(f"{_display(path)}: cannot be read: {error.strerror}") from error
+        raise ConfigError(f"{_display(path)}: cannot be read: {error.strerror or error}") from error
     own = path.name != "pyproject.toml"
     if not own and b"amplint" not in data:
         return None  # says nothing to us: not worth importing a parser for
@@ -172,6 +182,8 @@ def _table(path: Path) -> dict[str, Any] | None:
         document = tomllib.loads(data.decode())
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise ConfigError(f"{_display(path)}: is not valid TOML: {error}") from error
+    except RecursionError as error:
+        raise ConfigError(f"{_display(path)}: is nested too deeply") from error
     tools = {"amplint": document} if own else document.get("tool")
     table = tools.get("amplint") if isinstance(tools, dict) else None
     if table is not None and not isinstance(table, dict):
@@ -198,25 +210,38 @@ def load(path: Path) -> Settings:
     settings = Settings(Path(os.path.abspath(path.parent)), origin=_display(path), **values)
     for module, file in settings.wrappers:
         _check_wrapper(settings, module, file)
+    if settings.cache_dir:
+        _refuse_outside(settings, "cache-dir", settings.cache_dir)
     return settings
+
+
+def _refuse_outside(settings: Settings, key: str, file: str) -> None:
+    # Settings come with a tree, and whoever clones one has not agreed to what lies beside it being read or written.
+    if not is_below(settings.root / file, settings.root):
+        raise ConfigError(f'{settings.place(key)}: "{file}" does not lie below the folder of the settings')
 
 
 def _check_wrapper(settings: Settings, module: str, file: str) -> None:
     place = settings.place("wrappers")
     if not all(part.isidentifier() for part in module.split(".")):
         raise ConfigError(f'{place}: "{module}" is not the name of a module')
+    _refuse_outside(settings, "wrappers", file)
     try:
-        compile((settings.root / file).read_bytes(), file, "exec", 0x400, dont_inherit=True)  # ast.PyCF_ONLY_AST
+        data = read_file(settings.root / file, SETTINGS_LIMIT)
+        compile(data, file, "exec", 0x400, dont_inherit=True)  # ast.PyCF_ONLY_AST
     except OSError as error:
         raise ConfigError(f"{place}: {file} cannot be read: {error.strerror or error}") from error
     except (SyntaxError, ValueError) as error:
         raise ConfigError(f"{place}: {file} is not Python: {error}") from error
+    except (RecursionError, MemoryError) as error:
+        raise ConfigError(f"{place}: {file} is nested too deeply") from error
 
 
 def _in_folder(folder: Path) -> Path | None:
     for name in FILE_NAMES:
         path = folder / name
-        if path.is_file() and _table(path) is not None:
+        # A pipe or a device of that name is none, and an error, lest somebody believe that their settings hold.
+        if path.exists() and not path.is_dir() and _table(path) is not None:
             return path
     return None
 

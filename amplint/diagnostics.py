@@ -7,6 +7,7 @@ Offsets count characters of the decoded text (`Source.text`), never bytes, and n
 from __future__ import annotations
 
 import enum
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import NamedTuple
 
@@ -73,6 +74,10 @@ class Related(NamedTuple):
     path: str = ""
 
 
+ALSO = "also here"
+"""The message of a related place where the very same defect shows."""
+
+
 @dataclass(frozen=True)
 class Diagnostic:
     """One finding.
@@ -90,6 +95,17 @@ class Diagnostic:
     fix: Fix | None = None
     needs: frozenset[str] = frozenset()
     path: str = ""
+
+    @property
+    def places(self) -> tuple[Range, ...]:
+        """Every place at which one and the same defect shows, the finding's own first."""
+        return (self.range, *(other.range for other in self.related if other.message == ALSO))
+
+    def only_at(self, places: Sequence[Range]) -> Diagnostic:
+        """The same finding at some of its places; without a fix, which is for all of them."""
+        rest = (other for other in self.related if other.message != ALSO)
+        also = (Related(ALSO, place) for place in places[1:])
+        return replace(self, range=places[0], related=(*rest, *also), fix=None)
 
     @property
     def sort_key(self) -> tuple[str, int, int, str, str]:

@@ -1,8 +1,9 @@
 """Which files a run looks at.
 
 Folders are walked for `*.py` and `*.ipynb`, in the order of names, past what `.gitignore` files, the settings' `exclude` and
-`DEFAULT_EXCLUDES` name; symbolic links to folders are not followed, so that no file comes twice and no loop matters. A file
-that is named itself is taken whatever it is called, unless `exclude` names it: pre-commit names every file.
+`DEFAULT_EXCLUDES` name; symbolic links to folders are not followed, so that no loop matters. A file that is named itself is
+taken whatever it is called, unless `exclude` names it: pre-commit names every file. A file that is found under several names
+(links, hard links, other spellings) comes once, under the first that is no link.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ from typing import NamedTuple
 
 from amplint import patterns
 from amplint.config import ConfigError, Settings, SettingsResolver
+from amplint.reading import SETTINGS_LIMIT, read_file
 
 DEFAULT_EXCLUDES = frozenset((
     ".bzr", ".direnv", ".eggs", ".git", ".hg", ".ipynb_checkpoints", ".mypy_cache", ".nox", ".pants.d", ".pytest_cache",
@@ -29,12 +31,18 @@ _SUFFIXES = (".py", ".ipynb")
 
 
 class Found(NamedTuple):
-    """A file to check: where it lies (absolute), what to call it, and whether the user named it."""
+    """A file to check: where it lies (absolute), what to call it, and whether the user named it.
+
+    `others` are further names of the file under the given paths. `leads_out` is true of a link to a file that lies under none
+    of the given paths; a file that is named itself stands for the folder it lies in.
+    """
 
     path: Path
     display: str
     settings: Settings
     explicit: bool = False
+    others: tuple[str, ...] = ()
+    leads_out: bool = False
 
 
 class Problem(NamedTuple):
@@ -50,7 +58,14 @@ class Excluded(NamedTuple):
     display: str
 
 
-Discovered = Found | Problem | Excluded
+class Passed(NamedTuple):
+    """Something that was passed over, and why, in one line; every file is looked at all the same."""
+
+    display: str
+    message: str
+
+
+Discovered = Found | Problem | Excluded | Passed
 _Ignores = tuple[tuple[str, tuple[str, ...]], ...]
 """The patterns of `.gitignore` files that hold in a folder, the nearest file last, each with the folder it lies in."""
 
@@ -58,8 +73,12 @@ _Ignores = tuple[tuple[str, tuple[str, ...]], ...]
 def discover(paths: Iterable[str], resolver: SettingsResolver) -> Iterator[Discovered]:
     """The files under the given paths, each once, and the paths that are none, in the order given."""
     walk = _Walk(resolver)
-    for path in paths:
-        yield from walk.named(path)
+    everything = [item for path in paths for item in walk.named(path)]
+    settled = walk.names.settled()
+    for item in everything:
+        final = settled.get(id(item), item)
+        if final is not None:
+            yield final
 
 
 def _why(error: OSError) -> str:
@@ -68,35 +87,93 @@ def _why(error: OSError) -> str:
     return f"cannot be read: {error.strerror or error}"
 
 
+class _Names:
+    """The names under which files were found. Only where two files have the same inode, or one is a link, is more looked up."""
+
+    def __init__(self) -> None:
+        self._roots: set[str] = set()
+        self._links: list[Found] = []
+        self._inodes: dict[int, list[Found]] = {}
+
+    def add_root(self, folder: str) -> None:
+        """A folder that the user named, or in which a file lies that they named."""
+        self._roots.add(folder)
+
+    def add(self, item: Found, inode: int, is_link: bool) -> Found:
+        """A file that was found; `inode` is that of the file a link leads to."""
+        self._inodes.setdefault(inode, []).append(item)
+        if is_link:
+            self._links.append(item)
+        return item
+
+    def settled(self) -> dict[int, Found | None]:
+        """What becomes of the items, by `id`, that do not stay as they are: None of a second name of a file."""
+        settled: dict[int, Found | None] = {}
+        links = {id(link) for link in self._links}
+        for alike in self._inodes.values():
+            for names in _by_file(alike) if len(alike) > 1 else ():
+                first = min(names, key=lambda one: id(one) in links)
+                others = dict.fromkeys(os.fspath(one.path) for one in names if id(one) not in links)
+                others.pop(os.fspath(first.path), None)
+                explicit = any(one.explicit for one in names)
+                settled |= {id(one): None for one in names}
+                settled[id(first)] = first._replace(explicit=explicit, others=tuple(others))
+        roots = [os.path.join(os.path.realpath(root), "") for root in self._roots] if links else []
+        for link in self._links:
+            final = settled.get(id(link), link)
+            if final is not None and not os.path.realpath(link.path).startswith(tuple(roots)):
+                settled[id(link)] = final._replace(leads_out=True)
+        return settled
+
+
+def _by_file(items: Iterable[Found]) -> Iterable[list[Found]]:
+    """Items put together that are names of the same file."""
+    files: dict[object, list[Found]] = {}
+    for item in items:
+        path = os.fspath(item.path)
+        try:
+            status = os.stat(path)
+            key: object = (status.st_dev, status.st_ino) if status.st_ino else os.path.realpath(path)
+        except OSError:
+            key = path  # gone meanwhile
+        files.setdefault(key, []).append(item)
+    return files.values()
+
+
 class _Walk:
     def __init__(self, resolver: SettingsResolver) -> None:
         self._resolver = resolver
         self._cwd = os.getcwd()
-        self._seen: set[str] = set()
+        self.names = _Names()
+        self._passed: list[Passed] = []
 
     def named(self, given: str) -> Iterator[Discovered]:
         """What a path of the command line stands for."""
         path = os.path.abspath(given)
         try:
-            folder = stat.S_ISDIR(os.stat(path).st_mode)
+            status = os.stat(path)
         except FileNotFoundError:
             yield Problem(given, "does not exist")
         except (OSError, ValueError) as error:  # ValueError: a NUL in the name
             yield Problem(given, _why(error) if isinstance(error, OSError) else "is not a path")
         else:
+            folder = stat.S_ISDIR(status.st_mode)
+            root = path if folder else os.path.dirname(path)
+            self.names.add_root(root)
             try:
-                settings = self._resolver.for_folder(Path(path if folder else os.path.dirname(path)))
+                settings = self._resolver.for_folder(Path(root))
                 if settings.excludes(path, folder):
                     yield Excluded(self._display(path))
                 elif folder:
-                    above = _ignores_above(path)
+                    above = self._ignores_above(path)
                     # Whoever names a folder that git ignores means it.
                     yield from self._folder(path, () if _ignored(path, above, folder=True) else above)
-                elif path not in self._seen:
-                    self._seen.add(path)
-                    yield Found(Path(path), self._display(path), settings, explicit=True)
+                else:
+                    item = Found(Path(path), self._display(path), settings, explicit=True)
+                    yield self.names.add(item, status.st_ino, os.path.islink(path))
             except ConfigError as error:
                 yield Problem("", str(error))
+        yield from self._told()
 
     def _display(self, path: str) -> str:
         return "." if path == self._cwd else path.removeprefix(self._cwd.rstrip(os.sep) + os.sep)
@@ -106,13 +183,15 @@ class _Walk:
             with os.scandir(folder) as scan:
                 entries = sorted(scan, key=lambda entry: entry.name)
             settings = self._resolver.for_folder(Path(folder))
-            ignores += _ignores_in(folder) if any(entry.name == ".gitignore" for entry in entries) else ()
+            if any(entry.name == ".gitignore" for entry in entries):
+                ignores += self._ignores_in(folder)
         except OSError as error:
             yield Problem(self._display(folder), _why(error))
             return
         except ConfigError as error:
             yield Problem("", str(error))
             return
+        yield from self._told()
         for entry in entries:
             yield from self._entry(entry, settings, ignores)
 
@@ -127,41 +206,63 @@ class _Walk:
             return
         try:
             regular = entry.is_file()  # False also for a link that leads nowhere: Emacs locks files so
+            is_link = entry.is_symlink()
+            inode = entry.stat().st_ino if is_link and regular else entry.inode()
         except OSError as error:
             yield Problem(self._display(entry.path), _why(error))
             return
-        if regular and entry.path not in self._seen:
-            self._seen.add(entry.path)
-            yield Found(Path(entry.path), self._display(entry.path), settings)
+        if regular:
+            yield self.names.add(Found(Path(entry.path), self._display(entry.path), settings), inode, is_link)
 
-
-def _ignores_in(folder: str) -> _Ignores:
-    try:
-        with open(os.path.join(folder, ".gitignore"), encoding="utf-8", errors="replace") as file:
-            lines = tuple(file.read().splitlines())
-    except OSError:
-        return ()  # git, too, goes on without an ignore file it cannot read
-    return ((folder, lines),)
-
-
-def _ignores_above(folder: str) -> _Ignores:
-    """The ignore files above a folder, up to the top of its git repository; none when it lies in no repository."""
-    above: list[str] = []
-    current = folder
-    while not os.path.exists(os.path.join(current, ".git")):
-        current, child = os.path.dirname(current), current
-        if current == child:
+    def _ignores_in(self, folder: str) -> _Ignores:
+        path = os.path.join(folder, ".gitignore")
+        try:
+            text = read_file(path, SETTINGS_LIMIT).decode("utf-8-sig", "replace")
+        except FileNotFoundError:
             return ()
-        above.append(current)
-    return tuple(found for parent in reversed(above) for found in _ignores_in(parent))
+        except OSError as error:  # git, too, goes on without an ignore file it cannot read
+            return self._pass(path, f"{_why(error)}; nothing is ignored for it")
+        lines = [line.removesuffix("\r") for line in text.split("\n")]
+        if len(lines) > patterns.MOST:
+            return self._pass(path, f"holds more than {patterns.MOST:,} lines; nothing is ignored for it")
+        for number, line in enumerate(lines, 1):
+            if len(line) > patterns.LONGEST and not line.startswith("#"):
+                self._pass(
+                    path, f"the pattern in line {number} is longer than {patterns.LONGEST} characters, and passed over"
+                )
+        return ((folder, tuple(filter(_is_pattern, lines))),)
+
+    def _pass(self, path: str, why: str) -> _Ignores:
+        self._passed.append(Passed(self._display(path), why))
+        return ()
+
+    def _ignores_above(self, folder: str) -> _Ignores:
+        """The ignore files above a folder, up to the top of its git repository; none when it lies in no repository."""
+        above: list[str] = []
+        current = folder
+        while not os.path.exists(os.path.join(current, ".git")):
+            current, child = os.path.dirname(current), current
+            if current == child:
+                return ()
+            above.append(current)
+        return tuple(found for parent in reversed(above) for found in self._ignores_in(parent))
+
+    def _told(self) -> Iterator[Passed]:
+        """What was passed over since this was last asked."""
+        passed, self._passed = self._passed, []
+        yield from passed
+
+
+def _is_pattern(line: str) -> bool:
+    try:
+        return patterns.parse(line) is not None
+    except ValueError:  # to git, too, it matches nothing
+        return False
 
 
 def _ignored(path: str, ignores: _Ignores, folder: bool) -> bool:
     for root, lines in reversed(ignores):
-        try:
-            verdict = patterns.verdict(lines, root, path, folder)
-        except ValueError:
-            continue  # what git makes of a pattern that is none is not worth guessing
+        verdict = patterns.verdict(lines, root, path, folder)
         if verdict is not None:
             return verdict
     return False

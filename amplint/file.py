@@ -31,6 +31,7 @@ from amplint.lowering.scalers import Scalers
 from amplint.lowering.skips import SkipTests
 from amplint.lowering.summaries import Program
 from amplint.lowering.tree import Tree
+from amplint.lowering.trials import Trials
 from amplint.model import torch_api
 from amplint.source import Source
 
@@ -149,6 +150,11 @@ class File:
     def halves(self) -> Halves:
         """The models that it makes half."""
         return Halves(self.analysis.program)
+
+    @cached_property
+    def trials(self) -> Trials:
+        """What in it only tries something out."""
+        return Trials(self.tree, self.names)
 
     @cached_property
     def recursion(self) -> Recursion:

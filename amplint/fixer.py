@@ -5,15 +5,15 @@ from __future__ import annotations
 import os
 import re
 import stat
-import tempfile
 import warnings
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
-from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
+from amplint import atomic
 from amplint.diagnostics import Applicability, Diagnostic, Edit, FileReport
+from amplint.reading import read_file
 from amplint.source import Source
 
 _ROUNDS = 10
@@ -201,43 +201,45 @@ def compiles(text: str) -> bool:
 # -- files ------------------------------------------------------------------------------------------------------------
 
 
-def write(path: Path, expected: bytes, new: bytes) -> None:
+class Changed(FixError):
+    """Another program changed the file after it was read."""
+
+
+def write(path: Path, expected: bytes, new: bytes, others: Iterable[str] = ()) -> None:
     """Replace the content of a file in one step; whoever looks sees the old content or the new one.
 
-    Mode and, where allowed, ownership stay; of a symbolic link it is the file behind it that is replaced.
+    Permissions and, where allowed, ownership stay; of a symbolic link it is the file behind it that is replaced. Those of
+    `others` that are hard links of the file still are afterwards; no other name of it is touched, and what it stands for
+    keeps the old content.
 
     Raises:
-        FixError: the file does not hold `expected` any more, is read-only, or the disk refuses.
+        Changed: the file does not hold `expected` any more.
+        FixError: it is read-only, or the disk refuses.
     """
     target = os.path.realpath(path)
     try:
         _refuse_changed(target, expected)
         if not os.access(target, os.W_OK):
             raise FixError("cannot be written: it is read-only")
-        handle, beside = tempfile.mkstemp(prefix=".amplint-", suffix=".tmp", dir=os.path.dirname(target))
-        try:
-            with open(handle, "wb") as file:
-                file.write(new)
-                file.flush()
-                os.fsync(file.fileno())
-            _keep_owner(beside, os.stat(target))
-            _refuse_changed(target, expected)
-            os.replace(beside, target)
-        finally:
-            with suppress(FileNotFoundError):  # it was renamed
-                os.unlink(beside)
+        linked = [name for name in others if os.path.lexists(name) and os.path.samefile(name, target)]
+        atomic.replace(target, new, last_look=lambda: _refuse_changed(target, expected))
     except OSError as error:
         raise FixError(f"cannot be written: {error.strerror or error}") from error
+    for name in linked:
+        _follow(target, name)
+
+
+def _follow(target: str, name: str) -> None:
+    """Make a hard link of the file that was there one of the file that took its place."""
+    try:
+        if not os.path.samefile(target, name):  # another way to spell its path, or another run was here
+            atomic.relink(target, name)
+    except OSError as error:
+        raise FixError(f"is fixed, but not under its other name {name}: {error.strerror or error}") from error
 
 
 def _refuse_changed(target: str, expected: bytes) -> None:
-    with open(target, "rb") as file:
-        if file.read() != expected:
-            raise FixError("changed on disk since it was read; not fixed")
-
-
-def _keep_owner(beside: str, before: os.stat_result) -> None:
-    if hasattr(os, "chown"):
-        with suppress(PermissionError):  # only root may give files away; a group one is in may be kept
-            os.chown(beside, before.st_uid, before.st_gid)
-    os.chmod(beside, stat.S_IMODE(before.st_mode))  # after the ownership, whose change clears set-id bits
+    if not stat.S_ISREG(os.stat(target).st_mode):
+        raise FixError("cannot be written: not a regular file")
+    if read_file(target) != expected:
+        raise Changed("changed on disk since it was read; not fixed")

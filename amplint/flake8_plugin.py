@@ -15,6 +15,7 @@ from amplint.checker import check_bytes, withdraw
 from amplint.config import Overrides, SettingsResolver
 from amplint.diagnostics import FileReport
 from amplint.discovery import Found, discover
+from amplint.reading import read_file
 from amplint.runner import RunOptions, establish
 
 NOT_CHECKED = "AMP900"
@@ -60,8 +61,7 @@ class Plugin:
     def _data(self) -> bytes:
         if "-" in self._paths:
             return "".join(self._lines).encode("utf-8")
-        with open(self._filename, "rb") as file:  # the lines have lost their ends and their encoding
-            return file.read()
+        return read_file(self._filename)  # the lines have lost their ends and their encoding
 
 
 @lru_cache(maxsize=1)

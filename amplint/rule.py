@@ -16,7 +16,7 @@ import sys
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 
-from amplint.diagnostics import Applicability, Diagnostic, Fix, Range, Related
+from amplint.diagnostics import Applicability, Diagnostic
 from amplint.editor import Statement
 from amplint.file import MIXED_PRECISION, File
 from amplint.lowering.analysis import Found
@@ -31,6 +31,7 @@ from amplint.lowering.processes import HandOver
 from amplint.lowering.scalers import Rebuilt
 from amplint.lowering.skips import SkipTest
 from amplint.model.observable import Observable
+from amplint.telling import Finding, told_once
 
 __all__ = [
     "Check",
@@ -57,18 +58,6 @@ __all__ = [
     "Use",
     "rule",
 ]
-
-
-@dataclass(frozen=True)
-class Finding:
-    """What a rule found; the engine adds code, name and path."""
-
-    range: Range
-    message: str
-    note: str = ""
-    related: tuple[Related, ...] = ()
-    fix: Fix | None = None
-    needs: frozenset[str] = frozenset()
 
 
 Check = Callable[[File], Iterator[Finding]]
@@ -101,7 +90,7 @@ class Rule:
 
     def run(self, file: File) -> Iterator[Diagnostic]:
         """The rule's findings in a file, as diagnostics."""
-        for found in self.check(file):
+        for found in told_once(self.check(file)):
             # A wrapper that comes with amplint is no code that anyone would want to see.
             related = tuple(other for other in found.related if not other.path.endswith(".pyi"))
             yield Diagnostic(

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import gc
 import os
-import stat
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from contextlib import closing, contextmanager
 from pathlib import Path
@@ -13,6 +12,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from amplint.checker import check_bytes, matters, withdraw
 from amplint.config import ConfigError, Settings
 from amplint.diagnostics import FileReport
+from amplint.reading import read_file
 from amplint.registry import RegistryError, load_rules
 
 if TYPE_CHECKING:
@@ -29,7 +29,7 @@ class RunOptions(NamedTuple):
     """How a run goes about it.
 
     `jobs` is the number of processes (0: as many as there are processors to use, if there is work for them). The cache
-    lies in `.amplint_cache` below the root of the settings, or in `cache_dir`.
+    lies in `cache_dir`, without one where `amplint.storage` says.
     """
 
     jobs: int = 0
@@ -144,10 +144,7 @@ def _look(item: Found, caches: _Caches, few: bool) -> FileReport | _Pending:
         report = cache.by_stamp(key, item.display, status) if cache else None
         if report is not None:
             return report
-        if not stat.S_ISREG(status.st_mode):
-            return FileReport(item.display, error="cannot be read: not a regular file")
-        with open(path, "rb") as file:
-            data = file.read()
+        data = read_file(path)
     except OSError as error:
         return FileReport(item.display, error=f"cannot be read: {error.strerror or error}")
     worth_parsing = matters(data, item.settings)
@@ -173,26 +170,30 @@ class _Caches:
 
     def __init__(self, options: RunOptions) -> None:
         self._options = options
-        self._open: dict[Settings, Cache] = {}
+        self._open: dict[Settings, Cache | None] = {}
+        self._problems: list[str] = []
 
     def of(self, settings: Settings) -> Cache | None:
         if self._options.no_cache:
             return None
         if settings not in self._open:
-            from amplint.cache import FOLDER, Cache
+            from amplint.cache import Cache
 
-            self._open[settings] = Cache(self._options.cache_dir or settings.root / FOLDER, settings)
+            try:
+                self._open[settings] = Cache(settings, self._options.cache_dir)
+            except OSError as error:
+                self._open[settings] = None
+                self._problems.append(f"Nothing was cached: {error}")
         return self._open[settings]
 
     def save(self) -> list[str]:
         """Write what is new; says why that failed, where it did."""
-        problems: list[str] = []
-        for cache in self._open.values():
+        for cache in filter(None, self._open.values()):
             try:
                 cache.save()
             except OSError as error:
-                problems.append(f"Nothing was cached: {error}")
-        return problems
+                self._problems.append(f"Nothing was cached: {error}")
+        return list(dict.fromkeys(self._problems))
 
 
 def _lint(pending: list[_Pending], jobs: int) -> Iterator[tuple[_Pending, FileReport]]:

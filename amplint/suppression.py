@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import NamedTuple
 
 from amplint.comments import Comment, comments
@@ -21,6 +22,10 @@ from amplint.source import Source
 _NOQA = r"#\s*(?P<word>noqa)(?!\w)(?:\s*:\s*(?P<words>[A-Z]+\d+(?![\w-])(?:[,\s]+[A-Z]+\d+(?![\w-]))*))?"
 _OWN = r"#\s*amplint\s*:\s*(?P<word>[\w-]+)(?P<list>\s*\[(?P<words>[^\]#]*)(?P<end>\])?)?"
 _WORD = r"[^\s,]+"
+_LONGEST = 10_000
+"""Characters; a longer comment is no suppression, whatever it says."""
+_FEW = 64
+"""Rows; a comment that speaks of more is asked about every finding."""
 _ACTIONS = ["ignore", "file-ignore"]
 _ENGINE_CODES = frozenset(names(()))
 
@@ -69,6 +74,25 @@ class _Directive(NamedTuple):
         return named and not self.fault and self.covers(diagnostic.range.start.row)
 
 
+class _Rows:
+    """The suppressions that may speak of a row, so that not all of them are asked about every finding."""
+
+    def __init__(self, directives: Sequence[_Directive]) -> None:
+        self._wide: list[_Directive] = []
+        self._at: dict[int, list[_Directive]] = {}
+        for directive in directives:
+            target = directive.comment.target or ()
+            if directive.action == "file-ignore" or len(target) > _FEW:
+                self._wide.append(directive)
+            else:
+                for row in {directive.comment.row, *target}:
+                    self._at.setdefault(row, []).append(directive)
+
+    def of(self, diagnostic: Diagnostic) -> list[_Directive]:
+        """Those that may speak of a finding."""
+        return self._wide + self._at.get(diagnostic.range.start.row, [])
+
+
 def _prefixes(known: Mapping[str, str]) -> frozenset[str]:
     return frozenset(code.rstrip("0123456789") for code in known)
 
@@ -85,19 +109,35 @@ def suppress(
         return tuple(diagnostics)
     known = {**names(()), **known}
     directives = [directive for comment in comments(source) for directive in _directives(comment, known)]
+    at = _Rows(directives)
     used: set[tuple[int, str]] = set()
     kept: list[Diagnostic] = []
     for diagnostic in diagnostics:
-        silencing = [directive for directive in directives if directive.silences(diagnostic)]
-        used.update((directive.start, diagnostic.code) for directive in silencing)
-        if not silencing:
-            kept.append(diagnostic)
+        remaining = _unsilenced(diagnostic, at, used)
+        if remaining is not None:
+            kept.append(remaining)
     if not any(diagnostic.code == SYNTAX_ERROR for diagnostic in diagnostics):
-        kept.extend(_about(source, directives, used, active, known))
+        kept.extend(_about(source, directives, at, used, active, known))
     return tuple(sorted(kept, key=lambda diagnostic: diagnostic.sort_key))
 
 
+def _unsilenced(diagnostic: Diagnostic, at: _Rows, used: set[tuple[int, str]]) -> Diagnostic | None:
+    """A finding at those of its places that no comment speaks of; None where comments speak of all. Notes what was `used`."""
+    spoken, remaining = diagnostic.places, []
+    for place in spoken:
+        here = replace(diagnostic, range=place)
+        silencing = [directive for directive in at.of(here) if directive.silences(here)]
+        used.update((directive.start, diagnostic.code) for directive in silencing)
+        if not silencing:
+            remaining.append(place)
+    if len(remaining) == len(spoken):
+        return diagnostic
+    return diagnostic.only_at(remaining) if remaining else None
+
+
 def _directives(comment: Comment, known: Mapping[str, str]) -> Iterator[_Directive]:
+    if len(comment.text) > _LONGEST:
+        return
     for match in re.finditer(_NOQA, comment.text, re.IGNORECASE):
         yield _directive(comment, match, "noqa", known)
     for match in re.finditer(_OWN, comment.text):
@@ -133,6 +173,7 @@ def _directive(comment: Comment, match: re.Match[str], action: str, known: Mappi
 def _about(
     source: Source,
     directives: list[_Directive],
+    at: _Rows,
     used: set[tuple[int, str]],
     active: frozenset[str],
     known: Mapping[str, str],
@@ -143,7 +184,7 @@ def _about(
         for diagnostic in found:
             # Its own comment says nothing about this finding, unless it names its code.
             silent = any(
-                other.silences(diagnostic) and (other is not directive or not other.bare) for other in directives
+                other.silences(diagnostic) and (other is not directive or not other.bare) for other in at.of(diagnostic)
             )
             if diagnostic.code in active and not silent:
                 yield diagnostic

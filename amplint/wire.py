@@ -24,7 +24,7 @@ def decode_report(path: str, value: Any) -> FileReport:
     """
     try:
         facts, diagnostics = value
-        return FileReport(path, tuple(_read_diagnostic(path, one) for one in diagnostics), frozenset(facts))
+        return FileReport(path, tuple(_read_diagnostic(path, one) for one in diagnostics), frozenset(map(_text, facts)))
     except (TypeError, ValueError, AttributeError) as error:
         raise Damaged from error
 
@@ -44,8 +44,8 @@ def decode_footing(value: Any) -> Footing:
         return Footing()
     try:
         files, absent = value
-        found = tuple((str(path), str(digest)) for path, digest in files)
-        return Footing(found, tuple((str(folder), tuple(map(str, names))) for folder, names in absent))
+        found = tuple((_text(path), _text(digest)) for path, digest in files)
+        return Footing(found, tuple((_text(folder), tuple(map(_text, names))) for folder, names in absent))
     except (TypeError, ValueError) as error:
         raise Damaged from error
 
@@ -60,8 +60,11 @@ def _diagnostic(diagnostic: Diagnostic) -> list[Any]:
 
 def _read_diagnostic(path: str, value: Any) -> Diagnostic:
     code, name, message, place, note, related, fix, needs = value
-    others = tuple(Related(text, _read_range(where), file) for text, file, where in related)
-    return Diagnostic(code, name, message, _read_range(place), note, others, _read_fix(fix), frozenset(needs), path)
+    texts = (_text(code), _text(name), _text(message))
+    others = tuple(Related(_text(text), _read_range(where), _text(file)) for text, file, where in related)
+    return Diagnostic(
+        *texts, _read_range(place), _text(note), others, _read_fix(fix), frozenset(map(_text, needs)), path
+    )
 
 
 def _range(place: Range) -> list[int]:
@@ -70,11 +73,12 @@ def _range(place: Range) -> list[int]:
 
 
 def _read_range(value: Any) -> Range:
-    numbers = list(map(int, value))
+    numbers = list(map(_number, value))
     half = len(Position._fields)
-    if len(numbers) != 2 * half:
+    start, end = Position(*numbers[:half]), Position(*numbers[half:])
+    if not (len(numbers) == 2 * half and 1 <= start.row and 1 <= start.column and start.offset <= end.offset):
         raise ValueError(numbers)
-    return Range(Position(*numbers[:half]), Position(*numbers[half:]))
+    return Range(start, end)
 
 
 def _fix(fix: Fix | None) -> list[Any] | None:
@@ -87,6 +91,17 @@ def _read_fix(value: Any) -> Fix | None:
     if value is None:
         return None
     title, applicability, edits = value
-    return Fix(
-        title, tuple(Edit(int(start), int(end), str(text)) for start, end, text in edits), Applicability(applicability)
-    )
+    found = tuple(Edit(_number(start), _number(end), _text(text)) for start, end, text in edits)
+    return Fix(_text(title), found, Applicability(applicability))
+
+
+def _text(value: Any) -> str:
+    if type(value) is not str:
+        raise ValueError(value)
+    return value
+
+
+def _number(value: Any) -> int:
+    if type(value) is not int or not 0 <= value < 2**62:
+        raise ValueError(value)
+    return value

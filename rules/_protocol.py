@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Hashable, Iterator
 
 import libcst as cst
 
@@ -94,6 +94,11 @@ def related(file: File, found: Found, **labels: str) -> tuple[Related, ...]:
     return tuple(Related(message, file.range(node), file.path(node)) for message, node in places)
 
 
+def defect(found: Found) -> Hashable:
+    """What several calls of one helper share that lead to a hazard in another file; None where it happens in this one."""
+    return (found.origin, found.hazard.scaler) if found.origin is not None else None
+
+
 def callee_range(file: File, call: cst.CSTNode) -> cst.CSTNode:
     """The smallest node that shows a call: what is called."""
     return call.func if isinstance(call, cst.Call) else call
@@ -101,5 +106,5 @@ def callee_range(file: File, call: cst.CSTNode) -> cst.CSTNode:
 
 __all__ = [
     "ScalerStep", "ScalerUpdate", "Unscale", "argument_text", "asks_for_amp", "base_text", "before_loops", "callee_range",
-    "calls", "common_block", "guards", "holds", "only", "related", "varies",
+    "calls", "common_block", "defect", "guards", "holds", "only", "related", "varies",
 ]  # fmt: skip

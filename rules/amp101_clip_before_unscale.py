@@ -48,7 +48,8 @@ Where an `Accelerator` owns the scaler, the clip becomes `accelerator.clip_grad_
 
 ## Limitations
 A clip in a function that neither runs the backward pass nor is called after one in the files at hand is left alone: the
-caller may have unscaled.
+caller may have unscaled. So is one whose threshold may be multiplied by the scale, because it comes from `get_scale()`
+through helpers, or from a parameter that is called a scale.
 
 ## References
 - https://docs.pytorch.org/docs/stable/notes/amp_examples.html#gradient-clipping
@@ -79,6 +80,7 @@ def check(file: File) -> Iterator[Finding]:
             f"Gradients are clipped while still scaled by `{scaler}`",
             note=consequence(found),
             related=protocol.related(file, found, scaled="scaled here"),
+            defect=protocol.defect(found),
             fix=unscale.repair(file, found, "the clip") or owner.clip(file, found),
         )
 

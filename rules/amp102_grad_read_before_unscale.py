@@ -88,6 +88,7 @@ def check(file: File) -> Iterator[Finding]:
             f"Gradients {done} while still scaled by `{found.hazard.scaler.removeprefix('::')}`",
             note=f"every gradient is multiplied by {optimizers.initial_scale(found)} here at first{consequence}",
             related=protocol.related(file, found, scaled="scaled here"),
+            defect=protocol.defect(found),
             fix=unscale.repair(
                 file,
                 found,

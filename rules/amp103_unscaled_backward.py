@@ -47,7 +47,8 @@ AMP (either half could be the mistake), where the scaler may be None, and for `t
 
 ## Limitations
 The backward pass is judged together with the step that uses its gradients, so both have to be in one function or in
-functions that call each other.
+functions that call each other. A pass that is given a gradient, or whose loss is made of gradients, is judged only where
+that gradient is made of constants.
 
 ## References
 - https://docs.pytorch.org/docs/stable/notes/amp_examples.html#typical-mixed-precision-training
@@ -82,6 +83,7 @@ def check(file: File) -> Iterator[Finding]:
             f"{_act(file, found)} unscaled, although `{scaler}` {_use(found)}",
             note=consequence(file, found),
             related=protocol.related(file, found, step="divided by the scale here"),
+            defect=protocol.defect(found),
             fix=mend(file, found) if found.whole else None,
         )
 

@@ -86,6 +86,7 @@ def check(file: File) -> Iterator[Finding]:
             f"`{step}` bypasses `{scaler}`, which scaled the gradients",
             note=consequence(file, found),
             related=protocol.related(file, found, scaled="scaled here"),
+            defect=protocol.defect(found),
             fix=mend(file, found) if found.whole else None,
         )
 

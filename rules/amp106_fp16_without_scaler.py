@@ -90,6 +90,7 @@ def check(file: File) -> Iterator[Finding]:
             f"No `GradScaler` protects the float16 gradients of {loss} from underflow",
             note="gradients at or below 2**-25 (about 3e-8) become zero, unnoticed; bfloat16 would need no scaler",
             related=protocol.related(file, found, step="stepped without a scaler here"),
+            defect=protocol.defect(found),
             fix=(mend(file, found) if found.whole else None) or in_bfloat16(file),
         )
 

@@ -92,6 +92,7 @@ def check(file: File) -> Iterator[Finding]:
             f"{_act(file, found)} even when `{scaler}` has skipped the optimizer step",
             note=_BLIND if has_gate(file, found.node) else _SKIPS,
             related=protocol.related(file, found, step="stepped, or skipped, here"),
+            defect=protocol.defect(found),
             fix=gate(file, found, hazards) if found.whole else None,
         )
 

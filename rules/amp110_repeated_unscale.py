@@ -78,6 +78,7 @@ def check(file: File) -> Iterator[Finding]:
             f"`{call}` is repeated by a loop" if again else f"`{call}` {second} a second time",
             note=f"the second call raises {ERROR_TEXT}{repair.while_enabled(found)}",
             related=() if again else protocol.related(file, found, first="called here already"),
+            defect=protocol.defect(found),
             fix=mend(file, found) if found.whole else None,
         )
 

@@ -87,6 +87,7 @@ def check(file: File) -> Iterator[Finding]:
             note=_NOTE,
             related=_related(file, rebuilt),
             fix=hoist(file, rebuilt) if rebuilt.loop is not None else None,
+            defect=file.scalers.first_choice(rebuilt.call),
         )
 
 

@@ -101,6 +101,7 @@ def check(file: File) -> Iterator[Finding]:
             note=note,
             related=_related(file, each),
             fix=fix,
+            defect=each.helper,
         )
 
 

@@ -82,6 +82,7 @@ def check(file: File) -> Iterator[Finding]:
             note="bfloat16 has the range of float32; each step pays for a pass over the gradients and waits for the device",
             related=(Related("computed in bfloat16 here", file.range(place)),),
             fix=disable(file, call),
+            defect=file.scalers.first_choice(call),
         )
 
 

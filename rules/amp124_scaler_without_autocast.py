@@ -62,4 +62,5 @@ def check(file: File) -> Iterator[Finding]:
                 file.range(call.func),
                 "`GradScaler` scales losses that no autocast region computes",
                 note="float32 needs no scaling; most often it is the region that is missing",
+                defect=file.scalers.first_choice(call),
             )

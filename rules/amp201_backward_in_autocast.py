@@ -41,7 +41,8 @@ of the `with` statement (`no_sync()`, say) has to stay around the backward call.
 `autograd.Function` whose `backward` lacks `custom_bwd`: such a function may fail once it runs outside the region.
 
 ## Limitations
-A region around a whole loop of optimizer steps is worse, and is AMP212. The fix does not see an `autograd.Function` of
+A region around a whole loop of optimizer steps is worse, and is AMP212. Tests, timings and gradient checks that step no
+optimizer train nothing, and are left alone. The fix does not see an `autograd.Function` of
 another file.
 
 ## References
@@ -56,6 +57,7 @@ from collections.abc import Iterator
 import libcst as cst
 
 from amplint.diagnostics import Applicability, Fix, Related
+from amplint.model.events import OptimizerStep, ScalerStep
 from amplint.model.observable import ISLAND_ERROR, Observable
 from amplint.rule import File, Finding, Found, rule
 
@@ -76,15 +78,24 @@ def check(file: File) -> Iterator[Finding]:
     spanning = {found.node for found in file.analysis.of("region-spans-steps")}
     for found in file.analysis.of(KIND, elsewhere=True):
         region = found.related["region"]
-        if found.related.get("outermost") in spanning:
+        if found.related.get("outermost") in spanning or _trains_nothing(file, found):
             continue
         yield Finding(
             file.range(protocol.callee_range(file, found.node)),
             "The backward pass runs inside an autocast region",
             note=_harm(file, region),
             related=_related(file, found),
+            defect=protocol.defect(found),
             fix=repair(file, found) if found.whole else None,
         )
+
+
+def _trains_nothing(file: File, found: Found) -> bool:
+    """Whether a test or a measurement runs the backward pass, and steps nothing afterwards: the gradients go nowhere."""
+    if any(isinstance(event, (OptimizerStep, ScalerStep)) for event in found.root.events):
+        return False
+    root = file.analysis.program.places[found.entry.function.site]
+    return file.trials.at(found.node) or file.trials.at(root)
 
 
 def _related(file: File, found: Found) -> tuple[Related, ...]:

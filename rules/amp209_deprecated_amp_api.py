@@ -79,20 +79,40 @@ def check(file: File) -> Iterator[Finding]:
         if is_fallback(file, node) or is_recognised(file, node) or source is not None and _is_choice(file, source):
             continue
         [name] = file.names.resolve(node)
-        yield Finding(file.range(node), _message(name), _note(old[name]), fix=_fix(file, node, name))
+        yield Finding(file.range(node), _message(name), _note(old[name], _runs(file, node)), fix=_fix(file, node, name))
     yield from _imports(file, old)
 
 
 def _message(name: str) -> str:
+    if name in torch_api.DEPRECATED_MODULES:
+        return f"What `{name}` offers is deprecated since PyTorch {_SINCE}"
     return f"`{name}` is deprecated since PyTorch {_SINCE}"
 
 
-def _note(new: Replacement) -> str:
-    if new.name.endswith(".autocast"):
-        return f"every construction warns; the parameters of `{new.name}` come in another order"
-    if new.name.endswith(".GradScaler"):
-        return f"every construction warns; `{new.name}` takes the device first"
-    return f"every decoration warns; `{new.name}` needs the keyword `device_type`"
+def _note(new: Replacement, runs: bool = False) -> str:
+    """When it warns, and what to mind; `runs` says that the place constructs an object, or decorates a function."""
+    if new.name.endswith((".autocast", ".GradScaler")):
+        when = "every construction warns" if runs else "it warns when it is constructed, not here"
+    else:
+        when = "every decoration warns" if runs else "it warns when it decorates a function, not here"
+    return f"{when}; {_mind(new.name)}"
+
+
+def _mind(name: str) -> str:
+    """What is different about a replacement."""
+    if name.endswith(".autocast"):
+        return f"the parameters of `{name}` come in another order"
+    return (
+        f"`{name}` takes the device first"
+        if name.endswith(".GradScaler")
+        else f"`{name}` needs the keyword `device_type`"
+    )
+
+
+def _runs(file: File, node: cst.CSTNode) -> bool:
+    """Whether a name is called, or decorates, where it stands."""
+    parent = file.tree.parent(node)
+    return isinstance(parent, cst.Decorator) or (isinstance(parent, cst.Call) and parent.func is node)
 
 
 def _is_choice(file: File, source: cst.ImportAlias) -> bool:

@@ -43,7 +43,7 @@ def _forget_rules() -> None:
         registry.load_rules,
         registry.rule_index,
         checker._triggers,
-        checker._suppression,
+        checker._code,
     ):
         cache.cache_clear()
 
@@ -58,3 +58,12 @@ def demo_rules(pack: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> I
     _forget_rules()
     yield
     _forget_rules()
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _own_caches(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    """No test reads or writes what the user's runs remember."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("XDG_CACHE_HOME", str(tmp_path_factory.mktemp("caches")))
+        patch.delenv("AMPLINT_CACHE_DIR", raising=False)
+        yield

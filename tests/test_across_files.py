@@ -226,13 +226,14 @@ def test_the_cache_sees_a_helper_change_come_and_go(tmp_path: Path) -> None:
     assert run_cached(root) == ["AMP101"]
 
 
-def test_the_cache_keeps_what_did_not_change(tmp_path: Path) -> None:
+def test_the_cache_keeps_what_did_not_change(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("AMPLINT_CACHE_DIR", str(tmp_path / "cache"))
     root = project(tmp_path, train=LOOP.format(module="utils", name="clip", call="clip(model)"), utils=CLIPS)
     project(root, **{f"filler{number}": "pass\n" for number in range(20)})
     before = only(check(root, "train.py")).related
     run_cached(root)
     run_cached(root)
-    (cached,) = (root / ".amplint_cache").glob("amplint-*.json")
+    (cached,) = (tmp_path / "cache").glob("*/*.cache")
     held = cached.read_bytes()
     assert run_cached(root) == ["AMP101"]
     assert cached.read_bytes() == held
@@ -296,3 +297,76 @@ def test_fixes_stay_in_the_file_that_they_mend(tmp_path: Path) -> None:
     found = only(check(root, "train.py"))
     assert (found.code, found.fix) == ("AMP104", None)
     assert found.related[0].path == str(root / "utils.py")
+
+
+def test_a_helper_that_is_called_three_times_is_one_finding(tmp_path: Path) -> None:
+    train = LOOP.format(module="utils", name="clip", call="clip(model, 1.0)").replace(
+        "clip(model, 1.0)\n", "clip(model, 1.0)\n        clip(model, 2.0)\n        clip(model, 3.0)\n"
+    )
+    root = project(tmp_path, utils=CLIPS, train=train)
+    found = only(check(root, "train.py"))
+    also = [place.range.start.row for place in found.related if place.message == "also here"]
+    assert (found.range.start.row, also) == (12, [13, 14])
+
+
+def test_comments_silence_the_places_of_one_finding_one_by_one(tmp_path: Path) -> None:
+    train = LOOP.format(module="utils", name="clip", call="clip(model, 1.0)").replace(
+        "clip(model, 1.0)\n",
+        "clip(model, 1.0)  # noqa: AMP101\n        clip(model, 2.0)\n        clip(model, 3.0)  # noqa: AMP101\n",
+    )
+    root = project(tmp_path, utils=CLIPS, train=train)
+    found = only(check(root, "train.py"))
+    assert (found.code, found.range.start.row) == ("AMP101", 13)
+    assert not any(place.message == "also here" for place in found.related)
+    (root / "train.py").write_text((root / "train.py").read_text().replace("2.0)\n", "2.0)  # noqa\n"))
+    assert codes(root, "train.py") == []
+
+
+SCALE = """
+import torch
+
+def clip(model, limit, times):
+    torch.nn.utils.clip_grad_norm_(model.parameters(), limit * times)
+
+def divide(model, by):
+    for param in model.parameters():
+        if param.grad is not None:
+            param.grad.div_(by)
+
+def limit_of(scaler, limit):
+    return limit * scaler.get_scale()
+"""
+
+
+@pytest.mark.parametrize(
+    ("name", "call"),
+    [
+        ("clip", "clip(model, 1.0, scaler.get_scale())"),
+        ("divide", "divide(model, scaler.get_scale()); torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)"),
+        ("limit_of", "torch.nn.utils.clip_grad_norm_(model.parameters(), limit_of(scaler, 1.0))"),
+    ],
+)
+def test_the_scale_is_followed_into_another_file(tmp_path: Path, name: str, call: str) -> None:
+    root = project(tmp_path, utils=SCALE, train=LOOP.format(module="utils", name=name, call=call))
+    assert codes(root, "train.py") == codes(root, "utils.py") == []
+
+
+def test_a_scaler_of_another_framework_in_another_file_is_left_alone(tmp_path: Path) -> None:
+    own = """
+        import paddle
+
+        class QuietScaler(paddle.amp.GradScaler):
+            pass
+    """
+    train = """
+        from own import QuietScaler
+
+        def train(model, loader, loss_fn, optimizer):
+            scaler = QuietScaler()
+            for x, y in loader:
+                scaler.scale(loss_fn(model(x), y)).backward()
+                model.clip_grad_norm_(1.0)
+                scaler.step(optimizer)
+    """
+    root = project(tmp_path, own=own, train=train)
+    assert codes(root, "train.py") == []

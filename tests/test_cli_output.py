@@ -143,7 +143,7 @@ from amplint.cli.main import main
 try:
     main(["a.py"])
 except SystemExit as exit:
-    print(exit.code, *sorted({"libcst", "torch", "pathspec", "multiprocessing", "importlib.metadata"} & set(sys.modules)))
+    print(exit.code, *sorted({"libcst", "torch", "platformdirs", "multiprocessing", "importlib.metadata"} & set(sys.modules)))
 """
     run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
     assert run.stdout == "0\n", run.stdout + run.stderr

@@ -79,3 +79,63 @@ def test_a_name_that_is_exported_stays_imported() -> None:
         "def run(x):\n    with autocast():\n        return x\n"
     )
     assert fixed(text, (2, 3)) == text.replace("with autocast():", 'with torch.amp.autocast("cuda"):')
+
+
+PLACES = """\
+from torch.cuda.amp import GradScaler, autocast, custom_bwd, custom_fwd
+import torch
+
+
+class Kept(GradScaler):
+    pass
+
+
+def enter(kind=autocast, scaler: GradScaler = None):
+    if isinstance(scaler, GradScaler):
+        return autocast()
+    with kind():
+        return GradScaler()
+
+
+@autocast()
+def forward(x):
+    return x
+
+
+@custom_fwd
+def first(ctx, x):
+    return x
+
+
+twice = custom_bwd
+"""
+
+
+def test_a_note_says_that_it_warns_where_it_does() -> None:
+    found = lint_source(Source("train.py", PLACES), RULES, (2, 4)).diagnostics
+    notes = {(each.range.start.row, each.note.partition(";")[0]) for each in found}
+    constructed, decorates = (
+        "it warns when it is constructed, not here",
+        "it warns when it decorates a function, not here",
+    )
+    assert {row for row, note in notes if note == "every construction warns"} == {11, 13, 16}
+    assert {row for row, note in notes if note == constructed} >= {5, 9}
+    assert {row for row, note in notes if note == "every decoration warns"} == {21}
+    assert {row for row, note in notes if note == decorates} == {26}
+
+
+def test_an_import_that_a_try_makes_first_warns_of_nothing() -> None:
+    tried = "try:\n    from torch.cuda.amp import autocast\nexcept ImportError:\n    autocast = None\n"
+    text = f"{tried}\nwith autocast():\n    pass\n"
+    [found] = lint_source(Source("train.py", text), RULES, (2, 4)).diagnostics
+    assert found.range.start.row == 2
+    assert "not here" in found.note
+
+
+def test_a_module_is_not_said_to_be_deprecated_itself() -> None:
+    [found] = lint_source(
+        Source("train.py", "from torch.cuda import amp as cuda_amp\n\ndef f(autocast):\n    return autocast\n"),
+        RULES,
+        (2, 4),
+    ).diagnostics
+    assert found.message == "What `torch.cuda.amp` offers is deprecated since PyTorch 2.4"

@@ -129,9 +129,56 @@ def test_links() -> None:
     os.symlink("nowhere.py", "pkg/dangling.py")
     os.symlink("a.py", "pkg/link.py")
     os.symlink("pkg", "named")
-    assert files("pkg") == ["pkg/a.py", "pkg/link.py"]
-    assert files("named") == ["named/a.py", "named/link.py"]
+    assert files("pkg") == ["pkg/a.py"]
+    assert files("named") == ["named/a.py"]
     assert everything("pkg/dangling.py") == [Problem("pkg/dangling.py", "does not exist")]
+
+
+def test_a_file_with_several_names_comes_once_under_the_first_that_is_no_link() -> None:
+    touch("pkg/z.py", "other.py")
+    os.symlink("z.py", "pkg/a.py")
+    os.symlink("pkg", "again")
+    os.link("pkg/z.py", "hard.py")
+    assert files(".") == ["hard.py", "other.py"]
+    assert files("pkg") == ["pkg/z.py"]
+    assert files("pkg/a.py", "pkg") == ["pkg/z.py"]
+    assert files("pkg/a.py") == ["pkg/a.py"]
+    assert files("other.py", "./other.py", "pkg/../other.py", str(Path("other.py").absolute())) == ["other.py"]
+    assert files("again", "pkg") == ["again/z.py"]
+
+
+def test_other_names_of_a_file_are_known() -> None:
+    touch("z.py")
+    os.symlink("z.py", "a.py")
+    os.link("z.py", "hard.py")
+    os.link("z.py", "more.py")
+    (found,) = everything(".", "a.py", "z.py")
+    assert isinstance(found, Found)
+    assert (found.display, found.explicit) == ("hard.py", True)
+    assert [os.path.basename(name) for name in found.others] == ["more.py", "z.py"]
+
+
+def test_links_that_lead_out_of_the_given_paths() -> None:
+    touch("outside/x.py", "pkg/a/y.py", "pkgs/z.py")
+    for name, target in {
+        "pkg/out.py": "../outside/x.py",
+        "pkg/in.py": "gone/../a/y.py",
+        "pkg/a/middle.py": "../out.py",
+        "pkg/beside.py": "../pkgs/z.py",
+    }.items():
+        os.symlink(target, name)
+    os.mkdir("pkg/gone")
+    os.symlink("pkg", "named")
+
+    def out(*paths: str) -> list[str]:
+        return [one.display for one in everything(*paths) if isinstance(one, Found) and one.leads_out]
+
+    assert files("pkg") == ["pkg/a/middle.py", "pkg/a/y.py", "pkg/beside.py"]
+    assert out("pkg") == ["pkg/a/middle.py", "pkg/beside.py"]
+    assert out("named") == ["named/a/middle.py", "named/beside.py"]
+    assert out("pkg", "outside", "pkgs") == out(".") == out("/") == []
+    assert out("pkg/out.py", "pkg/in.py") == ["pkg/out.py"]
+    assert out("pkg/out.py", "outside/x.py") == []
 
 
 def test_a_link_to_itself() -> None:

@@ -84,7 +84,8 @@ def _found(folder: Path, target: str, files: Iterable[str] = (".",)) -> Counter[
     command = [sys.executable, "-m", "amplint", "--isolated", "--quiet", "--torch-version", target]
     command += ["--extend-select", OPT_IN]
     command += ["--output-format", "json", *(os.path.join(folder.name, file) for file in files)]
-    run = subprocess.run(command, cwd=folder.parent, capture_output=True, text=True)
+    kept = {**os.environ, "XDG_CACHE_HOME": str(folder.parent / ".cache")}
+    run = subprocess.run(command, cwd=folder.parent, env=kept, capture_output=True, text=True)
     assert (run.stderr, run.returncode in (0, 1)) == ("", True)
     return Counter(
         (Path(one["filename"]).relative_to(folder).as_posix(), one["location"]["row"], one["code"])

@@ -144,8 +144,8 @@ def test_what_one_file_establishes_holds_for_all(tmp_path: Path) -> None:
     assert amplint("a.py", "b.py", "c.py", cwd=folder, site=site).stdout.splitlines() == without
 
 
-LIBRARIES = {"libcst", "torch", "multiprocessing", "logging", "pathspec", "difflib", "tomllib"}
-CACHING = {"hashlib", "importlib.metadata"}
+LIBRARIES = {"libcst", "torch", "multiprocessing", "logging", "difflib", "tomllib"}
+CACHING = {"platformdirs", "hashlib", "importlib.metadata"}
 
 
 @pytest.mark.parametrize(

@@ -38,8 +38,8 @@ def amplint(folder: Path, *arguments: str, script: str = "") -> subprocess.Compl
     [
         (("--evidence", "."), "error: .: cannot be written: Is a directory"),
         (("--evidence", "no/such/file"), "error: no/such/file: cannot be written: No such file or directory"),
-        (("--evidence", "train.py"), "error: `--evidence` would overwrite `train.py`, whose fixes are replayed"),
-        (("-o", "./train.py"), "error: `--output-file` would overwrite `train.py`, whose fixes are replayed"),
+        (("--evidence", "train.py"), "error: `--evidence` would overwrite `train.py`, which is checked"),
+        (("-o", "./train.py"), "error: `--output-file` would overwrite `train.py`, which is checked"),
         (("-o", "x", "--evidence", "x"), "error: `--output-file` would overwrite what `--evidence` writes"),
         (("--timeout", "0"), "error: Invalid value for '--timeout': 0.0 is not in the range x>0."),
         (("--timeout", "nan"), "error: Invalid value for '--timeout': nan is no number of seconds"),
@@ -73,6 +73,34 @@ def test_a_disk_that_is_full_is_told_once_and_nothing_else_is_lost(code: Path) -
     assert run.stdout.count("AMP101 confirmed") == 2
     assert run.stderr.count("error: /dev/full: cannot be written: No space left on device") == 1
     assert "Traceback" not in run.stderr
+
+
+@pytest.mark.skipif(os.name != "posix", reason="limits of POSIX")
+def test_old_evidence_stays_where_there_is_no_room_for_new(code: Path) -> None:
+    (code / "kept.jsonl").write_text("kept\n")
+    no_room = "import resource; resource.setrlimit(resource.RLIMIT_FSIZE, (100, 100))"
+    run = amplint(code, "verify", *DEVICE, "--no-cache", "train.py", "--evidence", "kept.jsonl", script=no_room)
+    assert run.returncode == 2 and "AMP101 confirmed" in run.stdout
+    assert run.stderr.count("error: kept.jsonl: cannot be written: File too large") == 1
+    assert (code / "kept.jsonl").read_text() == "kept\n"
+    assert {path.name for path in code.iterdir()} == {"train.py", "kept.jsonl"}
+
+
+def test_old_evidence_goes_where_there_is_none_any_more(code: Path) -> None:
+    (code / "kept.jsonl").write_text("kept\n")
+    (code / "train.py").write_text("x = 1\n")
+    assert amplint(code, "verify", *DEVICE, "train.py", "--evidence", "kept.jsonl").returncode == 0
+    assert (code / "kept.jsonl").read_text() == ""
+
+
+@pytest.mark.skipif(os.name != "posix", reason="links of POSIX")
+def test_evidence_goes_through_no_link_out_of_its_folder(code: Path) -> None:
+    (code / "repository").mkdir()
+    (code / "repository" / "kept.jsonl").symlink_to("../absent")
+    run = amplint(code, "verify", *DEVICE, "train.py", "--evidence", "repository/kept.jsonl")
+    assert (run.returncode, run.stdout) == (2, "")
+    assert run.stderr == "error: repository/kept.jsonl: cannot be written: it is a link that leads out of its folder\n"
+    assert not (code / "absent").exists()
 
 
 @pytest.mark.skipif(IS_ROOT, reason="root may write anywhere")

@@ -59,6 +59,10 @@ def _check(options: Options, console: Console) -> int:
         if confirm is None:
             return FAILED
     wanted, result = lint(options, console)
+    if options.output_file:
+        from amplint.cli.reporting import refuse_to_overwrite
+
+        refuse_to_overwrite(wanted, {"--output-file": options.output_file})
     if options.fix or options.diff:
         from amplint.cli.fixing import fix_all
 

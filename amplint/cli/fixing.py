@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable
+from contextlib import suppress
 from typing import NamedTuple
 
 from amplint.checker import check_source, placed, withdraw
@@ -13,10 +14,13 @@ from amplint.cli.summary import Result
 from amplint.cli.targets import Targets
 from amplint.diagnostics import FileReport
 from amplint.discovery import Found
-from amplint.fixer import FixError, FixOutcome, fix_source, fixable, write
+from amplint.fixer import Changed, FixError, FixOutcome, fix_source, fixable, write
 from amplint.report import diff
 from amplint.report.view import View
 from amplint.source import Source, SourceError
+
+_TRIES = 5
+"""How often a file is fixed anew because another program changed it meanwhile."""
 
 
 class _Repaired(NamedTuple):
@@ -25,6 +29,11 @@ class _Repaired(NamedTuple):
     source: Source
     data: bytes
     outcome: FixOutcome
+
+    @property
+    def new(self) -> bytes:
+        """The bytes of the fixed file."""
+        return self.source.encode(self.outcome.text)
 
 
 Confirm = Callable[[Source, FileReport], FileReport]
@@ -44,27 +53,36 @@ def fix_all(
         if result.reports[index].error or not fixable(result.reports[index], options.unsafe_fixes):
             continue
         try:
-            repaired = _repair(item, wanted, facts, options.unsafe_fixes, confirm)
-            if repaired.outcome.error:
-                console.warning(item.display, repaired.outcome.error)
-            if not repaired.outcome.applied:
-                result.reports[index] = repaired.outcome.report
-                continue
-            new = repaired.source.encode(repaired.outcome.text)
-            if options.diff:
-                _print_diff(repaired, wants_color(options.color, sys.stdout))
-            elif wanted.stdin is not None:
-                printed = new
-            else:
-                write(item.path, repaired.data, new)
+            if item.leads_out:
+                raise FixError("is a link that leads out of the given paths; not fixed")
+            repaired = _fixed(item, wanted, facts, options, confirm)
         except FixError as error:
             console.problem(item.display, str(error))
             continue
-        result.fixed[item.display] = repaired.outcome.applied
+        if repaired.outcome.error:
+            console.warning(item.display, repaired.outcome.error)
         result.reports[index] = repaired.outcome.report
-        result.texts[item.display] = Source.from_bytes(item.display, new)
+        if not repaired.outcome.applied:
+            continue
+        if options.diff:
+            _print_diff(repaired, wants_color(options.color, sys.stdout))
+        printed = None if printed is None else repaired.new
+        result.fixed[item.display] = repaired.outcome.applied
+        result.texts[item.display] = Source.from_bytes(item.display, repaired.new)
     if printed is not None and not options.diff:
         _print_bytes(printed)
+
+
+def _fixed(item: Found, wanted: Targets, facts: frozenset[str], options: Options, confirm: Confirm | None) -> _Repaired:
+    """Fix a file, on disk if that is wanted. What another program makes of it meanwhile is read, and fixed if need be."""
+    for _ in range(_TRIES):
+        repaired = _repair(item, wanted, facts, options.unsafe_fixes, confirm)
+        if not repaired.outcome.applied or options.diff or wanted.stdin is not None:
+            return repaired
+        with suppress(Changed):
+            write(item.path, repaired.data, repaired.new, item.others)
+            return repaired
+    raise FixError("is changed again and again by another program; not fixed")
 
 
 def _repair(item: Found, wanted: Targets, facts: frozenset[str], unsafe: bool, confirm: Confirm | None) -> _Repaired:

@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+import errno
+import os
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 
+import click
+
+from amplint import atomic
 from amplint.cli.console import Console, say, wants_color
 from amplint.cli.options import Options
 from amplint.cli.summary import Result
@@ -32,12 +37,51 @@ def write_report(wanted: Targets, result: Result, options: Options, console: Con
     write_file(options.output_file, "".join(_pieces(result, view, options)), console)
 
 
+def refuse_to_overwrite(wanted: Targets, outputs: Mapping[str, Path | None]) -> None:
+    """Raise where a report would take the place of code, or of another report; `outputs` are files by their options.
+
+    Raises:
+        click.UsageError: one would.
+    """
+    taken = {os.path.realpath(each.path): f"`{each.display}`, which is checked" for each in wanted.files}
+    for option, path in outputs.items():
+        if path is None:
+            continue
+        if os.path.realpath(path) in taken:
+            raise click.UsageError(f"`{option}` would overwrite {taken[os.path.realpath(path)]}")
+        taken[os.path.realpath(path)] = f"what `{option}` writes"
+
+
 def write_file(path: Path, text: str, console: Console) -> None:
-    """Write a report to a file, or tell the console that this cannot be done."""
+    """Write a report to a file, or tell the console that this cannot be done; then an old report is still there."""
     try:
-        path.write_text(text, encoding="utf-8", errors="backslashreplace")
+        put(path, text.encode("utf-8", "backslashreplace"))
     except OSError as error:
         console.problem(str(path), f"cannot be written: {error.strerror or error}")
+
+
+def put(path: Path, data: bytes) -> None:
+    """Write a report: to a file in one step, into a pipe or a device as it comes.
+
+    Raises:
+        OSError: it cannot be written; a file is as it was.
+    """
+    if atomic.is_stream(path):
+        path.write_bytes(data)
+        return
+    refuse_astray(path)
+    atomic.replace(path, data)
+
+
+def refuse_astray(path: Path) -> None:
+    """Raise for a link to a file in another folder: linted code may bring it along, to have that file overwritten.
+
+    Raises:
+        OSError: it is one.
+    """
+    if path.is_symlink() and not atomic.is_stream(path):
+        if os.path.dirname(os.path.realpath(path)) != os.path.realpath(path.parent):
+            raise OSError(errno.ELOOP, "it is a link that leads out of its folder")
 
 
 def _pieces(result: Result, view: View, options: Options) -> Iterator[str]:

@@ -12,7 +12,8 @@ import click
 from amplint.cli.console import Console
 from amplint.cli.options import Options
 from amplint.config import ConfigError, Settings, SettingsResolver
-from amplint.discovery import Excluded, Found, Problem, discover
+from amplint.discovery import Excluded, Found, Passed, Problem, discover
+from amplint.reading import read_file, read_stream
 from amplint.registry import rule_index
 from amplint.selection import active_codes
 
@@ -31,7 +32,7 @@ class Targets(NamedTuple):
         Raises:
             OSError: it cannot be read.
         """
-        return path.read_bytes() if self.stdin is None else self.stdin
+        return read_file(path) if self.stdin is None else self.stdin
 
 
 def targets(options: Options, resolver: SettingsResolver, console: Console) -> Targets:
@@ -52,6 +53,8 @@ def targets(options: Options, resolver: SettingsResolver, console: Console) -> T
     for item in discover(paths, resolver):
         if isinstance(item, Problem):
             console.problem(item.display, item.message)
+        elif isinstance(item, Passed):
+            console.warning(item.display, item.message)
         elif isinstance(item, Excluded):
             excluded.append(item.display)
         elif _is_sound(item, sound, console):
@@ -66,7 +69,11 @@ def targets(options: Options, resolver: SettingsResolver, console: Console) -> T
 def _stdin(name: str | None, resolver: SettingsResolver, console: Console) -> Targets:
     path = os.path.abspath(name or "stdin.py")
     settings = resolver.for_file(Path(path))
-    data = sys.stdin.buffer.read()
+    try:
+        data = read_stream(sys.stdin.buffer)
+    except OSError as error:
+        console.problem(name or STDIN, f"cannot be read: {error.strerror or error}")
+        return Targets([], b"")
     if settings.excludes(path):
         _tell_excluded([name or STDIN], console)
         return Targets([], data)

@@ -3,21 +3,21 @@
 from __future__ import annotations
 
 import json
-import os
 import sys
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import closing, contextmanager
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import closing
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import Any
 
 import click
 
 from amplint.checker import placed
 from amplint.cli.console import CLEAN, FAILED, FINDINGS, Console, say, wants_color
+from amplint.cli.ledger import Ledger
 from amplint.cli.linting import lint
 from amplint.cli.options import REPLAY, RUN, SELECTION, Options, as_path, with_options
 from amplint.cli.proof import how_to_replay, replays_shown
-from amplint.cli.reporting import write_file
+from amplint.cli.reporting import refuse_to_overwrite, write_file
 from amplint.cli.summary import Result, count
 from amplint.cli.targets import Targets
 from amplint.config import ConfigError
@@ -88,12 +88,12 @@ def verify(evidence: Path | None, **values: Any) -> int:
 def _verify(options: Options, kept: Path | None, console: Console) -> int:
     how = how_to_replay(options)
     wanted, result = lint(options, console)
-    _refuse_to_overwrite(wanted, {"--evidence": kept, "--output-file": options.output_file})
+    refuse_to_overwrite(wanted, {"--evidence": kept, "--output-file": options.output_file})
     for one in result.diagnostics:
         if one.code == SYNTAX_ERROR:
             console.problem(place(one), one.message)
     findings = _findings(wanted, result, options)
-    ledger = _Ledger(kept, console)
+    ledger = Ledger(kept, console)
     if not ledger.open():
         return FAILED  # now, not after minutes of work
     evidence: list[Evidence] = []
@@ -104,22 +104,12 @@ def _verify(options: Options, kept: Path | None, console: Console) -> int:
             ledger.keep(one)
             console.end_progress()
             yield one
+        ledger.end()
 
     with closing(ledger):
         _write(FORMATS[options.output_format], gathered(), options, console)
     _summarize(evidence, how.device, options, console)
     return _exit_code(evidence, console.failed)
-
-
-def _refuse_to_overwrite(wanted: Targets, outputs: Mapping[str, Path | None]) -> None:
-    """Raise where a report would take the place of code, or of another report."""
-    taken = {os.path.realpath(each.path): f"`{each.display}`, whose fixes are replayed" for each in wanted.files}
-    for option, path in outputs.items():
-        if path is None:
-            continue
-        if os.path.realpath(path) in taken:
-            raise click.UsageError(f"`{option}` would overwrite {taken[os.path.realpath(path)]}")
-        taken[os.path.realpath(path)] = f"what `{option}` writes"
 
 
 def _findings(wanted: Targets, result: Result, options: Options) -> list[Finding]:
@@ -136,45 +126,6 @@ def _findings(wanted: Targets, result: Result, options: Options) -> list[Finding
             source = placed(source, item.settings, item.path)
             findings += (Finding(source, one) for one in sorted(ours, key=lambda one: one.sort_key))
     return findings
-
-
-class _Ledger:
-    """The file, if one is wanted, that evidence goes to as soon as there is some: what a long run had is not lost with it.
-
-    What cannot be written is told once, and ends the writing.
-    """
-
-    def __init__(self, path: Path | None, console: Console) -> None:
-        self._path, self._console = path, console
-        self._file: BinaryIO | None = None
-
-    def open(self) -> bool:
-        """Whether the file, if there is to be one, can be written."""
-        if self._path is None:
-            return True
-        with self._telling():
-            self._file = open(self._path, "wb", buffering=0)  # unbuffered: nothing is left to fail when it is closed
-        return self._file is not None
-
-    def keep(self, evidence: Evidence) -> None:
-        """Write the evidence on one finding."""
-        if self._file is not None:
-            with self._telling():
-                self._file.write(record.line(evidence).encode())
-
-    def close(self) -> None:
-        """Let go of the file."""
-        if self._file is not None:
-            self._file.close()
-            self._file = None
-
-    @contextmanager
-    def _telling(self) -> Iterator[None]:
-        try:
-            yield
-        except OSError as error:
-            self._console.problem(str(self._path), f"cannot be written: {error.strerror or error}")
-            self.close()
 
 
 def _write(

@@ -42,10 +42,11 @@ class Arguments:
         if isinstance(owner, cst.ClassDef) and name == "__init__":
             name = owner.name.value
         for call in self._named(name, function):
-            if self._called(call) is function:
+            if self.called(call) is function:
                 yield call
 
-    def _called(self, call: cst.Call) -> cst.FunctionDef | None:
+    def called(self, call: cst.Call) -> cst.FunctionDef | None:
+        """The function in sight that a call runs; None when that cannot be told."""
         func = call.func
         if isinstance(func, cst.Attribute) and isinstance(func.value, cst.Name) and func.value.value == "self":
             info = self._classes.owner(call)

@@ -2,20 +2,18 @@
 
 from __future__ import annotations
 
-import re
-
 import libcst as cst
 
 from amplint.lowering.access import path_of
 from amplint.lowering.conditions import constant
-from amplint.lowering.gradients import CLIP_METHODS, CLIPS, GradientReader, argument, is_grad
+from amplint.lowering.gradients import CLIP_METHODS, CLIPS, SCALE_FREE, argument, is_grad
+from amplint.lowering.passes import HARMLESS, PassReader, differentiates_again
 from amplint.lowering.scope import Flow
 from amplint.model.events import (
-    Backward,
+    GRADIENT,
     CacheCleared,
     Escape,
     Forward,
-    InnerGrad,
     OptimizerStep,
     Scale,
     ScalerStep,
@@ -25,23 +23,16 @@ from amplint.model.events import (
     ZeroGrad,
 )  # fmt: skip
 
-_HARMLESS = re.compile(
-    r"save|log|print|checkpoint|ckpt|state_dict|learning_rate|(^|_)lr(_|$)|warm_?up|report|display|write|dump|repr|format|"
-    r"^(len|isinstance|hasattr|getattr|id|type|zip|enumerate|list|tuple|dict|set|str|bool|range|iter|next|cast|sorted|reversed)$|"
-    r"^(named_)?(parameters|buffers|modules|children)$|"
-    r"sched|get_scale|is_enabled|param_groups|summary|count|describe|info|debug|warning|broadcast_optimizer",
-    re.IGNORECASE,
-)
 _VALUE_METHODS = frozenset(
-    "mean sum div div_ mul mul_ float double item to clone detach cuda cpu squeeze view reshape add add_ sub neg abs "
-    "requires_grad_ backward retain_grad type half bfloat16 unsqueeze max min values items get pop copy".split()
+    (
+        "mean sum div div_ mul mul_ float double item to clone detach cuda cpu squeeze view reshape flatten contiguous permute "
+        "transpose add add_ sub neg abs requires_grad_ backward retain_grad type half bfloat16 unsqueeze max min values items "
+        "get pop copy"
+    ).split()
 )
 
-_KEEPING = (cst.Assign, cst.AssignTarget, cst.AnnAssign, cst.Comparison, cst.ComparisonTarget)
-"""Where a value is kept, or compared with another."""
 
-
-class CallReader(GradientReader):
+class CallReader(PassReader):
     """The part of a function's lowering that turns one call into events, and says where its value comes from."""
 
     def read_call(self, call: cst.Call) -> Flow:
@@ -49,9 +40,12 @@ class CallReader(GradientReader):
         if self.names.all_in(call.func, {"typing.cast"}) and len(call.args) == 2:
             return self.flow(call.args[1].value)
         if self.names.any_in(call.func, {"torch.autograd.backward"}):
-            return self._backward(call, argument(call, 0, ("tensors",)))
-        if self.names.all_in(call.func, {"torch.autograd.grad"}) and _differentiates_again(call):
-            return self._inner_grad(call)
+            return self.propagate(call, argument(call, 0, ("tensors",)), argument(call, 1, ("grad_tensors",)))
+        if self.names.all_in(call.func, {"torch.autograd.grad"}):
+            again = differentiates_again(call)
+            return self.inner_grad(call) if again else self.arguments(call).as_argument() | Flow((GRADIENT,))
+        if self.may_unscale(call):
+            self.rescale(call)
         whole = self._preset(call)
         if self.names.any_in(whole.func, CLIPS):
             self.arguments(call)
@@ -67,7 +61,7 @@ class CallReader(GradientReader):
         entered = self.call_into(call)
         if entered is not None:
             return entered
-        return self._unknown(call)
+        return self.unknown(call)
 
     def _use(self, call: cst.Call) -> None:
         """Tell of a call, in case it is of a model: only its optimizer, perhaps in another function, tells that."""
@@ -106,8 +100,8 @@ class CallReader(GradientReader):
             return entered | Flow(("?",))  # multiplied by a constant, it is scaled as well
         if self.roles.of(func.value).role != "scaler" or len(call.args) != 1:
             # Whatever it is, it may be another library's scaler.
-            return self._unknown(call) | Flow(("?",)) if len(call.args) == 1 else None
-        source = self._single(call.args[0].value)
+            return self.unknown(call) | Flow(("?",)) if len(call.args) == 1 else None
+        source = self.single(call.args[0].value)
         target = self.temporary(call)
         self.emit(Scale(self.site(call), target, self.ref(func.value), source))
         return Flow((target,))
@@ -173,61 +167,6 @@ class CallReader(GradientReader):
         passed_on = any(isinstance(node, cst.Param) and node.default is not None for node in bound)
         return second.value.value != "None" and not passed_on
 
-    def _on_backward(self, call: cst.Call, func: cst.Attribute) -> Flow | None:
-        if isinstance(func.value, cst.Call) and path_of(func.value.func) == "super":
-            return self._unknown(call)
-        entered = self.call_into(call)
-        if entered is not None:
-            return entered
-        role = self.roles.of(func.value).role
-        if role in ("framework", "optimizer", "scaler") or path_of(func.value) in ("self", "ctx", "cls"):
-            self.arguments(call)
-            self.emit(Escape(self.site(call), ()))
-            return Flow()
-        positional = [arg for arg in call.args if arg.keyword is None and arg.star != "**"]
-        if positional and not self.is_value(func.value):
-            self.arguments(call)
-            self.emit(Escape(self.site(call), ()))
-            return Flow()
-        return self._backward(call, func.value)
-
-    def _backward(self, call: cst.Call, loss: cst.BaseExpression | None) -> Flow:
-        self.arguments(call)
-        if loss is None:
-            self.emit(Escape(self.site(call), ()))
-        else:
-            self.emit(Backward(self.site(call), self._single(loss)))
-        return Flow()
-
-    def _inner_grad(self, call: cst.Call) -> Flow:
-        outputs = argument(call, 0, ("outputs",))
-        flow, reference = Flow(), ""
-        for arg in call.args:
-            if arg.value is outputs:
-                reference = self._single(outputs)
-                flow |= Flow((reference,))
-            else:
-                flow |= self.flow(arg.value)
-        self.emit(InnerGrad(self.site(call), reference, self._computes_with_scale()))
-        return flow.as_argument()
-
-    def _computes_with_scale(self) -> bool:
-        """Whether the function does anything with the scale but keep it and compare it."""
-        tree = self.program.tree
-        called = [each for each in tree.inside(self._node, cst.Call) if path_of(each.func).endswith("get_scale")]
-        named = [each for each in tree.inside(self._node, cst.Name) if each.value in self.scale_names]
-        return any(not isinstance(tree.parent(each), _KEEPING) for each in (*called, *named))
-
-    def _single(self, node: cst.BaseExpression) -> str:
-        """One reference for the value of an expression, a temporary where it has none."""
-        reference = self.ref(node)
-        if reference:
-            return reference
-        flow = self.flow(node)
-        if len(flow.carried) == 1 and not flow.args and not flow.computes:
-            return flow.carried[0]
-        return self.assign_temporary(node, flow)
-
     # -- the rest --------------------------------------------------------------------------------------------------
 
     def _run_closures(self, call: cst.Call) -> None:
@@ -235,16 +174,16 @@ class CallReader(GradientReader):
             if isinstance(arg.value, cst.Name):
                 self.call_into(cst.Call(arg.value), at=call)
 
-    def _unknown(self, call: cst.Call) -> Flow:
+    def unknown(self, call: cst.Call) -> Flow:
         base = call.func.value if isinstance(call.func, cst.Attribute) else None
         flow = self.arguments(call)
         if base is not None and not path_of(base):
             flow |= self.flow(base)
         name = path_of(call.func).rpartition(".")[2]
-        if not (name and _HARMLESS.search(name)) and self._hands_over(call, base):
+        if not (name and HARMLESS.search(name)) and self._hands_over(call, base):
             self.emit(Escape(self.site(call), ()))
             return Flow(("?",), flow.as_argument().args, True)
-        return flow.as_argument()
+        return Flow(computes=True) if name in SCALE_FREE else flow.as_argument()
 
     def _hands_over(self, call: cst.Call, base: cst.BaseExpression | None) -> bool:
         """Whether an unknown call gets hold of a scaler or an optimizer."""
@@ -261,8 +200,3 @@ class CallReader(GradientReader):
         if isinstance(node, (cst.List, cst.Tuple, cst.Dict)):
             return any(self._gives(item.value) for item in node.elements)
         return False
-
-
-def _differentiates_again(call: cst.Call) -> bool:
-    given = argument(call, 4, ("create_graph",))
-    return isinstance(given, cst.Name) and given.value == "True"

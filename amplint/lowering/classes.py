@@ -136,6 +136,11 @@ class Classes:
                 return self._owners[above]
         return None
 
+    def is_strange(self, qualified: str) -> bool:
+        """Whether a qualified name belongs to some library, and not to this project."""
+        own = qualified.startswith((LOCAL, "builtins.", "torch.", ".")) or "." not in qualified
+        return not own and not self._imports.is_own(qualified)
+
     def instance_of(self, call: cst.BaseExpression, abroad: bool = True) -> ClassInfo | None:
         """The class that an expression constructs, if its source is at hand: in this file or, also `abroad`, in another.
 

@@ -59,8 +59,12 @@ class Constructors:
 
     def _constructed(self, call: cst.Call) -> ObjectFacts | None:
         meanings = self._names.resolve(call.func)
-        if all(map(_is_scaler_name, meanings)) or self._is_scaler_class(call):
+        bases = self._bases(call)
+        if all(map(_is_scaler_name, meanings)) or any(map(_is_scaler_name, bases)):
             return self._scaler(call)
+        strange = any(name.lower().endswith("scaler") and self._classes.is_strange(name) for name in bases)
+        if strange or any(map(has_own_protocol, bases)):
+            return ObjectFacts("framework")
         if all(name.startswith(SCHEDULER_MAKERS) for name in meanings):
             return ObjectFacts("" if meanings & NOT_PER_STEP else "scheduler", self._scheduled(call))
         last = call.func.attr.value if isinstance(call.func, cst.Attribute) else dotted(call.func)
@@ -90,10 +94,11 @@ class Constructors:
         given = [arg.value for arg in call.args if arg.keyword is None or arg.keyword.value == "optimizer"][:1]
         return tuple(path_of(node) for node in given if path_of(node))
 
-    def _is_scaler_class(self, call: cst.Call) -> bool:
+    def _bases(self, call: cst.Call) -> frozenset[str]:
+        """The names of all classes that the class of what a call makes derives from."""
         # Other files are asked about classes that are called scalers alone: asking about every class would read them all.
         info = self._classes.instance_of(call, abroad="scaler" in path_of(call.func).lower())
-        return info is not None and any(base.base_names & SCALER_CLASSES for base in info.lineage)
+        return frozenset().union(*(base.base_names for base in info.lineage)) if info is not None else frozenset()
 
     def _scaler(self, call: cst.Call) -> ObjectFacts:
         given = {arg.keyword.value: arg.value for arg in call.args if arg.keyword is not None}

@@ -11,8 +11,9 @@ from amplint.lowering.pruning import prune, without_idle_forwards
 from amplint.lowering.scope import OBJECTS, Flow
 from amplint.lowering.statements import StatementReader, last_small
 from amplint.lowering.structure import as_mode_branch, asks_for_amp, events_in, needs_amp, varies
-from amplint.model.events import Assign, ObjectFacts, Region
+from amplint.model.events import GRADIENT, Assign, ObjectFacts, Region
 from amplint.model.graph import Condition, Function, Loop, Node, Scoped, Seq, Test, Try
+from amplint.model.state import is_gradient
 
 _MAX_UNROLLED = 4
 
@@ -92,6 +93,7 @@ class FunctionReader(StatementReader):
                 self._aliases = outer
             return
         outer, self._aliases = self._aliases, dict(self._aliases)
+        rescaled = len(self._rescaled)
         targets = list(target_names(node.target))
         flow = self.flow(node.iter)
         over_objects = self._alias_elements(node)
@@ -102,12 +104,19 @@ class FunctionReader(StatementReader):
             )
         orelse = self._body(node.orelse.body) if node.orelse is not None else Seq()
         changed = () if over_objects else tuple(self.qualify(name) for name in targets)
-        elements = tuple(Assign(self.site(node), name, flow.carried, flow.args) for name in changed if flow.carried)
+        of_gradients = (GRADIENT,) if any(map(is_gradient, flow.args)) else ()
+        elements = tuple(
+            Assign(self.site(node), name, flow.carried or of_gradients, flow.args)
+            for name in changed
+            if flow.carried or of_gradients
+        )
         around, self._objects_of_loop = self._objects_of_loop, frozenset(targets if over_objects else ())
         body = Seq((*elements, *self._loop_body(node).parts))
         self._objects_of_loop = around
         picked = frozenset(self._picked) if over_objects else frozenset()
         self._events.append(Loop(self.site(node), body, orelse, changed, None, over_objects, picked))
+        if len(self._rescaled) > rescaled:  # a loop over parameters does not run for none of them
+            self.rescale(node)
         self._aliases = outer
 
     def _loop_body(self, node: cst.For | cst.While) -> Seq:

@@ -11,7 +11,7 @@ from amplint.lowering.access import path_of
 from amplint.lowering.conditions import constant, words
 from amplint.lowering.scope import Flow, FunctionScope
 from amplint.lowering.tree import children
-from amplint.model.events import Clip, Escape, GradAccess, ZeroGrad
+from amplint.model.events import GRADIENT, Clip, Escape, GradAccess, ZeroGrad
 
 CLIPS = {
     "torch.nn.utils.clip_grad_norm_": "norm",
@@ -22,6 +22,8 @@ CLIPS = {
 CLIP_METHODS = frozenset({"clip_grad_norm_", "clip_grad_norm", "clip_grad_value_"})
 _MODEL_NAME = re.compile(r"model|net(\d|_|$)|module|fsdp|ddp", re.IGNORECASE)
 _IN_PLACE_CLIPS = frozenset({"clamp_", "clip_"})
+SCALE_FREE = frozenset({"sign", "sign_", "sgn", "isfinite", "isnan", "isinf", "numel", "dim", "size"})
+"""Methods and functions whose results are the same for any scale of a tensor."""
 _ADDING = frozenset({"add_", "sub_"})
 _FINITE_WORD = re.compile(r"finite|nan|(^|_|\b)inf|overflow|enabled", re.IGNORECASE)
 _CLIP_WORD = re.compile(r"clip|max_norm|max_grad")
@@ -88,8 +90,7 @@ class GradientReader(FunctionScope, ABC):
         return "", tuple(self.qualify(path) for path in self.roles.owners(params))
 
     def _is_scale_aware(self, limit: cst.BaseExpression) -> bool:
-        found = set(words(limit))
-        return "get_scale" in found or bool(found & self.scale_names)
+        return bool(set(words(limit)) & self.scale_names) or self.program.loss_scales.may_hold(limit)
 
     def grad_method(self, call: cst.Call, func: cst.Attribute) -> Flow:
         attribute = func.attr.value
@@ -102,7 +103,17 @@ class GradientReader(FunctionScope, ABC):
         elif attribute.endswith("_"):
             by = self.program.readings.adds(call, func.value) if attribute in _ADDING else ""
             self.emit(GradAccess(self.site(call), owners, writes=True, by=by))
-        return Flow(computes=True)
+            if self._rescales(*(arg.value for arg in call.args)):
+                self.rescale(call)
+        return Flow(() if attribute in SCALE_FREE else (GRADIENT,), computes=True)
+
+    def rescale(self, node: cst.CSTNode) -> None:
+        """Gradients may be divided by the loss scale here: from now on nobody knows whether they are scaled."""
+        self.emit(Escape(self.site(node), ()))
+        self._rescaled.append(node)
+
+    def _rescales(self, *factors: cst.BaseExpression) -> bool:
+        return any(map(self.program.loss_scales.may_hold, factors))
 
     def read_gradients(self, node: cst.CSTNode) -> None:
         """Emit that an expression measures or shows gradients, if it does."""

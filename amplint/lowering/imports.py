@@ -51,6 +51,10 @@ class Imports:
             self._bindings[qualified] = self._follow(absolute(qualified, self._modules.name), 0)
         return self._bindings[qualified]
 
+    def is_own(self, qualified: str) -> bool:
+        """Whether a qualified name belongs to a file of the project, whatever it means there."""
+        return self._modules is not None and self._modules.split(absolute(qualified, self._modules.name)) is not None
+
     def module(self, node: cst.CSTNode) -> str:
         """The dotted name of the file that holds a node; empty for the file itself."""
         root = self._tree.root(node)

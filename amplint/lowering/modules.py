@@ -1,9 +1,9 @@
 """The other files of the project that a file imports from: found on disk, and parsed as far as they matter.
 
 A name is looked for as Python would from the file itself: below the folder that holds its top package, and below the folders
-above that, up to the root of the project, and their `src`. What lies outside the root is some installed library: unknown,
-unless a wrapper says in its place what it does to scalers, optimizers and gradients. Wrappers are ordinary modules: those of
-`amplint/wrappers` know widely used libraries, and the settings may name more.
+above that, up to the root of the project, and their `src`. What lies outside the root, also behind a link that lies inside,
+is some installed library: unknown, unless a wrapper says in its place what it does to scalers, optimizers and gradients.
+Wrappers are ordinary modules: those of `amplint/wrappers` know widely used libraries, and the settings may name more.
 """
 
 from __future__ import annotations
@@ -22,6 +22,7 @@ from amplint import gate
 from amplint.diagnostics import Footing
 from amplint.lowering.bindings import Bindings, collect
 from amplint.lowering.tree import Tree
+from amplint.reading import is_below, read_file
 from amplint.slicing import relevant_rows
 from amplint.source import Place, Source, SourceError
 
@@ -67,7 +68,8 @@ class Modules:
         self._wrappers = {**_known_wrappers(), **dict(place.wrappers)}
         self._wrapped = {name.partition(".")[0] for name in self._wrappers}
         self.name = _dotted(place.path, base)
-        self._folders = list(dict.fromkeys(_folders(base, place.root)))
+        self._root = place.root if place.root in (base, *base.parents) else base
+        self._folders = [path for path in dict.fromkeys(_folders(base, place.root)) if self._is_inside(path)]
         self._listings: dict[Path, frozenset[str]] = {}
         self._top: dict[str, Path | None] = {}
         self._found: dict[str, Module | None] = {}
@@ -130,12 +132,17 @@ class Modules:
             self._listings[folder] = frozenset(os.listdir(folder)) if folder.is_dir() else frozenset()
         return self._listings[folder]
 
+    def _is_inside(self, path: Path) -> bool:
+        return path == self._root or is_below(path, self._root)
+
     def _load(self, path: Path, name: str = "") -> Module | None:
         try:
+            if not (name or self._is_inside(path)):
+                raise PermissionError(path)
             status = path.stat()
             digest, module = _read(str(path), name, status.st_size, status.st_mtime_ns)
         except OSError:
-            return None
+            digest, module = "", None
         self._read[str(path)] = digest
         return module
 
@@ -179,9 +186,9 @@ def _read(path: str, name: str, size: int, changed: int) -> tuple[str, Module | 
     A wrapper has a `name`, and is of interest as a whole; other modules are called after the packages around them.
 
     Raises:
-        OSError: the file cannot be opened.
+        OSError: the file cannot be read.
     """
-    data = Path(path).read_bytes()
+    data = read_file(path)
     digest = blake2b(data, digest_size=16).hexdigest()
     package = path.endswith("__init__.py")
     if size > _LARGEST or not (name or package or any(word in data for word in _TELLING)):

@@ -68,8 +68,9 @@ _NOTHING = _Step()
 class Readings:
     """The readings of gradients in one file."""
 
-    def __init__(self, tree: Tree) -> None:
+    def __init__(self, tree: Tree, may_hold_scale: Callable[[cst.BaseExpression], bool]) -> None:
         self._tree = tree
+        self._may_hold_scale = may_hold_scale
 
     @cached_property
     def found(self) -> dict[cst.CSTNode, tuple[str, cst.Attribute]]:
@@ -186,10 +187,11 @@ class Readings:
         )
         return _NOTHING if is_ratio else self._on(parent, use)
 
-    def _knows_the_scale(self, node: cst.CSTNode) -> bool:
+    def _knows_the_scale(self, node: cst.BaseExpression) -> bool:
         """Whether the scale takes part in an expression, by itself or under a name."""
         found = set(words(node))
-        return "get_scale" in found or any("inv_scale" in each or self._is_scale(each, node) for each in found)
+        known = "get_scale" in found or any("inv_scale" in each or self._is_scale(each, node) for each in found)
+        return known or self._may_hold_scale(node)
 
     def _is_scale(self, name: str, at: cst.CSTNode) -> bool:
         loads = self._names.get((self._home(at), name), ())

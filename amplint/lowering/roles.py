@@ -26,7 +26,7 @@ from amplint.lowering.role_names import (
 )
 from amplint.lowering.tree import Tree, children
 from amplint.model.events import ObjectFacts
-from amplint.model.libraries import has_own_protocol
+from amplint.model.libraries import OTHER_FRAMEWORKS, has_own_protocol
 
 OPTIMIZER_USES = frozenset({"step", "unscale_"})
 _MAX_VALUES = 3
@@ -48,6 +48,7 @@ class Roles:
         self._constructors = Constructors(tree, names, classes, contexts, self.owners)
         self._cache: dict[tuple[cst.CSTNode, str], ObjectFacts] = {}
         self._uses: dict[cst.Module, dict[str, str]] = {}
+        self._foreign: dict[cst.Module, bool] = {}
 
     def of(self, node: cst.BaseExpression) -> ObjectFacts:
         """What is known of the object that an expression names or makes."""
@@ -61,6 +62,8 @@ class Roles:
         return self._cache[key]
 
     def _work_out(self, node: cst.BaseExpression, path: str) -> ObjectFacts:
+        if self._is_of_another_framework(node):
+            return ObjectFacts("framework")
         values = list(self.values(node))
         if not values and path not in self._used_as(node) and (given := self._as_given(node)).role:
             return given
@@ -78,6 +81,17 @@ class Roles:
         if path not in self._used_as(node) and any(self._is_foreign(value) or _is_plain(value) for value in values):
             return ObjectFacts()
         return ObjectFacts(self._by_use_or_name(node, path))
+
+    def _is_of_another_framework(self, node: cst.CSTNode) -> bool:
+        """Whether the file of `node` trains without PyTorch, so that no use and no name in it tells of PyTorch's objects."""
+        root = self._tree.root(node)
+        if root not in self._foreign:
+            statements = self._tree.find(cst.ImportFrom, around=root)
+            imported = {dotted(each.module) for each in statements if each.module is not None and not each.relative}
+            imported |= {dotted(each.name) for line in self._tree.find(cst.Import, around=root) for each in line.names}
+            packages = {name.partition(".")[0] for name in imported}
+            self._foreign[root] = not packages.isdisjoint(OTHER_FRAMEWORKS) and "torch" not in packages
+        return self._foreign[root]
 
     def _as_given(self, node: cst.BaseExpression) -> ObjectFacts:
         """What is known of a parameter from the calls in sight; there may be others, so that it may also be another object."""

@@ -65,6 +65,23 @@ class Scalers:
             (call, facts) for call, facts in calls if facts is not None and facts.role == "scaler" and facts.made
         )
 
+    def first_choice(self, made: cst.Call) -> cst.Call:
+        """The first of the calls of which, branch by branch, one makes the scaler that `made` makes."""
+        return next(call for call, _ in self.made if call is made or self._is_alternative(call, made))
+
+    def _is_alternative(self, call: cst.Call, other: cst.Call) -> bool:
+        """Whether two calls stand in different branches, and what they make gets the same name."""
+        around = set(self._tree.ancestors(other))
+        common = next((above for above in self._tree.ancestors(call) if above in around), None)
+        if isinstance(common, cst.IfExp):
+            return True
+        return isinstance(common, (cst.If, cst.Try, cst.Match)) and self._name_of(call) == self._name_of(other) != ""
+
+    def _name_of(self, made: cst.Call) -> str:
+        assign = self._tree.enclosing(made, cst.Assign)
+        named = isinstance(assign, cst.Assign) and assign.value is made and len(assign.targets) == 1
+        return path_of(assign.targets[0].target) if isinstance(assign, cst.Assign) and named else ""
+
     def uses(self, made: cst.Call) -> list[cst.BaseExpression]:
         """The expressions that name the object which a call makes, and which a method is called on, or which are arguments."""
         return [use for use, values in self._uses if any(self._yields(value, made) for value in values)]

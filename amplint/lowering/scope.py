@@ -65,6 +65,7 @@ class FunctionScope:
         self._loop_owners: dict[str, tuple[str, ...]] = {}
         self._objects_of_loop: frozenset[str] = frozenset()
         self._picked: set[int] = set()
+        self._rescaled: list[cst.CSTNode] = []
         self._bound = program.names.bindings_in(node)
         self._root = program.tree.root(node)
         self._module = program.names.bindings_in(self._root)

@@ -22,6 +22,7 @@ from amplint.model.graph import Jump, Scoped, Seq
 if TYPE_CHECKING:
     pass
 
+_TIMES = (cst.MultiplyAssign, cst.DivideAssign)
 _LEAVING = frozenset({"exit", "sys.exit", "os._exit", "quit"})
 
 
@@ -135,6 +136,8 @@ class StatementReader(ExpressionReader):
             )
             by = self.program.readings.adds(node.value, target) if sums else ""
             self.emit(GradAccess(self.site(node), owners, writes=True, by=by))
+            if self._rescales(node.value):
+                self.rescale(node)
 
     def _read_AnnAssign(self, node: cst.AnnAssign) -> None:
         if node.value is not None:
@@ -145,7 +148,12 @@ class StatementReader(ExpressionReader):
             adding = isinstance(node.operator, (cst.AddAssign, cst.SubtractAssign))
             by = self.program.readings.adds(node.value, node.target) if adding else ""
             self.emit(GradAccess(self.site(node), self.grad_owners(node.target), writes=True, by=by))
+            if self._rescales(node.value):
+                self.rescale(node)
             return
+        if isinstance(node.operator, _TIMES) and "loss" not in path_of(node.target):
+            if self.program.loss_scales.in_play(node) and self._rescales(node.value):
+                self.rescale(node)
         flow = self.flow(node.value) | self.flow(node.target) | Flow(computes=True)
         self.assign_target(node.target, flow, node)
 

@@ -13,6 +13,7 @@ from amplint.lowering.conditions import words
 from amplint.lowering.contexts import Contexts
 from amplint.lowering.flow import FunctionReader
 from amplint.lowering.imports import Imports
+from amplint.lowering.loss_scales import LossScales
 from amplint.lowering.names import Names
 from amplint.lowering.readings import Readings
 from amplint.lowering.reports import Reports
@@ -48,12 +49,13 @@ class Program:
         self.imports = imports
         arguments = Arguments(tree, names, classes, imports, abroad)
         self.roles = Roles(tree, names, classes, contexts, imports, arguments)
+        self.loss_scales = LossScales(tree, names, classes, self.roles, arguments)
         self.callees = Callees(tree, names, classes, imports, self.roles, self._enter)
         self.places: list[cst.CSTNode] = []
         self._sites: dict[cst.CSTNode, int] = {}
         self._graphs: dict[str, Function] = {}
         self._elsewhere: dict[str, cst.FunctionDef] = {}
-        self.readings = Readings(tree)
+        self.readings = Readings(tree, self.loss_scales.may_hold)
         self.reports = Reports(tree)
         self.amp_tests: set[cst.If] = set()
         """The `if` statements that ask whether AMP is on."""

@@ -15,6 +15,9 @@ from dataclasses import dataclass
 GLOBAL = "::"
 """Prefix of references to module-level variables."""
 
+GRADIENT = "?.grad"
+"""The reference of some gradient that could not be told."""
+
 
 @dataclass(frozen=True)
 class Region:

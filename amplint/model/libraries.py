@@ -6,6 +6,7 @@ about objects whose methods may do anything to gradients, so that nothing is cla
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 
 
@@ -131,6 +132,14 @@ LIBRARIES = (
     Library("FairScale", ("fairscale",), "", "its wrappers own the gradients"),
 )
 
+OTHER_FRAMEWORKS = frozenset(
+    "paddle mindspore oneflow jittor tensorflow keras mxnet chainer megengine jax flax mlx".split()
+)
+"""Packages that train without PyTorch: what is called a scaler there is none of PyTorch's."""
+
+_TRAINS = re.compile(r"scaler|optim|\.amp(\.|$)", re.IGNORECASE)
+"""What of another framework takes part in training; a PyTorch loop may write its logs with TensorFlow."""
+
 _ROOTS = tuple(root for library in LIBRARIES for root in library.roots)
 _INSIDE = tuple(f"{root}." for root in _ROOTS)
 _TOLD = tuple(
@@ -145,4 +154,5 @@ def told_in(data: bytes) -> tuple[str, ...]:
 
 def has_own_protocol(qualified: str) -> bool:
     """Whether a qualified name belongs to a library that scales on its own."""
-    return qualified in _ROOTS or qualified.startswith(_INSIDE)
+    other = qualified.partition(".")[0] in OTHER_FRAMEWORKS and _TRAINS.search(qualified) is not None
+    return other or qualified in _ROOTS or qualified.startswith(_INSIDE)

@@ -35,7 +35,7 @@ from amplint.model.events import (
     ZeroGrad,
 )  # fmt: skip
 from amplint.model.hazards import Hazard, Known, judge
-from amplint.model.state import ANY, UNKNOWN_GRAD, Entered, Grad, Part, Slot, Stage, State, Stepped, Value
+from amplint.model.state import ANY, UNKNOWN_GRAD, Entered, Grad, Part, Slot, Stage, State, Stepped, Value, is_gradient
 
 _LOSS_NAME = re.compile(r"loss|scaled|err|obj|cost", re.IGNORECASE)
 
@@ -99,20 +99,23 @@ class Protocol:
     def _assign(self, state: State, event: Assign) -> State:
         if event.truth is not None:
             return state.put({("value", event.target): None, ("test", f"‹{event.target}›"): event.truth})
-        carried = [state.value(name) for name in event.carried]
-        half = any(value is not None and value.half for value in (*carried, *map(state.value, event.args)))
+        carried, given = ([_operand(state, name) for name in names] for names in (event.carried, event.args))
+        half = any(value is not None and value.half for value in (*carried, *given))
+        derived = any(value is not None and value.derived for value in (*carried, *given))
+        derived = derived or any(value is not None and value.scaler not in ("", "?") for value in given)
         region = state.active_region()
         if event.computes and region is not None and state.records_graph:
             half = half or region.region.dtype == "float16"
         scalers = {self._scaler_in(state, name, event.computes) for name in event.carried}
         known = next((scaler for scaler in sorted(scalers) if scaler not in ("", "?")), None)
-        scaler = known or ("?" if "?" in scalers or not (event.computes or event.carried) else "")
-        return state.put({("value", event.target): Value(scaler, half and state.records_graph)})
+        unknown = derived or "?" in scalers or not (event.computes or event.carried)
+        scaler = known or ("?" if unknown else "")
+        return state.put({("value", event.target): Value(scaler, half and state.records_graph, derived)})
 
     @staticmethod
     def _scaler_in(state: State, name: str, computes: bool) -> str:
         """The scaler in an operand; an operand that was never seen counts as scaled, perhaps, if it is called a loss."""
-        value = state.value(name)
+        value = _operand(state, name)
         if value is not None:
             return value.scaler
         return "" if computes and name != "?" and not _LOSS_NAME.search(name) else "?"
@@ -247,6 +250,13 @@ class Protocol:
         told: dict[Slot, object | None] = {} if waiting else {("untested",): None}
         told |= {slot: None for slot, step in state.having("stepped") if _scaler_of(step) not in waiting}
         return state.put(told)
+
+
+def _operand(state: State, name: str) -> Value | None:
+    """What is known of an operand; a gradient that was not seen to be computed is one of unknown scale."""
+    if not is_gradient(name) or state.get("value", name) is not None:
+        return state.value(name)
+    return Value("?", derived=True)
 
 
 def _scaler_of(step: object) -> str:

@@ -14,6 +14,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
@@ -85,10 +86,14 @@ class Stage:
 
 @dataclass(frozen=True)
 class Value:
-    """A value that may become a loss: `scaler` that scaled it ("?" unknown, "" none), `half` as in `Part`."""
+    """A value that may become a loss: `scaler` that scaled it ("?" unknown, "" none), `half` as in `Part`.
+
+    `derived` says that it comes from gradients, or by calls from what was scaled: whether it is scaled then cannot be told.
+    """
 
     scaler: str = "?"
     half: bool = False
+    derived: bool = False
 
 
 @dataclass(frozen=True)
@@ -116,6 +121,17 @@ class Stepped:
     optimizer: str
     site: int
     loops: tuple[int, ...]
+
+
+_GRADIENT = re.compile(r"(^|[\W_])(grad|gradient)s?(\[[^\]]*\])*$")
+_GRADIENT_FLAG = re.compile(
+    r"(^|[\W_])(requires?|needs?|no|use|uses|is|has|with|enable|set|zero|compute)_(grad|gradient)s?$"
+)
+
+
+def is_gradient(reference: str) -> bool:
+    """Whether a reference is named as gradients are: `x.grad`, `cached_grads[0]`."""
+    return _GRADIENT.search(reference) is not None and _GRADIENT_FLAG.search(reference) is None
 
 
 def whole_of(reference: str) -> str:

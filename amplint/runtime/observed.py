@@ -20,6 +20,7 @@ GRAD = torch._C.TensorBase.grad
 """`.grad` itself, below whatever stands on `torch.Tensor`."""
 
 _MARK = "amplint"
+_GIVEN = "_amplint_scaled"
 _SCALES = "MulBackward0"
 # Operations whose result is scaled exactly if their operand is.
 _LINEAR = frozenset(
@@ -88,9 +89,17 @@ def number(tensor: torch.Tensor) -> float | None:
 
 
 def mark(tensor: torch.Tensor, made: Mark) -> None:
-    """Note on the graph that `tensor` was scaled; without a graph there is no backward pass to care about."""
+    """Note on the graph that `tensor` was scaled; without a graph, on the tensor, which may be given to a backward pass."""
     if tensor.grad_fn is not None:
         tensor.grad_fn.metadata[_MARK] = made
+    else:
+        setattr(tensor, _GIVEN, made)
+
+
+def _mark_on(weight: torch.Tensor | None, recording: object) -> Mark | None:
+    """The mark that this recording has set on a gradient that is given to a backward pass."""
+    found = getattr(weight, _GIVEN, None)
+    return found if isinstance(found, Mark) and found.recording is recording else None
 
 
 def mark_of(node: Node, recording: object) -> Mark | None:
@@ -118,7 +127,10 @@ def origin(
             graph.parameters.append(output)
         else:
             graph.walk(output.grad_fn)
-            carried |= graph.carried(output.grad_fn, 1.0 if weight is None else number(weight))
+            given = _mark_on(weight, recording)
+            found = graph.carried(output.grad_fn, 1.0 if weight is None or given is not None else number(weight))
+            scaled_twice = given is not None and found != {""}
+            carried |= {"?"} if scaled_twice else {given.scaler} if given is not None else found
     known = carried - {""}
     scaler = "?" if len(known) > 1 else next(iter(known), "")
     return Origin(scaler, graph.half, graph.parameters)

@@ -100,6 +100,23 @@ def test_the_graph_says_what_is_scaled(compute: Callable[..., Any], scaler: str)
     assert backward.values["scaler"] == scaler
 
 
+@pytest.mark.parametrize(
+    ("gradient", "scaler"),
+    [
+        (lambda s, grad: s.scale(grad), "scaler#1"),
+        (lambda s, grad: torch.tensor(2.0), ""),
+    ],
+)
+def test_a_scaled_gradient_scales_a_backward_pass(gradient: Callable[..., Any], scaler: str) -> None:
+    training = Training()
+    with Recorder() as recording:
+        loss = training.loss()
+        loss.backward(gradient=gradient(training.scaler, torch.ones(())))
+        again = training.loss()
+        torch.autograd.backward([again], grad_tensors=[gradient(training.scaler, torch.ones(()))])
+    assert [each.values["scaler"] for each in events(recording, Backward)] == [scaler, scaler]
+
+
 def test_in_place_division_keeps_the_scale() -> None:
     training = Training()
     with Recorder() as recording:

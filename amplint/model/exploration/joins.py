@@ -135,7 +135,11 @@ def _joined(slot: Slot, mine: object, theirs: object | None) -> object | None:
 def _value(reference: str, mine: Value, theirs: object | None) -> Value | None:
     joined = Value()
     if isinstance(theirs, Value):
-        joined = Value(mine.scaler if mine.scaler == theirs.scaler else "?", mine.half and theirs.half)
+        joined = Value(
+            mine.scaler if mine.scaler == theirs.scaler else "?",
+            mine.half and theirs.half,
+            mine.derived or theirs.derived,
+        )
     # Where nothing is said of a part, what is known of the whole would hold.
     return joined if joined != Value() or whole_of(reference) else None
 

@@ -1,0 +1,92 @@
+"""Reads files that somebody else wrote: regular ones of a bounded size, and nothing that could hang or fill the memory.
+
+A cloned repository may hold anything under any name: a link to `/dev/zero`, a named pipe that nobody writes to, a file of
+terabytes with nothing in it. Whatever amplint reads of a tree it reads through this module.
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+import stat
+from typing import BinaryIO
+
+SOURCE_LIMIT = 128 * 2**20
+"""Bytes that a source file or a notebook may have."""
+SETTINGS_LIMIT = 2**20
+"""Bytes that a configuration file, an ignore file or a wrapper may have."""
+
+_FLAGS = (
+    os.O_RDONLY
+    | getattr(os, "O_NONBLOCK", 0)  # a pipe that takes the place of a file at the last moment must not hang
+    | getattr(os, "O_NOCTTY", 0)
+    | getattr(os, "O_CLOEXEC", 0)
+    | getattr(os, "O_BINARY", 0)
+)
+
+
+class Unreadable(OSError):
+    """A file is none that amplint reads; `strerror` says why, in one line."""
+
+
+def read_file(path: str | os.PathLike[str], limit: int = SOURCE_LIMIT) -> bytes:
+    """The content of a regular file of at most `limit` bytes, whoever wrote it.
+
+    Raises:
+        OSError: it cannot be read, is no regular file, or is larger; `strerror` says which, in one line.
+    """
+    try:
+        _refuse(os.stat(path), limit)  # merely to open some devices does something
+        descriptor = os.open(path, _FLAGS)
+    except ValueError as error:  # a NUL in the name
+        raise Unreadable(errno.EINVAL, "not a path") from error
+    try:
+        status = os.fstat(descriptor)
+        _refuse(status, limit)
+        # One byte more tells the end of the file, and whether it has grown meanwhile.
+        wanted = status.st_size + 1
+        parts: list[bytes] = []
+        held = 0
+        while part := os.read(descriptor, min(wanted, limit + 1 - held)):
+            parts.append(part)
+            held += len(part)
+            if held > limit:
+                raise _too_large(limit)
+            wanted = max(wanted - len(part), 2**16)
+        return b"".join(parts)
+    finally:
+        os.close(descriptor)
+
+
+def read_stream(stream: BinaryIO, limit: int = SOURCE_LIMIT) -> bytes:
+    """What is left in a stream, if that is at most `limit` bytes.
+
+    Raises:
+        OSError: it cannot be read, or holds more.
+    """
+    data = stream.read(limit + 1)
+    if len(data) > limit:
+        raise _too_large(limit)
+    return data
+
+
+def is_below(path: str | os.PathLike[str], root: str | os.PathLike[str]) -> bool:
+    """Whether a path leads to a place below the folder `root`, wherever links on the way lead."""
+    try:
+        above = os.path.realpath(root).rstrip(os.sep) + os.sep
+        return os.path.realpath(path).startswith(above)
+    except (OSError, ValueError):  # ValueError: a NUL in the name
+        return False
+
+
+def _refuse(status: os.stat_result, limit: int) -> None:
+    if stat.S_ISDIR(status.st_mode):
+        raise Unreadable(errno.EISDIR, os.strerror(errno.EISDIR))
+    if not stat.S_ISREG(status.st_mode):
+        raise Unreadable(errno.EINVAL, "not a regular file")
+    if status.st_size > limit:
+        raise _too_large(limit)
+
+
+def _too_large(limit: int) -> Unreadable:
+    return Unreadable(errno.EFBIG, f"larger than {limit >> 20} MiB")
