@@ -10,9 +10,9 @@ from pathlib import Path
 
 from amplint import gate
 from amplint.config import Settings
-from amplint.diagnostics import Diagnostic, FileReport, Position, Range
+from amplint.diagnostics import ALONE, Diagnostic, FileReport, Position, Range
 from amplint.registry import RuleInfo, rule_index
-from amplint.selection import SYNTAX_ERROR, active_codes, names
+from amplint.selection import SYNTAX_ERROR, UNUSED_SUPPRESSION, active_codes, names
 from amplint.source import InvalidNotebook, Place, Source, SourceError, is_notebook
 
 
@@ -59,10 +59,13 @@ def check_source(source: Source, settings: Settings, path: Path, rules: Sequence
     active = active_codes(settings, path, index)
     running = [rule for rule in (index if rules is None else rules) if rule.code in active]
     report = lint_source(placed(source, settings, path), running, settings.torch)
-    if report.error:
+    if report.error and not report.diagnostics:
         return report
     selected = [diagnostic for diagnostic in report.diagnostics if diagnostic.code in active]
-    return replace(report, diagnostics=suppress(source, selected, active, names(index)))
+    kept = suppress(source, selected, active, names(index))
+    if report.error:  # a comment may be there for a rule that crashed
+        kept = tuple(diagnostic for diagnostic in kept if diagnostic.code != UNUSED_SUPPRESSION)
+    return replace(report, diagnostics=kept)
 
 
 def placed(source: Source, settings: Settings, path: Path) -> Source:
@@ -103,8 +106,9 @@ def _triggers(settings: Settings) -> frozenset[str]:
 def withdraw(report: FileReport, facts: frozenset[str]) -> FileReport:
     """The report without the findings that need facts which no file of the run established.
 
-    A notebook is a program of its own: what other files establish says nothing about it.
+    A notebook is a program of its own, and so is a file that trains without AMP: what other files establish says nothing about
+    them.
     """
-    facts = report.facts if is_notebook(report.path) else facts
+    facts = report.facts if is_notebook(report.path) or ALONE in report.facts else facts
     kept = tuple(diagnostic for diagnostic in report.diagnostics if diagnostic.needs <= facts)
     return report if len(kept) == len(report.diagnostics) else replace(report, diagnostics=kept)

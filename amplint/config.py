@@ -6,6 +6,7 @@ import os
 import re
 import sys
 from dataclasses import dataclass, replace
+from itertools import chain
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -285,12 +286,17 @@ class SettingsResolver:
         """
         if self._fixed is not None:
             return self._fixed
-        known = self._by_folder.get(folder)
-        if known is None:
-            path = _in_folder(folder)
-            if path is not None:
-                known = self._overrides.over(load(path), self._cwd)
-            else:
-                known = self._defaults if folder.parent == folder else self.for_folder(folder.parent)
-            self._by_folder[folder] = known
-        return known
+        passed: list[Path] = []
+        settings = self._defaults
+        for each in chain((folder,), folder.parents):
+            known = self._by_folder.get(each) or self._written_in(each)
+            passed.append(each)
+            if known is not None:
+                settings = known
+                break
+        self._by_folder.update(dict.fromkeys(passed, settings))
+        return settings
+
+    def _written_in(self, folder: Path) -> Settings | None:
+        path = _in_folder(folder)
+        return None if path is None else self._overrides.over(load(path), self._cwd)

@@ -121,9 +121,13 @@ class Footing(NamedTuple):
     absent: tuple[tuple[str, tuple[str, ...]], ...] = ()
 
 
+ALONE = "alone"
+"""The fact that a file says all about itself: no other file of the run establishes anything for it."""
+
+
 @dataclass(frozen=True)
 class FileReport:
-    """What linting one file gave: its diagnostics in order, or the one-line reason why it was not checked.
+    """What linting one file gave: its diagnostics in order, and the one-line reason why it was not checked, or not by all rules.
 
     `facts` are what this file establishes for the whole run, such as "mixed-precision".
     """

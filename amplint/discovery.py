@@ -70,6 +70,13 @@ _Ignores = tuple[tuple[str, tuple[str, ...]], ...]
 """The patterns of `.gitignore` files that hold in a folder, the nearest file last, each with the folder it lies in."""
 
 
+class _Folder(NamedTuple):
+    """A folder to walk, and the ignore files that hold in it."""
+
+    path: str
+    ignores: _Ignores
+
+
 def discover(paths: Iterable[str], resolver: SettingsResolver) -> Iterator[Discovered]:
     """The files under the given paths, each once, and the paths that are none, in the order given."""
     walk = _Walk(resolver)
@@ -179,6 +186,20 @@ class _Walk:
         return "." if path == self._cwd else path.removeprefix(self._cwd.rstrip(os.sep) + os.sep)
 
     def _folder(self, folder: str, ignores: _Ignores) -> Iterator[Discovered]:
+        """What lies below a folder. Folders may be nested deeper than Python nests calls."""
+        inside = [self._listed(_Folder(folder, ignores))]
+        while inside:
+            item = next(inside[-1], None)
+            if item is None:
+                inside.pop()
+            elif isinstance(item, _Folder):
+                inside.append(self._listed(item))
+            else:
+                yield item
+
+    def _listed(self, listed: _Folder) -> Iterator[Discovered | _Folder]:
+        """What lies in a folder, folders in it unopened."""
+        folder, ignores = listed
         try:
             with os.scandir(folder) as scan:
                 entries = sorted(scan, key=lambda entry: entry.name)
@@ -195,14 +216,14 @@ class _Walk:
         for entry in entries:
             yield from self._entry(entry, settings, ignores)
 
-    def _entry(self, entry: os.DirEntry[str], settings: Settings, ignores: _Ignores) -> Iterator[Discovered]:
+    def _entry(self, entry: os.DirEntry[str], settings: Settings, ignores: _Ignores) -> Iterator[Discovered | _Folder]:
         folder = entry.is_dir(follow_symlinks=False)
         if folder and entry.name in DEFAULT_EXCLUDES or not folder and not entry.name.endswith(_SUFFIXES):
             return
         if _ignored(entry.path, ignores, folder) or settings.excludes(entry.path, folder):
             return
         if folder:
-            yield from self._folder(entry.path, ignores)
+            yield _Folder(entry.path, ignores)
             return
         try:
             regular = entry.is_file()  # False also for a link that leads nowhere: Emacs locks files so

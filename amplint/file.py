@@ -6,7 +6,9 @@ from functools import cached_property
 
 import libcst as cst
 
-from amplint.diagnostics import Footing, Range
+from amplint import gate
+from amplint.assigned import Assigned
+from amplint.diagnostics import ALONE, Footing, Range
 from amplint.editor import Editor
 from amplint.importer import Importer
 from amplint.lowering import constants
@@ -165,13 +167,24 @@ class File:
     def facts(self) -> frozenset[str]:
         """What this file establishes for the whole run."""
         makers = torch_api.AUTOCAST | torch_api.GRAD_SCALER
-        uses = any(self.names.any_in(call.func, makers) for call in self.tree.find(cst.Call))
-        return frozenset({MIXED_PRECISION}) if uses else frozenset()
+        if any(self.names.any_in(call.func, makers) for call in self.tree.find(cst.Call)):
+            return frozenset({MIXED_PRECISION})
+        # Whoever propagates a loss of its own without AMP trains what stands beside it in full precision.
+        text = self.source.text.encode()
+        return frozenset({ALONE}) if b".backward(" in text and not gate.may_matter(text) else frozenset()
 
     @cached_property
     def editor(self) -> Editor:
         """How a fix edits whole statements."""
         return Editor(self.tree)
+
+    @cached_property
+    def _assigned(self) -> Assigned:
+        return Assigned(self.importer.module)
+
+    def is_bound(self, name: str, at: cst.CSTNode) -> bool:
+        """Whether a name is bound on every path to the statement of `at`, or the author uses it there as if it were."""
+        return self._assigned.is_bound(name, self.range(at).start.row)
 
     def integer(self, node: cst.BaseExpression) -> cst.Integer | None:
         """The literal that an expression stands for: itself, or that of a constant that is assigned once."""

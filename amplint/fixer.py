@@ -12,6 +12,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from amplint import atomic
+from amplint.conflicts import Taken, claims, stutters
 from amplint.diagnostics import Applicability, Diagnostic, Edit, FileReport
 from amplint.reading import read_file
 from amplint.source import Source
@@ -21,7 +22,12 @@ _TOP_LEVEL_AWAIT = 0x2000
 """`ast.PyCF_ALLOW_TOP_LEVEL_AWAIT`, without the cost of that module: a notebook may await outside of functions."""
 _LINE_END = re.compile(r"\r\n|\r|\n")
 
+_BREAKS = "would break the file"
+_AGAIN = "would do again what stands there already"
+
 Lint = Callable[[Source], FileReport]
+_Harm = set[tuple[str, str]]
+"""Codes of rules, each with the harm that a fix of theirs would do."""
 
 
 class FixError(Exception):
@@ -45,21 +51,21 @@ class FixOutcome:
 def fix_source(source: Source, lint: Lint, unsafe: bool) -> FixOutcome:
     """Apply the safe fixes that `lint` offers, with `unsafe` also the unsafe ones, until there is none left.
 
-    A fix after which the file would not compile is left out; fixes that never settle, need a character that the file's
-    encoding lacks, or bring linting down leave the whole file as it was. `error` says so, and names the rules.
+    A fix after which the file would not compile, or a name would be used unbound, is left out; fixes that never settle,
+    need a character that the file's encoding lacks, or bring linting down leave the whole file as it was. `error` says so,
+    and names the rules.
     """
     first = lint(source)
     current, report = source, first
     texts = {source.text}
     applied: Counter[str] = Counter()
-    broken: set[str] = set()
     for round_ in range(_ROUNDS + 1):
         wanted = fixable(report, unsafe)
-        broken |= {one.code for one in wanted if not _is_sound(one, current)}
-        wanted = [one for one in wanted if _is_sound(one, current)]
-        text, used = _apply_compiling(current, wanted, broken)
+        harm = _Harm({(each.code, _flaw(each, current)) for each in wanted} - {(each.code, "") for each in wanted})
+        wanted = [each for each in wanted if not _flaw(each, current)]
+        text, used = _apply_harmless(current, wanted, harm)
         if not used:
-            return _encodable(source, first, FixOutcome(current.text, applied, report, _breaks(broken)))
+            return _encodable(source, first, FixOutcome(current.text, applied, report, _left_out(harm)))
         if text in texts or round_ == _ROUNDS and len(wanted) >= len(fixable(first, unsafe)):
             return FixOutcome(
                 source.text, report=first, error=f"the fixes of {_codes(used)} never settle; nothing was fixed"
@@ -69,10 +75,10 @@ def fix_source(source: Source, lint: Lint, unsafe: bool) -> FixOutcome:
         texts.add(text)
         current = replace(current, text=text)
         report = lint(current)
-        if report.error:
+        if report.error and not first.error:
             return FixOutcome(source.text, report=first, error=f"after the fixes of {_codes(used)}: {report.error}")
         applied.update(diagnostic.code for diagnostic in used)
-    return _encodable(source, first, FixOutcome(current.text, applied, report, _breaks(broken)))
+    return _encodable(source, first, FixOutcome(current.text, applied, report, _left_out(harm)))
 
 
 def fixable(report: FileReport, unsafe: bool) -> list[Diagnostic]:
@@ -90,9 +96,12 @@ def _with_fix(report: FileReport, trusted: tuple[Applicability, ...]) -> list[Di
     return sorted(found, key=lambda one: (_edits(one)[0], one.sort_key))
 
 
-def _is_sound(diagnostic: Diagnostic, source: Source) -> bool:
+def _flaw(diagnostic: Diagnostic, source: Source) -> str:
+    """What is wrong with a fix, before it is tried."""
     places = [place for edit in _edits(diagnostic) for place in (edit.start, edit.end)]
-    return places == sorted(places) and 0 <= places[0] and places[-1] <= len(source.text)
+    if places != sorted(places) or places[0] < 0 or places[-1] > len(source.text):
+        return _BREAKS
+    return _AGAIN if stutters(source.text, _edits(diagnostic)) else ""
 
 
 def _encodable(source: Source, first: FileReport, outcome: FixOutcome) -> FixOutcome:
@@ -107,20 +116,30 @@ def _encodable(source: Source, first: FileReport, outcome: FixOutcome) -> FixOut
     return outcome
 
 
-def _stands(source: Source, text: str) -> bool:
-    """Whether a text compiles as well as the one it was made from, and is still that of the same notebook if it was one."""
+def _damage(source: Source, text: str) -> str:
+    """What an edited text is worse in than the one it was made from: it does not compile, it is no longer that of the same
+    notebook, or it leaves a name unbound; empty for nothing."""
     if source.notebook is not None:
         from amplint.notebook import CellsCrossed  # few files are notebooks
 
         try:
             source.notebook.edited(text)
         except CellsCrossed:
-            return False
-    return compiles(text) or not compiles(source.text)
+            return _BREAKS
+    if not compiles(text):
+        return _BREAKS if compiles(source.text) else ""
+    from amplint.assigned import newly_unbound  # only what is fixed needs it
+
+    names = ", ".join(f"`{name}`" for name in newly_unbound(source.text, text))
+    return f"would leave {names} unbound" if names else ""
 
 
-def _breaks(broken: set[str]) -> str:
-    return f"a fix of {_names(broken)} would break the file and was left out" if broken else ""
+def _left_out(harm: _Harm) -> str:
+    reasons = sorted({reason for _, reason in harm})
+    return "; ".join(
+        f"a fix of {_names(code for code, why in harm if why == reason)} {reason} and was left out"
+        for reason in reasons
+    )
 
 
 def _codes(used: Sequence[Diagnostic]) -> str:
@@ -134,42 +153,38 @@ def _names(codes: Iterable[str]) -> str:
 # -- text -------------------------------------------------------------------------------------------------------------
 
 
-def _apply_compiling(source: Source, wanted: list[Diagnostic], broken: set[str]) -> tuple[str, list[Diagnostic]]:
-    """The text with as many of the fixes as can stand together, and those; adds the codes of what breaks it to `broken`."""
+def _apply_harmless(source: Source, wanted: list[Diagnostic], harm: _Harm) -> tuple[str, list[Diagnostic]]:
+    """The text with as many of the fixes as can stand together, and those; adds to `harm` what the others would do."""
     text, used = apply(source, wanted)
-    if not used or _stands(source, text):
+    if not used or not _damage(source, text):
         return text, used
     text, used = source.text, []
     for diagnostic in wanted:
         attempt, together = apply(source, [*used, diagnostic])
         if len(together) == len(used):
-            continue  # touches one of the others: its turn comes in the next round
-        if _stands(source, attempt):
-            text, used = attempt, together
+            continue  # stands in the way of one of the others: its turn comes in the next round
+        damage = _damage(source, attempt)
+        if damage:
+            harm.add((diagnostic.code, damage))
         else:
-            broken.add(diagnostic.code)
+            text, used = attempt, together
     return text, used
 
 
 def apply(source: Source, wanted: Iterable[Diagnostic]) -> tuple[str, list[Diagnostic]]:
-    """Apply fixes to a text, each of them whole or not at all, and none that touches one before it.
+    """Apply fixes to a text, each of them whole or not at all, and none that stands in the way of one before it.
 
-    An insertion that several fixes have in common, such as an import, is made once and keeps none of them back.
+    So does one that touches it, and one that mentions a name whose binding the other takes away. An insertion that several
+    fixes have in common, such as an import, is made once and keeps none of them back.
 
     Returns:
         The new text, and the diagnostics whose fixes are in it.
     """
-    taken: set[Edit] = set()
-    used: list[Diagnostic] = []
-    for diagnostic in wanted:
-        edits = _edits(diagnostic)
-        new = [edit for edit in edits if not (edit.start == edit.end and edit in taken)]
-        if not any(_touch(edit, other) for edit in new for other in taken):
-            taken.update(new)
-            used.append(diagnostic)
+    taken = Taken()
+    used = [each for each in wanted if taken.takes(claims(source.text, _edits(each)))]
     parts: list[str] = []
     end = 0
-    for edit in sorted(taken):
+    for edit in sorted(taken.edits):
         parts += [source.text[end : edit.start], _dressed(edit.replacement, source.newline)]
         end = edit.end
     return "".join([*parts, source.text[end:]]), used
@@ -177,10 +192,6 @@ def apply(source: Source, wanted: Iterable[Diagnostic]) -> tuple[str, list[Diagn
 
 def _edits(diagnostic: Diagnostic) -> tuple[Edit, ...]:
     return tuple(sorted(diagnostic.fix.edits)) if diagnostic.fix else ()
-
-
-def _touch(one: Edit, other: Edit) -> bool:
-    return one.start <= other.end and other.start <= one.end
 
 
 def _dressed(replacement: str, newline: str) -> str:

@@ -10,12 +10,13 @@ from functools import lru_cache
 from pathlib import Path
 from typing import ClassVar
 
-from amplint import __version__
+from amplint import __version__, installed
 from amplint.checker import check_bytes, withdraw
 from amplint.config import Overrides, SettingsResolver
 from amplint.diagnostics import FileReport
 from amplint.discovery import Found, discover
 from amplint.reading import read_file
+from amplint.report.escape import printable
 from amplint.runner import RunOptions, establish
 
 NOT_CHECKED = "AMP900"
@@ -42,12 +43,13 @@ class Plugin:
 
     def run(self) -> Iterator[Violation]:
         """Row (from 1), column (from 0) and text of each finding."""
-        report = self._report()
+        with installed.Only():
+            report = self._report()
         if report.error:
-            yield 1, 0, f"{NOT_CHECKED} Not checked: {report.error}", type(self)
+            yield 1, 0, f"{NOT_CHECKED} Not checked: {printable(report.error)}", type(self)
         for found in report.diagnostics:
             start = found.range.start
-            yield start.row, start.column - 1, f"{found.code} {found.message}", type(self)
+            yield start.row, start.column - 1, f"{found.code} {printable(found.message)}", type(self)
 
     def _report(self) -> FileReport:
         path = Path(os.path.abspath(self._filename))

@@ -8,6 +8,7 @@ from collections.abc import Iterable
 from functools import lru_cache
 from typing import TYPE_CHECKING, cast
 
+from amplint import limits
 from amplint.model import libraries
 
 if TYPE_CHECKING:
@@ -64,7 +65,9 @@ def parse(text: str) -> ast.Module:
     Raises:
         SyntaxError: as Python raises it.
         TooDeep: the nesting exceeds what Python's parser takes.
+        TooLong: the parser would take too much memory.
     """
+    limits.refuse_long(text, limits.WORDS)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         try:
@@ -81,6 +84,6 @@ def is_python(text: str) -> bool:
     """Whether a text is Python, as far as `parse` can tell."""
     try:
         parse(text)
-    except (SyntaxError, TooDeep):
+    except (SyntaxError, TooDeep, limits.TooLong):
         return False
     return True

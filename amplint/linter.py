@@ -5,9 +5,10 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Iterator, Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING
 
-from amplint import gate
+from amplint import gate, limits
 from amplint.diagnostics import Diagnostic, FileReport
 from amplint.slicing import relevant_rows
 from amplint.source import Source
@@ -21,6 +22,9 @@ SYNTAX_ERROR = "AMP900"
 
 _LINE = re.compile(r"\bline (\d+)\b")
 _TOO_DEEP = "nested too deeply to be checked"
+_TOO_LONG = "too long to be checked"
+_LINE_WIDTH = 200
+"""Characters that a line about a crash may have, with the name of the file."""
 _DEEPEST = 1_000
 """Levels of syntax. LibCST's native parser takes quadratic time to go deeper, and overflows the stack in the end."""
 
@@ -28,9 +32,20 @@ _DEEPEST = 1_000
 def lint_source(source: Source, rules: Sequence[Rule | RuleInfo], torch: tuple[int, int] = (2, 3)) -> FileReport:
     """Everything the rules find in one file, in order of place; suppression comments are not looked at here.
 
-    A syntax error is a diagnostic (AMP900); a rule that crashes, or nesting that is too deep, is the report's `error`.
+    A syntax error is a diagnostic (AMP900). A rule that crashes is the report's `error`, beside the findings of the others; a
+    file that is nested too deeply, or costs more than a file may, has no findings.
     Rules of which only the `RuleInfo` is given are imported when the file turns out to need them.
     """
+    try:
+        with limits.bounded():
+            return _lint(source, rules, torch)
+    except limits.TooCostly as problem:
+        return FileReport(source.path, error=f"{problem}; not checked")
+    except limits.TooLong:
+        return FileReport(source.path, error=_TOO_LONG)
+
+
+def _lint(source: Source, rules: Sequence[Rule | RuleInfo], torch: tuple[int, int]) -> FileReport:
     triggers = {trigger for rule in rules for trigger in rule.triggers}
     try:
         module = gate.parse(source.text)
@@ -63,16 +78,17 @@ def _check(
     from amplint.rule import File
 
     found: list[Diagnostic] = []
+    crashes: dict[str, Exception] = {}
     try:
         file = File(Tree(source, rows), torch)
         for rule in _loaded(rules):
+            limits.look()
             try:
-                found.extend(rule.run(file))
+                found.extend(list(rule.run(file)))
             except RecursionError:
                 raise  # it takes a deep tree to get there, whatever rule it is that does
             except Exception as error:  # a rule must not take the other rules and files down with it
-                text = " ".join(f"{type(error).__name__}: {error}".split())
-                return FileReport(source.path, error=f"rule {rule.code} crashed: {text}")
+                crashes[rule.code] = error
         facts = file.facts
     except libcst.ParserSyntaxError as error:
         row = error.raw_line if rows is None else rows[min(error.raw_line, len(rows)) - 1]
@@ -80,7 +96,30 @@ def _check(
     except RecursionError:
         return FileReport(source.path, error=_TOO_DEEP)
     ordered = tuple(sorted(found, key=lambda diagnostic: diagnostic.sort_key))
-    return FileReport(source.path, ordered, facts, footing=file.footing)
+    return FileReport(source.path, ordered, facts, _told(crashes, source.path), file.footing)
+
+
+def _told(crashes: dict[str, Exception], path: str) -> str:
+    """One line on the rules that crashed; several that did may have done so for one reason."""
+    if not crashes:
+        return ""
+    (code, error), *others = crashes.items()
+    more = f" and {len(others)} more" if others else ""
+    return crash(f"rule {code}{more} crashed", error, path)
+
+
+def crash(what: str, error: Exception, path: str) -> str:
+    """One line that says what crashed, where in amplint or a rule pack, and how.
+
+    It is short enough to be printed with the name of the file that was looked at.
+    """
+    import traceback  # only for what should never happen
+
+    frames = traceback.extract_tb(error.__traceback__)
+    place = f" at {'/'.join(Path(frames[-1].filename).parts[-2:])}:{frames[-1].lineno}" if frames else ""
+    text = f"{what}{place}: {type(error).__name__}: {' '.join(str(error)[:_LINE_WIDTH].split())}"
+    room = max(_LINE_WIDTH - len(f"error: {path}: "), _LINE_WIDTH // 2)
+    return text if len(text) <= room else f"{text[: room - 3]}..."
 
 
 def _loaded(rules: Sequence[Rule | RuleInfo]) -> Iterator[Rule]:

@@ -11,7 +11,7 @@ import time
 import warnings
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from dataclasses import dataclass
 from multiprocessing.connection import Connection, wait
 from multiprocessing.process import BaseProcess
@@ -92,7 +92,8 @@ class _Pool(Generic[TaskT, ResultT]):
         # Ends that a fork inherits would keep the pipes open, and the workers waiting, when we are gone.
         inherited = (*self._processes, ours) if self.forks else ()
         process = self._context.Process(target=_work, args=(self._function, theirs, inherited), daemon=True)  # type: ignore[attr-defined]
-        with _interrupts_blocked(), warnings.catch_warnings():
+        place: AbstractContextManager[None] = nullcontext() if self.forks else _away()
+        with _signals_blocked(), place, warnings.catch_warnings():
             # Python 3.12 warns of any thread of any library; numeric ones have idle threads, and are made to be forked.
             warnings.simplefilter("ignore", DeprecationWarning)
             process.start()
@@ -164,6 +165,11 @@ class _Pool(Generic[TaskT, ResultT]):
 
 def _work(function: Callable[[TaskT], ResultT], connection: Connection, inherited: tuple[Connection, ...]) -> None:
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent hears Ctrl-C too, and ends its workers
+    signal.signal(
+        signal.SIGTERM, signal.SIG_DFL
+    )  # a handler would have to wait for what the worker is in the middle of
+    if hasattr(signal, "pthread_sigmask"):
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGTERM})
     for other in inherited:
         other.close()
     while True:
@@ -174,12 +180,26 @@ def _work(function: Callable[[TaskT], ResultT], connection: Connection, inherite
 
 
 @contextmanager
-def _interrupts_blocked() -> Iterator[None]:
-    # Workers inherit the mask: a Ctrl-C before they could ignore it would make them print a traceback.
+def _away() -> Iterator[None]:
+    """Stand among the modules of Python while a process starts that is no fork, which comes back before it works.
+
+    It begins with `python -c`, which looks for modules in the folder where it stands first.
+    """
+    here = os.getcwd()
+    os.chdir(os.path.dirname(os.__file__))
+    try:
+        yield
+    finally:
+        os.chdir(here)
+
+
+@contextmanager
+def _signals_blocked() -> Iterator[None]:
+    # Workers inherit the mask: a signal before they could see to it would make them print a traceback.
     if not hasattr(signal, "pthread_sigmask"):
         yield
         return
-    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT, signal.SIGTERM})
     try:
         yield
     finally:

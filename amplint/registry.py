@@ -9,11 +9,12 @@ from __future__ import annotations
 import importlib
 import json
 import os
-import sys
 from collections.abc import Iterable, Iterator
 from functools import lru_cache
 from types import ModuleType
 from typing import TYPE_CHECKING, NamedTuple
+
+from amplint import installed
 
 if TYPE_CHECKING:
     from amplint.rule import Rule
@@ -52,7 +53,8 @@ def load_rules() -> tuple[Rule, ...]:
     Raises:
         RegistryError: no rule pack is installed, one cannot be loaded, or two rules share a code or a name.
     """
-    rules = sorted((rule for pack in _packs() for rule in _rules(pack)), key=lambda rule: rule.code)
+    with installed.Only():
+        rules = sorted((rule for pack in _packs() for rule in _rules(pack)), key=lambda rule: rule.code)
     _refuse_doubles(map(RuleInfo.of, rules))
     return tuple(rules)
 
@@ -64,7 +66,8 @@ def rule_index() -> tuple[RuleInfo, ...]:
     Raises:
         RegistryError: as `load_rules`.
     """
-    infos = sorted(info for pack in _packs() for info in _read_index(pack) or map(RuleInfo.of, _rules(pack)))
+    with installed.Only():
+        infos = sorted(info for pack in _packs() for info in _read_index(pack) or map(RuleInfo.of, _rules(pack)))
     _refuse_doubles(infos)
     return tuple(infos)
 
@@ -118,14 +121,16 @@ def _read_index(pack: ModuleType) -> list[RuleInfo] | None:
 
 @lru_cache(maxsize=1)
 def pack_names() -> tuple[str, ...]:
-    """The packages named in the entry-point group, sorted.
+    """The packages named in the entry-point group by what is installed, sorted.
+
+    Metadata in the current folder names none: it may be that of a repository which somebody else wrote.
 
     `importlib.metadata` knows them too, but importing it takes longer than everything else in a run over one clean file.
     """
     names: set[str] = set()
-    for folder in dict.fromkeys(sys.path):
+    for folder in dict.fromkeys(installed.folders()):
         try:
-            entries = [entry for entry in os.listdir(folder or ".") if entry.endswith((".dist-info", ".egg-info"))]
+            entries = [entry for entry in os.listdir(folder) if entry.endswith((".dist-info", ".egg-info"))]
         except OSError:
             continue  # sys.path names folders that do not exist, and zip files
         for entry in entries:

@@ -28,6 +28,7 @@ from amplint.lowering.half_checkpoints import HalfSaved
 from amplint.lowering.halves import Halved
 from amplint.lowering.hand_scaling import HandScaled
 from amplint.lowering.processes import HandOver
+from amplint.lowering.restoring import Unrestored
 from amplint.lowering.scalers import Rebuilt
 from amplint.lowering.skips import SkipTest
 from amplint.model.observable import Observable
@@ -55,6 +56,7 @@ __all__ = [
     "SkipTest",
     "Statement",
     "Tensor",
+    "Unrestored",
     "Use",
     "rule",
 ]

@@ -9,6 +9,7 @@ from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
+from amplint import limits
 from amplint.checker import check_bytes, matters, withdraw
 from amplint.config import ConfigError, Settings
 from amplint.diagnostics import FileReport
@@ -197,15 +198,16 @@ class _Caches:
 
 
 def _lint(pending: list[_Pending], jobs: int) -> Iterator[tuple[_Pending, FileReport]]:
-    work = sum(len(one.task.data) for one in pending)
-    if jobs != 1 and len(pending) > 1 and work >= _POOL_WORK:
+    size = sum(len(one.task.data) for one in pending)
+    if jobs != 1 and len(pending) > 1 and size >= _POOL_WORK:
         from amplint.pool import Died, run_all, worker_count
 
         workers = worker_count(jobs)
         if workers > 1:
             # The largest first: else one of them may run on alone at the end.
             pending = sorted(pending, key=lambda one: -len(one.task.data))
-            for index, answer in run_all(_check_apart, [one.task for one in pending], workers, load_rules):
+            work = [one.task for one in pending]
+            for index, answer in run_all(_check_apart, work, workers, load_rules, limits.STALLED):
                 one = pending[index]
                 if isinstance(answer, Died):
                     answer = FileReport(one.task.display, error=f"the process that checked it died ({answer.how})")
@@ -222,8 +224,9 @@ def _check(task: _Task) -> FileReport:
     except (ConfigError, RegistryError):
         raise  # no fault of the file: it would be the same for all
     except Exception as error:  # a bug of amplint: it costs this file, never the others
-        text = " ".join(str(error).split())
-        return FileReport(task.display, error=f"internal error: {type(error).__name__}: {text}")
+        from amplint.linter import crash
+
+        return FileReport(task.display, error=crash("internal error", error, task.display))
 
 
 def _check_apart(task: _Task) -> FileReport:

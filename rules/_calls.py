@@ -31,32 +31,43 @@ def quoted(file: File, text: str) -> str:
     return f"'{text}'" if single else f'"{text}"'
 
 
-def insert_arguments(file: File, call: cst.Call, text: str, names: Sequence[str], index: int = 0) -> list[Edit]:
-    """Insert `text` before argument `index`; of the positional arguments from there on, those with a name become keywords.
+def insert_arguments(
+    file: File, call: cst.Call, new: Sequence[str], names: Sequence[str], index: int = 0
+) -> list[Edit]:
+    """Insert the arguments `new` before argument `index`; of the positional ones from there on, those with a name become
+    keywords.
 
-    `names` belong to the arguments from `index` on; an empty one leaves its argument as it is.
+    `names` belong to the arguments from `index` on; an empty one leaves its argument as it is. Where the neighbour has a row
+    of its own, so has each new argument.
     """
     edits: list[Edit] = []
     rest = call.args[index:]
     for place, arg in enumerate(rest):
         start = file.tree.span(arg)[0]
         named = f"{names[place]}=" if arg.keyword is None and place < len(names) and names[place] else ""
-        before = f"{text}, " if place == 0 and text else ""
+        before = "".join(f"{text},{_joint(file, arg)}" for text in new) if place == 0 else ""
         if before or named:
             edits.append(Edit(start, start, before + named))
-    if text and not rest:
-        edits.append(_append(file, call, text))
+    if new and not rest:
+        edits.append(_append(file, call, new))
     return edits
 
 
-def _append(file: File, call: cst.Call, text: str) -> Edit:
+def _append(file: File, call: cst.Call, new: Sequence[str]) -> Edit:
     if call.args:
         end = file.tree.span(call.args[-1])[1]
-        return Edit(end, end, f", {text}")
+        return Edit(end, end, "".join(f",{_joint(file, call.args[-1])}{text}" for text in new))
     # Right behind the parenthesis: a comment may stand inside it.
     inside = file.tree.module.code_for_node(call.whitespace_before_args)
     start = file.tree.span(call)[1] - 1 - len(inside)
-    return Edit(start, start, text)
+    return Edit(start, start, ", ".join(new))
+
+
+def _joint(file: File, arg: cst.Arg) -> str:
+    """What stands between an argument and a new neighbour: a line end where the argument begins its row, else a space."""
+    start = file.tree.span(arg)[0]
+    indent = file.source.text[file.source.line_starts[file.source.position(start).row - 1] : start]
+    return " " if indent.strip() else file.source.newline + indent
 
 
 def in_format_string(file: File, node: cst.CSTNode) -> bool:

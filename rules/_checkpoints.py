@@ -7,26 +7,26 @@ import re
 import libcst as cst
 
 from amplint.diagnostics import Applicability, Edit, Fix
-from amplint.rule import File, Incomplete
+from amplint.rule import File, Incomplete, Unrestored
 
 from ._calls import insert_arguments, quoted
-from ._repair import same_object
+from ._given_scaler import holds_none, may_be_left_out
+from ._restoring import Load, is_in_reach, restored
 
 _OPTIMIZER = re.compile("optimizer|optim|opt", re.IGNORECASE)
-_FUNCTIONS = (cst.FunctionDef, cst.Lambda)
 _REST_OF_ROW = re.compile(r"[ \t]*(,?)[ \t]*(#[^\r\n]*)?(?=\r?\n)")
 
 
 def complete(file: File, each: Incomplete) -> Fix | None:
     """Save the scaler's state, too; and load it where the optimizer's is loaded in this file."""
-    may_be_none = _may_be_none(file, each)
-    if may_be_none is None or not _is_in_reach(file, each.pair.scaler, each.place):
+    may_be_none = _may_be_none(file, each.pair.scaler, each.place)
+    if may_be_none is None or not is_in_reach(file, each.pair.scaler, each.place):
         return None
     scaler = file.tree.text(each.pair.scaler)
     if each.state is None:
         if not each.parameter or not isinstance(each.place, cst.Call):
             return None
-        edits = insert_arguments(file, each.place, f"{each.parameter}={scaler}", (), len(each.place.args))
+        edits = insert_arguments(file, each.place, [f"{each.parameter}={scaler}"], (), len(each.place.args))
         return Fix(f"Pass `{each.parameter}={scaler}`", tuple(edits), Applicability.SAFE)
     value = f"{scaler}.state_dict()" + (f" if {scaler} is not None else None" if may_be_none else "")
     key = file.checkpoints.scaler_states.scaler_key or _OPTIMIZER.sub("scaler", each.state.key, count=1)
@@ -34,10 +34,25 @@ def complete(file: File, each: Incomplete) -> Fix | None:
     saving = _saving(file, each, key, value)
     if saving is None:
         return None
-    loading = _loading(file, each, key, may_be_none)
-    trust = Applicability.UNSAFE if loading else Applicability.SAFE
+    if file.checkpoints.scaler_states.loads_scaler or not each.state.key:
+        return Fix(f"Save `{scaler}.state_dict()`", tuple(sorted(saving)), Applicability.SAFE)
+    pair, found = each.pair, file.checkpoints.scaler_states.loads(each.state.key)
+    loads = [Load(*load, pair.scaler, pair.call, key, may_be_none) for load in found]
+    loading, trust = restored(file, loads)
     title = f"Save `{scaler}.state_dict()`" + (" and load it" if loading else "")
     return Fix(title, tuple(sorted((*saving, *loading))), trust)
+
+
+def give_back(file: File, each: Unrestored) -> Fix | None:
+    """Load the scaler's state where the optimizer's is loaded."""
+    may_be_none = _may_be_none(file, each.pair.scaler, each.saved)
+    if may_be_none is None:
+        return None
+    loading, trust = restored(
+        file, [Load(each.call, each.holder, each.pair.scaler, each.pair.call, each.key, may_be_none)]
+    )
+    title = f"Load the state of `{file.tree.text(each.pair.scaler)}`, too"
+    return Fix(title, tuple(sorted(loading)), trust) if loading else None
 
 
 # -- saving --------------------------------------------------------------------------------------------------------------
@@ -95,57 +110,17 @@ def _file_of_its_own(file: File, each: Incomplete, line: cst.SimpleStatementLine
     return [file.editor.insert_after(line, before + value + literal[0])]
 
 
-# -- loading -------------------------------------------------------------------------------------------------------------
+# -- the scaler ------------------------------------------------------------------------------------------------------
 
 
-def _loading(file: File, each: Incomplete, key: str, may_be_none: bool) -> list[Edit]:
-    """The guarded load behind each load of the optimizer's state; none where the file loads the scaler's already."""
-    assert each.state is not None
-    edits: list[Edit] = []
-    if file.checkpoints.scaler_states.loads_scaler or not each.state.key:
-        return edits
-    for call, holder in file.checkpoints.scaler_states.loads(each.state.key):
-        line = file.editor.statement(call)
-        if isinstance(line, cst.SimpleStatementLine) and _is_in_reach(file, each.pair.scaler, call):
-            scaler, source, name = file.tree.text(each.pair.scaler), file.tree.text(holder), quoted(file, key)
-            test = f"{scaler} is not None and {source}.get({name})" if may_be_none else f"{name} in {source}"
-            load = f"{file.editor.unit}{scaler}.load_state_dict({source}[{name}])"
-            edits.append(file.editor.insert_after(line, f"if {test}:", load))
-    return edits
-
-
-# -- the scaler ----------------------------------------------------------------------------------------------------------
-
-
-def _is_in_reach(file: File, scaler: cst.BaseExpression, at: cst.CSTNode) -> bool:
-    """Whether the scaler can be named at a place, and has been made there."""
-    if not same_object(file, scaler, at) or isinstance(scaler, cst.Subscript):
-        return False
-    home = file.tree.enclosing(at, *_FUNCTIONS)
-    made = list(file.analysis.program.roles.values(scaler))
-    if isinstance(scaler, cst.Name):
-        here = [value for value in made if file.tree.enclosing(value, *_FUNCTIONS) is home]
-        return all(file.tree.order(value) < file.tree.order(at) for value in here)
-    return True
-
-
-def _may_be_none(file: File, each: Incomplete) -> bool | None:
+def _may_be_none(file: File, scaler: cst.BaseExpression, place: cst.CSTNode) -> bool | None:
     """Whether the scaler may be None; None where it may not exist at all."""
-    scaler = each.pair.scaler
     values = list(file.analysis.program.roles.values(scaler))
-    if any(_holds_none(value) for value in values):
+    if any(holds_none(value) for value in values):
         return True
-    if not values and isinstance(scaler, cst.Name):
-        params = [bound.node for bound in file.names.bindings(scaler.value, scaler)]
-        defaults = [node.default for node in params if isinstance(node, cst.Param)]
-        return any(default is not None and _holds_none(default) for default in defaults)
+    if not values or any(isinstance(value, cst.Name) for value in values):
+        return may_be_left_out(file, scaler, place)
     branches = [file.tree.enclosing(value, cst.If, cst.Else, cst.Try, cst.FunctionDef) for value in values]
     conditional = [above for above in branches if above is not None and not isinstance(above, cst.FunctionDef)]
-    around = set(file.tree.ancestors(each.place))
+    around = set(file.tree.ancestors(place))
     return None if conditional and len(values) == 1 and not around & set(conditional) else False
-
-
-def _holds_none(value: cst.BaseExpression) -> bool:
-    if isinstance(value, cst.IfExp):
-        return _holds_none(value.body) or _holds_none(value.orelse)
-    return isinstance(value, cst.Name) and value.value == "None"

@@ -4,35 +4,20 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import libcst as cst
 
-from amplint.diagnostics import Applicability, Edit, Fix
+from amplint.diagnostics import Applicability, Fix
 from amplint.rule import File, Found, Statement
 
 from . import _protocol as protocol
 from . import _repair as repair
+from ._gating import Place, between, gated, is_alone
 
 _NOTED = "scale_before"
 _ASKS = re.compile(r"get_scale|found_inf|skip|overflow")
 _READS_RATE = re.compile(r"get_last_lr|param_groups|\blr\b")
 _FUNCTIONS = (cst.FunctionDef, cst.Lambda)
-_EXITS = (cst.Return, cst.Continue, cst.Break, cst.Raise)
-
-
-@dataclass(frozen=True)
-class Place:
-    """Where the gate goes: around neighbouring statements, or into the condition of an `if` that holds nothing else."""
-
-    statements: tuple[Statement, ...]
-    condition: cst.If | None = None
-    in_loop: bool = False
-
-    @property
-    def first(self) -> Statement:
-        """The first of the statements."""
-        return self.statements[0]
 
 
 def has_gate(file: File, call: cst.CSTNode) -> bool:
@@ -51,7 +36,7 @@ def gate(file: File, found: Found, hazards: Sequence[Found]) -> Fix | None:
     update = _update(file, found, step, place)
     block = protocol.common_block(file, step, place.first)
     anchor = file.editor.member_of(step, block) if block is not None else None
-    if update is None or block is None or anchor is None or not _is_alone(anchor):
+    if update is None or block is None or anchor is None or not is_alone(anchor):
         return None
     conditional = bool(protocol.guards(file, step, block))
     if anchor in place.statements or (conditional and not _always_made(file, found, step)):
@@ -60,14 +45,12 @@ def gate(file: File, found: Found, hazards: Sequence[Found]) -> Fix | None:
     anchor = _shared_anchor(file, found, anchor, hazards)
     noted = _noted_before(file, found, scaler, anchor, update)
     name = noted or file.editor.fresh(_NOTED)
-    edits = _gated(file, place, update, f"{scaler}.get_scale() >= {name}")
+    edits = gated(file, place, update, f"{scaler}.get_scale() >= {name}")
     if edits is None:
         return None
     if not noted:
         edits.append(file.editor.insert_before(anchor, f"{name} = {scaler}.get_scale()"))
-    unsafe = (
-        conditional or place.in_loop or _several(file, found, hazards) or _rate_is_read_between(file, place, update)
-    )
+    unsafe = conditional or place.in_loop or _several(file, found, hazards) or _rate_is_readbetween(file, place, update)
     trust = Applicability.UNSAFE if unsafe else Applicability.SAFE
     return Fix(f"Step the scheduler only if the scale of `{scaler}` did not fall", tuple(sorted(edits)), trust)
 
@@ -83,10 +66,6 @@ def _always_made(file: File, found: Found, step: cst.CSTNode) -> bool:
     """Whether the scaler that takes a step exists also on the paths that do not take it."""
     assert isinstance(step, cst.Call) and isinstance(step.func, cst.Attribute)
     return repair.always_made(file, found, step.func.value)
-
-
-def _is_alone(statement: cst.CSTNode) -> bool:
-    return not isinstance(statement, cst.SimpleStatementLine) or len(statement.body) == 1
 
 
 def _place(file: File, found: Found, hazards: Sequence[Found]) -> Place | None:
@@ -165,7 +144,7 @@ def _shared_anchor(file: File, found: Found, anchor: Statement, hazards: Sequenc
     for statement in reversed(siblings[: siblings.index(anchor)]):
         if statement in updates:
             break
-        if isinstance(statement, cst.SimpleStatementLine) and statement in steps and _is_alone(statement):
+        if isinstance(statement, cst.SimpleStatementLine) and statement in steps and is_alone(statement):
             first = statement
     return first
 
@@ -205,64 +184,5 @@ def _several(file: File, found: Found, hazards: Sequence[Found]) -> bool:
     return len({event.optimizer for event in own}) > 1 or len(schedulers) > 1
 
 
-def _between(file: File, place: Place, update: cst.Call) -> Sequence[cst.CSTNode]:
-    """The statements that a scheduler is moved over; none when it stands behind `update` already."""
-    siblings, block = list(file.editor.siblings(place.first)), file.editor.block(place.first)
-    member = file.editor.member_of(update, block) if block is not None else None
-    if member is None or file.tree.span(member) < file.tree.span(place.first):
-        return ()
-    return siblings[siblings.index(place.statements[-1]) + 1 : siblings.index(member)]
-
-
-def _rate_is_read_between(file: File, place: Place, update: cst.Call) -> bool:
-    return any(_READS_RATE.search(file.tree.text(statement)) for statement in _between(file, place, update))
-
-
-# -- editing -------------------------------------------------------------------------------------------------------------
-
-
-def _gated(file: File, place: Place, update: cst.Call, test: str) -> list[Edit] | None:
-    if file.tree.span(update) > file.tree.span(place.first):
-        return _moved(file, place, update, test)
-    if place.condition is not None:
-        return _conjoined(file, place.condition, test)
-    first, last = file.editor.rows(place.first)[0], file.editor.rows(place.statements[-1])[1]
-    return [file.editor.wrap(first, last, f"if {test}:")]
-
-
-def _conjoined(file: File, condition: cst.If, test: str) -> list[Edit]:
-    """The edits that add a test to a condition."""
-    node = condition.test
-    start, end = file.tree.span(node)
-    loose = isinstance(node, (cst.IfExp, cst.Lambda, cst.NamedExpr))
-    loose = loose or (isinstance(node, cst.BooleanOperation) and isinstance(node.operator, cst.Or))
-    if loose and not node.lpar:
-        return [Edit(start, start, "("), Edit(end, end, f") and {test}")]
-    end += sum(len(file.tree.module.code_for_node(parenthesis)) for parenthesis in node.rpar)
-    return [Edit(end, end, f" and {test}")]
-
-
-def _moved(file: File, place: Place, update: cst.Call, test: str) -> list[Edit] | None:
-    """The edits that put the scheduler, gated, behind `update`."""
-    block = file.editor.block(place.first)
-    target = file.editor.member_of(update, block) if block is not None else None
-    if target is None or block is None or not _is_alone(target) or protocol.guards(file, update, block):
-        return None
-    if any(_leaves(statement) for statement in _between(file, place, update)):
-        return None
-    first, last = file.editor.first_row(place.first, over_blanks=False), file.editor.rows(place.statements[-1])[1]
-    begin = file.editor.rows(place.first)[0]
-    start = file.source.line_starts[begin - 1]
-    if place.condition is not None:
-        text, shift = file.editor.rows_text(begin, last), start
-        for edit in reversed(_conjoined(file, place.condition, test)):
-            text = text[: edit.start - shift] + edit.replacement + text[edit.end - shift :]
-    else:
-        text = file.editor.wrap(begin, last, f"if {test}:").replacement
-    comments = file.editor.rows_text(first, begin - 1) if first < begin else ""
-    return [file.editor.delete_rows(first, last), file.editor.insert_rows_after(target, comments + text)]
-
-
-def _leaves(node: cst.CSTNode) -> bool:
-    """Whether a statement may leave the block."""
-    return isinstance(node, _EXITS) or any(_leaves(child) for child in node.children)
+def _rate_is_readbetween(file: File, place: Place, update: cst.Call) -> bool:
+    return any(_READS_RATE.search(file.tree.text(statement)) for statement in between(file, place, update))

@@ -171,7 +171,7 @@ def _in_order_of_use(file: File, scope: cst.CSTNode, linears: list[Linear]) -> l
     """In the order in which `forward` calls the attributes; as they are made where it does not say."""
     if not isinstance(scope, cst.ClassDef):
         return linears
-    forward = file.classes.by_node[scope].method("forward")
+    forward = file.classes.of(scope).method("forward")
     if forward is None:
         return linears
     order: dict[str, int] = {}

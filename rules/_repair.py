@@ -77,13 +77,15 @@ def same_object(file: File, expression: cst.BaseExpression, at: cst.CSTNode) -> 
     together = tree.enclosing(expression, *_FUNCTIONS) is tree.enclosing(at, *_FUNCTIONS)
     if "[" in tree.text(expression):
         return together and tree.enclosing(expression, *_LOOPS) is tree.enclosing(at, *_LOOPS)
-    if together:
-        return True
     root = expression
     while isinstance(root, cst.Attribute):
         root = root.value
     if not isinstance(root, cst.Name):
+        return together
+    if not file.is_bound(root.value, at):
         return False
+    if together:
+        return True
     if root.value == "self":
         here, there = file.classes.owner(at), file.classes.owner(expression)
         return here is not None and there is not None and (here in there.lineage or there in here.lineage)

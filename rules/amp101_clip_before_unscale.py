@@ -74,7 +74,7 @@ KIND = "clip-before-unscale"
 @rule("AMP101", KIND, fix=Applicability.SAFE, observable=Observable(NORM_SEEN))
 def check(file: File) -> Iterator[Finding]:
     for found in file.analysis.of(KIND, elsewhere=True):
-        scaler = found.hazard.scaler.removeprefix("::")
+        scaler = found.hazard.scaler_name
         yield Finding(
             file.range(protocol.callee_range(file, found.node)),
             f"Gradients are clipped while still scaled by `{scaler}`",

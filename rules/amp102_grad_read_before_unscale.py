@@ -85,7 +85,7 @@ def check(file: File) -> Iterator[Finding]:
         done, consequence = _SAID[by]
         yield Finding(
             file.range(protocol.callee_range(file, found.node)),
-            f"Gradients {done} while still scaled by `{found.hazard.scaler.removeprefix('::')}`",
+            f"Gradients {done} while still scaled by `{found.hazard.scaler_name}`",
             note=f"every gradient is multiplied by {optimizers.initial_scale(found)} here at first{consequence}",
             related=protocol.related(file, found, scaled="scaled here"),
             defect=protocol.defect(found),

@@ -75,7 +75,7 @@ KIND = "unscaled-backward"
 @rule("AMP103", KIND, fix=Applicability.SAFE, observable=Observable(NORM_SEEN))
 def check(file: File) -> Iterator[Finding]:
     for found in file.analysis.of(KIND, elsewhere=True):
-        scaler = found.hazard.scaler.removeprefix("::")
+        scaler = found.hazard.scaler_name
         if not scaler or is_scaled_otherwise(file, found):
             continue
         yield Finding(
@@ -124,13 +124,13 @@ def is_scaled_otherwise(file: File, found: Found) -> bool:
         if isinstance(call, cst.Call) and call.args and file.tree.enclosing(call, cst.FunctionDef) is home
     ]
     scalers = {scaler for scaler, scaled_loss in pairs if scaled_loss == loss}
-    return bool(scalers) and found.hazard.scaler.removeprefix("::") not in scalers
+    return bool(scalers) and found.hazard.scaler_name not in scalers
 
 
 def consequence(file: File, found: Found) -> str:
     """What the scaler does to gradients that nothing multiplied."""
     step = found.related.get("step")
-    scaler = found.hazard.scaler.removeprefix("::")
+    scaler = found.hazard.scaler_name
     scaled = [call for call in repair.of_scaler(file, found, Scale) if not is_dropped(file, call)]
     if never_scales(file, found):
         first = "unscale_" if repair.of_scaler(file, found, Unscale) else "step"

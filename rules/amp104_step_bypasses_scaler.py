@@ -80,7 +80,7 @@ UPDATE_ERROR = "`AssertionError: No inf checks were recorded prior to update.`"
 def check(file: File) -> Iterator[Finding]:
     for found in file.analysis.of(KIND, elsewhere=True):
         step = repair.one_line(file.tree.text(found.node), "optimizer.step()")
-        scaler = found.hazard.scaler.removeprefix("::")
+        scaler = found.hazard.scaler_name
         yield Finding(
             file.range(protocol.callee_range(file, found.node)),
             f"`{step}` bypasses `{scaler}`, which scaled the gradients",
@@ -93,7 +93,7 @@ def check(file: File) -> Iterator[Finding]:
 
 def consequence(file: File, found: Found) -> str:
     """What a direct step does: to this optimizer, where its class is known, and to the scaler's next update."""
-    scaler = found.hazard.scaler.removeprefix("::")
+    scaler = found.hazard.scaler_name
     made = None
     if isinstance(found.node, cst.Call) and isinstance(found.node.func, cst.Attribute):
         made = optimizers.constructor(file, found.node.func.value)

@@ -134,7 +134,7 @@ def in_bfloat16(file: File) -> Fix | None:
         spelling, imports = file.importer.get("torch.bfloat16", call.func)
         edits += imports
         if given is None:
-            edits += insert_arguments(file, call, f"dtype={spelling}", (), len(call.args))
+            edits += insert_arguments(file, call, [f"dtype={spelling}"], (), len(call.args))
         elif given.value in mentions:
             edits.append(file.editor.replace(given.value, spelling))
         else:

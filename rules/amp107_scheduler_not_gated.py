@@ -86,7 +86,7 @@ _BLIND = "the test around it does not tell that the step was taken: the scale fa
 def check(file: File) -> Iterator[Finding]:
     hazards = file.analysis.of(KIND)
     for found in file.analysis.of(KIND, elsewhere=True):
-        scaler = found.hazard.scaler.removeprefix("::")
+        scaler = found.hazard.scaler_name
         yield Finding(
             file.range(protocol.callee_range(file, found.node)),
             f"{_act(file, found)} even when `{scaler}` has skipped the optimizer step",

@@ -3,7 +3,8 @@
 ## What it does
 Flags the place where the state of an optimizer, which an enabled scaler steps, goes into a checkpoint without the state
 of the scaler: a dict, a key, a file of its own, or a helper that would take the scaler if you gave it one. Checkpoints
-are followed through variables, later keys and helpers.
+are followed through variables, later keys and helpers. Where the scaler's state is saved, it flags the load of the
+optimizer's state from the same checkpoint, if nothing in the file loads the scaler's.
 
 ## Why it matters
 The scaler has learned which scale your gradients bear. Resumed without its state it starts at 65536 again, and if that
@@ -50,10 +51,12 @@ for epoch in range(epochs):
 ```
 
 ## Fix safety
-The fix saves the state next to that of the optimizer. That is safe: what reads the checkpoint today goes on reading it.
-If the same file loads the optimizer's state, the fix loads the scaler's, too, where the checkpoint has it; that is
-unsafe, since resumed runs go on from another scale than they did. You get no fix where the scaler is out of reach, as
-in a helper that would need a parameter.
+The fix saves the state next to that of the optimizer, which is safe: what reads the checkpoint today goes on reading
+it. If the same file loads the optimizer's state, the fix loads the scaler's behind it, if the checkpoint has it, so
+that old checkpoints load as before. A scaler that is made further down is made before the load, if it is made of
+nothing that changes in between. That is safe, too, and unsafe in a training loop that goes back to an earlier state.
+Where the load is out of the scaler's reach, the fix saves only, and a finding at the load says what is left. You get no
+fix where the scaler is out of reach, as in a helper that would need a parameter.
 
 ## Limitations
 A checkpoint that something unknown may add to (`**extra`, a callback that gets the dict), or that a function of unknown
@@ -75,7 +78,7 @@ from amplint.diagnostics import Applicability, Related
 from amplint.model.observable import RESUMED, Observable
 from amplint.rule import File, Finding, Incomplete, rule
 
-from ._checkpoints import complete
+from ._checkpoints import complete, give_back
 
 _NOTE = (
     "a resumed run starts at the initial scale again: where that is too large, steps are skipped until it has come down"
@@ -89,11 +92,7 @@ def check(file: File) -> Iterator[Finding]:
             continue
         fix = complete(file, each)
         note = _NOTE
-        if (
-            fix is not None
-            and fix.applicability is Applicability.SAFE
-            and not file.checkpoints.scaler_states.loads_scaler
-        ):
+        if fix is not None and "load" not in fix.title and not file.checkpoints.scaler_states.loads_scaler:
             note += ". Load it where you resume."
         yield Finding(
             file.range(each.place),
@@ -103,6 +102,19 @@ def check(file: File) -> Iterator[Finding]:
             fix=fix,
             defect=each.helper,
         )
+    yield from _unrestored(file)
+
+
+def _unrestored(file: File) -> Iterator[Finding]:
+    for each in file.checkpoints.unrestored:
+        if lasts(file, each.pair.scaler):
+            yield Finding(
+                file.range(each.call),
+                f"The state of `{file.tree.text(each.pair.scaler)}` is saved and never restored",
+                note=_NOTE,
+                related=(Related("saved here", file.range(each.saved)),),
+                fix=give_back(file, each),
+            )
 
 
 def _related(file: File, each: Incomplete) -> tuple[Related, ...]:

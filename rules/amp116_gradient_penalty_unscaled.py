@@ -78,7 +78,7 @@ KIND = "gradient-penalty-unscaled"
 def check(file: File) -> Iterator[Finding]:
     for found in file.analysis.of(KIND):
         unscaled = found.hazard.details == ("unscaled",)
-        scaler = found.hazard.scaler.removeprefix("::")
+        scaler = found.hazard.scaler_name
         yield Finding(
             file.range(protocol.callee_range(file, found.node)),
             "Gradients for a penalty are computed in float16 without scaling"

@@ -75,8 +75,8 @@ _NOTES = {
 def check(file: File) -> Iterator[Finding]:
     for found in file.analysis.of(KIND):
         how = _how(found)
-        optimizer = repair.one_line(found.hazard.optimizer.removeprefix("::"), "optimizer")
-        scaler = found.hazard.scaler.removeprefix("::")
+        optimizer = repair.one_line(found.hazard.optimizer_name, "optimizer")
+        scaler = found.hazard.scaler_name
         message = (
             f"`{optimizer}` needs a closure, which `{scaler}` does not support"
             if how == "missing"

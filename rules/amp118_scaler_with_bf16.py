@@ -94,5 +94,5 @@ def disable(file: File, call: cst.Call) -> Fix | None:
     if given is not None:
         edits = [file.editor.replace(given.value, "False")]
     else:
-        edits = insert_arguments(file, call, "enabled=False", (), len(call.args))
+        edits = insert_arguments(file, call, ["enabled=False"], (), len(call.args))
     return Fix("Disable the scaler", tuple(edits), Applicability.UNSAFE)

@@ -82,7 +82,7 @@ def check(file: File) -> Iterator[Finding]:
         shown = shown if shown.startswith("The") else f"`{shown}`"
         yield Finding(
             file.range(protocol.callee_range(file, found.node)),
-            f"{shown} is reported while still multiplied by the scale of `{found.hazard.scaler.removeprefix('::')}`",
+            f"{shown} is reported while still multiplied by the scale of `{found.hazard.scaler_name}`",
             note=f"it is {optimizers.initial_scale(found)} times the loss at first, and jumps whenever the scale changes",
             related=repair.marked(file, "scaled here", scale if scale is not value else None),
             fix=mend(file, value, scale),

@@ -85,7 +85,7 @@ def check(file: File) -> Iterator[Finding]:
         if not isinstance(found.node, (cst.Continue, cst.Break, cst.Return)):
             continue
         word = type(found.node).__name__.lower()
-        scaler = found.hazard.scaler.removeprefix("::")
+        scaler = found.hazard.scaler_name
         yield Finding(
             file.range(found.node),
             f"`{word}` leaves between `unscale_` and `update` of `{scaler}`",

@@ -46,11 +46,13 @@ def evaluate(model, loader):
 
 ## Fix safety
 The fix enters the context of the training pass, if the evaluation can name it. It is unsafe: your metrics change
-slightly, and the outputs are half where the code may expect float32.
+slightly, and the outputs are half where the code may expect float32. You get no fix where the training enters its
+region under an `if`, or asks an attribute that is None before it sets it.
 
 ## Limitations
 A model is known by its name in the file, or by the attribute of its class. That another file calls a function inside a
-region is not known.
+region is not known. A pass whose outputs nobody uses only warms up, and one with inputs that are cast by hand is of a
+half model: both are silent.
 
 ## References
 - https://docs.pytorch.org/docs/stable/amp.html#torch.autocast
@@ -82,6 +84,8 @@ def check(file: File) -> Iterator[Finding]:
         return
     for each, training in file.forwards.unlike_training():
         assert training.entry is not None
+        if _is_dropped(file, each.call) or _gets_half(file, each.call):
+            continue
         yield Finding(
             file.range(each.call.func),
             f"`{each.model}` is trained under autocast and evaluated without",
@@ -91,12 +95,43 @@ def check(file: File) -> Iterator[Finding]:
         )
 
 
+def _is_dropped(file: File, call: cst.Call) -> bool:
+    """Whether nobody looks at the outputs of a pass, as in one that only warms up."""
+    parent = file.tree.parent(call)
+    targets = [each.target for each in parent.targets] if isinstance(parent, cst.Assign) else []
+    return (
+        isinstance(parent, cst.Expr)
+        or bool(targets)
+        and all(isinstance(target, cst.Name) and target.value == "_" for target in targets)
+    )
+
+
+def _gets_half(file: File, call: cst.Call) -> bool:
+    """Whether a pass may get inputs that are cast by hand: then its model is made half, too, and needs no region."""
+    names = [node for arg in call.args for node in _nodes(arg.value) if isinstance(node, cst.Name)]
+    values = [bound.value for name in names for bound in file.names.bindings(name.value, name)]
+    given = [*(arg.value for arg in call.args), *(value for value in values if value is not None)]
+    return any(
+        isinstance(node, cst.Attribute) and node.attr.value in ("half", "bfloat16", "float16")
+        for value in given
+        for node in _nodes(value)
+    )
+
+
+def _nodes(node: cst.CSTNode) -> Iterator[cst.CSTNode]:
+    yield node
+    for child in node.children:
+        yield from _nodes(child)
+
+
 def _fix(file: File, each: Pass, context: cst.BaseExpression) -> Fix | None:
     text, title = file.tree.text(context), "Evaluate in the region of the training"
     if (
         "\n" in text
         or any(region.device != "grad" for region, _ in each.entries)
         or not _is_known(file, context, each.call)
+        or _is_conditional(file, context, each.call)
+        or _may_be_none(file, context)
     ):
         return None
     blocks = [above for above in file.tree.ancestors(each.call) if isinstance(above, cst.With)]
@@ -108,6 +143,29 @@ def _fix(file: File, each: Pass, context: cst.BaseExpression) -> Fix | None:
                 return Fix(title, (Edit(end, end, f", {text}"),), Applicability.UNSAFE)
     edit = _wrapped(file, each.call, text)
     return Fix(title, (edit,), Applicability.UNSAFE) if edit is not None else None
+
+
+def _is_conditional(file: File, context: cst.BaseExpression, at: cst.CSTNode) -> bool:
+    """Whether the training enters its region only where some `if` says so, which the evaluation does not ask."""
+    around = set(file.tree.ancestors(at))
+    for above in file.tree.ancestors(context):
+        if isinstance(above, cst.FunctionDef):
+            break
+        if isinstance(above, cst.If) and above not in around:
+            return True
+    return False
+
+
+def _may_be_none(file: File, context: cst.BaseExpression) -> bool:
+    """Whether a context asks something of an attribute of `self` that is None before the training sets it."""
+    owner = file.classes.owner(context)
+    inner = [node.value for node in _nodes(context) if isinstance(node, cst.Attribute)]
+    return owner is not None and any(
+        isinstance(value, cst.Name) and value.value == "None"
+        for node in inner
+        if isinstance(node, cst.Attribute) and isinstance(node.value, cst.Name) and node.value.value == "self"
+        for value in owner.values(node.attr.value)
+    )
 
 
 def _wrapped(file: File, call: cst.Call, context: str) -> Edit | None:
@@ -130,11 +188,12 @@ def _is_known(file: File, context: cst.BaseExpression, at: cst.CSTNode) -> bool:
         parent = file.tree.parent(name)
         is_part = isinstance(parent, cst.Attribute) and parent.attr is name
         is_keyword = isinstance(parent, cst.Arg) and parent.keyword is name
+        bound = file.is_bound(name.value, at)
         here, there = file.names.bindings(name.value, name), file.names.bindings(name.value, at)
         if name.value == "self":
             same = file.classes.owner(name) is not None and file.classes.owner(name) is file.classes.owner(at)
         else:
-            same = bool(here) and [each.node for each in here] == [each.node for each in there]
+            same = bound and bool(here) and [each.node for each in here] == [each.node for each in there]
         if not (is_part or is_keyword or same or name.value in ("True", "False", "None")):
             return False
     return True

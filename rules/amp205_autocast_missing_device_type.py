@@ -99,7 +99,7 @@ def _inserted(file: File, call: cst.Call, names: tuple[str, ...]) -> Fix | None:
     device = device_in_sight(file, call)
     if device is None:
         return None
-    return Fix(f"Add the device type `{device}`", tuple(insert_arguments(file, call, device, names)))
+    return Fix(f"Add the device type `{device}`", tuple(insert_arguments(file, call, [device], names)))
 
 
 def _type_of(file: File, value: cst.BaseExpression) -> Fix | None:

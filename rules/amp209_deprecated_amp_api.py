@@ -222,13 +222,13 @@ def _called(file: File, call: cst.Call, new: Replacement, skip: int = 0) -> _Rew
     if has_star(call) or len(given) > len(new.old) or keywords - {*new.old[len(given) :], *new.keywords}:
         return None  # it is no valid call of the old name, or nobody knows what it says
     if new.new[0] not in _DEVICE:
-        edits = insert_arguments(file, call, device, (), skip + len(given))
+        edits = insert_arguments(file, call, [device], (), skip + len(given))
         return _Rewrite(f"{new.name}({device})", tuple(edits))
     if new.name in torch_api.AUTOCAST_GENERIC and given and _is_no_flag(file, given[0].value):
         return None
     names = ["" if new.new[1 : place + 2] == new.old[: place + 1] else name for place, name in enumerate(new.old)]
-    dtype, more = _pinned(file, call, new, {*new.old[: len(given)], *keywords})
-    edits = [*insert_arguments(file, call, device + dtype, names, skip), *more]
+    pinned, more = _pinned(file, call, new, {*new.old[: len(given)], *keywords})
+    edits = [*insert_arguments(file, call, [device, *pinned], names, skip), *more]
     plain = not skip or new.name not in torch_api.AUTOCAST_GENERIC or _is_called_plainly(file, call)
     return _Rewrite(
         f"{new.name}({device})", tuple(edits), applicability=Applicability.SAFE if plain else Applicability.UNSAFE
@@ -242,15 +242,15 @@ def _is_no_flag(file: File, value: cst.BaseExpression) -> bool:
     )
 
 
-def _pinned(file: File, call: cst.Call, new: Replacement, given: set[str]) -> tuple[str, tuple[Edit, ...]]:
+def _pinned(file: File, call: cst.Call, new: Replacement, given: set[str]) -> tuple[tuple[str, ...], tuple[Edit, ...]]:
     """The `dtype` that the old `autocast` has by default, where the new one could take over that of a region around it."""
     if new.name not in torch_api.AUTOCAST_GENERIC or "dtype" in given or not may_be_nested(file, call):
-        return "", ()
+        return (), ()
     flags = [arg.value for arg in call.args if arg.keyword is None or arg.keyword.value == "enabled"]
     if any(isinstance(flag, cst.Name) and flag.value == "False" for flag in flags):
-        return "", ()
+        return (), ()
     spelling, edits = file.importer.get("torch.float16" if new.device == "cuda" else "torch.bfloat16", call.func)
-    return f", dtype={spelling}", edits
+    return (f"dtype={spelling}",), edits
 
 
 def _is_called_plainly(file: File, partial: cst.Call) -> bool:

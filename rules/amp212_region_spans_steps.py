@@ -117,5 +117,5 @@ def _uncached(file: File, entered: cst.CSTNode) -> Fix | None:
         return None
     if keyword(made, "cache_enabled") is not None or len(positionals(made)) > 2:
         return None
-    edits = insert_arguments(file, made, "cache_enabled=False", (), len(made.args))
+    edits = insert_arguments(file, made, ["cache_enabled=False"], (), len(made.args))
     return Fix("Cast the weights anew for each use: `cache_enabled=False`", tuple(edits), Applicability.DISPLAY)

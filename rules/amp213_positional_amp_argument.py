@@ -124,5 +124,5 @@ def _finding(
     fix = None
     if sound and not used & set(named):
         title = f"Add the keyword `{meant}`" if len(named) == 1 else "Add the keywords"
-        fix = Fix(title, tuple(insert_arguments(file, call, "", keywords, place)), applicability)
+        fix = Fix(title, tuple(insert_arguments(file, call, (), keywords, place)), applicability)
     return Finding(file.range(call.func), f"{shown} lands in `{lands}` of `{name}`, not in `{meant}`", note, fix=fix)

@@ -160,7 +160,11 @@ def _without_last_layer(file: File, sigmoid: Operation) -> list[Edit]:
     made = sigmoid.layer.node if sigmoid.layer is not None else None
     arg = file.tree.parent(made) if made is not None else None
     whole = file.tree.parent(arg) if arg is not None else None
-    if not isinstance(whole, cst.Call) or not file.names.all_in(whole.func, {"torch.nn.Sequential"}):
+    if (
+        not isinstance(whole, cst.Call)
+        or file.path(whole)
+        or not file.names.all_in(whole.func, {"torch.nn.Sequential"})
+    ):
         return []
     if len(whole.args) < 2 or whole.args[-1] is not arg:
         return []
@@ -175,7 +179,7 @@ def _renamed(file: File, loss: Operation) -> list[Edit]:
         return _replaced(file, function, "torch.nn.functional.binary_cross_entropy_with_logits")
     others = [each for each in file.dtypes.lowered if each.layer is not None and each.layer.node is loss.layer.node]
     made = loss.layer.node
-    if any(each.node is not loss.node for each in others) or not isinstance(made, cst.Call):
+    if any(each.node is not loss.node for each in others) or not isinstance(made, cst.Call) or file.path(made):
         return []
     return _replaced(file, made.func, "torch.nn.BCEWithLogitsLoss")
 

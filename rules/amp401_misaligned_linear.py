@@ -46,8 +46,9 @@ it.
 Input features, class counts and other outputs of a last layer are not free to choose and stay silent, and so do sizes
 below 32, and those between sizes below 128 only, whose products take no time worth saving. Sizes that arrive as
 parameters are not judged, nor are those in tests and timings that train nothing; constants that are spelled in lower
-case are found only in files that mention AMP themselves. Models under `torch.compile` may be padded by the compiler
-already. How much time is lost depends on the device: `amplint verify` measures it on a GPU.
+case are found only in files that mention AMP themselves. A file that calls `backward()` and holds no word of AMP trains
+in full precision, whatever other files of the run do. Models under `torch.compile` may be padded by the compiler already.
+How much time is lost depends on the device: `amplint verify` measures it on a GPU.
 
 ## References
 - https://docs.nvidia.com/deeplearning/performance/dl-performance-matrix-multiplication/index.html#requirements-tc

@@ -134,7 +134,7 @@ def _sound_question(file: File, call: cst.Call) -> Fix | None:
         edits = (
             [Edit(*file.tree.span(call.args[0]), f"{_EMULATION}=False")]
             if call.args
-            else insert_arguments(file, call, f"{_EMULATION}=False", ())
+            else insert_arguments(file, call, [f"{_EMULATION}=False"], ())
         )
         return Fix(title, tuple(edits), Applicability.UNSAFE)
     question = _question(file, call)

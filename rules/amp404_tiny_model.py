@@ -127,7 +127,7 @@ def _is_fed(file: File, each: Pass) -> bool:
 
 def _weights(file: File, model: _Model) -> int | None:
     """The number of weights in the layers of a model; None where they cannot be told."""
-    if isinstance(model, cst.ClassDef) and file.classes.by_node[model].base_names != {"torch.nn.Module"}:
+    if isinstance(model, cst.ClassDef) and file.classes.of(model).base_names != {"torch.nn.Module"}:
         return None
     number = 0
     for call in file.tree.inside(model, cst.Call):

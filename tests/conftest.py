@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import os
+import shutil
+import tempfile
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -13,6 +17,50 @@ from amplint import checker, registry
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--write-fixed", action="store_true", help="write the .fixed.py of the selected fixtures")
+
+
+_SET = {
+    "LC_ALL": "C.UTF-8",
+    "TZ": "UTC",
+    "GIT_CONFIG_GLOBAL": os.devnull,
+    "GIT_CONFIG_NOSYSTEM": "1",
+    "GIT_AUTHOR_NAME": "A",
+    "GIT_AUTHOR_EMAIL": "a@example.org",
+    "GIT_COMMITTER_NAME": "A",
+    "GIT_COMMITTER_EMAIL": "a@example.org",
+}
+_UNSET = ("GIT_", "PRE_COMMIT", "XDG_", "LANG", "LC_", "PYTHON", "NO_COLOR", "FORCE_COLOR", "COLUMNS", "FLAKE8")
+_KEPT = ("PYTHONHASHSEED", "PYTHONDONTWRITEBYTECODE", "PYTHONPYCACHEPREFIX")
+_HOME = ("HOME", "USERPROFILE")
+
+
+@pytest.fixture(scope="session", autouse=True)
+def known_environment() -> Iterator[None]:
+    """What every test finds, whoever runs it: an identity for git, a locale, a time zone, and no settings of Python or others."""
+    with pytest.MonkeyPatch.context() as patch:
+        for name in [name for name in os.environ if name.startswith(_UNSET) and name not in _KEPT]:
+            patch.delenv(name)
+        for name, value in (*_pip(Path.home()).items(), *_SET.items()):
+            patch.setenv(name, value)
+        if hasattr(time, "tzset"):
+            time.tzset()
+        yield
+
+
+def _pip(home: Path) -> dict[str, str]:
+    """Where pip, which pre-commit runs, finds its settings and its cache: what the user set holds for an empty home, too."""
+    found = {"PIP_CONFIG_FILE": home / ".config" / "pip" / "pip.conf", "PIP_CACHE_DIR": home / ".cache" / "pip"}
+    return {name: str(path) for name, path in found.items() if name not in os.environ and path.exists()}
+
+
+@pytest.fixture(autouse=True)
+def empty_home(known_environment: None, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    """A home folder in which nothing lies, for each test another one."""
+    home = tempfile.mkdtemp(prefix="home-")
+    for name in _HOME:
+        monkeypatch.setenv(name, home)
+    yield Path(home)
+    shutil.rmtree(home, ignore_errors=True)
 
 
 @pytest.fixture

@@ -22,7 +22,7 @@ from amplint.source import Source
 ROOT = Path(__file__).resolve().parent.parent
 FIXTURES = ROOT / "fixtures"
 
-_MARK = re.compile(r"#\s*(expect|todo-clean|todo):([^#]*)")
+_MARK = re.compile(r"#\s*(expect|left|todo-clean|todo):([^#]*)")
 _ITEM = re.compile(r"(AMP\d{3})(?: (safe|unsafe|display|none))?$")
 _REASON = re.compile(r"\([^()]*\)\s*$")
 
@@ -51,11 +51,12 @@ def fixable(diagnostic: Diagnostic) -> bool:
 
 @dataclass(frozen=True)
 class Marks:
-    """What the comments of a fixture say; todo marks are pairs of row and code."""
+    """What the comments of a fixture say; todo marks are pairs of row and code, and so is what the fixes leave to do."""
 
     expect: Counter[Found]
     todo: frozenset[tuple[int, str]]
     todo_clean: frozenset[tuple[int, str]]
+    left: frozenset[tuple[int, str]] = frozenset()
 
 
 def comments(text: str) -> list[tuple[int, str]]:
@@ -71,7 +72,7 @@ def read_marks(text: str) -> Marks:
         ValueError: a mark that is not understood; the message names its row.
     """
     expect: Counter[Found] = Counter()
-    pairs: dict[str, set[tuple[int, str]]] = {"todo": set(), "todo-clean": set()}
+    pairs: dict[str, set[tuple[int, str]]] = {"todo": set(), "todo-clean": set(), "left": set()}
     for row, comment in comments(text):
         for kind, body in _MARK.findall(comment):
             for item in _REASON.sub("", body).strip().split(","):
@@ -82,7 +83,7 @@ def read_marks(text: str) -> Marks:
                     expect[Found(row, match[1], match[2])] += 1
                 else:
                     pairs[kind].add((row, match[1]))
-    return Marks(expect, frozenset(pairs["todo"]), frozenset(pairs["todo-clean"]))
+    return Marks(expect, frozenset(pairs["todo"]), frozenset(pairs["todo-clean"]), frozenset(pairs["left"]))
 
 
 @dataclass(frozen=True)

@@ -13,6 +13,20 @@ import libcst
 from amplint.rule import Finding, rule
 
 
+def spin():
+    while True:
+        try:
+            sum(range(100_000))
+        except Exception:
+            pass
+
+
+def grow():
+    held = []
+    while True:
+        held.append(bytearray(1_000_000))
+
+
 @rule({code!r}, {name!r}, triggers=("^{word}$",))
 def check(file):
     yield from ()
@@ -29,6 +43,9 @@ _ACTIONS = {
     "hangs": 'open("hanging", "w").close(); time.sleep(600)',
     "flags": 'yield Finding(file.range(node), "Flagged")',
     "wonders": 'yield Finding(file.range(node), "Flagged with reserve", needs=frozenset(["mixed-precision"]))',
+    "spins": "spin()",
+    "grows": "grow()",
+    "babbles": 'raise ValueError("no end " * 1000)',
 }
 
 

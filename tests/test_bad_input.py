@@ -261,7 +261,21 @@ def test_a_rule_that_crashes(project: Path) -> None:
     (project / "a.py").write_text("crashes_here\n")
     (project / "b.py").write_text("recurses_here\n")
     done = amplint(".", cwd=project)
-    check_rest(done, "a.py: rule BAD001 crashed: ValueError: no luck at all", "b.py: nested too deeply to be checked")
+    crashed = "rule BAD001 crashed at misbehaving_rules/bad001_crashes.py:29: ValueError: no luck at all"
+    check_rest(done, f"a.py: {crashed}", "b.py: nested too deeply to be checked")
+
+
+def test_a_crash_costs_no_more_than_the_findings_of_its_rule(project: Path) -> None:
+    (project / "a.py").write_text("flags_here\ncrashes_here\nbabbles_here  # noqa: BAD010\n")
+    done = amplint("a.py", "flagged.py", cwd=project)
+    (line,) = problems(done)
+    assert line.startswith("a.py: rule BAD001 and 1 more crashed at ")
+    assert (done.stdout.splitlines(), done.returncode) == (["a.py:1:1: BAD006 Flagged", FLAGGED_LINE], 2)
+    assert "Found 2 findings in 2 of 2 files" in done.stderr
+    (project / "a.py").write_text("babbles_here\n")
+    (line,) = problems(amplint("a.py", cwd=project))
+    assert line.startswith("a.py: rule BAD010 crashed at misbehaving_rules/bad010_babbles.py:") and line.endswith("...")
+    assert len(f"error: {line}") == 200
 
 
 def test_a_rule_pack_that_cannot_be_loaded(project: Path) -> None:

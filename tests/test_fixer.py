@@ -188,6 +188,16 @@ def test_a_linter_that_fails_on_the_fixed_text() -> None:
     assert (outcome.text, outcome.applied, outcome.error) == ("a\n", Counter(), "after the fixes of A: rule A crashed")
 
 
+def test_a_rule_that_crashes_keeps_the_others_from_nothing() -> None:
+    def lint(source: Source) -> FileReport:
+        report = replacing("A", "a", "b")(source)
+        return FileReport("f", report.diagnostics, error="rule B crashed")
+
+    outcome = fix_source(Source("f", "a\n"), lint, unsafe=False)
+    assert (outcome.text, outcome.applied, outcome.error) == ("b\n", Counter(["A"]), "")
+    assert outcome.report.error == "rule B crashed"
+
+
 # -- text as people write it ----------------------------------------------------------------------------------------------
 
 

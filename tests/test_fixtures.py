@@ -210,6 +210,9 @@ def test_fixes_leave_nothing_and_bring_nothing(fixture: Fixture, unsafe: bool) -
     compile(outcome.text, fixture.path.name, "exec", dont_inherit=True)
     after = lint(replace(fixture.source, text=outcome.text), fixture.rules).diagnostics
     before = Counter(diagnostic.code for diagnostic in fixture.report.diagnostics if not repaired(diagnostic))
+    left = read_marks(outcome.text).left
+    assert left <= {(each.range.start.row, each.code) for each in after}, "the rest of the work is not said"
+    before += Counter(code for _, code in left)
     assert not [each for each in after if repaired(each)], "what can be fixed is not fixed"
     assert Counter(each.code for each in after) <= before, "a fix brings a finding that was not there"
     assert not lost_comments(fixture.source.text, outcome.text)

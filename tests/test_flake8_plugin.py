@@ -150,6 +150,6 @@ def test_a_rule_that_crashes_is_named(project: Path) -> None:
     (project / "a.py").write_text("crashes_here\n")
     (project / "b.py").write_text("flags_here\n")
     assert lines(flake8(project, ".").stdout) == [
-        "a.py:1:1: AMP900 Not checked: rule BAD001 crashed: ValueError: no luck at all",
+        "a.py:1:1: AMP900 Not checked: rule BAD001 crashed at misbehaving_rules/bad001_crashes.py:29: ValueError: no luck at all",
         "b.py:1:1: BAD006 Flagged",
     ]

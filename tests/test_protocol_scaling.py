@@ -17,6 +17,7 @@ from amplint.model.events import (
     Unscale,
     ZeroGrad,
 )
+from amplint.model.hazards.hazard import Hazard
 
 READ, COMPARED, ADDED = (GradAccess(9, ("model",), by == "add", by) for by in ("measure", "compare", "add"))
 AGAIN = Unscale(8, "scaler", "opt")
@@ -189,3 +190,8 @@ BAD, EARLY = Leave(9, bad=True), Leave(9)
 )
 def test_leaving_early(events: tuple[Event, ...], expected: list[tuple[str, int]]) -> None:
     assert Recorder().feed(ZERO, *scaled(), *events).found == expected
+
+
+def test_a_scaler_of_an_inner_call_is_named_as_its_function_writes_it() -> None:
+    assert Hazard("clip-before-unscale", 1, scaler="28/241/scaler").scaler_name == "scaler"
+    assert Hazard("clip-before-unscale", 1, scaler="::self.scaler", optimizer="4/opt").optimizer_name == "opt"

@@ -209,7 +209,7 @@ def test_github() -> None:
 def test_github_escapes_what_would_end_a_property() -> None:
     found = Diagnostic("AMP900", "syntax-error", "a\nb", SOURCE.range(0, 0), path="a,b:c%.py")
     assert "file=a%2Cb%3Ac%25.py,line" in "".join(renderer("github")([found], VIEW))
-    assert "".join(renderer("github")([found], VIEW)).endswith("a,b:c%25.py:1:1: AMP900 a%0Ab\n")
+    assert "".join(renderer("github")([found], VIEW)).endswith("a,b:c%25.py:1:1: AMP900 a\\nb\n")
 
 
 @pytest.mark.parametrize("name", FORMATS)

@@ -8,7 +8,7 @@ from contextlib import suppress
 from typing import NamedTuple
 
 from amplint.checker import check_source, placed, withdraw
-from amplint.cli.console import Console, abandon, say, wants_color
+from amplint.cli.console import Console, say, say_bytes, wants_color
 from amplint.cli.options import Options
 from amplint.cli.summary import Result
 from amplint.cli.targets import Targets
@@ -50,7 +50,7 @@ def fix_all(
     facts = frozenset(fact for report in result.reports for fact in report.facts)
     printed = wanted.stdin
     for index, item in enumerate(wanted.files):
-        if result.reports[index].error or not fixable(result.reports[index], options.unsafe_fixes):
+        if not fixable(result.reports[index], options.unsafe_fixes):
             continue
         try:
             if item.leads_out:
@@ -70,7 +70,7 @@ def fix_all(
         result.fixed[item.display] = repaired.outcome.applied
         result.texts[item.display] = Source.from_bytes(item.display, repaired.new)
     if printed is not None and not options.diff:
-        _print_bytes(printed)
+        say_bytes(printed)
 
 
 def _fixed(item: Found, wanted: Targets, facts: frozenset[str], options: Options, confirm: Confirm | None) -> _Repaired:
@@ -101,7 +101,8 @@ def _repair(item: Found, wanted: Targets, facts: frozenset[str], unsafe: bool, c
 
 
 def _print_diff(repaired: _Repaired, color: bool) -> None:
-    view = View(lambda path: None, color=color)
+    """Print what would change: for people made safe to show, for `git apply` and `patch`, which read a pipe, exact."""
+    view = View(lambda path: None, color=color) if color or sys.stdout.isatty() else None
     path, before, after = repaired.source.path, repaired.source.text, repaired.outcome.text
     changes = [(path, before, after)]
     notebook = repaired.source.notebook
@@ -110,14 +111,5 @@ def _print_diff(repaired: _Repaired, color: bool) -> None:
         changes = list(zip(names, notebook.written(before), notebook.written(after)))
     for name, old, new in changes:
         for line in diff.unified(old, new, name):
-            style = diff.style(line)
-            text = line.rstrip("\r\n")
-            say(sys.stdout, view.paint(text, style) + line[len(text) :] if style else line)
-
-
-def _print_bytes(data: bytes) -> None:
-    try:
-        sys.stdout.buffer.write(data)
-        sys.stdout.buffer.flush()
-    except BrokenPipeError:
-        abandon(sys.stdout)
+            shown = line if view is None else view.paint(line.rstrip("\r\n"), diff.style(line), tabs=True) + "\n"
+            say(sys.stdout, shown)

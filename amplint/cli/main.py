@@ -10,7 +10,7 @@ from typing import Any
 import click
 
 from amplint import __version__
-from amplint.cli.console import FAILED, INTERRUPTED, say
+from amplint.cli.console import FAILED, INTERRUPTED, Unwritable, one_line, open_streams, say
 
 COMMANDS = ("check", "explain", "rules", "verify")
 """Each is a module of this package that holds a click command of the same name."""
@@ -49,6 +49,7 @@ class Program(click.Group):
         """Run the program and exit: 0 clean, 1 findings, 2 something was not checked, 130 interrupted."""
         if not standalone_mode:
             return super().main(args, prog_name, complete_var, standalone_mode=False, **extra)
+        open_streams()
         for stream in (sys.stdout, sys.stderr):
             if hasattr(stream, "reconfigure"):
                 # A name that the terminal cannot show is no reason to die.
@@ -57,12 +58,24 @@ class Program(click.Group):
             code = super().main(args, prog_name or "amplint", complete_var, standalone_mode=False, **extra)
         except click.UsageError as error:
             command = error.ctx.command_path if error.ctx else "amplint check"
-            say(sys.stderr, f"error: {error.format_message()}; see `{command} -h`\n")
+            say(sys.stderr, f"error: {one_line(error.format_message())}; see `{command} -h`\n")
+            sys.exit(FAILED)
+        except (Unwritable, OSError) as error:
+            say(sys.stderr, f"error: {one_line(_why(error))}\n")
             sys.exit(FAILED)
         except click.Abort:
             say(sys.stderr, "interrupted\n")
             sys.exit(INTERRUPTED)
         sys.exit(code if isinstance(code, int) else 0)
+
+
+def _why(error: Exception) -> str:
+    """Why nothing more could be done: often because click could not write its help."""
+    try:
+        say(sys.stdout, "")
+    except Unwritable as unwritable:
+        error = unwritable
+    return str(error)
 
 
 @click.group(cls=Program, context_settings={"help_option_names": ["-h", "--help"]})

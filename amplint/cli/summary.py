@@ -37,7 +37,7 @@ class Result:
 
 def summarize(result: Result, options: Options, console: Console) -> None:
     """Tell the console what a run came to."""
-    checked = sum(not report.error for report in result.reports)
+    checked = sum(not report.error or bool(report.diagnostics) for report in result.reports)
     if options.show_fixes:
         for line in _fixes(result):
             console.note(line)

@@ -72,8 +72,8 @@ def _stdin(name: str | None, resolver: SettingsResolver, console: Console) -> Ta
     try:
         data = read_stream(sys.stdin.buffer)
     except OSError as error:
-        console.problem(name or STDIN, f"cannot be read: {error.strerror or error}")
-        return Targets([], b"")
+        console.problem(name or STDIN, f"cannot be read: {error.strerror or 'it is closed'}")
+        return Targets([])
     if settings.excludes(path):
         _tell_excluded([name or STDIN], console)
         return Targets([], data)

@@ -45,7 +45,7 @@ def _text(evidence: Iterable[Evidence], view: View) -> Iterator[str]:
 
 
 def _json(evidence: Iterable[Evidence], view: View) -> Iterator[str]:
-    yield json.dumps([record.record(one) for one in evidence], ensure_ascii=False, indent=2, allow_nan=False) + "\n"
+    yield json.dumps([record.record(one) for one in evidence], indent=2, allow_nan=False) + "\n"
 
 
 def _html(evidence: Iterable[Evidence], view: View) -> Iterator[str]:

@@ -13,6 +13,7 @@ from amplint.lowering.analysis import Analysis
 from amplint.lowering.arguments import given_by
 from amplint.lowering.names import Names
 from amplint.lowering.optimizer_states import OptimizerStates, State, says_save
+from amplint.lowering.restoring import Unrestored, unrestored
 from amplint.lowering.roles import Roles
 from amplint.lowering.scaler_states import SAYS_SCALER, ScalerStates
 from amplint.lowering.stepped import Stepped, Steppers, calls_by_name
@@ -57,6 +58,16 @@ class Checkpoints:
         for each in (*self._taken(), *self._left_out()):
             found.setdefault(self._checkpoint(each), each)
         return tuple(sorted(found.values(), key=lambda each: self._tree.order(each.place)))
+
+    @cached_property
+    def unrestored(self) -> tuple[Unrestored, ...]:
+        """The loads that leave the state of an enabled scaler in the checkpoint, in source order."""
+        if not self._steppers.pairs:
+            return ()
+        found = {
+            id(each.call): each for each in unrestored(self._tree, self._states, self.scaler_states, self._steppers)
+        }
+        return tuple(sorted(found.values(), key=lambda each: self._tree.order(each.call)))
 
     def _checkpoint(self, each: Incomplete) -> tuple[object, ...]:
         """What makes several places one checkpoint: a dict, or what one function saves."""

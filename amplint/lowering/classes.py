@@ -87,8 +87,8 @@ class Classes:
         self._imports = imports or Imports(tree, names)
         self._infos: dict[cst.ClassDef, ClassInfo] = {}
         self._owners: dict[cst.CSTNode, ClassInfo] = {}
-        self.by_node = self._take(tree)
-        self.by_name: dict[str, ClassInfo] = {info.name: info for info in self.by_node.values()}
+        self.own = list(self._take(tree).values())
+        self.by_name: dict[str, ClassInfo] = {info.name: info for info in self.own}
 
     def _take(self, tree: Tree) -> dict[cst.ClassDef, ClassInfo]:
         """Read the classes of one file."""
@@ -103,9 +103,10 @@ class Classes:
         if name.startswith(f"{LOCAL}."):
             return self.by_name.get(name[len(LOCAL) + 1 :])
         node = self._imports.definition(name)
-        return self._of(node) if isinstance(node, cst.ClassDef) else None
+        return self.of(node) if isinstance(node, cst.ClassDef) else None
 
-    def _of(self, node: cst.ClassDef) -> ClassInfo:
+    def of(self, node: cst.ClassDef) -> ClassInfo:
+        """What is known about a class, whichever file it stands in."""
         if node not in self._infos:
             self._take(self._tree.home(node))
         return self._infos[node]
@@ -156,4 +157,4 @@ class Classes:
         if isinstance(node, cst.FunctionDef):
             made = choices.returned(node, call, self._tree, self._names)
             return self.instance_of(made) if isinstance(made, cst.Call) else None
-        return self._of(node) if isinstance(node, cst.ClassDef) else None
+        return self.of(node) if isinstance(node, cst.ClassDef) else None

@@ -7,7 +7,7 @@ A context is a value like any other: it is held in variables and attributes, ret
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import libcst as cst
 
@@ -187,7 +187,17 @@ class Contexts:
                 if self._tree.enclosing(pause, cst.FunctionDef) is helper:
                     around = self._entries(pause, depth + 1)
                     given.append(around[-1][0] if around else None)
-        return self._either(given) if given else None
+        region = self._either(given) if given else None
+        return replace(region, enabled="no") if region is not None and self._is_switched_off(call, helper) else region
+
+    def _is_switched_off(self, call: cst.Call, helper: cst.FunctionDef) -> bool:
+        """Whether a call tells a helper `enabled=False`, for the region that the helper makes."""
+        params = helper.params
+        names = {param.name.value for param in (*params.params, *params.kwonly_params)}
+        told = next(
+            (arg.value for arg in call.args if arg.keyword is not None and arg.keyword.value == "enabled"), None
+        )
+        return (params.star_kwarg is not None or "enabled" in names) and self.flag(told) == "no"
 
     def _helper(self, func: cst.BaseExpression) -> cst.FunctionDef | None:
         if isinstance(func, cst.Name) and self._names.resolve(func) == {f"{LOCAL}.{func.value}"}:

@@ -54,7 +54,7 @@ class CustomFunctions:
 
     def unaware(self) -> Iterator[CustomFunction]:
         """Those that lack a decorator, and whose backward pass multiplies what it does not cast."""
-        for info in self._classes.by_node.values():
+        for info in self._classes.own:
             forward, backward = info.methods.get("forward"), info.methods.get("backward")
             if forward is None or backward is None or not info.base_names <= _FUNCTION or not info.base_names:
                 continue

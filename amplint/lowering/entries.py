@@ -96,7 +96,7 @@ class Entries:
         training = self._training(self.functions)
         own = (key for key in self._program.definitions if key in training)
         yield from ((self.functions[key], self.functions, "") for key in own)
-        for info in self._program.classes.by_node.values():
+        for info in self._program.classes.own:
             overridden = self._overridden(info)
             if not any(map(_is_busy, overridden.values())):
                 continue

@@ -10,7 +10,7 @@ import libcst as cst
 from amplint.lowering.analysis import Analysis
 from amplint.lowering.entries import Entry
 from amplint.lowering.precisions import happenings
-from amplint.model.events import Backward, OptimizerStep, ScalerStep
+from amplint.model.events import Backward, ObjectFacts, OptimizerStep, Scale, ScalerStep
 from amplint.model.graph import Scoped
 
 _ASKS = re.compile(r"is_?(finite|nan|inf)|finite|(^|_)nans?(_|$)|anomaly|found_inf", re.IGNORECASE)
@@ -46,7 +46,11 @@ class Finiteness:
         """The sites of the backward passes in an entry that steps, if it runs in bfloat16 and without a scaler."""
         inside = list(happenings(entry))
         regions = [each.region for each in inside if isinstance(each, Scoped)]
-        scaled = any(facts.role == "scaler" and facts.enabled != "no" for facts in entry.objects.values())
+        known = entry.objects
+        scaled = any(facts.role == "scaler" and facts.enabled != "no" for facts in known.values()) or any(
+            isinstance(each, (Scale, ScalerStep)) and known.get(each.scaler, ObjectFacts()).enabled != "no"
+            for each in inside
+        )
         steps = any(isinstance(each, (OptimizerStep, ScalerStep)) for each in inside)
         if scaled or not steps or not regions or any(region.dtype != "bfloat16" for region in regions):
             return []

@@ -144,7 +144,7 @@ class Forwards:
         """Whether the model of a pass may enter a region in its own `forward`."""
         infos = {self._program.classes.instance_of(value) for value in self._program.roles.values(each.call.func)}
         known = [info for info in infos if info is not None]
-        modules = known or [info for info in self._program.classes.by_node.values() if _is_module(info)]
+        modules = known or [info for info in self._program.classes.own if _is_module(info)]
         return any(self._enters(method) for info in modules for method in info.methods.values())
 
     def _enters(self, function: cst.FunctionDef) -> bool:

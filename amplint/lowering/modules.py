@@ -18,7 +18,7 @@ from pathlib import Path
 
 import libcst as cst
 
-from amplint import gate
+from amplint import gate, limits
 from amplint.diagnostics import Footing
 from amplint.lowering.bindings import Bindings, collect
 from amplint.lowering.tree import Tree
@@ -200,5 +200,5 @@ def _read(path: str, name: str, size: int, changed: int) -> tuple[str, Module | 
         tree = Tree(source, _import_rows(parsed) if rows == [] else rows)
         name = name or _dotted(Path(path), _import_root(Path(path)))
         return digest, Module(name, tree, collect(tree, name))
-    except (SourceError, SyntaxError, gate.TooDeep, cst.ParserSyntaxError, RecursionError):
+    except (SourceError, SyntaxError, gate.TooDeep, limits.TooLong, cst.ParserSyntaxError, RecursionError):
         return digest, None

@@ -19,6 +19,9 @@ __all__ = ["LOCAL", "UNKNOWN", "Binding", "Names", "dotted"]
 
 UNKNOWN = "?"
 
+_MAX_ALIASES = 50
+"""Names that stand for one another in a row; what is called by one more is not known."""
+
 
 class Names:
     """What the names of one file mean."""
@@ -139,7 +142,7 @@ class Names:
         if binding.qualified:
             return frozenset({torch_api.canonical(binding.qualified)})
         value = binding.value
-        if value is None or value in seen or not dotted(value):
+        if value is None or value in seen or len(seen) == _MAX_ALIASES or not dotted(value):
             return frozenset({UNKNOWN})
         base: cst.BaseExpression = value
         tail = ""

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 
-from amplint.lowering.structure import events_in, parts_of, refs_in, with_parts
+from amplint.lowering.structure import events_in, refs_in, with_parts
 from amplint.model.events import (
     Assign,
     Backward,
@@ -19,7 +19,7 @@ from amplint.model.events import (
     Scale,
     ScalerStep,
 )  # fmt: skip
-from amplint.model.graph import Branch, Call, Condition, Function, Jump, Loop, Node, Scoped, Seq, Try
+from amplint.model.graph import Branch, Call, Condition, Function, Jump, Loop, Node, Scoped, Seq, Try, parts_of
 
 _DEVICE = re.compile(r"cuda|cpu|gpu|device", re.IGNORECASE)
 

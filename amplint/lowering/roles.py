@@ -15,6 +15,7 @@ from amplint.lowering.constructors import Constructors
 from amplint.lowering.contexts import Contexts
 from amplint.lowering.imports import Imports
 from amplint.lowering.names import LOCAL, UNKNOWN, Names, dotted
+from amplint.lowering.options import Options
 from amplint.lowering.role_names import (
     FRAMEWORK_NAME,
     NOT_RATE,
@@ -32,6 +33,9 @@ OPTIMIZER_USES = frozenset({"step", "unscale_"})
 _MAX_VALUES = 3
 """From a name to its value and to the names in that, so many times: whose parameters an optimizer is given."""
 
+_MAX_ALIASES = 30
+"""Names that an object goes by in a row; of one more nothing is known."""
+
 
 class Roles:
     """What the objects of one file are."""
@@ -45,8 +49,10 @@ class Roles:
         self._contexts = contexts
         self._imports = imports
         self._arguments = arguments
+        self._options = Options(tree)
         self._constructors = Constructors(tree, names, classes, contexts, self.owners)
         self._cache: dict[tuple[cst.CSTNode, str], ObjectFacts] = {}
+        self._aliases = 0
         self._uses: dict[cst.Module, dict[str, str]] = {}
         self._foreign: dict[cst.Module, bool] = {}
 
@@ -58,7 +64,10 @@ class Roles:
         key = (self._names.scope(node), path)
         if key not in self._cache:
             self._cache[key] = ObjectFacts()  # stands while it is worked out: an alias may lead back here
-            self._cache[key] = self._work_out(node, path)
+            if self._aliases < _MAX_ALIASES:
+                self._aliases += 1
+                self._cache[key] = self._work_out(node, path)
+                self._aliases -= 1
         return self._cache[key]
 
     def _work_out(self, node: cst.BaseExpression, path: str) -> ObjectFacts:
@@ -220,7 +229,7 @@ class Roles:
             return "framework" if opaque else "scaler"
         if SCHEDULER_NAME.search(last):
             return "" if NOT_RATE.search(last) else "scheduler"
-        if OPTIMIZER_NAME.search(last):
+        if OPTIMIZER_NAME.search(last) and not self._options.holds(node, path):
             return "optimizer"
         return ""
 

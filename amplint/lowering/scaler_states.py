@@ -56,6 +56,13 @@ class ScalerStates:
         named = isinstance(node, (cst.Name, cst.Attribute, cst.Subscript))
         return named and (self._roles.of(node).role == "scaler" or SAYS_SCALER.search(path_of(node)) is not None)
 
+    def holds_state(self, node: cst.BaseExpression) -> bool:
+        """Whether an expression is the state of a scaler: `scaler.state_dict()`, or that if there is one."""
+        if isinstance(node, cst.IfExp):
+            return self.holds_state(node.body) or self.holds_state(node.orelse)
+        called = node.func if isinstance(node, cst.Call) else None
+        return isinstance(called, cst.Attribute) and called.attr.value == "state_dict" and self.names(called.value)
+
     @cached_property
     def _loads(self) -> list[tuple[cst.Call, cst.BaseExpression]]:
         """The calls of `load_state_dict`, with what they are called on."""

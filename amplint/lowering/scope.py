@@ -111,14 +111,25 @@ class FunctionScope:
 
     def ref(self, node: cst.BaseExpression) -> str:
         """The reference that an expression names; empty for none."""
-        path = path_of(node)
-        if not path:
-            return ""
-        root = path.partition(".")[0].partition("[")[0]
+        path, tail, seen = path_of(node), "", set[str]()
+        while path:
+            root = path.partition(".")[0].partition("[")[0]
+            value = self._object_behind(root)
+            if value is None or root in seen:
+                return self._noted(node, path) + tail
+            seen.add(root)
+            node, path, tail = value, path_of(value), path[len(root) :] + tail
+        return ""
+
+    def _object_behind(self, root: str) -> cst.BaseExpression | None:
+        """What a local name stands for, where that names an object of interest."""
         value = self._definition_of(root)
-        if root not in self._aliases and value is not None and self.roles.of(value).role in OBJECTS and path_of(value):
-            if path_of(value).partition(".")[0] != root:
-                return self.ref(value) + path[len(root) :]
+        if root in self._aliases or value is None or self.roles.of(value).role not in OBJECTS:
+            return None
+        return value if path_of(value) and path_of(value).partition(".")[0] != root else None
+
+    def _noted(self, node: cst.BaseExpression, path: str) -> str:
+        """The reference of an access path; what is known of its object is kept."""
         reference = self.qualify(path)
         facts = self.roles.of(node)
         if facts.role and reference not in self._objects:

@@ -15,26 +15,10 @@ from amplint.model.events import (
     ScalerUpdate,
     Unscale,
 )  # fmt: skip
-from amplint.model.graph import Both, Branch, Call, Condition, Jump, Loop, Node, Not, Scoped, Seq, Test, Try
+from amplint.model.graph import Both, Branch, Call, Condition, Jump, Loop, Node, Not, Scoped, Seq, Test, Try, parts_of
 
 _DEVICE = re.compile(r"cuda|cpu|gpu|device", re.IGNORECASE)
 _SCALING = (Scale, ScalerStep, ScalerUpdate, Unscale)
-
-
-def parts_of(node: Node) -> tuple[Node, ...]:
-    """The nodes directly inside a node."""
-    match node:
-        case Seq():
-            return node.parts
-        case Branch():
-            return (node.then, node.orelse)
-        case Loop():
-            return (node.body, node.orelse)
-        case Scoped():
-            return (node.body,)
-        case Try():
-            return (node.body, *node.handlers, node.orelse, node.final)
-    return ()
 
 
 def with_parts(node: Node, parts: Sequence[Node]) -> Node:

@@ -129,7 +129,7 @@ class Program:
     def templates(self) -> list[cst.FunctionDef]:
         """The methods of other files that classes of this one inherit, and that call what these classes override."""
         found: dict[cst.FunctionDef, None] = {}
-        for info in self.classes.by_node.values():
+        for info in self.classes.own:
             abroad = [base for base in info.lineage[1:] if self.tree.root(base.node) is not self.tree.module]
             names = {name for base in abroad for name in base.methods if not name.startswith("__")}
             own = names & info.methods.keys()

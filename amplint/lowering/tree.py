@@ -17,6 +17,7 @@ from typing import TypeVar
 import libcst as cst
 from libcst.metadata import CodeRange, MetadataWrapper, PositionProvider
 
+from amplint import limits
 from amplint.diagnostics import Range
 from amplint.source import Source
 
@@ -76,6 +77,7 @@ class Tree:
 
     Raises:
         libcst.ParserSyntaxError: LibCST cannot read the rows.
+        TooLong: LibCST would take too much memory for them.
     """
 
     def __init__(self, source: Source, rows: Sequence[int] | None = None) -> None:
@@ -86,6 +88,7 @@ class Tree:
         else:
             starts = [*source.line_starts, len(source.text)]
             text = "".join(source.text[starts[row - 1] : starts[row]] for row in rows)
+        limits.refuse_long(text, limits.RELEVANT_WORDS)
         # LibCST drops form feeds at the start of some lines, and then counts columns without them: it gets to see none.
         self.module = cst.parse_module(_FORM_FEEDS.sub("", text) if "\f" in text else text)
         # By identity: LibCST's nodes compare by identity too, but hash in Python, which is slow.

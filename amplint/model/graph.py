@@ -125,6 +125,22 @@ class Call:
 Node = Event | Seq | Branch | Loop | Scoped | Try | Jump | Call
 
 
+def parts_of(node: Node) -> tuple[Node, ...]:
+    """The nodes directly inside a node."""
+    match node:
+        case Seq():
+            return node.parts
+        case Branch():
+            return (node.then, node.orelse)
+        case Loop():
+            return (node.body, node.orelse)
+        case Scoped():
+            return (node.body,)
+        case Try():
+            return (node.body, *node.handlers, node.orelse, node.final)
+    return ()
+
+
 @dataclass(frozen=True)
 class Function:
     """The graph of one function: its summary.

@@ -11,6 +11,8 @@ import warnings
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
+from amplint import limits
+
 _ONLY_AST = 0x400
 """`ast.PyCF_ONLY_AST`, without the cost of that module."""
 _PYTHON_MAGICS = frozenset(
@@ -57,8 +59,9 @@ def _is_python(text: str) -> bool:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         try:
+            limits.refuse_long(text, limits.WORDS)
             compile(text, "<cell>", "exec", _ONLY_AST, dont_inherit=True)
-        except (SyntaxError, ValueError, RecursionError, MemoryError):
+        except (SyntaxError, ValueError, RecursionError, MemoryError, limits.TooLong):
             return False
     return True
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from amplint.diagnostics import Diagnostic
+from amplint.report.escape import printable
 from amplint.report.view import View
 
 
@@ -14,4 +15,4 @@ def render(diagnostics: Sequence[Diagnostic], view: View) -> Iterator[str]:
         start = diagnostic.range.start
         path, code = view.paint(diagnostic.path, "bold"), view.paint(diagnostic.code, "code")
         mark = view.paint(view.mark(diagnostic.fix), "mark")
-        yield f"{path}:{start}: {code} {diagnostic.message}{mark}\n"
+        yield f"{path}:{start}: {code} {printable(diagnostic.message)}{mark}\n"

@@ -9,6 +9,7 @@ from collections.abc import Iterator, Sequence
 from amplint.diagnostics import Diagnostic, Edit, Fix, Range
 from amplint.notebook import CellsCrossed
 from amplint.report import diff
+from amplint.report.escape import printable
 from amplint.report.view import View
 from amplint.source import Source
 
@@ -25,7 +26,7 @@ def render(diagnostics: Sequence[Diagnostic], view: View) -> Iterator[str]:
         yield f"{view.paint(diagnostic.code, 'code')} {view.paint(diagnostic.message, 'bold')} {name}{mark}\n"
         yield from _places(diagnostic, view)
         if diagnostic.note:
-            yield f"  {view.paint('note:', 'bold')} {diagnostic.note}\n"
+            yield f"  {view.paint('note:', 'bold')} {printable(diagnostic.note)}\n"
         if diagnostic.fix is not None:
             yield from _fix(diagnostic.fix, diagnostic.path, view)
         yield "\n"
@@ -38,7 +39,7 @@ def _places(diagnostic: Diagnostic, view: View) -> Iterator[str]:
         beside = (other.path or diagnostic.path, other.range.start.cell)
         labels.setdefault(beside, []).append((other.range, "-", other.message))
     for (path, _), here in labels.items():
-        yield f"  {view.paint('-->', 'place')} {_shown(path)}:{here[0][0].start}\n"
+        yield f"  {view.paint('-->', 'place')} {printable(_shown(path))}:{here[0][0].start}\n"
         source = view.source(path)
         if source is not None:
             yield from _snippet(source, here, view)
@@ -65,7 +66,7 @@ def _snippet(source: Source, labels: list[_Label], view: View) -> Iterator[str]:
         if row > previous + 1:
             yield view.paint("  " + "." * max(width, 3), "place") + "\n"
         previous = row
-        text = _expand(source.written(row))
+        text = _expand(printable(source.written(row), tabs=True))
         yield f"  {view.paint(f'{row - rows.start + 1:{width}}', 'place')} {bar} {text}".rstrip() + "\n"
         for place, sign, words in sorted(labels, key=lambda label: label[0].start):
             if place.start.row == row:
@@ -83,16 +84,19 @@ def _marks(source: Source, place: Range, sign: str, words: str, view: View) -> s
 
 
 def _expand(line: str) -> str:
-    text = ""
-    for character in line:
-        text += " " * (_TAB - _columns(text) % _TAB) if character == "\t" else character
+    text, *others = line.split("\t")
+    width = _columns(text)
+    for other in others:
+        gap = _TAB - width % _TAB
+        text += " " * gap + other
+        width += gap + _columns(other)
     return text
 
 
 def _columns(text: str) -> int:
     """How many columns of a terminal a text takes, tabs expanded."""
     width = 0
-    for character in text:
+    for character in printable(text, tabs=True):
         if character == "\t":
             width += _TAB - width % _TAB
         elif not unicodedata.combining(character):
@@ -102,7 +106,7 @@ def _columns(text: str) -> int:
 
 def _fix(fix: Fix, path: str, view: View) -> Iterator[str]:
     trust = "" if fix.applicability.value == "safe" else f" ({fix.applicability.value})"
-    yield f"  {view.paint('fix:', 'bold')} {fix.title}{trust}\n"
+    yield f"  {view.paint('fix:', 'bold')} {printable(fix.title)}{trust}\n"
     source = view.source(path)
     if source is None or not fix.edits:  # advice alone
         return
@@ -110,7 +114,7 @@ def _fix(fix: Fix, path: str, view: View) -> Iterator[str]:
         if name:
             yield f"    {view.paint(f'  {name}', 'quiet')}\n"
         for line in list(diff.unified(before, after, path, context=_CONTEXT))[3:]:
-            sign, text = line[0], _expand(line[1:].rstrip("\r\n"))
+            sign, text = line[0], _expand(printable(line[1:].rstrip("\r\n"), tabs=True))
             shown = "  ..." if sign == "@" else f"{sign} {text}".rstrip()
             if sign != "\\":  # a missing line end at the end of the file is no news here
                 yield f"    {view.paint(shown, diff.style(line) or 'quiet')}".rstrip() + "\n"

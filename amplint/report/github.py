@@ -6,12 +6,13 @@ import os
 from collections.abc import Iterator, Sequence
 
 from amplint.diagnostics import Diagnostic, Position
+from amplint.report.escape import printable
 from amplint.report.view import View
 from amplint.source import Source
 
 
 def _data(text: str) -> str:
-    return text.replace("%", "%25").replace("\r", "%0D").replace("\n", "%0A")
+    return printable(text).replace("%", "%25")
 
 
 def _property(text: str) -> str:

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 from amplint.diagnostics import Applicability, Fix
+from amplint.report.escape import printable
 from amplint.source import Source
 
 STYLES = {"bold": "1", "code": "1;31", "quiet": "2", "mark": "36", "place": "34", "added": "32", "removed": "31"}
@@ -35,6 +36,7 @@ class View(NamedTuple):
             return " [*]"
         return " [unsafe]" if fix is not None and fix.applicability is Applicability.UNSAFE else ""
 
-    def paint(self, text: str, style: str) -> str:
-        """The text in a style of `STYLES`, where colours are wanted."""
-        return f"\x1b[{STYLES[style]}m{text}\x1b[0m" if self.color and text else text
+    def paint(self, text: str, style: str, tabs: bool = False) -> str:
+        """The text, safe to show (see `printable`), and in a style of `STYLES` where colours are wanted."""
+        text = printable(text, tabs)
+        return f"\x1b[{STYLES[style]}m{text}\x1b[0m" if self.color and text and style else text

@@ -8,6 +8,7 @@ from typing import Any
 import torch
 
 from amplint.diagnostics import Diagnostic
+from amplint.lowering.stepped import Stepped
 from amplint.model import observable
 from amplint.model.events import ObjectFacts
 from amplint.rule import File
@@ -20,17 +21,30 @@ def take(before: File, after: File, diagnostic: Diagnostic, device: str, seed: i
     """Train until the scale has settled, save what the checkpoint holds, and resume from that.
 
     Raises:
-        NotReplayable: the checkpoint is not found.
+        NotReplayable: the checkpoint is not found, or the fix leaves its load to be written.
     """
-    lacking = before.checkpoints.incomplete
-    index = next((at for at, each in enumerate(lacking) if before.range(each.place) == diagnostic.range), None)
-    if index is None:
-        raise NotReplayable("the checkpoint is not found again")
-    holds_after = len(after.checkpoints.incomplete) < len(lacking)
-    facts = before.analysis.program.roles.of(lacking[index].pair.scaler)
-    runs = [_skips(facts, holds, device, seed) for holds in (False, holds_after, True)]
+    pair, restores = _repaired(before, after, diagnostic)
+    facts = before.analysis.program.roles.of(pair.scaler)
+    runs = [_skips(facts, holds, device, seed) for holds in (False, restores, True)]
     series = dict(zip(("before", "after", "reference"), runs))
     return Measurement((Figure(observable.RESUMED, *(int(sum(each)) for each in runs)),), {"steps": STEPS}, series)
+
+
+def _repaired(before: File, after: File, diagnostic: Diagnostic) -> tuple[Stepped, bool]:
+    """The scaler of a finding with its optimizer, and whether its state comes back with the fix.
+
+    Where the file loads no optimizer's state, the load lies elsewhere, and is taken to follow.
+    """
+    lacking, kept_back = before.checkpoints.incomplete, before.checkpoints.unrestored
+    for unsaved in lacking:
+        if before.range(unsaved.place) == diagnostic.range:
+            if len(after.checkpoints.unrestored) > len(kept_back):
+                raise NotReplayable("the fix saves the state, and the load is left to you")
+            return unsaved.pair, len(after.checkpoints.incomplete) < len(lacking)
+    for unloaded in kept_back:
+        if before.range(unloaded.call) == diagnostic.range:
+            return unloaded.pair, len(after.checkpoints.unrestored) < len(kept_back)
+    raise NotReplayable("the checkpoint is not found again")
 
 
 def _skips(facts: ObjectFacts, holds_scaler: bool, device: str, seed: int) -> tuple[float, ...]:

@@ -27,6 +27,9 @@ LIMIT = 1200
 UNPROVED = {
     "amp106_fp16_without_scaler/flagged_mps_default.py": "the code is for 'mps'",
     "amp106_fp16_without_scaler/flagged_xpu_default.py": "the code is for 'xpu'",
+    "amp114_scaler_state_not_saved/flagged_loaded_before_it_is_made.py": "the fix saves the state, and the load is left",
+    "amp114_scaler_state_not_saved/flagged_resumed_under_one_name.py": "the fix saves the state, and the load is left",
+    "amp114_scaler_state_not_saved/flagged_scaler_depends_on_checkpoint.py": "the fix saves the state, and the load is left",
     "amp206_manual_cast_in_autocast/flagged_widened_before.py": "the defect makes no difference",
 }
 """The fixtures with a fix that this device cannot prove, and why; a reason may be cut short."""

@@ -103,7 +103,7 @@ class Calls(Functions):
                 return self._apply(UNKNOWN, node, name, arguments, frame)
             return self.torch_call(name, node, arguments.of_method(func.value, base), frame)
         if isinstance(base, (Layer, Instance)) and name in layers.SAME_MODULE:
-            if not (isinstance(base, Instance) and self.classes.by_node[base.cls].method(name)):
+            if not (isinstance(base, Instance) and self.classes.of(base.cls).method(name)):
                 return base
         if isinstance(base, Layer):
             return self._apply(base, node, name, arguments, frame) if name == "forward" else UNKNOWN
@@ -129,7 +129,7 @@ class Calls(Functions):
         if isinstance(value, Layer):
             return self._forward(value, node, arguments, frame)
         if isinstance(value, Instance):
-            info = self.classes.by_node[value.cls]
+            info = self.classes.of(value.cls)
             method = info.method("__call__") or info.method("forward")
             if method is None:
                 return no_result(*arguments.values)

@@ -14,7 +14,18 @@ from amplint.lowering.dtypes.frames import Frame
 from amplint.lowering.dtypes.literals import joined
 from amplint.lowering.dtypes.operations import Arguments, Operation
 from amplint.lowering.dtypes.tensor_calls import TensorCalls, no_result
-from amplint.lowering.dtypes.values import UNKNOWN, Class, Flow, Function, Instance, Number, Tensor, Value, tensors
+from amplint.lowering.dtypes.values import (
+    UNKNOWN,
+    Class,
+    Flow,
+    Function,
+    Instance,
+    Items,
+    Number,
+    Tensor,
+    Value,
+    tensors,
+)
 from amplint.lowering.names import Names, dotted
 from amplint.lowering.tree import Tree
 
@@ -36,6 +47,7 @@ class Functions(TensorCalls):
         self._running: list[cst.CSTNode] = []
         self._results: dict[_Key, Value] = {}
         self._instances: dict[cst.ClassDef, Instance] = {}
+        self._abroad: dict[cst.Module, Frame] = {}
 
     @abstractmethod
     def run(self, body: cst.BaseSuite, frame: Frame) -> None:
@@ -52,8 +64,8 @@ class Functions(TensorCalls):
 
     def attribute_of(self, instance: Instance, name: str, frame: Frame) -> Value:
         if name in instance.attributes:
-            return instance.attributes[name]
-        method = self.classes.by_node[instance.cls].method(name)
+            return self._placed_here(instance.attributes[name])
+        method = self.classes.of(instance.cls).method(name)
         if method is None:
             return UNKNOWN
         bound = Function(method, None, instance)
@@ -61,11 +73,12 @@ class Functions(TensorCalls):
         return self.invoke(bound, _NOTHING, frame, "") if "property" in decorators else bound
 
     def construct(self, node: cst.ClassDef, arguments: Arguments, frame: Frame) -> Instance:
-        """An object of a class of this file, its attributes as `__init__` leaves them."""
+        """An object of a class, its attributes as `__init__` leaves them."""
         instance = Instance(node)
-        info = self.classes.by_node[node]
-        outer = Frame(self.tree.module, parent=_outermost(frame), depth=frame.depth)
+        info = self.classes.of(node)
+        outer = Frame(self.tree.module, depth=frame.depth)
         for above in reversed(info.lineage):
+            outer.parent = self._outermost(above.node, frame)
             for statement in above.node.body.body:
                 if isinstance(statement, cst.SimpleStatementLine):
                     self.run(cst.IndentedBlock([statement]), outer)
@@ -81,7 +94,7 @@ class Functions(TensorCalls):
         if node in self._running or frame.depth >= _MAX_DEPTH:
             return no_result(*arguments.values)
         name = node.name.value if isinstance(node, cst.FunctionDef) else ""
-        parent = function.closure if isinstance(function.closure, Frame) else _outermost(frame)
+        parent = function.closure if isinstance(function.closure, Frame) else self._outermost(node, frame)
         inner = Frame(
             node, parent=parent, regions=frame.regions, depth=frame.depth + 1, this=function.bound,
             loss=frame.loss or bool(LOSS.search(called) or LOSS.search(name)),
@@ -97,7 +110,7 @@ class Functions(TensorCalls):
             result = self._result(node, inner, entered_loss=inner.loss and not frame.loss)
         finally:
             self._running.pop()
-        self._results[key] = UNKNOWN if self._generates(node) else result
+        self._results[key] = UNKNOWN if self._generates(node) else self._placed_here(result)
         return self._results[key]
 
     def _result(self, node: cst.FunctionDef | cst.Lambda, frame: Frame, *, entered_loss: bool) -> Value:
@@ -174,8 +187,17 @@ class Functions(TensorCalls):
         for flow in flows:
             self.reached[flow.operation] = self.reached.get(flow.operation, True) and flow.damped
 
+    def _outermost(self, node: cst.CSTNode, frame: Frame) -> Frame:
+        """The frame of the module that holds a definition; another file's own variables are not followed."""
+        root = self.tree.root(node)
+        if root is not self.tree.module:
+            return self._abroad.setdefault(root, Frame(root))
+        while frame.parent is not None:
+            frame = frame.parent
+        return frame
 
-def _outermost(frame: Frame) -> Frame:
-    while frame.parent is not None:
-        frame = frame.parent
-    return frame
+    def _placed_here(self, value: Value) -> Value:
+        """The value without what it says of places in other files: a rule would take them for places of this one."""
+        if isinstance(value, Items):
+            return Items(tuple(map(self._placed_here, value.items)))
+        return value.placed(self.is_here) if isinstance(value, Tensor) else value

@@ -26,6 +26,10 @@ class Operators:
         self.contexts = contexts
         self.operations: list[Operation] = []
 
+    def is_here(self, node: cst.CSTNode) -> bool:
+        """Whether a node stands in this file; what happens in others is told there."""
+        return self.tree.root(node) is self.tree.module
+
     def combine(
         self, op: str, node: cst.CSTNode, one: Value, other: Value, frame: Frame,
         left: cst.BaseExpression | None = None, right: cst.BaseExpression | None = None, in_place: bool = False,
@@ -64,7 +68,8 @@ class Operators:
         if not isinstance(result, Tensor):
             return result
         operation = Operation(node, op, arguments, result.dtype, frame.region, in_place, frame.differentiates, layer)
-        self.operations.append(operation)
+        if self.is_here(node):
+            self.operations.append(operation)
         if result.made is node:
             result = replace(result, maker=operation)
         if precision.policy(op, "cuda") is precision.Policy.LOWER:

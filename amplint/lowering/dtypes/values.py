@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
@@ -68,6 +69,21 @@ class Tensor:
         """The same value but for `changes`, computed anew by `node`."""
         return replace(self, **{"made": node, "core": node, "peak": None, "maker": None, **changes})
 
+    def placed(self, keep: Callable[[cst.CSTNode], bool]) -> Tensor:
+        """The same value without the nodes that are not to be kept."""
+        gone: dict[str, Any] = {
+            name: None for name in _PLACES if (node := getattr(self, name)) is not None and not keep(node)
+        }
+        if "made" in gone:
+            gone["maker"] = None
+        if self.lost is not None and not keep(self.lost.node):
+            gone["lost"] = None
+        return replace(self, **gone) if gone else self
+
+
+_PLACES = ("made", "half_at", "saturated", "cure", "core", "peak")
+"""The fields of a tensor that are nodes."""
+
 
 @dataclass(frozen=True)
 class Flow:
@@ -117,7 +133,7 @@ class Layer:
 
 @dataclass(frozen=True)
 class Function:
-    """A function or lambda of this file, with the frame it was defined in and the object it is bound to."""
+    """A function or lambda, with the frame it was defined in and the object it is bound to."""
 
     node: cst.FunctionDef | cst.Lambda
     closure: object = field(default=None, compare=False)
@@ -126,14 +142,14 @@ class Function:
 
 @dataclass(frozen=True)
 class Class:
-    """A class of this file."""
+    """A class."""
 
     node: cst.ClassDef
 
 
 @dataclass(eq=False)
 class Instance:
-    """An object of a class of this file; attributes are filled in as they are assigned."""
+    """An object of a class; attributes are filled in as they are assigned."""
 
     cls: cst.ClassDef
     attributes: dict[str, Value] = field(default_factory=dict)

@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
+
+_FRAME = re.compile(r"^(::|#\d+/)")
+"""What a reference of the root begins with: the mark of a module's own name, or the number of the call that has it."""
 
 
 @dataclass(frozen=True)
@@ -24,6 +28,16 @@ class Hazard:
     def inlined(self) -> bool:
         """Whether the event happened in a function called by the root."""
         return bool(self.calls)
+
+    @property
+    def scaler_name(self) -> str:
+        """The scaler as the author writes it."""
+        return _FRAME.sub("", self.scaler)
+
+    @property
+    def optimizer_name(self) -> str:
+        """The optimizer as the author writes it."""
+        return _FRAME.sub("", self.optimizer)
 
     def at(self, label: str) -> int:
         """The site filed under a label; -1 when there is none."""

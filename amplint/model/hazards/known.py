@@ -51,7 +51,7 @@ class Known:
     def handled(self, state: State, owners: Iterable[str], optimizer: str) -> tuple[list[str], list[Grad]]:
         """The optimizers whose gradients are handled when parameters of `owners` are (none: unknown), and those gradients."""
         names = [optimizer] if optimizer else self.owners_of(owners)
-        if not names and len(self.optimizers) == 1:
+        met = {name: grad for name, grad in state.grads().items() if name != ANY}
+        if not names and len(self.optimizers) == 1 and met.keys() <= set(self.optimizers):
             names = self.optimizers
-        met = [grad for name, grad in state.grads().items() if name != ANY]
-        return names, [state.grad(name) for name in names] or met or [state.grad(ANY)]
+        return names, [state.grad(name) for name in names] or list(met.values()) or [state.grad(ANY)]

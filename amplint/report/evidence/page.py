@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from html import escape
 from importlib.resources import files
 from itertools import groupby
 
 from amplint import __version__
 from amplint.diagnostics import Applicability, Diagnostic
 from amplint.report import diff
+from amplint.report.evidence.markup import escape
 from amplint.report.evidence.numbers import literal, shown
 from amplint.report.evidence.plot import plot
 from amplint.report.evidence.text import COLUMNS, by_rule, place

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from html import escape
 from typing import NamedTuple
 
+from amplint.report.evidence.markup import escape
 from amplint.runtime.outcome import Axis
 
 WIDTH, HEIGHT = 460, 190

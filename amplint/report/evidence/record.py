@@ -53,7 +53,7 @@ def _axis(axis: Axis | None) -> dict[str, Any]:
 
 def line(evidence: Evidence) -> str:
     """The evidence on one finding as one line."""
-    return json.dumps(record(evidence), ensure_ascii=False, allow_nan=False) + "\n"
+    return json.dumps(record(evidence), allow_nan=False) + "\n"
 
 
 def _finding(diagnostic: Diagnostic) -> dict[str, Any]:

@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 
 from amplint.diagnostics import Diagnostic
+from amplint.report.escape import printable
 from amplint.report.evidence.numbers import summary
 from amplint.report.view import View
 from amplint.runtime.evidence import Evidence
@@ -40,7 +41,7 @@ def company(outcome: Outcome) -> str:
 def line(evidence: Evidence, view: View) -> str:
     """One finding."""
     outcome, diagnostic = evidence.outcome, evidence.diagnostic
-    said = verdict(evidence)
+    said = printable(verdict(evidence))
     painted = view.paint(outcome.verdict, _STYLES.get(outcome.verdict, "quiet")) + said[len(outcome.verdict) :]
     return f"{view.paint(place(diagnostic), 'bold')}: {view.paint(diagnostic.code, 'code')} {painted}\n"
 

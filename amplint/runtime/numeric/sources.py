@@ -78,7 +78,7 @@ class Sources(ABC):
         value = owner.attributes.get(name) if isinstance(owner, Instance) else None
         found = self.known(value) if value is not None else None
         if found is None and isinstance(owner, Instance):
-            values = self.facts.classes.by_node[owner.cls].values(name)
+            values = self.facts.classes.of(owner.cls).values(name)
             found = self._literal(values[0]) if len(values) == 1 else None
         found = found or self.from_outside(node, scope, value)
         if dotted(node):

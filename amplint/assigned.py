@@ -1,0 +1,67 @@
+"""Which names are bound, on every path, where they are used: what a fix must not change for the worse.
+
+Names of the module and of enclosing functions count as bound inside functions when they are bound anywhere. Past a use,
+a name counts as bound, because the use would have raised. What a star import may bring is not known, and fine.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections import Counter
+from typing import NamedTuple
+
+from amplint.gate import TooDeep, parse
+from amplint.name_flow import Flow, Record
+from amplint.scopes import module_scope
+
+
+class Use(NamedTuple):
+    """A name that some path leaves unbound where it is used, by the scope of the use."""
+
+    scope: str
+    name: str
+
+
+class Assigned:
+    """The names of one file, and where they are bound."""
+
+    def __init__(self, module: ast.Module) -> None:
+        record, scope = Record(), module_scope(module)
+        record.anywhere |= scope.bound
+        Flow(record, scope, frozenset()).run(module.body)
+        stars = (node for node in ast.walk(module) if isinstance(node, ast.ImportFrom) and node.names[0].name == "*")
+        known = next(stars, None) is None
+        self.anywhere = record.anywhere
+        """Every name that some scope binds."""
+        self._entries = record.entries
+        self._misses = [miss for miss in record.misses if known or miss.name in record.anywhere]
+
+    @property
+    def unbound(self) -> Counter[Use]:
+        """The uses of names that may be unbound."""
+        return Counter(Use(miss.scope, miss.name) for miss in self._misses)
+
+    def is_bound(self, name: str, row: int) -> bool:
+        """Whether a name is bound on every path to the statement in a row, or the file uses it there as if it were."""
+        around = [each for each in self._entries if each.first <= row <= each.last]
+        if not around:
+            return False
+        entry = min(around, key=lambda each: each.last - each.first)
+        scope = entry.scope
+        if any(miss.block == entry.block and miss.name == name for miss in self._misses):
+            return True
+        if name in scope.bound and not scope.is_class:
+            return entry.bound is None or name in entry.bound
+        return scope.finds(name)
+
+
+def newly_unbound(before: str, after: str) -> list[str]:
+    """The names that an edited text leaves unbound where the text before did not; [] where that cannot be told."""
+    try:
+        old, new = Assigned(parse(before)), Assigned(parse(after))
+    except (SyntaxError, ValueError, TooDeep, RecursionError):
+        return []
+    worse = {use.name for use in new.unbound - old.unbound}
+    foreign = {use.name for use in old.unbound} - old.anywhere
+    # A text that uses names from nowhere gets them from what runs it, which may bring others as well.
+    return sorted(worse & old.anywhere if foreign else worse)

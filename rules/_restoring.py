@@ -1,0 +1,146 @@
+"""The edits of AMP114's fix that load the scaler's state where the optimizer's is loaded."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import libcst as cst
+
+from amplint.diagnostics import Applicability, Edit
+from amplint.rule import File
+
+from ._calls import quoted
+from ._repair import same_object
+
+_FUNCTIONS = (cst.FunctionDef, cst.Lambda)
+_LOOPS = (cst.For, cst.While)
+
+
+@dataclass(frozen=True)
+class Load:
+    """The load of an optimizer's state from an element of `holder`, which has that of `scaler` under `key`.
+
+    `step` is a step of the scaler; `may_be_none` says that there may be no scaler.
+    """
+
+    call: cst.Call
+    holder: cst.BaseExpression
+    scaler: cst.BaseExpression
+    step: cst.Call
+    key: str
+    may_be_none: bool
+
+
+def restored(file: File, loads: Sequence[Load]) -> tuple[list[Edit], Applicability]:
+    """The guarded load behind each load that the scaler can be named at, or made before; and how far that may be trusted.
+
+    Safe, because it keeps what the file does with the checkpoints of today; not where a training loop goes back to a state.
+    """
+    edits: dict[Edit, None] = {}
+    trust = Applicability.SAFE
+    for load in loads:
+        line = file.editor.statement(load.call)
+        made = [] if is_in_reach(file, load.scaler, load.call) else _made_before(file, load)
+        if not isinstance(line, cst.SimpleStatementLine) or made is None or "(" in file.tree.text(load.holder):
+            continue
+        edits |= dict.fromkeys([*made, file.editor.insert_after(line, *_guarded(file, load))])
+        loop = file.tree.enclosing(load.call, *_LOOPS)
+        if loop is not None and loop in file.tree.ancestors(load.step):
+            trust = Applicability.UNSAFE
+    return list(edits), trust
+
+
+def _guarded(file: File, load: Load) -> tuple[str, str]:
+    """The load of the scaler's state, if there is any: a disabled scaler has saved none, and an enabled one refuses that."""
+    scaler, source, key = file.tree.text(load.scaler), file.tree.text(load.holder), quoted(file, load.key)
+    test = f"{key} in {source}"
+    if load.may_be_none:
+        test = f"{scaler} is not None and {source}.get({key})"
+    elif file.analysis.program.roles.of(load.scaler).enabled != "yes":
+        test = f"{source}.get({key})"
+    return f"if {test}:", f"{file.editor.unit}{scaler}.load_state_dict({source}[{key}])"
+
+
+def is_in_reach(file: File, scaler: cst.BaseExpression, at: cst.CSTNode) -> bool:
+    """Whether the scaler can be named at a place, and has been made there."""
+    if not same_object(file, scaler, at) or isinstance(scaler, cst.Subscript):
+        return False
+    home = file.tree.enclosing(at, *_FUNCTIONS)
+    for made in file.analysis.program.roles.values(scaler):
+        maker = file.tree.enclosing(made, *_FUNCTIONS)
+        reached = [at] if maker is home else _calls(file, home, maker)
+        if any(file.tree.order(each) < file.tree.order(made) for each in reached):
+            return False
+    return True
+
+
+def _calls(file: File, function: cst.CSTNode | None, inside: cst.CSTNode | None) -> list[cst.CSTNode]:
+    """The calls of a function, by its name, that stand in another one."""
+    name = function.name.value if isinstance(function, cst.FunctionDef) else ""
+    return [
+        call
+        for call in file.tree.find(cst.Call)
+        if name
+        and file.tree.text(call.func).rpartition(".")[2] == name
+        and file.tree.enclosing(call, *_FUNCTIONS) is inside
+    ]
+
+
+def _made_before(file: File, load: Load) -> list[Edit] | None:
+    """The edits that make the scaler before the load that stands above it; None where something might change by that."""
+    values = list(file.analysis.program.roles.values(load.scaler))
+    line = file.editor.statement(values[0]) if len(values) == 1 else None
+    block = file.editor.block(line) if line is not None else None
+    target = file.editor.member_of(load.call, block) if block is not None else None
+    if not isinstance(line, cst.SimpleStatementLine) or target is None or not isinstance(line.body[0], cst.Assign):
+        return None
+    assign, made = line.body[0], values[0]
+    if assign.value is not made or file.tree.order(line) < file.tree.order(target) or not isinstance(made, cst.Call):
+        return None
+    if len(assign.targets) != 1 or not _means_the_same(file, made, target, line):
+        return None
+    if any(file.tree.text(use) == file.tree.text(load.scaler) for use in _between(file, target, line)):
+        return None
+    first, last = file.editor.first_row(line, over_blanks=False), file.editor.rows(line)[1]
+    row = file.editor.first_row(target, over_blanks=False)
+    start = file.source.line_starts[row - 1]
+    apart = row > 1 and first > 1 and not file.source.line(row - 1).strip() and not file.source.line(first - 1).strip()
+    text = file.editor.rows_text(first, last) + file.source.newline * apart
+    return [Edit(start, start, text), file.editor.delete_rows(first, last)]
+
+
+def _means_the_same(file: File, made: cst.Call, target: cst.CSTNode, line: cst.CSTNode) -> bool:
+    """Whether a constructor, moved in front of `target`, would be called with the same: plain arguments that stay as they are."""
+    between = [file.tree.text(each) for each in _between(file, target, line) if _is_target(file, each)]
+    for node in _inside(made):
+        if isinstance(node, cst.Call) and node is not made or isinstance(node, (cst.Subscript, cst.Await)):
+            return False
+        if isinstance(node, cst.Name) and not _is_part(file, node) and not file.is_bound(node.value, target):
+            return False
+        if isinstance(node, (cst.Name, cst.Attribute)) and file.tree.text(node) in between:
+            return False
+    return True
+
+
+def _between(file: File, first: cst.CSTNode, last: cst.CSTNode) -> list[cst.Name | cst.Attribute]:
+    """The names and attributes from one statement up to another one."""
+    begin, end = file.tree.span(first)[0], file.tree.span(last)[0]
+    nodes: list[cst.Name | cst.Attribute] = [*file.tree.find(cst.Name), *file.tree.find(cst.Attribute)]
+    return [node for node in nodes if begin <= file.tree.span(node)[0] < end]
+
+
+def _is_target(file: File, node: cst.CSTNode) -> bool:
+    return isinstance(file.tree.parent(node), (cst.AssignTarget, cst.AugAssign, cst.AnnAssign, cst.For, cst.NamedExpr))
+
+
+def _is_part(file: File, name: cst.Name) -> bool:
+    """Whether a name is an attribute or a keyword."""
+    parent = file.tree.parent(name)
+    return (isinstance(parent, cst.Attribute) and parent.attr is name) or (
+        isinstance(parent, cst.Arg) and parent.keyword is name
+    )
+
+
+def _inside(node: cst.CSTNode) -> list[cst.CSTNode]:
+    return [child for below in node.children for child in (below, *_inside(below))]
