@@ -15,7 +15,8 @@ from program import environment
 MODULES = (
     "__future__", "re", "os", "io", "json", "gc", "enum", "typing", "dataclasses", "pathlib", "difflib", "html", "signal",
     "multiprocessing", "multiprocessing.spawn", "pickle", "socket", "struct", "threading", "tempfile", "tokenize", "ast",
-    "click", "libcst", "platformdirs", "tomllib", "tomli", "torch", "numpy", "amplint_rules", "amplint_rules.amp101", "evil_rules",
+    "click", "libcst", "platformdirs", "tomllib", "tomli", "torch", "numpy", "amplint_rules", "amplint_rules.amp101",
+    "evil_rules",
     "sitecustomize", "usercustomize", "random", "copy", "string", "textwrap", "inspect", "importlib.resources",
     "runpy", "pkgutil", "warnings", "types", "zlib", "functools", "collections", "contextlib", "operator", "keyword", "shutil",
 )  # fmt: skip

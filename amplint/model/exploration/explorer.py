@@ -180,10 +180,10 @@ class Explorer:
                     summary.hazards[hazard] = None
                 after = states
             case Call():
-                after = self._call(block, block.step, states, activation, summary, entry)
+                returned = self._call(block, block.step, states, activation, summary, entry)
                 for handler in block.raises:
-                    yield handler, after.raised
-                after = after.normal
+                    yield handler, returned.raised
+                after = returned.normal
             case Exit(kind):
                 summary.exits.setdefault(kind, {}).update(states)
                 return
