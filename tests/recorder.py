@@ -53,7 +53,7 @@ class Recorder:
         return self
 
     def leave(self) -> Recorder:
-        self.state = self.state.put({("regions",): self.state.regions[:-1] or None})
+        self.state = self.state.leaving()
         return self
 
     def mode(self, on: bool) -> Recorder:

@@ -1,4 +1,4 @@
-"""What exploring costs: work grows with the length of a program, not with the number of its paths; at the bound, silence."""
+"""What exploring costs: it grows with the length of a program, not with the number of its paths; and what the bounds do."""
 
 from __future__ import annotations
 
@@ -9,7 +9,10 @@ import pytest
 from lowered import file_of, in_loop, kinds
 
 from amplint.lowering.entries import objects_in
-from amplint.model.paths import MAX_STATES, MAX_WORK, Explorer
+from amplint.model.exploration.effects import Flows
+from amplint.model.exploration.explorer import MAX_WORK, Explorer
+
+MAX_STATES = 400
 
 DEFECT = """
 scaler.scale(loss).backward()
@@ -23,7 +26,7 @@ def explored(code: str, name: str = "train") -> Explorer:
     """The exploration of one function of a module."""
     functions = file_of(code).analysis.functions
     function = next(each for key, each in functions.items() if key.startswith(f"{name}@"))
-    explorer = Explorer(functions, objects_in(function, functions))
+    explorer = Explorer(Flows(functions), objects_in(function, functions))
     explorer.run(function)
     return explorer
 
@@ -32,7 +35,7 @@ def work(code: str) -> int:
     """How many states were carried through how many nodes."""
     explorer = explored(code)
     assert not explorer.gave_up
-    return explorer._work
+    return explorer.work
 
 
 def independent(count: int) -> str:
@@ -123,32 +126,73 @@ def test_the_defect_is_found_between_forty_branches() -> None:
     assert kinds(in_loop(f"{body}\n{lines[0]}\n{late}\n" + "\n".join(lines[1:]))) == ["clip-before-unscale"]
 
 
-# -- the bound -----------------------------------------------------------------------------------------------------------
+# -- the bounds ----------------------------------------------------------------------------------------------------------
+
+
+def made(count: int) -> str:
+    return "\n".join(f"optimizer_{number} = torch.optim.SGD(model.parameters(), lr=0.1)" for number in range(count))
 
 
 def told_apart(count: int) -> str:
-    """Every flag leaves another state behind and is asked again later: all combinations have to be told apart."""
-    names = [f"args.flag_{number}" for number in range(count)]
-    first = "".join(f"if {name}:\n    scaler.unscale_(optimizers[{name}])\n" for name in names)
-    again = "".join(f"if {name}:\n    scaler.step(optimizers[{name}])\n" for name in names)
+    """Every flag leaves another protocol state behind and is asked again later: all combinations are different."""
+    flags = range(count)
+    first = "".join(f"if args.flag_{flag}:\n    scaler.unscale_(optimizer_{flag})\n" for flag in flags)
+    again = "".join(f"if args.flag_{flag}:\n    scaler.step(optimizer_{flag})\n" for flag in flags)
     return f"scaler.scale(loss).backward()\n{first}{again}{DEFECT}"
 
 
-def test_at_the_bound_the_function_is_given_up_in_silence() -> None:
-    explorer = explored(in_loop(told_apart(40)))
+def test_at_the_bound_what_differs_is_forgotten_and_the_rest_is_found() -> None:
+    explorer = explored(in_loop(told_apart(12), before=made(12)))
+    assert explorer.degraded
+    assert not explorer.gave_up
+    assert [hazard.kind for hazard in explorer.hazards] == ["clip-before-unscale"], (
+        "no branch is mixed with another one"
+    )
+
+
+def test_below_the_bound_nothing_is_forgotten() -> None:
+    explorer = explored(in_loop(told_apart(5), before=made(5)))
+    assert not explorer.degraded
+    assert "clip-before-unscale" in [hazard.kind for hazard in explorer.hazards]
+
+
+def test_what_was_found_before_the_last_bound_stays(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("amplint.model.exploration.explorer.MAX_WORK", 300)
+    explorer = explored(in_loop(f"{DEFECT}\n{independent(100)}"))
     assert explorer.gave_up
-    assert explorer._work <= 2 * MAX_WORK
-    assert not explorer.hazards
-    assert kinds(in_loop(told_apart(40))) == []
+    assert "clip-before-unscale" in [hazard.kind for hazard in explorer.hazards]
 
 
-def test_below_the_bound_it_is_found() -> None:
-    assert "clip-before-unscale" in kinds(in_loop(told_apart(MAX_STATES.bit_length() - 5)))
+@pytest.mark.parametrize("count", [12, 40])
+def test_passes_that_are_optional_do_not_multiply(count: int) -> None:
+    """Which of them have added to the gradients makes no difference to what becomes of these."""
+    options = "\n".join(
+        f"if args.option_{number}:\n    scaler.scale(loss_{number}(batch)).backward()" for number in range(count)
+    )
+    explorer = explored(in_loop(f"{options}\n{DEFECT}"))
+    assert not explorer.degraded
+    assert "clip-before-unscale" in [hazard.kind for hazard in explorer.hazards]
 
 
-def test_one_function_given_up_leaves_the_others() -> None:
-    other = in_loop(DEFECT).split("def train")[1]
-    assert kinds(f"{in_loop(told_apart(40))}\ndef second{other}") == ["clip-before-unscale"]
+LARGE = {
+    "200 independent branches": in_loop(f"{independent(200)}\n{DEFECT}"),
+    "300 statements": in_loop("\n".join(f"loss = loss + extra_{number}(batch)" for number in range(300)) + DEFECT),
+    "18 nested loops": in_loop(f"{nested_loops(18)}\n{DEFECT}"),
+    "500 optimizers": in_loop(
+        "\n".join(f"scaler.step(optimizer_{number})" for number in range(500)) + DEFECT, before=made(500)
+    ),
+    "200 loops": in_loop(
+        "\n".join(f"for x in parts_{number}:\n    loss = loss + model(x)" for number in range(200)) + DEFECT
+    ),
+}
+
+
+@pytest.mark.parametrize("name", LARGE)
+def test_large_functions_are_explored_in_full(name: str) -> None:
+    explorer = explored(LARGE[name])
+    assert not (explorer.degraded or explorer.gave_up)
+    assert explorer.work < MAX_WORK / 20
+    assert "clip-before-unscale" in [hazard.kind for hazard in explorer.hazards]
 
 
 # -- calls ---------------------------------------------------------------------------------------------------------------
@@ -169,6 +213,31 @@ def test_chains_of_calls(length: int, times: int) -> None:
     code = in_loop(body, before=chain(length, times))
     assert work(code) < 2_000
     assert kinds(code) == (["clip-before-unscale"] if length < 5 else []), "too deep a chain is not followed to its end"
+
+
+def ladder(count: int) -> str:
+    """Functions of which each calls the next two."""
+    return "\n".join(
+        f"def stage_{number}(loss):\n"
+        + "".join(f"    stage_{below}(loss)\n" for below in range(number + 1, min(count, number + 3)))
+        + "    scaler.scale(loss).backward()\n"
+        for number in range(count)
+    )
+
+
+def test_helpers_that_call_each_other_are_worked_out_once() -> None:
+    code = in_loop(f"stage_0(loss)\n{DEFECT}", before=ladder(300))
+    assert work(code) < 4_000
+    assert "clip-before-unscale" in kinds(code)
+
+
+def test_a_helper_that_is_called_five_times_is_worked_out_once() -> None:
+    helper = "def helper(loss):\n" + "".join(f"    if args.option_{n}:\n        loss = loss * {n}\n" for n in range(20))
+    once, often = (
+        work(in_loop("helper(loss)\n" * times + DEFECT, before=f"{helper}    scaler.scale(loss).backward()\n"))
+        for times in (1, 5)
+    )
+    assert often < 3 * once
 
 
 RECURSIVE = """

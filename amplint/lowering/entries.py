@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 
 import libcst as cst
@@ -13,9 +13,10 @@ from amplint.lowering.pruning import without_idle_calls
 from amplint.lowering.structure import events_in
 from amplint.lowering.summaries import Program
 from amplint.model.events import GLOBAL, Assign, Backward, Escape, Event, Leave, ObjectFacts, Scale, ScalerStep
+from amplint.model.exploration.effects import MAX_DEPTH, Flows
+from amplint.model.exploration.explorer import Explorer
 from amplint.model.frames import Frame
 from amplint.model.graph import Call, Function
-from amplint.model.paths import MAX_DEPTH, Explorer
 from amplint.model.torch_api import GRAD_SCALER
 
 
@@ -31,6 +32,8 @@ class Entry:
     objects: Mapping[str, ObjectFacts]
     nothing_scales: bool = False
     heir: str = ""
+    flows: Flows | None = field(default=None, compare=False, repr=False)
+    """The control-flow graphs of `functions`, which entries may share."""
 
 
 class Entries:
@@ -52,10 +55,14 @@ class Entries:
     @cached_property
     def all(self) -> tuple[Entry, ...]:
         """What is explored, in the order of the file."""
-        return tuple(
-            Entry(function, functions, objects_in(function, functions), self._nothing_scales, heir)
-            for function, functions, heir in self._roots()
-        )
+        flows: dict[int, Flows] = {}
+        found: list[Entry] = []
+        for function, functions, heir in self._roots():
+            shared = flows.setdefault(id(functions), Flows(functions))
+            found.append(
+                Entry(function, functions, objects_in(function, functions), self._nothing_scales, heir, shared)
+            )
+        return tuple(found)
 
     def trains(self) -> bool:
         """Whether the file calls anything by the names of the protocol, or makes a scaler that other files work with;
@@ -134,7 +141,7 @@ class Entries:
 
 def explore(entry: Entry) -> Explorer:
     """What every path of an entry shows."""
-    explorer = Explorer(entry.functions, entry.objects, entry.nothing_scales)
+    explorer = Explorer(entry.flows or Flows(entry.functions), entry.objects, entry.nothing_scales)
     explorer.run(entry.function)
     return explorer
 

@@ -15,8 +15,8 @@ from amplint.lowering.scalers import Scalers
 from amplint.lowering.tree import within
 from amplint.model import torch_api
 from amplint.model.events import Scale
+from amplint.model.exploration.effects import MAX_DEPTH
 from amplint.model.graph import Call, Node, Scoped, parts_of
-from amplint.model.paths import MAX_DEPTH
 
 _SAYS_DTYPE = re.compile(r"fp_?16|float16|half|dtype|precision|bf_?16|(^|\W)16(\W|$)", re.IGNORECASE)
 _MAX_DEFINITIONS = 4

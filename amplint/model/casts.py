@@ -25,30 +25,27 @@ def use_of(event: Forward | Backward) -> str:
 
 def stale_at(state: State, event: Forward | Backward) -> int:
     """The step that has changed the weights since they were cast for this use; -1 where they are as they were."""
-    keeping = state.keeping_region()
-    casts = keeping.casts if keeping is not None and state.lowers else ()
+    casts = state.casts if state.lowers else ()
     return max((cast.stale_at for cast in casts if cast.use == use_of(event)), default=-1)
 
 
 def after(owners_of: Callable[[Iterable[str]], Collection[str]], state: State, event: Event) -> State:
     """The state with the weights that are kept after an event; `owners_of` says which optimizers own a model's parameters."""
-    keeping = state.keeping_region()
-    if keeping is None:
+    if state.keeping_region() is None:
         return state
     match event:
         case Forward() | Backward():
             used = use_of(event)
-            new = state.lowers and all(cast.use != used for cast in keeping.casts)
-            return state.with_casts(keeping.casts | {Cast(used)}) if new else state
+            new = state.lowers and all(cast.use != used for cast in state.casts)
+            return state.put({("casts",): state.casts | {Cast(used)}}) if new else state
         case OptimizerStep() | ScalerStep():
-            return state.with_casts(
-                frozenset(
-                    replace(cast, stale_at=event.site)
-                    if cast.use.startswith(_BACKWARD) or event.optimizer in owners_of((cast.use,))
-                    else cast
-                    for cast in keeping.casts
-                )
+            changed = frozenset(
+                replace(cast, stale_at=event.site)
+                if cast.use.startswith(_BACKWARD) or event.optimizer in owners_of((cast.use,))
+                else cast
+                for cast in state.casts
             )
+            return state.put({("casts",): changed or None})
         case CacheCleared():
-            return state.with_casts(frozenset())
+            return state.put({("casts",): None})
     return state

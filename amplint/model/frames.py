@@ -3,28 +3,16 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass, fields, replace
 from functools import lru_cache
 
-from amplint.model.events import Assign, Backward, Clip, Event, InnerGrad, Report, Scale
-from amplint.model.graph import (
-    Both,
-    Branch,
-    Call,
-    Condition,
-    Function,
-    Jump,
-    Loop,
-    Node,
-    Not,
-    Scoped,
-    Seq,
-    Test,
-    Try,
-    parts_of,
-)
+from amplint.model.events import Clip, Event
+from amplint.model.graph import Call, Condition, Function, Not, Test
 from amplint.model.state import whole_of
+
+RETURN = "return"
+"""The reference that holds what a function returns, while it is left."""
 
 _QUOTED = re.compile("‹([^›]*)›")
 
@@ -69,7 +57,7 @@ class Frame:
                 return meaning + bracket + index + dot + rest if meaning else ""
             if bare == "self" and "." in name and (reference == name or reference.startswith((f"{name}.", f"{name}["))):
                 return meaning + reference[len(name) :]
-        if bare in self.function.locals and self.prefix:
+        if self.prefix and (bare in self.function.locals or bare == RETURN):
             return f"{self.prefix}{reference}"
         return reference
 
@@ -106,114 +94,24 @@ def _reference_fields(event: Event) -> list[str]:
     return [field.name for field in fields(event) if field.type in texts and field.name not in _SPELLED]
 
 
-def _mentioned(event: Event | Jump) -> Iterator[str]:
-    """The values that an event looks at."""
-    match event:
-        case Backward():
-            yield event.loss
-        case Scale():
-            yield event.source
-        case Report():
-            yield event.value
-        case InnerGrad():
-            yield event.outputs
-        case Assign() | Jump():
-            yield from event.carried
-            yield from event.args
-
-
-def _with_owners(reference: str) -> Iterator[str]:
+def with_owners(reference: str) -> Iterator[str]:
     """`outputs.loss`, then `outputs`: a part of a value is known by the whole."""
     while reference:
         yield reference
         reference = whole_of(reference)
 
 
-class Needs:
-    """What the code that is still to come may ask of a state: keys of conditions, and references of values.
-
-    Whatever is not needed is forgotten, so that states which differ in nothing that matters become equal.
-    """
-
-    def __init__(self, functions: Mapping[str, Function]) -> None:
-        self._functions = functions
-        # By identity: hashing a node by value would walk it again each time. The graphs outlive this object.
-        self._known: dict[int, frozenset[str]] = {}
-        self._entered: set[str] = set()
-
-    def of(self, node: Node | Condition | None) -> frozenset[str]:
-        """The needs of a node, in the references of its own function."""
-        if node is None:
-            return frozenset()
-        found = self._known.get(id(node))
-        if found is None:
-            found = self._known[id(node)] = self._work_out(node)
-        return found
-
-    def _work_out(self, node: Node | Condition) -> frozenset[str]:
-        match node:
-            case Test():
-                return frozenset({node.key})
-            case Not():
-                return self.of(node.part)
-            case Both() | Seq():
-                return frozenset().union(*map(self.of, node.parts))
-            case Branch():
-                return self.of(node.condition) | self.of(node.then) | self.of(node.orelse)
-            case Loop():
-                return self.of(node.condition) | self.of(node.body) | self.of(node.orelse)
-            case Scoped():
-                return self.of(node.body)
-            case Try():
-                return frozenset().union(*map(self.of, (node.body, *node.handlers, node.orelse, node.final)))
-            case Call():
-                return self._of_call(node)
-        return frozenset(each for name in _mentioned(node) for each in _with_owners(name))
-
-    def _of_call(self, call: Call) -> frozenset[str]:
-        function = self._functions.get(call.function)
-        if function is None or call.function in self._entered:
-            return frozenset()
-        self._enter(call.function)
-        self._entered.add(call.function)
-        frame, inner = Frame(function, call.binding, _INNER), self.of(function.body)
-        outer = frozenset(name for need in inner if _INNER not in (name := frame.need(need)))
-        handed = (self.of(condition) for name, condition in call.conditions if f"‹{name}›" in inner)
-        self._entered.discard(call.function)
-        return outer.union(*handed)
-
-    def _enter(self, key: str) -> None:
-        """Work out the needs of a function, of what it calls first: helpers call helpers deeper than Python nests calls."""
-        path = [(key, iter([key]))]
-        while path:
-            current, calls = path[-1]
-            following = next(calls, None)
-            if following is None:
-                path.pop()
-                if path:
-                    self.of(self._functions[current].body)
-                    self._entered.discard(current)
-            elif self._is_new(following):
-                self._entered.add(following)
-                path.append((following, _called(self._functions[following].body)))
-
-    def _is_new(self, key: str) -> bool:
-        function = self._functions.get(key)
-        return function is not None and key not in self._entered and id(function.body) not in self._known
-
-
-def _called(node: Node) -> Iterator[str]:
-    """The functions that are called in a node, in order."""
-    if isinstance(node, Call):
-        yield node.function
-    for part in parts_of(node):
-        yield from _called(part)
-
-
-_INNER = "¤"
+def keys_of(condition: Condition) -> frozenset[str]:
+    """The keys of the tests in a condition."""
+    match condition:
+        case Test():
+            return frozenset({condition.key})
+        case Not():
+            return keys_of(condition.part)
+    return frozenset().union(*map(keys_of, condition.parts))
 
 
 @lru_cache(maxsize=4096)
 def references(key: str) -> frozenset[str]:
     """The references in the key of a condition, and what they are parts of."""
-    return frozenset(each for name in _QUOTED.findall(key) for each in _with_owners(name))
+    return frozenset(each for name in _QUOTED.findall(key) for each in with_owners(name))

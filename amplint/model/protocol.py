@@ -79,10 +79,9 @@ class Protocol:
             case GradAccess():
                 return self._forget_grads(state) if event.writes else state
             case AutocastEnter():
-                entered = Entered(event.region, event.site, len(loops))
-                return state.put({("regions",): (*state.regions, entered)})
+                return state.entering(Entered(event.region, event.site, len(loops)))
             case AutocastExit():
-                return state.put({("regions",): state.regions[:-1] or None})
+                return state.leaving()
             case Escape():
                 return self._escape(state)
             case OptimizerStep():

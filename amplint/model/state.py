@@ -4,6 +4,7 @@
 ("stage", scaler, opt)  what the scaler has done for the optimizer since its last update
 ("value", reference)    how a loss came about: scaled by which scaler, computed in which precision
 ("regions",)            the stack of autocast and no-grad regions
+("casts",)              the weights that the outermost of them has cast and keeps
 ("stepped", optimizer)  the last scaler step, while nothing has asked yet whether it was skipped
 ("untested",)           `unscale_` ran, and nothing has asked yet whether it met an overflow
 ("mode",)               whether this path runs with AMP on, once a condition has decided it
@@ -14,8 +15,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 
 from amplint.model.events import Region
 
@@ -105,15 +106,11 @@ class Cast:
 
 @dataclass(frozen=True)
 class Entered:
-    """A region on the stack: where it was entered, and inside how many loops.
-
-    `casts` are the weights that it keeps. Only the outermost region does: what is cast further inside stays until that ends.
-    """
+    """A region on the stack: where it was entered, and inside how many loops."""
 
     region: Region
     site: int
     loops: int
-    casts: frozenset[Cast] = frozenset()
 
 
 @dataclass(frozen=True)
@@ -150,21 +147,26 @@ class Once:
     loops: tuple[int, ...] = ()
 
 
+_PROTOCOL = ("grad", "stage", "regions", "stepped", "untested", "mode")
+"""The kinds of slots that decide what events do; the others are what is known beside that."""
+
+
 class State:
     """An immutable mapping of slots, kept by their kind (the first member of a slot); equal when all slots are."""
 
-    __slots__ = ("_hash", "_kinds")
+    __slots__ = ("_hash", "_kinds", "_protocol")
 
-    def __init__(self, kinds: Mapping[str, Mapping[Slot, object]] | None = None) -> None:
+    def __init__(self, kinds: Mapping[str, Mapping[Slot, object]] | None = None, hash_: int = 0) -> None:
         self._kinds: Mapping[str, Mapping[Slot, object]] = kinds or {}
-        self._hash = 0
+        self._hash = hash_
+        self._protocol: object | None = None
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, State) and (self is other or self._kinds == other._kinds)
+        if self is other:
+            return True
+        return isinstance(other, State) and self._hash == other._hash and self._kinds == other._kinds
 
     def __hash__(self) -> int:
-        if not self._hash:
-            self._hash = hash(frozenset(item for slots in self._kinds.values() for item in slots.items()))
         return self._hash
 
     def get(self, *slot: str) -> object | None:
@@ -177,23 +179,45 @@ class State:
         slots = self._kinds.get(kind)
         return list(slots.items()) if slots else []
 
+    def all(self) -> Iterator[tuple[Slot, object]]:
+        """All filled slots."""
+        for slots in self._kinds.values():
+            yield from slots.items()
+
+    @property
+    def protocol_kinds(self) -> list[str]:
+        """The kinds of slots that are filled and decide what events do."""
+        return [kind for kind in _PROTOCOL if kind in self._kinds]
+
+    def protocol(self) -> object:
+        """What decides what events do; equal for states that differ only in what is known beside that."""
+        if self._protocol is None:
+            kinds = self._kinds
+            self._protocol = tuple((kind, frozenset(kinds[kind].items())) for kind in self.protocol_kinds)
+        return self._protocol
+
     def put(self, changes: Mapping[Slot, object | None]) -> State:
         """The state with some slots changed; None empties a slot."""
         changed: dict[str, dict[Slot, object]] = {}
+        hash_ = self._hash
         for slot, content in changes.items():
             kind = slot[0]
-            before = changed.get(kind) or self._kinds.get(kind, {})
-            if before.get(slot) == content:
+            before = changed[kind] if kind in changed else self._kinds.get(kind, {})
+            old = before.get(slot)
+            if old is content or old == content:
                 continue
             after = changed.setdefault(kind, dict(before))
+            if old is not None:
+                hash_ ^= hash((slot, old))
             if content is None:
                 del after[slot]
             else:
+                hash_ ^= hash((slot, content))
                 after[slot] = content
         if not changed:
             return self
         kinds = {**self._kinds, **changed}
-        return State({kind: slots for kind, slots in kinds.items() if slots})
+        return State({kind: slots for kind, slots in kinds.items() if slots}, hash_)
 
     # -- what the slots mean ---------------------------------------------------------------------------------------
 
@@ -260,11 +284,25 @@ class State:
         around = [entered for entered in self.regions if entered.region.device != "grad"]
         return around[0] if around and all(entered.region.cached for entered in around) else None
 
-    def with_casts(self, casts: frozenset[Cast]) -> State:
-        """The state in which the region that keeps weights keeps these."""
-        keeping = self.keeping_region()
-        changed = (replace(each, casts=casts) if each is keeping else each for each in self.regions)
-        return self.put({("regions",): tuple(changed) or None})
+    @property
+    def casts(self) -> frozenset[Cast]:
+        """The weights that are cast and kept: by the outermost region, whichever one they were cast in."""
+        found = self.get("casts")
+        return found if isinstance(found, frozenset) else frozenset()
+
+    def entering(self, entered: Entered) -> State:
+        """The state inside one more region."""
+        return self.put({("regions",): (*self.regions, entered)})
+
+    def leaving(self, count: int = 1) -> State:
+        """The state when the innermost regions end."""
+        left = self.regions[:-count]
+        kept = any(entered.region.device != "grad" for entered in left)
+        return self.put({("regions",): left or None, **({} if kept else {("casts",): None})})
+
+    def leaving_to(self, depth: int) -> State:
+        """The state when all regions but the outermost ones end: `depth` of them stay."""
+        return self.leaving(len(self.regions) - depth) if len(self.regions) > depth else self
 
     @property
     def records_graph(self) -> bool:

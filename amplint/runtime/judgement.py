@@ -106,9 +106,10 @@ def judge(
 
 @dataclass
 class _Stack:
-    """The regions that a thread is in (a slot of the state), and which lines have run in each."""
+    """The regions that a thread is in and the weights that they keep (slots of the state); which lines have run in each."""
 
     regions: object | None = None
+    casts: object | None = None
     run: list[set[tuple[int, str]]] = field(default_factory=list)
 
 
@@ -128,7 +129,8 @@ class _Course:
         """Take the next move; the hazards that it is."""
         event, facts = move.recorded.event, move.facts
         stack = self._stacks.setdefault(move.thread, _Stack())
-        state = self._state.put({("regions",): stack.regions, **self._measured_before(event, facts)})
+        measured = self._measured_before(event, facts)
+        state = self._state.put({("regions",): stack.regions, ("casts",): stack.casts, **measured})
         if isinstance(event, Backward):
             state = self._left(state)
         loops = _IN_REGION if self._runs_again(state, stack, event) else ()
@@ -136,9 +138,11 @@ class _Course:
         hazards = tuple(hazard for hazard in hazards if not self._is_spared(hazard, event, facts))
         if not move.raised:
             after = after.put(self._measured_after(state, after, event, facts))
-            stack.regions = after.get("regions")
+            stack.regions, stack.casts = after.get("regions"), after.get("casts")
             stack.run = [*stack.run[: len(after.regions)], *([set()] if isinstance(event, AutocastEnter) else [])]
-            self._state = after.put({("regions",): None, **{slot: None for slot, _ in after.having("value")}})
+            self._state = after.put(
+                {("regions",): None, ("casts",): None, **{slot: None for slot, _ in after.having("value")}}
+            )
             self._count(event, facts)
         return hazards
 

@@ -12,10 +12,10 @@ from dataclasses import dataclass, field, replace
 from amplint.lowering.entries import Entry
 from amplint.lowering.structure import events_in
 from amplint.model.events import Assign, AutocastEnter, AutocastExit, Event, OptimizerStep, Scale, ScalerStep
+from amplint.model.exploration.effects import MAX_DEPTH
 from amplint.model.frames import Frame, references
 from amplint.model.graph import Both, Branch, Call, Condition, Function, Jump, Loop, Node, Not, Scoped, Seq, Test, Try
 from amplint.model.hazards import Hazard
-from amplint.model.paths import MAX_DEPTH
 from amplint.model.protocol import Protocol
 from amplint.model.state import State
 from amplint.runtime.decisions import Decisions

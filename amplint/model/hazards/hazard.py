@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
-_FRAME = re.compile(r"^(::|(\d+/)+)")
-"""What a reference of the root begins with: the mark of a module's own name, or the calls into the function that has it."""
+_FRAME = re.compile(r"^(::|#\d+/)")
+"""What a reference of the root begins with: the mark of a module's own name, or the number of the call that has it."""
 
 
 @dataclass(frozen=True)

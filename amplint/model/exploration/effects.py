@@ -1,0 +1,144 @@
+"""What a function asks for and what it changes, with all that it calls: in its own references, so that any call can use it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+
+from amplint.model.events import Assign, Backward, InnerGrad, Report, Scale
+from amplint.model.exploration.flow_graph import Ask, FlowGraph, Iterate, flow_graph
+from amplint.model.frames import Frame, keys_of, with_owners
+from amplint.model.graph import Call, Function
+
+MAX_DEPTH = 6
+"""Calls inside calls are followed so deep."""
+_INNER = "¤"
+"""Marks what nobody outside of a callee knows."""
+
+
+@dataclass(frozen=True)
+class Effects:
+    """`asked`: keys of conditions and references of values that code looks at; `assigned`: references that get new values."""
+
+    asked: frozenset[str] = frozenset()
+    assigned: frozenset[str] = frozenset()
+
+    def __or__(self, other: Effects) -> Effects:
+        return Effects(self.asked | other.asked, self.assigned | other.assigned)
+
+
+class Flows:
+    """The control-flow graphs of functions that may call each other, and the effects of each."""
+
+    def __init__(self, functions: Mapping[str, Function]) -> None:
+        self._functions = functions
+        self._graphs: dict[str, FlowGraph] = {}
+        self._effects: dict[str, Effects] = {}
+        self._of_calls: dict[int, Effects] = {}
+
+    def function(self, key: str) -> Function | None:
+        """The function of this key; None where its graph is not known."""
+        return self._functions.get(key)
+
+    def graph(self, function: Function) -> FlowGraph:
+        """The control-flow graph of a function."""
+        if function.key not in self._graphs:
+            self._graphs[function.key] = flow_graph(function)
+        return self._graphs[function.key]
+
+    def of(self, function: Function) -> Effects:
+        """The effects of a function, so deep as calls are followed."""
+        if function.key not in self._effects:
+            self._work_out(function)
+        return self._effects[function.key]
+
+    def of_call(self, call: Call) -> Effects:
+        """The effects of a call, in the references of the caller."""
+        if id(call) not in self._of_calls:
+            function = self.function(call.function)
+            self._of_calls[id(call)] = self._handed_up(call, self.of(function) if function is not None else Effects())
+        return self._of_calls[id(call)]
+
+    def _work_out(self, root: Function) -> None:
+        """The least effects that agree with those of the callees, for all that a function may call."""
+        functions = self._below(root)
+        calls = {
+            key: [block.step for block in self.graph(each).blocks if isinstance(block.step, Call)]
+            for key, each in functions.items()
+        }
+        direct = {key: _direct(self.graph(each)) for key, each in functions.items()}
+        known = dict(direct)
+        changed = set(functions)
+        # A recursive function may hand over ever longer references (`node.next`): no call goes deeper than this.
+        for _ in range(MAX_DEPTH):
+            affected = [key for key in functions if any(call.function in changed for call in calls[key])]
+            before = {key: known[key] for key in affected}
+            after = {
+                key: _union(
+                    direct[key], *(self._handed_up(call, known.get(call.function, Effects())) for call in calls[key])
+                )
+                for key in affected
+            }
+            known.update(after)
+            changed = {key for key in affected if after[key] != before[key]}
+            if not changed:
+                break
+        self._effects.update(known)
+
+    def _below(self, root: Function) -> dict[str, Function]:
+        found, waiting = {root.key: root}, [root]
+        while waiting:
+            for block in self.graph(waiting.pop()).blocks:
+                called = self.function(block.step.function) if isinstance(block.step, Call) else None
+                if called is not None and called.key not in found:
+                    found[called.key] = called
+                    waiting.append(called)
+        return found
+
+    def _handed_up(self, call: Call, effects: Effects) -> Effects:
+        """What the effects of a callee are to its caller."""
+        function = self.function(call.function)
+        if function is None:
+            return Effects()
+        frame = Frame(function, call.binding, _INNER)
+        asked = {name for each in effects.asked if _INNER not in (name := frame.need(each))}
+        for name, condition in call.conditions:
+            if f"‹{name}›" in effects.asked:
+                asked |= keys_of(condition)
+        assigned = {name for each in effects.assigned if _INNER not in (name := frame.ref(each))}
+        return Effects(frozenset(asked), frozenset(assigned | ({call.target} if call.target else set())))
+
+
+def _union(*effects: Effects) -> Effects:
+    asked = frozenset().union(*(each.asked for each in effects))
+    return Effects(asked, frozenset().union(*(each.assigned for each in effects)))
+
+
+def _direct(graph: FlowGraph) -> Effects:
+    """The effects of what a function does itself."""
+    asked: set[str] = set()
+    assigned: set[str] = set()
+    for block in graph.blocks:
+        step = block.step
+        asked.update(asks(step))
+        match step:
+            case Assign() | Scale():
+                assigned.add(step.target)
+                sources = (*step.carried, *step.args) if isinstance(step, Assign) else (step.source,)
+                asked.update(each for name in sources for each in with_owners(name))
+            case Iterate():
+                assigned.update(step.loop.targets)
+    return Effects(frozenset(asked), frozenset(assigned))
+
+
+def asks(step: object) -> Iterator[str]:
+    """What a step itself asks of a state, other than to hand it on."""
+    match step:
+        case Ask():
+            yield from keys_of(step.condition)
+        case Backward():
+            yield from with_owners(step.loss)
+        case Report():
+            yield from with_owners(step.value)
+        case InnerGrad():
+            yield from with_owners(step.outputs)
