@@ -2,7 +2,7 @@
 
 import sys
 
-from amplint import installed
+from amplint.system import installed
 
 
 def main() -> None:

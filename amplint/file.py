@@ -6,11 +6,9 @@ from functools import cached_property
 
 import libcst as cst
 
-from amplint import gate
-from amplint.assigned import Assigned
 from amplint.diagnostics import ALONE, Footing, Range
-from amplint.editor import Editor
-from amplint.importer import Importer
+from amplint.edits.imports import Importer
+from amplint.edits.statements import Editor
 from amplint.lowering import constants
 from amplint.lowering.analysis import Analysis
 from amplint.lowering.checkpoints import Checkpoints
@@ -35,6 +33,8 @@ from amplint.lowering.summaries import Program
 from amplint.lowering.tree import Tree
 from amplint.lowering.trials import Trials
 from amplint.model import torch_api
+from amplint.python_ast import gate
+from amplint.python_ast.definite_assignment import Assigned
 from amplint.source import Source
 
 MIXED_PRECISION = "mixed-precision"

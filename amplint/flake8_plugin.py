@@ -10,14 +10,15 @@ from functools import lru_cache
 from pathlib import Path
 from typing import ClassVar
 
-from amplint import __version__, installed
-from amplint.checker import check_bytes, withdraw
-from amplint.config import Overrides, SettingsResolver
+from amplint import __version__
 from amplint.diagnostics import FileReport
-from amplint.discovery import Found, discover
-from amplint.reading import read_file
+from amplint.engine.checker import check_bytes, withdraw
+from amplint.engine.config import Overrides, SettingsResolver
+from amplint.engine.discovery import Found, discover
+from amplint.engine.runner import RunOptions, establish
 from amplint.report.escape import printable
-from amplint.runner import RunOptions, establish
+from amplint.system import installed
+from amplint.system.reading import read_file
 
 NOT_CHECKED = "AMP900"
 """The code for a file that amplint could not check; flake8 itself reports syntax errors, as E999."""

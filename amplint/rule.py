@@ -17,8 +17,9 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 
 from amplint.diagnostics import Applicability, Diagnostic
-from amplint.editor import Statement
+from amplint.edits.statements import Statement
 from amplint.file import MIXED_PRECISION, File
+from amplint.finding import Finding, told_once
 from amplint.lowering.analysis import Found
 from amplint.lowering.checkpoints import Incomplete
 from amplint.lowering.custom_functions import CustomFunction
@@ -32,7 +33,6 @@ from amplint.lowering.restoring import Unrestored
 from amplint.lowering.scalers import Rebuilt
 from amplint.lowering.skips import SkipTest
 from amplint.model.observable import Observable
-from amplint.telling import Finding, told_once
 
 __all__ = [
     "Check",
@@ -71,8 +71,8 @@ class Rule:
 
     `fix` is the best applicability its fixes reach (None: it never has one). `triggers` are regular expressions on
     identifiers, or on running text where they hold a `\\(`: only files, and top-level statements, in which one is found are
-    parsed for the sake of this rule; the words of AMP itself (`amplint.gate.AMP_WORDS`) always count. `observable` is what a
-    replay measures to prove a fix; without one, fixes are not replayed.
+    parsed for the sake of this rule; the words of AMP itself (`amplint.python_ast.gate.AMP_WORDS`) always count.
+    `observable` is what a replay measures to prove a fix; without one, fixes are not replayed.
     """
 
     code: str

@@ -14,8 +14,8 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from amplint.diagnostics import Applicability
+from amplint.engine.registry import INDEX, RegistryError, RuleInfo, load_rules
 from amplint.model.libraries import LIBRARIES
-from amplint.registry import INDEX, RegistryError, RuleInfo, load_rules
 from amplint.rule import Rule
 
 ROOT = Path(__file__).resolve().parent.parent

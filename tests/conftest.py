@@ -12,7 +12,7 @@ from pathlib import Path
 import demo_pack
 import pytest
 
-from amplint import checker, registry
+from amplint.engine import checker, registry
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:

@@ -14,8 +14,8 @@ from pathlib import Path
 from typing import NamedTuple
 
 from amplint.diagnostics import Applicability, Diagnostic, FileReport
-from amplint.linter import lint_source
-from amplint.registry import load_rules
+from amplint.engine.linter import lint_source
+from amplint.engine.registry import load_rules
 from amplint.rule import Rule
 from amplint.source import Source
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 import textwrap
 from pathlib import Path
 
-from amplint.checker import check_bytes
-from amplint.config import Settings
 from amplint.diagnostics import Diagnostic, FileReport
+from amplint.engine.checker import check_bytes
+from amplint.engine.config import Settings
 
 LOOP = """
 import torch

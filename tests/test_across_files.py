@@ -8,10 +8,10 @@ from pathlib import Path
 import pytest
 from project import LOOP, check, codes, only, project
 
-from amplint.checker import check_bytes
-from amplint.config import Settings
-from amplint.discovery import Found
-from amplint.runner import RunOptions, run
+from amplint.engine.checker import check_bytes
+from amplint.engine.config import Settings
+from amplint.engine.discovery import Found
+from amplint.engine.runner import RunOptions, run
 
 CLIPS = """
 import torch

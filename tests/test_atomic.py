@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 
-from amplint import atomic
+from amplint.system import atomic
 
 posix = pytest.mark.skipif(os.name != "posix", reason="POSIX")
 as_root = pytest.mark.skipif(os.name != "posix" or os.geteuid() != 0, reason="only root may give files away")

@@ -13,10 +13,10 @@ import pytest
 from fixture_harness import ROOT
 from test_fixer import both, finding, replacing, text
 
-from amplint.assigned import Assigned, newly_unbound
 from amplint.diagnostics import FileReport
-from amplint.fixer import apply, fix_source
-from amplint.gate import parse
+from amplint.engine.fixer import apply, fix_source
+from amplint.python_ast.definite_assignment import Assigned, newly_unbound
+from amplint.python_ast.gate import parse
 from amplint.source import Source
 
 

@@ -17,11 +17,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 from program import AMPLINT, amplint, environment, problems
 
-from amplint import cache as cache_module
-from amplint import storage, wire
-from amplint.cache import Cache, digest
-from amplint.config import Settings
 from amplint.diagnostics import Applicability, Diagnostic, Edit, FileReport, Fix, Related
+from amplint.engine import cache as cache_module
+from amplint.engine import cache_storage, report_codec
+from amplint.engine.cache import Cache, digest
+from amplint.engine.config import Settings
 from amplint.source import Source
 
 posix = pytest.mark.skipif(os.name != "posix", reason="needs POSIX users, modes and links")
@@ -42,12 +42,12 @@ REPORT = FileReport(
 
 
 def test_reports_survive_the_way_to_json_and_back() -> None:
-    value = json.loads(json.dumps(wire.encode_report(REPORT)))
-    assert wire.decode_report("shown/file.py", value) == REPORT
+    value = json.loads(json.dumps(report_codec.encode_report(REPORT)))
+    assert report_codec.decode_report("shown/file.py", value) == REPORT
 
 
 def test_reports_are_shown_under_the_path_of_the_new_run() -> None:
-    report = wire.decode_report("elsewhere.py", wire.encode_report(REPORT))
+    report = report_codec.decode_report("elsewhere.py", report_codec.encode_report(REPORT))
     assert {report.path, *(one.path for one in report.diagnostics)} == {"elsewhere.py"}
     assert report.diagnostics[0].related[0].path == "other.py"
 
@@ -56,8 +56,8 @@ def test_reports_are_shown_under_the_path_of_the_new_run() -> None:
     "value", [None, 3, "x", [], [1], [[], [1]], [[], [["A"]]], [[[]], []], [[], [[1] * 8]], {"a": 1}]
 )
 def test_what_is_no_report_is_noticed(value: object) -> None:
-    with pytest.raises(wire.Damaged):
-        wire.decode_report("f", value)
+    with pytest.raises(report_codec.Damaged):
+        report_codec.decode_report("f", value)
 
 
 # -- where entries lie ----------------------------------------------------------------------------------------------------
@@ -72,13 +72,13 @@ def caches(folder: Path) -> list[Path]:
 def seal(file: Path, data: bytes, user: Path | None = None) -> None:
     """Write a file as only amplint can, for the user whose caches lie in a folder."""
     secret = ((user or Path(os.environ["XDG_CACHE_HOME"])) / "amplint" / "secret").read_bytes()
-    file.write_bytes(storage._seal(secret, file.name, data) + data)
+    file.write_bytes(cache_storage._seal(secret, file.name, data) + data)
 
 
 def held(folder: Path) -> list[dict[str, list[Any]]]:
     """What the only file of a cache holds: entries, and the files that those rest on."""
     (file,) = caches(folder)
-    loaded: list[dict[str, list[Any]]] = json.loads(file.read_bytes()[storage._SEAL :])
+    loaded: list[dict[str, list[Any]]] = json.loads(file.read_bytes()[cache_storage._SEAL :])
     return loaded
 
 
@@ -173,7 +173,7 @@ def test_eight_stay_for_each_root_and_nothing_of_the_user_is_touched(tmp_path: P
 
 
 def test_a_hundred_roots_stay(tmp_path: Path, patient: None, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(storage, "_ROOTS", 3)
+    monkeypatch.setattr(cache_storage, "_ROOTS", 3)
     path, status = old_file(tmp_path)
     for number in range(5):
         cache = Cache(Settings(tmp_path / f"root{number}"), tmp_path / "cache")
@@ -304,7 +304,7 @@ def test_a_damaged_cache_is_ignored_and_rebuilt(project: Path, damage: str) -> N
 @hypothesis.settings(max_examples=200, deadline=None)
 def test_values_of_other_types_are_noticed(data: st.DataObject) -> None:
     """Whatever a value is replaced by, a report is refused, or is one that every format can show."""
-    value = wire.encode_report(REPORT)
+    value = report_codec.encode_report(REPORT)
     within: Any = value
     while True:
         place = data.draw(st.integers(0, len(within) - 1))
@@ -312,9 +312,12 @@ def test_values_of_other_types_are_noticed(data: st.DataObject) -> None:
             break
         within = within[place]
     within[place] = data.draw(st.sampled_from([None, True, -1, 10**30, 0.5, float("inf"), "x", [], [1], [[]], {}]))
-    with suppress(wire.Damaged):
-        report = wire.decode_report("shown/file.py", value)
-        assert wire.decode_report("shown/file.py", json.loads(json.dumps(wire.encode_report(report)))) == report
+    with suppress(report_codec.Damaged):
+        report = report_codec.decode_report("shown/file.py", value)
+        assert (
+            report_codec.decode_report("shown/file.py", json.loads(json.dumps(report_codec.encode_report(report))))
+            == report
+        )
 
 
 def no_cache(project: Path, why: str, *arguments: str) -> None:

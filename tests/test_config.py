@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from amplint.config import ConfigError, Overrides, Settings, SettingsResolver, find, load
+from amplint.engine.config import ConfigError, Overrides, Settings, SettingsResolver, find, load
 
 
 def write(path: Path, text: str) -> Path:

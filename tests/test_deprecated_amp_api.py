@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from amplint.fixer import fix_source
-from amplint.linter import lint_source
-from amplint.registry import load_rules
+from amplint.engine.fixer import fix_source
+from amplint.engine.linter import lint_source
+from amplint.engine.registry import load_rules
 from amplint.source import Source
 
 RULES = [rule for rule in load_rules() if rule.code == "AMP209"]

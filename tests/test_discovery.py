@@ -10,8 +10,8 @@ from tempfile import TemporaryDirectory
 
 import pytest
 
-from amplint.config import Overrides, SettingsResolver
-from amplint.discovery import Discovered, Excluded, Found, Problem, discover
+from amplint.engine.config import Overrides, SettingsResolver
+from amplint.engine.discovery import Discovered, Excluded, Found, Problem, discover
 
 
 @pytest.fixture(autouse=True)
@@ -199,8 +199,8 @@ def test_a_broken_configuration_file_stops_its_folder_only() -> None:
 
 _AS_NOBODY = """
 import os, sys
-from amplint.config import Overrides, SettingsResolver
-from amplint.discovery import discover
+from amplint.engine.config import Overrides, SettingsResolver
+from amplint.engine.discovery import discover
 if os.geteuid() == 0:  # whom no mode keeps out
     os.setegid(65534)
     os.seteuid(65534)

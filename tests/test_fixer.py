@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from amplint.diagnostics import Applicability, Diagnostic, Edit, FileReport, Fix
-from amplint.fixer import FixError, Lint, apply, fix_source, write
+from amplint.engine.fixer import FixError, Lint, apply, fix_source, write
 from amplint.source import Source
 
 Edits = list[tuple[int, int, str]]

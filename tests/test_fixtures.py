@@ -34,9 +34,9 @@ from fixture_harness import (
 from pyflakes import checker, messages
 
 from amplint.diagnostics import Applicability, Diagnostic
-from amplint.fixer import FixOutcome, apply, fix_source
-from amplint.gate import parse
-from amplint.registry import load_rules
+from amplint.engine.fixer import FixOutcome, apply, fix_source
+from amplint.engine.registry import load_rules
+from amplint.python_ast.gate import parse
 from amplint.rule import Rule
 from amplint.source import Source
 

@@ -7,7 +7,7 @@ import warnings
 
 import pytest
 
-from amplint import gate
+from amplint.python_ast import gate
 
 
 @pytest.mark.parametrize(

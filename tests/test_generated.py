@@ -6,7 +6,7 @@ from pathlib import Path
 
 from checkout import ROOT, copy_checkout, run_python
 
-from amplint.registry import RuleInfo, load_rules, rule_index
+from amplint.engine.registry import RuleInfo, load_rules, rule_index
 
 
 def test_everything_generated_is_up_to_date() -> None:
@@ -19,7 +19,7 @@ def test_the_index_says_what_the_rules_say() -> None:
 
 
 def test_the_index_is_read_without_libcst() -> None:
-    code = "import sys; from amplint.registry import rule_index; rule_index(); print('libcst' in sys.modules)"
+    code = "import sys; from amplint.engine.registry import rule_index; rule_index(); print('libcst' in sys.modules)"
     assert run_python(ROOT, "-c", code).stdout == "False\n"
 
 

@@ -117,7 +117,7 @@ def test_workers_that_are_no_forks_import_nothing_from_the_current_folder(tree: 
     script = tree.parent / "spawned.py"
     script.write_text(
         "import sys\nif __name__ == '__main__':\n"
-        "    import amplint.pool\n    amplint.pool.sys = type(sys)('sys')\n    amplint.pool.sys.platform = 'other'\n"
+        "    import amplint.engine.pool as pool\n    pool.sys = type(sys)('sys')\n    pool.sys.platform = 'other'\n"
         "    from amplint.__main__ import main\n    main()\n"
     )
     done = run(tree, str(script), *MANY)

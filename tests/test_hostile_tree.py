@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 from program import AMPLINT, amplint, environment, problems
 
-from amplint.reading import Unreadable, read_file
+from amplint.system.reading import Unreadable, read_file
 
 pytestmark = pytest.mark.skipif(os.name != "posix", reason="needs links, pipes and devices")
 

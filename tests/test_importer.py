@@ -5,11 +5,11 @@ from __future__ import annotations
 import libcst as cst
 import pytest
 
-from amplint.gate import parse
-from amplint.importer import Importer
+from amplint.edits.imports import Importer
 from amplint.lowering.names import Names
 from amplint.lowering.tree import Tree
-from amplint.slicing import relevant_rows
+from amplint.python_ast.gate import parse
+from amplint.python_ast.slicing import relevant_rows
 from amplint.source import Source
 
 

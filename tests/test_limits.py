@@ -16,10 +16,10 @@ import misbehaving_pack
 import pytest
 from program import environment, problems
 
-from amplint import limits
-from amplint.linter import lint_source
-from amplint.registry import load_rules
+from amplint.engine.linter import lint_source
+from amplint.engine.registry import load_rules
 from amplint.source import Source
+from amplint.system import limits
 
 pytestmark = pytest.mark.skipif(not hasattr(signal, "setitimer"), reason="needs a timer of POSIX")
 

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from fixture_harness import FIXTURES, ROOT, fixture_files
 
-from amplint.registry import load_rules
+from amplint.engine.registry import load_rules
 from amplint.rule import Rule
 
 MODULES = sorted(path.stem for path in (ROOT / "rules").glob("[!_]*.py"))

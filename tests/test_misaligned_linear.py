@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-from amplint import gate
-from amplint.linter import lint_source
-from amplint.registry import load_rules
+from amplint.engine.linter import lint_source
+from amplint.engine.registry import load_rules
+from amplint.python_ast import gate
+from amplint.python_ast.slicing import relevant_rows
 from amplint.rule import MIXED_PRECISION
-from amplint.slicing import relevant_rows
 from amplint.source import Source
 
 RULES = tuple(rule for rule in load_rules() if rule.code == "AMP401")

@@ -27,8 +27,8 @@ from notebook_harness import (
 )
 from pyflakes import checker, messages
 
-from amplint.gate import parse
 from amplint.notebook import Notebook
+from amplint.python_ast.gate import parse
 
 NOTEBOOKS = all_notebooks()
 FLAGGED = [each for each in NOTEBOOKS if each.flagged]

@@ -21,10 +21,10 @@ from notebook_harness import (
     read,
 )
 
-from amplint.checker import check_bytes
 from amplint.cli.main import main
-from amplint.config import Settings
 from amplint.diagnostics import FileReport
+from amplint.engine.checker import check_bytes
+from amplint.engine.config import Settings
 from amplint.notebook import CellsCrossed, Notebook, NotebookError
 
 

@@ -6,9 +6,9 @@ import textwrap
 
 import pytest
 
-from amplint.fixer import fix_source
-from amplint.linter import lint_source
-from amplint.registry import load_rules
+from amplint.engine.fixer import fix_source
+from amplint.engine.linter import lint_source
+from amplint.engine.registry import load_rules
 from amplint.source import Source
 
 REGION = """

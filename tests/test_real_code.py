@@ -20,7 +20,7 @@ from typing import Any
 import pytest
 from checkout import ROOT
 
-from amplint.registry import rule_index
+from amplint.engine.registry import rule_index
 
 if sys.version_info >= (3, 11):
     import tomllib

@@ -37,7 +37,7 @@ def ask(site: Path, question: str) -> subprocess.CompletedProcess[str]:
     """Print the codes that `load_rules` or `rule_index` gives, or the error, in a process that sees the pack."""
     code = f"""
 import sys
-from amplint.registry import RegistryError, {question}
+from amplint.engine.registry import RegistryError, {question}
 try:
     print(*(rule.code for rule in {question}()), "libcst" in sys.modules)
 except RegistryError as error:

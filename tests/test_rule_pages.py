@@ -8,7 +8,7 @@ import pytest
 from fixture_harness import lint, rules_for
 from rule_pages import HEADINGS, read_page
 
-from amplint.registry import load_rules
+from amplint.engine.registry import load_rules
 from amplint.rule import Rule
 from amplint.source import Source
 

@@ -16,12 +16,12 @@ import misbehaving_pack
 import pytest
 from program import AMPLINT, amplint, environment
 
-from amplint.checker import check_bytes, check_source, withdraw
-from amplint.config import ConfigError, Settings
 from amplint.diagnostics import Diagnostic, FileReport
-from amplint.discovery import Found
-from amplint.pool import Died, run_all, worker_count
-from amplint.runner import RunOptions, run
+from amplint.engine.checker import check_bytes, check_source, withdraw
+from amplint.engine.config import ConfigError, Settings
+from amplint.engine.discovery import Found
+from amplint.engine.pool import Died, run_all, worker_count
+from amplint.engine.runner import RunOptions, run
 from amplint.source import Source
 
 UNCACHED = RunOptions(no_cache=True)

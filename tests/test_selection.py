@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from amplint.config import ConfigError, Settings
-from amplint.registry import RuleInfo
-from amplint.selection import active_codes
+from amplint.engine.config import ConfigError, Settings
+from amplint.engine.registry import RuleInfo
+from amplint.engine.selection import active_codes
 
 ROOT = Path("/project")
 RULES = (

@@ -5,10 +5,10 @@ from __future__ import annotations
 import pytest
 
 from amplint.diagnostics import Diagnostic
+from amplint.engine.selection import names
+from amplint.engine.suppression import suppress
 from amplint.report.diff import applied
-from amplint.selection import names
 from amplint.source import Source
-from amplint.suppression import suppress
 
 KNOWN = {"AMP101": "clip-before-unscale", "AMP104": "step-bypasses-scaler", "AMP201": "backward-in-autocast"}
 ALL = frozenset(names(())) | frozenset(KNOWN)

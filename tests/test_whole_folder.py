@@ -11,7 +11,7 @@ import pytest
 from fixture_harness import ROOT, Found, read_marks
 from program import amplint, problems
 
-from amplint.registry import rule_index
+from amplint.engine.registry import rule_index
 
 DEFAULT = {rule.code for rule in rule_index() if rule.default}
 

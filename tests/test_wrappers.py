@@ -12,10 +12,10 @@ import pytest
 from fixture_harness import ROOT, found, read_marks
 
 import amplint
-from amplint.checker import check_source, matters
-from amplint.config import Settings
 from amplint.diagnostics import FileReport
-from amplint.fixer import fix_source
+from amplint.engine.checker import check_source, matters
+from amplint.engine.config import Settings
+from amplint.engine.fixer import fix_source
 from amplint.model.libraries import LIBRARIES, Library
 from amplint.source import Source
 

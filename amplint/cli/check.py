@@ -11,8 +11,8 @@ from amplint.cli.console import CLEAN, FAILED, FINDINGS, Console
 from amplint.cli.linting import lint
 from amplint.cli.options import FIXING, REPLAY, REPORT, RUN, SELECTION, Options, with_options
 from amplint.cli.summary import Result, summarize
-from amplint.config import ConfigError
-from amplint.registry import RegistryError
+from amplint.engine.config import ConfigError
+from amplint.engine.registry import RegistryError
 
 
 @click.command("check", context_settings={"help_option_names": ["-h", "--help"]})

@@ -8,9 +8,9 @@ import sys
 import click
 
 from amplint.cli.console import CLEAN, FAILED, Console, say, wants_color
-from amplint.config import nearest
-from amplint.registry import RegistryError, RuleInfo, load_rules, rule_index
-from amplint.selection import ENGINE_RULES, SYNTAX_ERROR, UNKNOWN_SUPPRESSION, UNUSED_SUPPRESSION
+from amplint.engine.config import nearest
+from amplint.engine.registry import RegistryError, RuleInfo, load_rules, rule_index
+from amplint.engine.selection import ENGINE_RULES, SYNTAX_ERROR, UNKNOWN_SUPPRESSION, UNUSED_SUPPRESSION
 
 _ENGINE_PAGES = {
     SYNTAX_ERROR: """\

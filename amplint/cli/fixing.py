@@ -7,14 +7,14 @@ from collections.abc import Callable
 from contextlib import suppress
 from typing import NamedTuple
 
-from amplint.checker import check_source, placed, withdraw
 from amplint.cli.console import Console, say, say_bytes, wants_color
 from amplint.cli.options import Options
 from amplint.cli.summary import Result
 from amplint.cli.targets import Targets
 from amplint.diagnostics import FileReport
-from amplint.discovery import Found
-from amplint.fixer import Changed, FixError, FixOutcome, fix_source, fixable, write
+from amplint.engine.checker import check_source, placed, withdraw
+from amplint.engine.discovery import Found
+from amplint.engine.fixer import Changed, FixError, FixOutcome, fix_source, fixable, write
 from amplint.report import diff
 from amplint.report.view import View
 from amplint.source import Source, SourceError

@@ -8,11 +8,11 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import BinaryIO
 
-from amplint.atomic import is_stream
 from amplint.cli.console import Console
 from amplint.cli.reporting import put, refuse_astray
 from amplint.report.evidence import record
 from amplint.runtime.evidence import Evidence
+from amplint.system.atomic import is_stream
 
 
 class Ledger:

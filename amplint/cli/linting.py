@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from amplint.checker import check_bytes, withdraw
 from amplint.cli.console import Console
 from amplint.cli.options import Options
 from amplint.cli.summary import Result
 from amplint.cli.targets import Targets, targets
-from amplint.config import SettingsResolver
 from amplint.diagnostics import FileReport
-from amplint.registry import rule_index
-from amplint.runner import RunOptions, run
-from amplint.selection import check_selectors, names
+from amplint.engine.checker import check_bytes, withdraw
+from amplint.engine.config import SettingsResolver
+from amplint.engine.registry import rule_index
+from amplint.engine.runner import RunOptions, run
+from amplint.engine.selection import check_selectors, names
 
 
 def lint(options: Options, console: Console) -> tuple[Targets, Result]:

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple, TypeVar
 
 import click
 
-from amplint.config import Overrides, torch_version
+from amplint.engine.config import Overrides, torch_version
 from amplint.report import FORMATS
 from amplint.runtime.kinds import AUTO, CHOICES
 

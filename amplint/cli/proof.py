@@ -9,7 +9,7 @@ from amplint.cli.console import Console
 from amplint.cli.fixing import Confirm
 from amplint.cli.options import Options
 from amplint.diagnostics import Applicability, Diagnostic, FileReport
-from amplint.fixer import fixable
+from amplint.engine.fixer import fixable
 from amplint.report.evidence.text import place, verdict
 from amplint.runtime.devices import DeviceError
 from amplint.runtime.evidence import Evidence

@@ -10,7 +10,6 @@ from pathlib import Path
 
 import click
 
-from amplint import atomic
 from amplint.cli.console import Console, say, wants_color
 from amplint.cli.options import Options
 from amplint.cli.summary import Result
@@ -18,6 +17,7 @@ from amplint.cli.targets import Targets
 from amplint.report import renderer
 from amplint.report.view import View
 from amplint.source import Source
+from amplint.system import atomic
 
 
 def write_report(wanted: Targets, result: Result, options: Options, console: Console) -> None:

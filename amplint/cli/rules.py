@@ -7,8 +7,8 @@ import sys
 import click
 
 from amplint.cli.console import CLEAN, FAILED, Console, say
-from amplint.registry import RegistryError, rule_index
-from amplint.selection import ENGINE_RULES
+from amplint.engine.registry import RegistryError, rule_index
+from amplint.engine.selection import ENGINE_RULES
 
 
 @click.command("rules", context_settings={"help_option_names": ["-h", "--help"]})

@@ -53,8 +53,8 @@ def count(number: int, noun: str) -> str:
 
 
 def _fixes(result: Result) -> Iterator[str]:
-    from amplint.registry import rule_index
-    from amplint.selection import names
+    from amplint.engine.registry import rule_index
+    from amplint.engine.selection import names
 
     known = names(rule_index())
     for path, applied in result.fixed.items():

@@ -11,11 +11,11 @@ import click
 
 from amplint.cli.console import Console
 from amplint.cli.options import Options
-from amplint.config import ConfigError, Settings, SettingsResolver
-from amplint.discovery import Excluded, Found, Passed, Problem, discover
-from amplint.reading import read_file, read_stream
-from amplint.registry import rule_index
-from amplint.selection import active_codes
+from amplint.engine.config import ConfigError, Settings, SettingsResolver
+from amplint.engine.discovery import Excluded, Found, Passed, Problem, discover
+from amplint.engine.registry import rule_index
+from amplint.engine.selection import active_codes
+from amplint.system.reading import read_file, read_stream
 
 STDIN = "-"
 

@@ -11,7 +11,6 @@ from typing import Any
 
 import click
 
-from amplint.checker import placed
 from amplint.cli.console import CLEAN, FAILED, FINDINGS, Console, say, wants_color
 from amplint.cli.ledger import Ledger
 from amplint.cli.linting import lint
@@ -20,10 +19,11 @@ from amplint.cli.proof import how_to_replay, replays_shown
 from amplint.cli.reporting import refuse_to_overwrite, write_file
 from amplint.cli.summary import Result, count
 from amplint.cli.targets import Targets
-from amplint.config import ConfigError
-from amplint.fixer import fixable, shown
-from amplint.linter import SYNTAX_ERROR
-from amplint.registry import RegistryError, load_rules
+from amplint.engine.checker import placed
+from amplint.engine.config import ConfigError
+from amplint.engine.fixer import fixable, shown
+from amplint.engine.linter import SYNTAX_ERROR
+from amplint.engine.registry import RegistryError, load_rules
 from amplint.report.evidence import record, text
 from amplint.report.evidence.text import place
 from amplint.report.view import View

@@ -18,13 +18,14 @@ from pathlib import Path
 
 import libcst as cst
 
-from amplint import gate, limits
 from amplint.diagnostics import Footing
 from amplint.lowering.bindings import Bindings, collect
 from amplint.lowering.tree import Tree
-from amplint.reading import is_below, read_file
-from amplint.slicing import relevant_rows
+from amplint.python_ast import gate
+from amplint.python_ast.slicing import relevant_rows
 from amplint.source import Place, Source, SourceError
+from amplint.system import limits
+from amplint.system.reading import is_below, read_file
 
 _LARGEST = 400_000
 """Bytes; a larger module is data, or generated."""

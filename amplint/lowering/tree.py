@@ -17,9 +17,9 @@ from typing import TypeVar
 import libcst as cst
 from libcst.metadata import CodeRange, MetadataWrapper, PositionProvider
 
-from amplint import limits
 from amplint.diagnostics import Range
 from amplint.source import Source
+from amplint.system import limits
 
 NodeT = TypeVar("NodeT", bound=cst.CSTNode)
 

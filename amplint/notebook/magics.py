@@ -11,7 +11,7 @@ import warnings
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
-from amplint import limits
+from amplint.system import limits
 
 _ONLY_AST = 0x400
 """`ast.PyCF_ONLY_AST`, without the cost of that module."""

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 
 from amplint.diagnostics import Diagnostic, Fix, Range
-from amplint.fixer import apply
+from amplint.engine.fixer import apply
 from amplint.runtime.outcome import CONFIRMED, REFUTED, Outcome
 from amplint.source import Source
 

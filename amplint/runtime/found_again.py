@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from amplint.diagnostics import Diagnostic
-from amplint.registry import load_rules
+from amplint.engine.registry import load_rules
 from amplint.rule import File
 from amplint.runtime.record import NotReplayable
 

@@ -9,9 +9,9 @@ from dataclasses import replace
 from typing import NamedTuple
 
 from amplint.diagnostics import Diagnostic
-from amplint.fixer import apply, compiles
-from amplint.pool import Died, run_all, worker_count
-from amplint.registry import load_rules
+from amplint.engine.fixer import apply, compiles
+from amplint.engine.pool import Died, run_all, worker_count
+from amplint.engine.registry import load_rules
 from amplint.rule import Rule
 from amplint.runtime.company import judge_in_company
 from amplint.runtime.devices import CUDA, Device, DeviceError, find_device, require_torch

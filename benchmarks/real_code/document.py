@@ -15,7 +15,7 @@ from typing import Any
 
 from fetch import read_manifest
 
-from amplint.registry import rule_index
+from amplint.engine.registry import rule_index
 
 if sys.version_info >= (3, 11):
     import tomllib

@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 
-from amplint.linter import lint_source
-from amplint.registry import load_rules
+from amplint.engine.linter import lint_source
+from amplint.engine.registry import load_rules
 from amplint.rule import Rule
 from amplint.source import Source
 

@@ -13,7 +13,7 @@ pytest.importorskip("hypothesis", reason="the campaign draws programs with hypot
 from hypothesis import HealthCheck, Phase, find, settings
 from hypothesis.errors import NoSuchExample
 
-from amplint.registry import load_rules
+from amplint.engine.registry import load_rules
 
 from . import plants  # noqa: F401  # each module files its plants
 from .grammar import programs

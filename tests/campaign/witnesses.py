@@ -14,9 +14,9 @@ from typing import Any
 
 import torch
 
-from amplint.linter import lint_source
+from amplint.engine.linter import lint_source
+from amplint.engine.registry import load_rules
 from amplint.model import hazards
-from amplint.registry import load_rules
 from amplint.rule import File, Finding, Rule
 from amplint.runtime.recorder import Recorder
 from amplint.source import Source

@@ -13,8 +13,8 @@ import pytest
 from checkout import ROOT
 from program import amplint, problems
 
+from amplint.engine.registry import rule_index
 from amplint.model.observable import PRODUCT_TIME
-from amplint.registry import rule_index
 from amplint.runtime.devices import EMULATED
 from amplint.runtime.outcome import CONFIRMED, ERROR, REFUTED
 

@@ -7,11 +7,11 @@ from dataclasses import replace
 import pytest
 from checkout import ROOT
 
-from amplint.checker import check_source
-from amplint.config import Settings
 from amplint.diagnostics import Applicability, Edit, Fix
-from amplint.fixer import apply, fixable
-from amplint.registry import load_rules
+from amplint.engine.checker import check_source
+from amplint.engine.config import Settings
+from amplint.engine.fixer import apply, fixable
+from amplint.engine.registry import load_rules
 from amplint.runtime.devices import EMULATED
 from amplint.runtime.outcome import CONFIRMED, NOT_REPLAYABLE, REFUTED, Outcome
 from amplint.source import Source

@@ -9,9 +9,9 @@ pytest.importorskip("torch")
 import torch
 from fixture_harness import ROOT
 
-from amplint.fixer import apply
-from amplint.linter import lint_source
-from amplint.registry import load_rules
+from amplint.engine.fixer import apply
+from amplint.engine.linter import lint_source
+from amplint.engine.registry import load_rules
 from amplint.runtime.outcome import CONFIRMED, NOT_OBSERVABLE, REFUTED, Outcome
 from amplint.runtime.replay import replay
 from amplint.source import Source

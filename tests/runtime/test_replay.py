@@ -13,9 +13,9 @@ import torch
 from fixture_harness import ROOT
 
 from amplint.diagnostics import Diagnostic, Edit, Fix
-from amplint.fixer import apply
-from amplint.linter import lint_source
-from amplint.registry import load_rules
+from amplint.engine.fixer import apply
+from amplint.engine.linter import lint_source
+from amplint.engine.registry import load_rules
 from amplint.rule import Rule
 from amplint.runtime.company import judge_in_company
 from amplint.runtime.outcome import CONFIRMED, NOT_REPLAYABLE, REFUTED, Outcome

@@ -8,11 +8,11 @@ from pathlib import Path
 import pytest
 from checkout import ROOT
 
-from amplint.checker import check_source
-from amplint.config import Settings
 from amplint.diagnostics import Applicability, Diagnostic, Edit, Fix
-from amplint.fixer import apply, shown
-from amplint.registry import load_rules
+from amplint.engine.checker import check_source
+from amplint.engine.config import Settings
+from amplint.engine.fixer import apply, shown
+from amplint.engine.registry import load_rules
 from amplint.runtime.devices import EMULATED
 from amplint.runtime.outcome import CONFIRMED, Outcome
 from amplint.source import Source

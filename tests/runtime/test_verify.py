@@ -10,10 +10,10 @@ from dataclasses import replace
 import pytest
 from checkout import ROOT
 
-from amplint.checker import check_source
-from amplint.config import Settings
 from amplint.diagnostics import Applicability, Edit, Fix
-from amplint.fixer import fixable
+from amplint.engine.checker import check_source
+from amplint.engine.config import Settings
+from amplint.engine.fixer import fixable
 from amplint.runtime.devices import AUTO, CPU, CUDA, EMULATED, Device, DeviceError
 from amplint.runtime.evidence import Evidence
 from amplint.runtime.outcome import CONFIRMED, ERROR, NOT_REPLAYABLE, REFUTED

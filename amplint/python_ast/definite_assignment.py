@@ -10,9 +10,9 @@ import ast
 from collections import Counter
 from typing import NamedTuple
 
-from amplint.gate import TooDeep, parse
-from amplint.name_flow import Flow, Record
-from amplint.scopes import module_scope
+from amplint.python_ast.gate import TooDeep, parse
+from amplint.python_ast.name_flow import Flow, Record
+from amplint.python_ast.scopes import module_scope
 
 
 class Use(NamedTuple):

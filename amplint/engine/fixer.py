@@ -11,11 +11,11 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from amplint import atomic
-from amplint.conflicts import Taken, claims, stutters
 from amplint.diagnostics import Applicability, Diagnostic, Edit, FileReport
-from amplint.reading import read_file
+from amplint.engine.fix_conflicts import Taken, claims, stutters
 from amplint.source import Source
+from amplint.system import atomic
+from amplint.system.reading import read_file
 
 _ROUNDS = 10
 _TOP_LEVEL_AWAIT = 0x2000
@@ -128,7 +128,7 @@ def _damage(source: Source, text: str) -> str:
             return _BREAKS
     if not compiles(text):
         return _BREAKS if compiles(source.text) else ""
-    from amplint.assigned import newly_unbound  # only what is fixed needs it
+    from amplint.python_ast.definite_assignment import newly_unbound  # only what is fixed needs it
 
     names = ", ".join(f"`{name}`" for name in newly_unbound(source.text, text))
     return f"would leave {names} unbound" if names else ""

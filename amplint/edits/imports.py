@@ -12,10 +12,10 @@ from functools import cached_property
 import libcst as cst
 
 from amplint.diagnostics import Edit
+from amplint.edits.unused_imports import Unimporter
 from amplint.lowering.bindings import Binding
 from amplint.lowering.names import Names, dotted
 from amplint.lowering.tree import Tree
-from amplint.unimporter import Unimporter
 
 _SYNONYMS = {"torch.amp.autocast": "torch.autocast", "torch.amp.GradScaler": "torch.GradScaler"}
 """Names that are the same object under a second public spelling."""

@@ -15,9 +15,9 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import NamedTuple
 
-from amplint import patterns
-from amplint.config import ConfigError, Settings, SettingsResolver
-from amplint.reading import SETTINGS_LIMIT, read_file
+from amplint.engine import gitignore
+from amplint.engine.config import ConfigError, Settings, SettingsResolver
+from amplint.system.reading import SETTINGS_LIMIT, read_file
 
 DEFAULT_EXCLUDES = frozenset((
     ".bzr", ".direnv", ".eggs", ".git", ".hg", ".ipynb_checkpoints", ".mypy_cache", ".nox", ".pants.d", ".pytest_cache",
@@ -244,12 +244,12 @@ class _Walk:
         except OSError as error:  # git, too, goes on without an ignore file it cannot read
             return self._pass(path, f"{_why(error)}; nothing is ignored for it")
         lines = [line.removesuffix("\r") for line in text.split("\n")]
-        if len(lines) > patterns.MOST:
-            return self._pass(path, f"holds more than {patterns.MOST:,} lines; nothing is ignored for it")
+        if len(lines) > gitignore.MOST:
+            return self._pass(path, f"holds more than {gitignore.MOST:,} lines; nothing is ignored for it")
         for number, line in enumerate(lines, 1):
-            if len(line) > patterns.LONGEST and not line.startswith("#"):
+            if len(line) > gitignore.LONGEST and not line.startswith("#"):
                 self._pass(
-                    path, f"the pattern in line {number} is longer than {patterns.LONGEST} characters, and passed over"
+                    path, f"the pattern in line {number} is longer than {gitignore.LONGEST} characters, and passed over"
                 )
         return ((folder, tuple(filter(_is_pattern, lines))),)
 
@@ -276,14 +276,14 @@ class _Walk:
 
 def _is_pattern(line: str) -> bool:
     try:
-        return patterns.parse(line) is not None
+        return gitignore.parse(line) is not None
     except ValueError:  # to git, too, it matches nothing
         return False
 
 
 def _ignored(path: str, ignores: _Ignores, folder: bool) -> bool:
     for root, lines in reversed(ignores):
-        verdict = patterns.verdict(lines, root, path, folder)
+        verdict = gitignore.verdict(lines, root, path, folder)
         if verdict is not None:
             return verdict
     return False

@@ -14,7 +14,7 @@ from functools import lru_cache
 from types import ModuleType
 from typing import TYPE_CHECKING, NamedTuple
 
-from amplint import installed
+from amplint.system import installed
 
 if TYPE_CHECKING:
     from amplint.rule import Rule

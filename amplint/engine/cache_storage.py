@@ -17,7 +17,7 @@ from hashlib import blake2b
 from hmac import compare_digest
 from pathlib import Path
 
-from amplint.reading import read_file
+from amplint.system.reading import read_file
 
 VARIABLE = "AMPLINT_CACHE_DIR"
 """The environment variable that names the folder."""

@@ -12,10 +12,10 @@ from pathlib import PurePath
 import libcst as cst
 
 from amplint.diagnostics import Edit
-from amplint.gate import parse
 from amplint.lowering.bindings import SCOPES, dotted, module_of
 from amplint.lowering.tree import Tree
 from amplint.model import torch_api
+from amplint.python_ast.gate import parse
 from amplint.source import Source
 
 _KEPT_BY_COMMENT = re.compile(r"#\s*noqa(?!\s*:)|#\s*noqa\s*:[^#]*\bF401\b", re.IGNORECASE)

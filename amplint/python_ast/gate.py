@@ -8,8 +8,8 @@ from collections.abc import Iterable
 from functools import lru_cache
 from typing import TYPE_CHECKING, cast
 
-from amplint import limits
 from amplint.model import libraries
+from amplint.system import limits
 
 if TYPE_CHECKING:
     import ast

@@ -10,8 +10,8 @@ from itertools import chain
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from amplint import patterns
-from amplint.reading import SETTINGS_LIMIT, is_below, read_file
+from amplint.engine import gitignore
+from amplint.system.reading import SETTINGS_LIMIT, is_below, read_file
 
 FILE_NAMES = ("amplint.toml", "pyproject.toml")
 """Configuration files, in order of precedence within one folder."""
@@ -37,13 +37,13 @@ class Settings:
     ignore: tuple[str, ...] = ()
     per_file_ignores: tuple[tuple[str, tuple[str, ...]], ...] = ()
     exclude: tuple[str, ...] = ()
-    """Patterns in the manner of gitignore, on top of `amplint.discovery.DEFAULT_EXCLUDES`."""
+    """Patterns in the manner of gitignore, on top of `amplint.engine.discovery.DEFAULT_EXCLUDES`."""
     torch: tuple[int, int] = (2, 3)
     """The oldest PyTorch (major, minor) that the project supports."""
     wrappers: tuple[tuple[str, str], ...] = ()
     """Modules whose source is not at hand, each with the file (relative to `root`) that says what they do."""
     cache_dir: str = ""
-    """The folder (relative to `root`) of the cache; empty: `amplint.storage` knows one."""
+    """The folder (relative to `root`) of the cache; empty: `amplint.engine.cache_storage` knows one."""
     origin: str = ""
 
     def excludes(self, path: str, folder: bool = False) -> bool:
@@ -62,7 +62,7 @@ class Settings:
 
     def _matches(self, key: str, written: tuple[str, ...], path: str, folder: bool = False) -> bool:
         try:
-            return bool(patterns.verdict(written, str(self.root), path, folder))
+            return bool(gitignore.verdict(written, str(self.root), path, folder))
         except ValueError as error:
             raise ConfigError(f"{self.place(key)}: bad pattern: {error}") from error
 
@@ -88,13 +88,13 @@ class Overrides(NamedTuple):
             settings = replace(settings, select=self.select, extend_select=(), ignore=())
         ignores = self.per_file_ignores
         if ignores is not None:
-            moved = ((patterns.rebase((pattern,), cwd, root), selectors) for pattern, selectors in ignores)
+            moved = ((gitignore.rebase((pattern,), cwd, root), selectors) for pattern, selectors in ignores)
             settings = replace(settings, per_file_ignores=tuple((p, s) for found, s in moved for p in found))
         return replace(
             settings,
             extend_select=settings.extend_select + self.extend_select,
             ignore=tuple(word for word in settings.ignore if word not in self.extend_select) + self.ignore,
-            exclude=settings.exclude + patterns.rebase(self.exclude, cwd, root),
+            exclude=settings.exclude + gitignore.rebase(self.exclude, cwd, root),
             torch=self.torch or settings.torch,
         )
 

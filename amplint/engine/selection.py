@@ -8,14 +8,14 @@ from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from amplint.config import ConfigError, Settings, nearest
-from amplint.registry import RuleInfo
+from amplint.engine.config import ConfigError, Settings, nearest
+from amplint.engine.registry import RuleInfo
 
 if TYPE_CHECKING:
     from typing import Protocol
 
     class Selectable(Protocol):
-        """What a selector looks at: `amplint.rule.Rule` and `amplint.registry.RuleInfo` both will do."""
+        """What a selector looks at: `amplint.rule.Rule` and `amplint.engine.registry.RuleInfo` both will do."""
 
         @property
         def code(self) -> str: ...

@@ -12,10 +12,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import NamedTuple
 
-from amplint.comments import Comment, comments
-from amplint.config import nearest
 from amplint.diagnostics import Diagnostic, Edit, Fix
-from amplint.selection import SYNTAX_ERROR, UNKNOWN_SUPPRESSION, UNUSED_SUPPRESSION, names, select
+from amplint.engine.comments import Comment, comments
+from amplint.engine.config import nearest
+from amplint.engine.selection import SYNTAX_ERROR, UNKNOWN_SUPPRESSION, UNUSED_SUPPRESSION, names, select
 from amplint.source import Source
 
 # Compiled when first used: most runs meet no such comment.

@@ -9,16 +9,16 @@ from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
-from amplint import limits
-from amplint.checker import check_bytes, matters, withdraw
-from amplint.config import ConfigError, Settings
 from amplint.diagnostics import FileReport
-from amplint.reading import read_file
-from amplint.registry import RegistryError, load_rules
+from amplint.engine.checker import check_bytes, matters, withdraw
+from amplint.engine.config import ConfigError, Settings
+from amplint.engine.registry import RegistryError, load_rules
+from amplint.system import limits
+from amplint.system.reading import read_file
 
 if TYPE_CHECKING:
-    from amplint.cache import Cache
-    from amplint.discovery import Found
+    from amplint.engine.cache import Cache
+    from amplint.engine.discovery import Found
 
 _FEW = 16
 """Up to so many files, reading them all costs less than opening the cache."""
@@ -30,7 +30,7 @@ class RunOptions(NamedTuple):
     """How a run goes about it.
 
     `jobs` is the number of processes (0: as many as there are processors to use, if there is work for them). The cache
-    lies in `cache_dir`, without one where `amplint.storage` says.
+    lies in `cache_dir`, without one where `amplint.engine.cache_storage` says.
     """
 
     jobs: int = 0
@@ -160,7 +160,7 @@ def _look(item: Found, caches: _Caches, few: bool) -> FileReport | _Pending:
         key = cache.key(path, item.explicit) if cache else ""
     if cache is None:
         return _Pending(task, status)
-    from amplint.cache import digest
+    from amplint.engine.cache import digest
 
     content = digest(data)
     return cache.by_content(key, item.display, status, content) or _Pending(task, status, cache, key, content)
@@ -178,7 +178,7 @@ class _Caches:
         if self._options.no_cache:
             return None
         if settings not in self._open:
-            from amplint.cache import Cache
+            from amplint.engine.cache import Cache
 
             try:
                 self._open[settings] = Cache(settings, self._options.cache_dir)
@@ -200,7 +200,7 @@ class _Caches:
 def _lint(pending: list[_Pending], jobs: int) -> Iterator[tuple[_Pending, FileReport]]:
     size = sum(len(one.task.data) for one in pending)
     if jobs != 1 and len(pending) > 1 and size >= _POOL_WORK:
-        from amplint.pool import Died, run_all, worker_count
+        from amplint.engine.pool import Died, run_all, worker_count
 
         workers = worker_count(jobs)
         if workers > 1:
@@ -224,7 +224,7 @@ def _check(task: _Task) -> FileReport:
     except (ConfigError, RegistryError):
         raise  # no fault of the file: it would be the same for all
     except Exception as error:  # a bug of amplint: it costs this file, never the others
-        from amplint.linter import crash
+        from amplint.engine.linter import crash
 
         return FileReport(task.display, error=crash("internal error", error, task.display))
 

@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Iterable
 from typing import NamedTuple
 
-from amplint.scopes import Function, Scope, bindings, imported, parameters
+from amplint.python_ast.scopes import Function, Scope, bindings, imported, parameters
 
 _LEAVE = frozenset({"sys.exit", "exit", "quit", "os._exit", "os.abort"})
 

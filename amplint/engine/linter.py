@@ -8,14 +8,15 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from amplint import gate, limits
 from amplint.diagnostics import Diagnostic, FileReport
-from amplint.slicing import relevant_rows
+from amplint.python_ast import gate
+from amplint.python_ast.slicing import relevant_rows
+from amplint.python_ast.walk import levels
 from amplint.source import Source
-from amplint.syntax import levels
+from amplint.system import limits
 
 if TYPE_CHECKING:
-    from amplint.registry import RuleInfo
+    from amplint.engine.registry import RuleInfo
     from amplint.rule import Rule
 
 SYNTAX_ERROR = "AMP900"
@@ -123,7 +124,7 @@ def crash(what: str, error: Exception, path: str) -> str:
 
 
 def _loaded(rules: Sequence[Rule | RuleInfo]) -> Iterator[Rule]:
-    from amplint.registry import load_rules
+    from amplint.engine.registry import load_rules
     from amplint.rule import Rule
 
     for rule in rules:

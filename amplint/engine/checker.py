@@ -8,11 +8,11 @@ from dataclasses import replace
 from functools import lru_cache
 from pathlib import Path
 
-from amplint import gate
-from amplint.config import Settings
 from amplint.diagnostics import ALONE, Diagnostic, FileReport, Position, Range
-from amplint.registry import RuleInfo, rule_index
-from amplint.selection import SYNTAX_ERROR, UNUSED_SUPPRESSION, active_codes, names
+from amplint.engine.config import Settings
+from amplint.engine.registry import RuleInfo, rule_index
+from amplint.engine.selection import SYNTAX_ERROR, UNUSED_SUPPRESSION, active_codes, names
+from amplint.python_ast import gate
 from amplint.source import InvalidNotebook, Place, Source, SourceError, is_notebook
 
 
@@ -52,8 +52,8 @@ def _invalid(display: str, why: str, settings: Settings, path: Path) -> FileRepo
 def check_source(source: Source, settings: Settings, path: Path, rules: Sequence[RuleInfo] | None = None) -> FileReport:
     """As `check_bytes`, for text; `rules` is all of them when it is not given."""
     # Most files get no further than the gate.
-    from amplint.linter import lint_source
-    from amplint.suppression import suppress
+    from amplint.engine.linter import lint_source
+    from amplint.engine.suppression import suppress
 
     index = rule_index()
     active = active_codes(settings, path, index)

@@ -11,10 +11,10 @@ import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 
-from amplint.gate import AMP_WORDS, pattern
 from amplint.model import libraries
+from amplint.python_ast.gate import AMP_WORDS, pattern
+from amplint.python_ast.walk import levels
 from amplint.source import Source
-from amplint.syntax import levels
 
 _PROTOCOL_WORDS = (
     r"^backward$", r"^step$", r"^zero_grad$", r"^clip_grad", r"^get_total_norm$", r"^clip_grads_with_norm_$", r"^grad$",

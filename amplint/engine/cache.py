@@ -1,9 +1,9 @@
 """What earlier runs found out, so that a file which did not change is neither read nor parsed again.
 
-One file for each root and settings, which `amplint.storage` keeps. An entry holds the file's stamp (size, times) and the hash
-of its content. An equal stamp is believed without reading the file, but only if it was taken well after the last change: within
-the resolution of the clock a file can change and keep its stamp. Otherwise the content decides. The same goes for the other
-files that an answer rests on.
+One file for each root and settings, which `amplint.engine.cache_storage` keeps. An entry holds the file's stamp (size,
+times) and the hash of its content. An equal stamp is believed without reading the file, but only if it was taken well after
+the last change: within the resolution of the clock a file can change and keep its stamp. Otherwise the content decides. The
+same goes for the other files that an answer rests on.
 """
 
 from __future__ import annotations
@@ -21,11 +21,12 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
 
-from amplint import __version__, registry, wire
-from amplint.config import Settings
+from amplint import __version__
 from amplint.diagnostics import FileReport, Footing
-from amplint.reading import read_file
-from amplint.storage import Storage
+from amplint.engine import registry, report_codec
+from amplint.engine.cache_storage import Storage
+from amplint.engine.config import Settings
+from amplint.system.reading import read_file
 
 _KEEP = 8
 """How many files stay for one root: one for each settings, the latest ones."""
@@ -50,7 +51,7 @@ def _engine() -> str:
         libcst = "?"
     parts = [__version__, libcst, sys.version]
     packs = [Path(folder) for name in registry.pack_names() for folder in import_module(name).__path__]
-    for folder in [Path(__file__).parent, *packs]:
+    for folder in [Path(__file__).parent.parent, *packs]:
         for path in sorted(folder.rglob("*.py")):
             parts += [path.relative_to(folder).as_posix(), digest(path.read_bytes())]
     return "\n".join(parts)
@@ -62,7 +63,7 @@ class Cache:
     Args:
         settings: those of the files.
         folder: where the user wants the cache, which is made when something is saved; None leaves it to
-            `amplint.storage`.
+            `amplint.engine.cache_storage`.
 
     A cache that is damaged, or that this user's amplint did not write, is an empty one.
 
@@ -88,12 +89,12 @@ class Cache:
             for entry in entries.values():
                 stamp, content, found, footing = entry
                 _check_seen(stamp, content)
-                wire.decode_footing(footing)
+                report_codec.decode_footing(footing)
                 if found is not None and type(found) is not list:
                     raise ValueError(found)
             for seen in others.values():
                 _check_seen(*seen)
-        except (ValueError, TypeError, AttributeError, RecursionError, wire.Damaged):
+        except (ValueError, TypeError, AttributeError, RecursionError, report_codec.Damaged):
             return {}, {}
         return entries, others
 
@@ -117,10 +118,10 @@ class Cache:
     def _report(self, key: str, display: str, entry: list[Any]) -> FileReport | None:
         self._used.add(key)
         try:
-            if not self._standing.holds(wire.decode_footing(entry[3])):
+            if not self._standing.holds(report_codec.decode_footing(entry[3])):
                 return None
-            return FileReport(display) if entry[2] is None else wire.decode_report(display, entry[2])
-        except wire.Damaged:
+            return FileReport(display) if entry[2] is None else report_codec.decode_report(display, entry[2])
+        except report_codec.Damaged:
             return None
 
     def keep(self, key: str, stat: os.stat_result, content: str, report: FileReport) -> None:
@@ -129,8 +130,8 @@ class Cache:
         if report.error:
             return
         plain = not report.diagnostics and not report.facts
-        found = None if plain else wire.encode_report(report)
-        self._set(key, [_stamp(stat), content, found, wire.encode_footing(report.footing)])
+        found = None if plain else report_codec.encode_report(report)
+        self._set(key, [_stamp(stat), content, found, report_codec.encode_footing(report.footing)])
 
     def _set(self, key: str, entry: list[Any]) -> None:
         self._used.add(key)
