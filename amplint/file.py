@@ -32,7 +32,7 @@ from amplint.lowering.skips import SkipTests
 from amplint.lowering.summaries import Program
 from amplint.lowering.tree import Tree
 from amplint.lowering.trials import Trials
-from amplint.model import torch_api
+from amplint.model.torch import names as torch_names
 from amplint.python_ast import gate
 from amplint.python_ast.definite_assignment import Assigned
 from amplint.source import Source
@@ -166,7 +166,7 @@ class File:
     @cached_property
     def facts(self) -> frozenset[str]:
         """What this file establishes for the whole run."""
-        makers = torch_api.AUTOCAST | torch_api.GRAD_SCALER
+        makers = torch_names.AUTOCAST | torch_names.GRAD_SCALER
         if any(self.names.any_in(call.func, makers) for call in self.tree.find(cst.Call)):
             return frozenset({MIXED_PRECISION})
         # Whoever propagates a loss of its own without AMP trains what stands beside it in full precision.

@@ -32,7 +32,7 @@ from amplint.lowering.processes import HandOver
 from amplint.lowering.restoring import Unrestored
 from amplint.lowering.scalers import Rebuilt
 from amplint.lowering.skips import SkipTest
-from amplint.model.observable import Observable
+from amplint.model.observables import Observable
 
 __all__ = [
     "Check",

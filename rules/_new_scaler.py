@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import libcst as cst
 
 from amplint.diagnostics import Edit
-from amplint.model import torch_api
+from amplint.model.torch import names as torch_names
 from amplint.rule import File
 
 from . import _protocol as protocol
@@ -87,7 +87,7 @@ def construct(file: File, loop: Loop, optimizer: cst.BaseExpression) -> NewScale
     everywhere = [call for call in file.tree.find(cst.Call) if _is_half(file, call)]
     regions = [call for call in everywhere if loop in file.tree.ancestors(call)] or everywhere
     device = _device(file, regions, before, loop)
-    old = file.torch < torch_api.DEPRECATED["torch.cuda.amp.GradScaler"].since
+    old = file.torch < torch_names.DEPRECATED["torch.cuda.amp.GradScaler"].since
     if not name or not device or (old and device != quoted(file, "cuda")):
         return None
     spelling, imports = file.importer.get("torch.cuda.amp.GradScaler" if old else "torch.amp.GradScaler", loop)

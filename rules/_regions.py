@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import libcst as cst
 
-from amplint.model import torch_api
+from amplint.model.torch import names as torch_names
 from amplint.rule import File
 
 from ._calls import keyword, positionals
@@ -45,13 +45,13 @@ def may_be_nested(file: File, call: cst.Call) -> bool:
 def _has_region(file: File, expression: cst.CSTNode) -> bool:
     return any(
         above is expression
-        for node in file.names.references(torch_api.AUTOCAST)
+        for node in file.names.references(torch_names.AUTOCAST)
         for above in [node, *file.tree.ancestors(node)]
     )
 
 
 def _own_dtypes(file: File) -> Iterator[bool]:
-    for node in file.names.references(torch_api.AUTOCAST):
+    for node in file.names.references(torch_names.AUTOCAST):
         call = file.tree.parent(node)
         if isinstance(call, cst.Call) and call.func is node:
             named, given = keyword(call, "dtype"), positionals(call)

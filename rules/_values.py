@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 import libcst as cst
 
-from amplint.model import torch_api
+from amplint.model.torch import names as torch_names
 from amplint.rule import File
 
 from ._calls import in_format_string, quoted
@@ -130,9 +130,9 @@ def _text(leaf: cst.CSTNode) -> str | None:
 def known_device_types(file: File) -> set[str]:
     """The device types that the file names where it uses AMP, or moves something to a device."""
     found: set[str] = set()
-    for name, device in {**torch_api.AUTOCAST_DEVICE, **torch_api.GRAD_SCALER_DEVICE}.items():
+    for name, device in {**torch_names.AUTOCAST_DEVICE, **torch_names.GRAD_SCALER_DEVICE}.items():
         found |= {device for _ in file.names.references({name})}
-    generic = torch_api.AUTOCAST_GENERIC | torch_api.GRAD_SCALER_GENERIC
+    generic = torch_names.AUTOCAST_GENERIC | torch_names.GRAD_SCALER_GENERIC
     for call in file.tree.find(cst.Call):
         first = call.args[0].value if call.args else None
         moved = call.func.attr.value if isinstance(call.func, cst.Attribute) else ""

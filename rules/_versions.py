@@ -7,14 +7,16 @@ from collections.abc import Iterator
 
 import libcst as cst
 
-from amplint.model import torch_api
+from amplint.model.torch import names as torch_names
 from amplint.rule import File
 
 _ABOUT_VERSIONS = re.compile(
     r"version|torch_?(ge|gt|gte|le|lt|lte|min|greater|less|newer|older)|torch\w*\d", re.IGNORECASE
 )
 _MODERN = (
-    torch_api.AUTOCAST_GENERIC | torch_api.GRAD_SCALER_GENERIC | {new.name for new in torch_api.DEPRECATED.values()}
+    torch_names.AUTOCAST_GENERIC
+    | torch_names.GRAD_SCALER_GENERIC
+    | {new.name for new in torch_names.DEPRECATED.values()}
 )
 _IMPORT_ERRORS = frozenset({"ImportError", "ModuleNotFoundError", "AttributeError", "Exception", "BaseException"})
 _ABSENCE = frozenset({"AttributeError", "ImportError", "TypeError"})

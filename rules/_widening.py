@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator
 import libcst as cst
 
 from amplint.diagnostics import Applicability, Edit, Fix
-from amplint.model.precision import Policy, policy
+from amplint.model.torch.precision import Policy, policy
 from amplint.rule import File, Tensor
 
 _TIGHT = (cst.Name, cst.Attribute, cst.Call, cst.Subscript)

@@ -61,7 +61,7 @@ from collections.abc import Iterator
 
 from amplint.diagnostics import Applicability
 from amplint.model.literals import number
-from amplint.model.observable import NORM_SEEN, Observable
+from amplint.model.observables import NORM_SEEN, Observable
 from amplint.rule import File, Finding, Found, rule
 
 from . import _owner as owner

@@ -62,7 +62,7 @@ from collections.abc import Iterator
 
 from amplint.diagnostics import Applicability
 from amplint.model.events import ADD, COMPARE, MEASURE
-from amplint.model.observable import GRADIENT_READ, Observable
+from amplint.model.observables import GRADIENT_READ, Observable
 from amplint.rule import File, Finding, Found, rule
 
 from . import _optimizers as optimizers

@@ -62,7 +62,7 @@ import libcst as cst
 
 from amplint.diagnostics import Applicability, Edit, Fix
 from amplint.model.events import Scale, ScalerStep, ScalerUpdate, Unscale
-from amplint.model.observable import NORM_SEEN, Observable
+from amplint.model.observables import NORM_SEEN, Observable
 from amplint.rule import File, Finding, Found, rule
 
 from . import _optimizers as optimizers

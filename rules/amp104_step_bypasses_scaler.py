@@ -65,7 +65,7 @@ import libcst as cst
 
 from amplint.diagnostics import Applicability, Edit, Fix
 from amplint.model.events import Backward, Scale, ScalerStep, ScalerUpdate, Unscale
-from amplint.model.observable import NORM_SEEN, Observable
+from amplint.model.observables import NORM_SEEN, Observable
 from amplint.rule import File, Finding, Found, rule
 
 from . import _optimizers as optimizers

@@ -58,7 +58,7 @@ import libcst as cst
 
 from amplint.diagnostics import Applicability, Fix
 from amplint.model.events import ScalerStep, ScalerUpdate
-from amplint.model.observable import ERROR, Observable
+from amplint.model.observables import ERROR, Observable
 from amplint.rule import File, Finding, Found, rule
 
 from . import _protocol as protocol

@@ -65,7 +65,7 @@ import libcst as cst
 
 from amplint.diagnostics import Applicability, Edit, Fix
 from amplint.model.events import Backward, OptimizerStep
-from amplint.model.observable import ZEROED, Observable
+from amplint.model.observables import ZEROED, Observable
 from amplint.rule import File, Finding, Found, rule
 
 from . import _new_scaler as new_scaler

@@ -69,7 +69,7 @@ from collections.abc import Iterator
 import libcst as cst
 
 from amplint.diagnostics import Applicability
-from amplint.model.observable import SCHEDULER_LEAD, Observable
+from amplint.model.observables import SCHEDULER_LEAD, Observable
 from amplint.rule import File, Finding, Found, rule
 
 from . import _protocol as protocol

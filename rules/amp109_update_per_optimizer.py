@@ -56,7 +56,7 @@ import libcst as cst
 
 from amplint.diagnostics import Applicability, Fix
 from amplint.model.events import ScalerStep, ScalerUpdate
-from amplint.model.observable import NORM_SEEN, Observable
+from amplint.model.observables import NORM_SEEN, Observable
 from amplint.rule import File, Finding, Found, Statement, rule
 
 from . import _protocol as protocol

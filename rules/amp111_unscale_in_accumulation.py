@@ -66,7 +66,7 @@ from collections.abc import Iterator
 import libcst as cst
 
 from amplint.diagnostics import Applicability, Fix
-from amplint.model.observable import NORM_SEEN, Observable
+from amplint.model.observables import NORM_SEEN, Observable
 from amplint.rule import File, Finding, Found, rule
 
 from . import _accumulation as accumulation

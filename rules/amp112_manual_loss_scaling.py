@@ -60,7 +60,7 @@ from collections.abc import Iterator
 import libcst as cst
 
 from amplint.diagnostics import Applicability, Fix, Related
-from amplint.model.observable import OVERFLOWED, Observable
+from amplint.model.observables import OVERFLOWED, Observable
 from amplint.rule import File, Finding, HandScaled, Statement, rule
 
 from . import _new_scaler as new_scaler

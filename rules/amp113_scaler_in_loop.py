@@ -69,7 +69,7 @@ from collections.abc import Iterator
 import libcst as cst
 
 from amplint.diagnostics import Applicability, Fix, Related
-from amplint.model.observable import SKIPPED, Observable
+from amplint.model.observables import SKIPPED, Observable
 from amplint.rule import File, Finding, Rebuilt, rule
 
 from . import _protocol as protocol

@@ -75,7 +75,7 @@ from collections.abc import Iterator
 import libcst as cst
 
 from amplint.diagnostics import Applicability, Related
-from amplint.model.observable import RESUMED, Observable
+from amplint.model.observables import RESUMED, Observable
 from amplint.rule import File, Finding, Incomplete, rule
 
 from ._checkpoints import complete, give_back

@@ -52,7 +52,7 @@ from collections.abc import Iterator, Sequence
 import libcst as cst
 
 from amplint.diagnostics import Applicability, Edit, Fix, Related
-from amplint.model.observable import KEPT, Observable
+from amplint.model.observables import KEPT, Observable
 from amplint.rule import File, Finding, HandOver, rule
 
 _NOTE = "each process works on a copy of its own: scales drift apart, and the parent's stays as it is, also where it is saved"

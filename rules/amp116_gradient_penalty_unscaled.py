@@ -65,7 +65,7 @@ import libcst as cst
 
 from amplint.diagnostics import Applicability, Edit, Fix
 from amplint.model.events import Scale, ScalerStep, ScalerUpdate
-from amplint.model.observable import INNER_GRADIENTS, Observable
+from amplint.model.observables import INNER_GRADIENTS, Observable
 from amplint.rule import File, Finding, Found, rule
 
 from . import _protocol as protocol

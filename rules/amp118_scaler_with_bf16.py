@@ -61,7 +61,7 @@ from collections.abc import Iterator
 import libcst as cst
 
 from amplint.diagnostics import Applicability, Fix, Related
-from amplint.model.observable import CHECKED, Observable
+from amplint.model.observables import CHECKED, Observable
 from amplint.rule import File, Finding, rule
 
 from ._calls import insert_arguments, keyword, positionals

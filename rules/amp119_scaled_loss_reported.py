@@ -63,7 +63,7 @@ import libcst as cst
 
 from amplint.diagnostics import Applicability, Edit, Fix
 from amplint.model.events import Scale
-from amplint.model.observable import REPORTED, Observable
+from amplint.model.observables import REPORTED, Observable
 from amplint.rule import File, Finding, Found, rule
 
 from . import _optimizers as optimizers

@@ -56,7 +56,7 @@ from collections.abc import Iterator
 import libcst as cst
 
 from amplint.diagnostics import Applicability, Edit, Fix
-from amplint.model.observable import ERROR, Observable
+from amplint.model.observables import ERROR, Observable
 from amplint.rule import File, Finding, rule
 
 from . import _protocol as protocol

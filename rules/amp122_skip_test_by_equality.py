@@ -52,7 +52,7 @@ from collections.abc import Iterator
 import libcst as cst
 
 from amplint.diagnostics import Applicability, Edit, Fix
-from amplint.model.observable import MISTAKEN, Observable
+from amplint.model.observables import MISTAKEN, Observable
 from amplint.rule import File, Finding, SkipTest, rule
 
 KIND = "skip-test-by-equality"

@@ -56,7 +56,7 @@ from collections.abc import Iterator
 import libcst as cst
 
 from amplint.diagnostics import Applicability, Fix
-from amplint.model.observable import UNMOVED, Observable
+from amplint.model.observables import UNMOVED, Observable
 from amplint.rule import File, Finding, Found, rule
 
 from . import _optimizers as optimizers

@@ -58,7 +58,7 @@ import libcst as cst
 
 from amplint.diagnostics import Applicability, Fix, Related
 from amplint.model.events import OptimizerStep, ScalerStep
-from amplint.model.observable import ISLAND_ERROR, Observable
+from amplint.model.observables import ISLAND_ERROR, Observable
 from amplint.rule import File, Finding, Found, rule
 
 from . import _protocol as protocol

@@ -65,7 +65,7 @@ from collections.abc import Iterator
 import libcst as cst
 
 from amplint.diagnostics import Applicability, Edit, Fix, Related
-from amplint.model.observable import EVALUATED, Observable
+from amplint.model.observables import EVALUATED, Observable
 from amplint.rule import MIXED_PRECISION, File, Finding, Pass, Statement, rule
 
 from ._outside import may_compute

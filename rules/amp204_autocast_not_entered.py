@@ -50,8 +50,8 @@ from collections.abc import Iterator
 import libcst as cst
 
 from amplint.diagnostics import Applicability, Edit, Fix
-from amplint.model import torch_api
-from amplint.model.observable import ENTERED, Observable
+from amplint.model.observables import ENTERED, Observable
+from amplint.model.torch import names as torch_names
 from amplint.rule import File, Finding, rule
 
 from ._calls import has_star
@@ -103,7 +103,7 @@ def _decorating(file: File, decorator: cst.BaseExpression, decorated: cst.CSTNod
 def _spelled(file: File, node: cst.BaseExpression) -> str:
     """The full name of a class, or else what the code calls the thing."""
     meanings = file.names.resolve(node)
-    return next(iter(meanings)) if len(meanings) == 1 and meanings <= torch_api.AUTOCAST else file.tree.text(node)
+    return next(iter(meanings)) if len(meanings) == 1 and meanings <= torch_names.AUTOCAST else file.tree.text(node)
 
 
 def _called(file: File, node: cst.BaseExpression) -> Fix | None:
@@ -112,7 +112,7 @@ def _called(file: File, node: cst.BaseExpression) -> Fix | None:
     if made is None or not isinstance(node, (cst.Name, cst.Attribute)):
         return None
     device: str | None = ""
-    if not made.names <= frozenset(torch_api.AUTOCAST_DEVICE):
+    if not made.names <= frozenset(torch_names.AUTOCAST_DEVICE):
         given = has_star(cst.Call(node, made.preset)) or any(
             arg.keyword is None or arg.keyword.value == "device_type" for arg in made.preset
         )

@@ -49,8 +49,8 @@ from collections.abc import Iterator
 import libcst as cst
 
 from amplint.diagnostics import Applicability, Edit, Fix
-from amplint.model import torch_api
-from amplint.model.observable import CONSTRUCTED, Observable
+from amplint.model.observables import CONSTRUCTED, Observable
+from amplint.model.torch import names as torch_names
 from amplint.rule import File, Finding, rule
 
 from ._calls import has_star, in_format_string, insert_arguments, keyword, positionals, quoted
@@ -63,7 +63,7 @@ _MISSING = "it raises TypeError: `device_type` is required"
 
 @rule("AMP205", "autocast-missing-device-type", fix=Applicability.SAFE, observable=Observable(CONSTRUCTED))
 def check(file: File) -> Iterator[Finding]:
-    for node in file.names.references(torch_api.AUTOCAST_GENERIC):
+    for node in file.names.references(torch_names.AUTOCAST_GENERIC):
         call = file.tree.parent(node)
         if isinstance(call, cst.Call) and call.func is node and not has_star(call):
             [name] = sorted(file.names.resolve(node))[:1]

@@ -55,8 +55,8 @@ from collections.abc import Iterator
 import libcst as cst
 
 from amplint.diagnostics import Applicability, Edit, Fix
-from amplint.model.observable import NON_FINITE, Observable
-from amplint.model.precision import BFLOAT16, FLOAT16, FLOAT32, HALF, LIMITS
+from amplint.model.observables import NON_FINITE, Observable
+from amplint.model.torch.precision import BFLOAT16, FLOAT16, FLOAT32, HALF, LIMITS
 from amplint.rule import File, Finding, Operation, rule
 
 

@@ -56,7 +56,7 @@ from collections.abc import Iterator
 import libcst as cst
 
 from amplint.diagnostics import Applicability, Edit, Fix, Related
-from amplint.model.observable import REFUSED, Observable
+from amplint.model.observables import REFUSED, Observable
 from amplint.rule import File, Finding, Halved, rule
 
 from ._repair import without

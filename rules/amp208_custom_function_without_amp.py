@@ -70,7 +70,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from amplint.diagnostics import Applicability, Edit, Fix, Related
-from amplint.model.observable import BACKWARD_ERROR, Observable
+from amplint.model.observables import BACKWARD_ERROR, Observable
 from amplint.rule import MIXED_PRECISION, CustomFunction, File, Finding, rule
 
 

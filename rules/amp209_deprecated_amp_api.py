@@ -58,22 +58,22 @@ from dataclasses import dataclass
 import libcst as cst
 
 from amplint.diagnostics import Applicability, Edit, Fix
-from amplint.model import torch_api
-from amplint.model.observable import WARNED, Observable
-from amplint.model.torch_api import Replacement
+from amplint.model.observables import WARNED, Observable
+from amplint.model.torch import names as torch_names
+from amplint.model.torch.names import Replacement
 from amplint.rule import File, Finding, rule
 
 from ._calls import has_star, in_format_string, insert_arguments, quoted
 from ._regions import may_be_nested
 from ._versions import expects_absence, is_attempt, is_fallback, is_recognised
 
-_DEPRECATED = frozenset(torch_api.DEPRECATED) | torch_api.DEPRECATED_MODULES
-_SINCE = "{}.{}".format(*torch_api.DEPRECATED_SINCE)
+_DEPRECATED = frozenset(torch_names.DEPRECATED) | torch_names.DEPRECATED_MODULES
+_SINCE = "{}.{}".format(*torch_names.DEPRECATED_SINCE)
 
 
 @rule("AMP209", "deprecated-amp-api", fix=Applicability.SAFE, observable=Observable(WARNED))
 def check(file: File) -> Iterator[Finding]:
-    old = {name: new for name, new in torch_api.DEPRECATED.items() if file.torch >= new.since}
+    old = {name: new for name, new in torch_names.DEPRECATED.items() if file.torch >= new.since}
     for node in file.names.references(old):
         source = file.importer.import_of(node)
         if is_fallback(file, node) or is_recognised(file, node) or source is not None and _is_choice(file, source):
@@ -84,7 +84,7 @@ def check(file: File) -> Iterator[Finding]:
 
 
 def _message(name: str) -> str:
-    if name in torch_api.DEPRECATED_MODULES:
+    if name in torch_names.DEPRECATED_MODULES:
         return f"What `{name}` offers is deprecated since PyTorch {_SINCE}"
     return f"`{name}` is deprecated since PyTorch {_SINCE}"
 
@@ -131,7 +131,7 @@ def _imports(file: File, old: dict[str, Replacement]) -> Iterator[Finding]:
     everything: list[cst.ImportAlias | cst.ImportFrom] = [*file.tree.find(cst.ImportAlias), *stars]
     for what in everything:
         name = file.importer.imported(what)
-        if name not in old and name not in torch_api.DEPRECATED_MODULES or is_fallback(file, what):
+        if name not in old and name not in torch_names.DEPRECATED_MODULES or is_fallback(file, what):
             continue
         if name in old and is_attempt(file, what):
             yield Finding(file.range(what), _message(name), _note(old[name]))
@@ -163,7 +163,7 @@ class _Rewrite:
 def _fix(file: File, node: cst.Name | cst.Attribute, name: str) -> Fix | None:
     if in_format_string(file, node) or expects_absence(file, node):
         return None
-    new = torch_api.DEPRECATED[name]
+    new = torch_names.DEPRECATED[name]
     rewrite = _rewrite(file, node, new)
     spelling, edits = file.importer.get(new.name, node)
     if rewrite is None or edits and file.importer.is_conditional(node):
@@ -224,12 +224,12 @@ def _called(file: File, call: cst.Call, new: Replacement, skip: int = 0) -> _Rew
     if new.new[0] not in _DEVICE:
         edits = insert_arguments(file, call, [device], (), skip + len(given))
         return _Rewrite(f"{new.name}({device})", tuple(edits))
-    if new.name in torch_api.AUTOCAST_GENERIC and given and _is_no_flag(file, given[0].value):
+    if new.name in torch_names.AUTOCAST_GENERIC and given and _is_no_flag(file, given[0].value):
         return None
     names = ["" if new.new[1 : place + 2] == new.old[: place + 1] else name for place, name in enumerate(new.old)]
     pinned, more = _pinned(file, call, new, {*new.old[: len(given)], *keywords})
     edits = [*insert_arguments(file, call, [device, *pinned], names, skip), *more]
-    plain = not skip or new.name not in torch_api.AUTOCAST_GENERIC or _is_called_plainly(file, call)
+    plain = not skip or new.name not in torch_names.AUTOCAST_GENERIC or _is_called_plainly(file, call)
     return _Rewrite(
         f"{new.name}({device})", tuple(edits), applicability=Applicability.SAFE if plain else Applicability.UNSAFE
     )
@@ -244,7 +244,7 @@ def _is_no_flag(file: File, value: cst.BaseExpression) -> bool:
 
 def _pinned(file: File, call: cst.Call, new: Replacement, given: set[str]) -> tuple[tuple[str, ...], tuple[Edit, ...]]:
     """The `dtype` that the old `autocast` has by default, where the new one could take over that of a region around it."""
-    if new.name not in torch_api.AUTOCAST_GENERIC or "dtype" in given or not may_be_nested(file, call):
+    if new.name not in torch_names.AUTOCAST_GENERIC or "dtype" in given or not may_be_nested(file, call):
         return (), ()
     flags = [arg.value for arg in call.args if arg.keyword is None or arg.keyword.value == "enabled"]
     if any(isinstance(flag, cst.Name) and flag.value == "False" for flag in flags):

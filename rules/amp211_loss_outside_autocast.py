@@ -62,8 +62,8 @@ from collections.abc import Iterator
 import libcst as cst
 
 from amplint.diagnostics import Applicability, Fix, Related
-from amplint.model.observable import VALUE_ERROR, Observable
-from amplint.model.precision import HALF
+from amplint.model.observables import VALUE_ERROR, Observable
+from amplint.model.torch.precision import HALF
 from amplint.rule import File, Finding, Operation, Tensor, rule
 
 from ._widening import widened

@@ -60,9 +60,9 @@ from collections.abc import Iterator
 import libcst as cst
 
 from amplint.diagnostics import Applicability, Fix, Related
-from amplint.model import torch_api
 from amplint.model.events import Backward
-from amplint.model.observable import LOSS_ERROR, Observable
+from amplint.model.observables import LOSS_ERROR, Observable
+from amplint.model.torch import names as torch_names
 from amplint.rule import File, Finding, Found, rule
 
 from . import _protocol as protocol
@@ -113,7 +113,7 @@ def _fix(file: File, found: Found) -> Fix | None:
 def _uncached(file: File, entered: cst.CSTNode) -> Fix | None:
     """The region without a cache, which is right wherever it ends; None where its arguments are not all in sight."""
     made = entered.item if isinstance(entered, cst.WithItem) else entered
-    if not isinstance(made, cst.Call) or not file.names.all_in(made.func, torch_api.AUTOCAST) or has_star(made):
+    if not isinstance(made, cst.Call) or not file.names.all_in(made.func, torch_names.AUTOCAST) or has_star(made):
         return None
     if keyword(made, "cache_enabled") is not None or len(positionals(made)) > 2:
         return None

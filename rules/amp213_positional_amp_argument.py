@@ -51,20 +51,20 @@ from collections.abc import Iterator, Sequence
 import libcst as cst
 
 from amplint.diagnostics import Applicability, Fix
-from amplint.model import torch_api
-from amplint.model.observable import CONSTRUCTED, Observable
+from amplint.model.observables import CONSTRUCTED, Observable
+from amplint.model.torch import names as torch_names
 from amplint.rule import File, Finding, rule
 
 from ._calls import has_star, insert_arguments, positionals
 from ._values import DTYPE, FLAG, NUMBER, kind
 
-_AUTOCAST_OLD = torch_api.DEPRECATED["torch.cuda.amp.autocast"].old
-_SCALER = torch_api.GRAD_SCALER_PARAMETERS
+_AUTOCAST_OLD = torch_names.DEPRECATED["torch.cuda.amp.autocast"].old
+_SCALER = torch_names.GRAD_SCALER_PARAMETERS
 
 
 @rule("AMP213", "positional-amp-argument", fix=Applicability.SAFE, observable=Observable(CONSTRUCTED))
 def check(file: File) -> Iterator[Finding]:
-    for node in file.names.references(torch_api.AUTOCAST | torch_api.GRAD_SCALER):
+    for node in file.names.references(torch_names.AUTOCAST | torch_names.GRAD_SCALER):
         call = file.tree.parent(node)
         if isinstance(call, cst.Call) and call.func is node and not has_star(call):
             [name] = sorted(file.names.resolve(node))[:1]
@@ -74,23 +74,23 @@ def check(file: File) -> Iterator[Finding]:
 def _misplaced(file: File, call: cst.Call, name: str) -> Iterator[Finding]:
     given = [kind(file, arg.value) for arg in positionals(call)]
     first, second = (*given, None, None)[:2]
-    if name in torch_api.AUTOCAST_GENERIC and second == FLAG:
+    if name in torch_names.AUTOCAST_GENERIC and second == FLAG:
         note = "the region fails on entry with a TypeError: `set_autocast_dtype` wants a dtype"
         sound = len(given) < 3 or given[2] == DTYPE
         yield _finding(file, call, name, 1, ("dtype", "enabled"), _AUTOCAST_OLD, note, sound)
-    elif name in torch_api.AUTOCAST_DEVICE and first == DTYPE:
+    elif name in torch_names.AUTOCAST_DEVICE and first == DTYPE:
         note = "the region fails on entry with a TypeError: `set_autocast_enabled` wants a bool"
         yield _finding(file, call, name, 0, ("enabled", "dtype"), ("dtype",), note, len(given) == 1)
-    elif name in torch_api.GRAD_SCALER_GENERIC and first == NUMBER:
+    elif name in torch_names.GRAD_SCALER_GENERIC and first == NUMBER:
         note = "it is accepted silently: `init_scale` stays 65536, and no test for a missing GPU takes place"
         yield _finding(file, call, name, 0, ("device", "init_scale"), _SCALER[1:], note, len(given) < len(_SCALER))
-    elif name in torch_api.GRAD_SCALER_GENERIC and first == FLAG:
+    elif name in torch_names.GRAD_SCALER_GENERIC and first == FLAG:
         note = "it is accepted silently: the scaler is enabled whatever the flag says"
         yield _finding(
             file, call, name, 0, ("device", "enabled"), ("enabled",), note, len(given) == 1, Applicability.UNSAFE
         )
-    elif name in torch_api.GRAD_SCALER:
-        place = 1 if name in torch_api.GRAD_SCALER_GENERIC else 0
+    elif name in torch_names.GRAD_SCALER:
+        place = 1 if name in torch_names.GRAD_SCALER_GENERIC else 0
         if len(given) > place and given[place] == FLAG:
             note = (
                 "it is accepted silently: the scaler is enabled, and its scale begins at the value of the flag, 1 or 0"

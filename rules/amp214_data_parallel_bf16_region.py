@@ -51,7 +51,7 @@ from collections.abc import Iterator
 import libcst as cst
 
 from amplint.diagnostics import Applicability, Fix, Related
-from amplint.model.observable import IN_REPLICA, Observable
+from amplint.model.observables import IN_REPLICA, Observable
 from amplint.rule import File, Finding, Pass, rule
 
 from ._within import enter_within

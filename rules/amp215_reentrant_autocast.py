@@ -46,7 +46,7 @@ from collections.abc import Iterator
 import libcst as cst
 
 from amplint.diagnostics import Applicability, Edit, Fix, Related
-from amplint.model.observable import LEFT_ON, Observable
+from amplint.model.observables import LEFT_ON, Observable
 from amplint.rule import File, Finding, rule
 
 from ._within import enter_within

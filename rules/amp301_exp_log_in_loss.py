@@ -76,8 +76,8 @@ from collections.abc import Iterator
 import libcst as cst
 
 from amplint.diagnostics import Applicability, Fix, Related
-from amplint.model.observable import NON_FINITE, Observable
-from amplint.model.precision import FLOAT16, LIMITS
+from amplint.model.observables import NON_FINITE, Observable
+from amplint.model.torch.precision import FLOAT16, LIMITS
 from amplint.rule import Danger, File, Finding, Hazard, rule
 
 from ._widening import widened

@@ -62,8 +62,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from amplint.diagnostics import Applicability, Fix, Related
-from amplint.model.observable import NON_FINITE, Observable
-from amplint.model.precision import FLOAT16, LIMITS
+from amplint.model.observables import NON_FINITE, Observable
+from amplint.model.torch.precision import FLOAT16, LIMITS
 from amplint.rule import Constant, File, Finding, Use, rule
 
 from ._widening import innermost, widened

@@ -54,8 +54,8 @@ from collections.abc import Iterator
 import libcst as cst
 
 from amplint.diagnostics import Applicability, Edit, Fix
-from amplint.model.observable import NON_FINITE, Observable
-from amplint.model.precision import Policy, policy
+from amplint.model.observables import NON_FINITE, Observable
+from amplint.model.torch.precision import Policy, policy
 from amplint.rule import File, Finding, Operation, Tensor, rule
 
 from ._island import island

@@ -57,8 +57,8 @@ from collections.abc import Iterator, Sequence
 import libcst as cst
 
 from amplint.diagnostics import Applicability, Edit, Fix, Related
-from amplint.model.observable import NON_FINITE, Observable
-from amplint.model.precision import FLOAT16, FLOAT32, HALF, LIMITS, UNKNOWN
+from amplint.model.observables import NON_FINITE, Observable
+from amplint.model.torch.precision import FLOAT16, FLOAT32, HALF, LIMITS, UNKNOWN
 from amplint.rule import File, Finding, Operation, rule
 
 from ._reading import only_origin

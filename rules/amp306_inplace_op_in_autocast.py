@@ -57,8 +57,8 @@ from collections.abc import Iterator
 import libcst as cst
 
 from amplint.diagnostics import Applicability, Edit, Fix, Related
-from amplint.model.observable import VALUE_ERROR, Observable
-from amplint.model.precision import FLOAT16, LIMITS, lifted
+from amplint.model.observables import VALUE_ERROR, Observable
+from amplint.model.torch.precision import FLOAT16, LIMITS, lifted
 from amplint.rule import File, Finding, Operation, rule
 
 

@@ -52,7 +52,7 @@ from collections.abc import Iterator
 import libcst as cst
 
 from amplint.diagnostics import Applicability, Edit, Fix, Related
-from amplint.model.observable import ROUNDED, Observable
+from amplint.model.observables import ROUNDED, Observable
 from amplint.rule import File, Finding, HalfSaved, rule
 
 from ._repair import without

@@ -48,8 +48,8 @@ from collections.abc import Iterator
 import libcst as cst
 
 from amplint.diagnostics import Applicability, Edit, Fix, Related
-from amplint.model.observable import NON_FINITE, Observable
-from amplint.model.precision import lifted
+from amplint.model.observables import NON_FINITE, Observable
+from amplint.model.torch.precision import lifted
 from amplint.rule import File, Finding, Operation, Tensor, rule
 
 _OVERFLOWS = 256.0

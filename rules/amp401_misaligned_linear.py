@@ -60,7 +60,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from amplint.diagnostics import Applicability, Fix, Related
-from amplint.model.observable import PRODUCT_TIME, Observable
+from amplint.model.observables import PRODUCT_TIME, Observable
 from amplint.rule import MIXED_PRECISION, File, Finding, rule
 
 from ._linear_chains import Hidden, Model, models

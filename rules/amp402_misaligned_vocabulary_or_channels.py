@@ -69,7 +69,7 @@ from collections.abc import Iterator
 import libcst as cst
 
 from amplint.diagnostics import Applicability, Fix, Related
-from amplint.model.observable import PRODUCT_TIME, Observable
+from amplint.model.observables import PRODUCT_TIME, Observable
 from amplint.rule import MIXED_PRECISION, File, Finding, rule
 
 from ._linear_chains import CONVOLUTIONS, Hidden, Model, Size, argument, models

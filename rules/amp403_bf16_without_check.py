@@ -58,8 +58,8 @@ from collections.abc import Iterator
 import libcst as cst
 
 from amplint.diagnostics import Applicability, Edit, Fix
-from amplint.model import torch_api
-from amplint.model.observable import ON_OLD_GPU, Observable
+from amplint.model.observables import ON_OLD_GPU, Observable
+from amplint.model.torch import names as torch_names
 from amplint.rule import File, Finding, rule
 
 from ._calls import has_star, insert_arguments, keyword, positionals
@@ -206,7 +206,7 @@ def _is_chosen(file: File, place: cst.CSTNode) -> bool:
 
 def _switched_off(file: File, call: cst.Call) -> Fix | None:
     """The region, enabled only where the GPU has bfloat16."""
-    direct = file.names.all_in(call.func, torch_api.AUTOCAST)
+    direct = file.names.all_in(call.func, torch_names.AUTOCAST)
     in_function = isinstance(file.names.scope(call), cst.FunctionDef)
     question = _question(file, call) if direct and in_function and _is_all_of_bfloat16(file) else None
     if question is None or len(positionals(call)) > 2:

@@ -6,7 +6,7 @@ import re
 from textwrap import dedent, indent
 
 from amplint.lowering.tree import Tree
-from amplint.model.graph import Function
+from amplint.model.event_graph import Function
 from amplint.rule import File
 from amplint.source import Source
 

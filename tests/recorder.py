@@ -15,9 +15,9 @@ from amplint.model.events import (
     Unscale,
     ZeroGrad,
 )
-from amplint.model.hazards import Hazard
-from amplint.model.protocol import Protocol
-from amplint.model.state import Entered, State
+from amplint.model.protocol.hazards import Hazard
+from amplint.model.protocol.state import Entered, State
+from amplint.model.protocol.transitions import Protocol
 
 HALF = Region("cuda", "float16", "yes")
 

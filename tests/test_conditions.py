@@ -9,8 +9,8 @@ import pytest
 from lowered import file_of
 
 from amplint.lowering.flow import FunctionReader
-from amplint.model import graph
-from amplint.model.graph import Both, Condition, Not
+from amplint.model import event_graph
+from amplint.model.event_graph import Both, Condition, Not
 
 CODE = """
 import torch
@@ -42,7 +42,7 @@ def plain(text: str) -> tuple[str, str, bool]:
     read, truth = condition(text), True
     while isinstance(read, Not):
         read, truth = read.part, not truth
-    assert isinstance(read, graph.Test), read
+    assert isinstance(read, event_graph.Test), read
     return read.key, read.kind, truth
 
 
@@ -143,7 +143,7 @@ def test_references_are_told_from_text() -> None:
     key, _, _ = plain("args.clip > n")
     assert "‹args.clip›" in key and "‹n›" in key
     read = condition("args.clip > n")
-    assert isinstance(read, graph.Test) and read.refs == {"args.clip", "n"}
+    assert isinstance(read, event_graph.Test) and read.refs == {"args.clip", "n"}
     assert plain('args.kind == "n"')[0].count("‹") == 1, "a string names nothing"
 
 

@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
-from amplint.model import precision
 from amplint.model.events import NO_GRAD, Region
-from amplint.model.precision import LIMITS, Policy, policy, promoted, result_dtype, rounded
+from amplint.model.torch import precision
+from amplint.model.torch.precision import LIMITS, Policy, policy, promoted, result_dtype, rounded
 
 CUDA = Region("cuda", "float16", "yes")
 CUDA_BF16 = Region("cuda", "bfloat16", "yes")

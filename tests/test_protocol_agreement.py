@@ -6,7 +6,7 @@ import pytest
 from recorder import ONE, PLAIN, STEP, TWO, UNSCALE, UPDATE, ZERO, Recorder, forward, plain, scaled
 
 from amplint.model.events import Backward, Event, OptimizerStep, Region
-from amplint.model.hazards import Hazard
+from amplint.model.protocol.hazards import Hazard
 
 HALF = Region("cpu", "float16", "yes")
 

@@ -17,7 +17,7 @@ from amplint.model.events import (
     Unscale,
     ZeroGrad,
 )
-from amplint.model.hazards.hazard import Hazard
+from amplint.model.protocol.hazard import Hazard
 
 READ, COMPARED, ADDED = (GradAccess(9, ("model",), by == "add", by) for by in ("measure", "compare", "add"))
 AGAIN = Unscale(8, "scaler", "opt")

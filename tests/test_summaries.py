@@ -17,7 +17,7 @@ from lowered import file_of, found, graphs, in_loop, kinds
 
 from amplint.lowering.structure import events_in
 from amplint.lowering.tree import Tree
-from amplint.model.graph import Call
+from amplint.model.event_graph import Call
 from amplint.rule import File
 
 CODE = """

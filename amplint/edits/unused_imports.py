@@ -14,7 +14,7 @@ import libcst as cst
 from amplint.diagnostics import Edit
 from amplint.lowering.bindings import SCOPES, dotted, module_of
 from amplint.lowering.tree import Tree
-from amplint.model import torch_api
+from amplint.model.torch import names as torch_names
 from amplint.python_ast.gate import parse
 from amplint.source import Source
 
@@ -56,7 +56,9 @@ class Unimporter:
         if isinstance(what, cst.ImportFrom):
             return module_of(what)
         statement, name = self._tree.parent(what), dotted(what.name)
-        return torch_api.canonical(f"{module_of(statement)}.{name}") if isinstance(statement, cst.ImportFrom) else name
+        return (
+            torch_names.canonical(f"{module_of(statement)}.{name}") if isinstance(statement, cst.ImportFrom) else name
+        )
 
     def local_name(self, alias: cst.ImportAlias) -> str:
         """The name that an import binds."""
@@ -66,7 +68,7 @@ class Unimporter:
         """Whether nothing in the file names what an import brings; a star is unused only where its names are known."""
         if isinstance(what, cst.ImportAlias):
             return not self._uses(self.local_name(what))
-        names = torch_api.star_names(module_of(what))
+        names = torch_names.star_names(module_of(what))
         return bool(names) and not any(self.mentions[name] for name in names)
 
     def is_last_use(self, alias: cst.ImportAlias) -> bool:

@@ -11,10 +11,10 @@ import libcst as cst
 from amplint.lowering.elsewhere import Elsewhere
 from amplint.lowering.entries import Entries, Entry, explore
 from amplint.lowering.summaries import Program
+from amplint.model.event_graph import Function
 from amplint.model.events import ObjectFacts
 from amplint.model.exploration.explorer import Explorer
-from amplint.model.graph import Function
-from amplint.model.hazards import Hazard
+from amplint.model.protocol.hazards import Hazard
 
 
 @dataclass(frozen=True)

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator
 import libcst as cst
 
 from amplint.lowering.tree import children
-from amplint.model.graph import Both, Condition, Not, Test
+from amplint.model.event_graph import Both, Condition, Not, Test
 
 _AMP_NAME = re.compile(
     r"(^|_)(amp|fp16|half|autocast|scaler|mixed|mixed_precision|float16)(_|$)|use_?amp|grad_?scaler|mixed_?prec",

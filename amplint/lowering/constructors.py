@@ -21,9 +21,9 @@ from amplint.lowering.role_names import (
     SCHEDULER_NAME,
 )
 from amplint.lowering.tree import Tree
-from amplint.model import torch_api
 from amplint.model.events import ObjectFacts
 from amplint.model.libraries import has_own_protocol
+from amplint.model.torch import names as torch_names
 
 
 class Constructors:
@@ -103,7 +103,7 @@ class Constructors:
     def _scaler(self, call: cst.Call) -> ObjectFacts:
         given = {arg.keyword.value: arg.value for arg in call.args if arg.keyword is not None}
         positional = [arg.value for arg in call.args if arg.keyword is None and not arg.star]
-        old = self._names.any_in(call.func, torch_api.GRAD_SCALER_DEVICE)
+        old = self._names.any_in(call.func, torch_names.GRAD_SCALER_DEVICE)
         if "init_scale" not in given and len(positional) > (0 if old else 1):
             given["init_scale"] = positional[0 if old else 1]
         scale = given.get("init_scale")

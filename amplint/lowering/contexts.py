@@ -15,9 +15,9 @@ from amplint.lowering.classes import Classes
 from amplint.lowering.imports import Imports
 from amplint.lowering.names import LOCAL, Names, dotted
 from amplint.lowering.tree import Tree
-from amplint.model import torch_api
 from amplint.model.events import NO_GRAD, Region
-from amplint.model.precision import DEFAULT_DTYPE
+from amplint.model.torch import names as torch_names
+from amplint.model.torch.precision import DEFAULT_DTYPE
 
 _DTYPES = {
     "torch.float16": "float16", "torch.half": "float16", "torch.bfloat16": "bfloat16", "torch.float32": "float32",
@@ -95,7 +95,7 @@ class Contexts:
             first = node.args[0].value if node.args and self._names.all_in(node.func, _PARTIAL) else None
             made = self.maker(first, seen | {node}) if first is not None else None
             return Maker(made.names, (*made.preset, *node.args[1:])) if made is not None else None
-        if self._names.all_in(node, torch_api.AUTOCAST):
+        if self._names.all_in(node, torch_names.AUTOCAST):
             return Maker(self._names.resolve(node))
         makers = [self.maker(value, seen | {node}) for value in self.values(node)]
         return makers[0] if makers and all(made == makers[0] for made in makers) else None
@@ -105,7 +105,7 @@ class Contexts:
         if node in seen:
             return []
         if isinstance(node, cst.Call):
-            if self._names.all_in(node.func, torch_api.AUTOCAST) or self.maker(node) is not None:
+            if self._names.all_in(node.func, torch_names.AUTOCAST) or self.maker(node) is not None:
                 return [node]
             return [source for value in self.values(node.func) for source in self.sources(value, seen | {node})]
         return [source for value in self.values(node) for source in self.sources(value, seen | {node})]
@@ -162,10 +162,10 @@ class Contexts:
 
     def _of_call(self, call: cst.Call, depth: int) -> Region | None:
         for value in (call.func, *self.values(call.func)):
-            if self._names.any_in(value, torch_api.AUTOCAST):
+            if self._names.any_in(value, torch_names.AUTOCAST):
                 return self._autocast(self._names.resolve(value), call.args)
             if isinstance(value, cst.Call) and self._names.all_in(value.func, _PARTIAL) and value.args:
-                if self._names.any_in(value.args[0].value, torch_api.AUTOCAST):
+                if self._names.any_in(value.args[0].value, torch_names.AUTOCAST):
                     return self._autocast(self._names.resolve(value.args[0].value), [*value.args[1:], *call.args])
         if self._names.any_in(call.func, _NO_GRAD):
             return NO_GRAD
@@ -226,7 +226,7 @@ class Contexts:
         given = _arguments(meanings, args)
         if "device_type" in given:
             device = self.device(given["device_type"])
-        enabled = "maybe" if any(name not in torch_api.AUTOCAST for name in meanings) else "yes"
+        enabled = "maybe" if any(name not in torch_names.AUTOCAST for name in meanings) else "yes"
         cached = self.flag(given.get("cache_enabled")) == "yes"
         return Region(device or "?", self._dtype(given, device), self.flag(given.get("enabled"), enabled), cached)
 
@@ -269,13 +269,15 @@ class Contexts:
 
 def _own_device(meanings: frozenset[str]) -> str:
     """The device type of a class that serves only one; empty for the others."""
-    return next((torch_api.AUTOCAST_DEVICE[name] for name in sorted(meanings) if name in torch_api.AUTOCAST_DEVICE), "")
+    return next(
+        (torch_names.AUTOCAST_DEVICE[name] for name in sorted(meanings) if name in torch_names.AUTOCAST_DEVICE), ""
+    )
 
 
 def _arguments(meanings: frozenset[str], args: Sequence[cst.Arg]) -> Arguments:
     """The arguments of an autocast class by the names of its parameters."""
-    generic = not meanings.isdisjoint(torch_api.AUTOCAST_GENERIC) or not _own_device(meanings)
-    order = torch_api.AUTOCAST_PARAMETERS if generic else ("enabled", "dtype", "cache_enabled")
+    generic = not meanings.isdisjoint(torch_names.AUTOCAST_GENERIC) or not _own_device(meanings)
+    order = torch_names.AUTOCAST_PARAMETERS if generic else ("enabled", "dtype", "cache_enabled")
     given: Arguments = dict(zip(order, (arg.value for arg in args if arg.keyword is None)))
     given.update({arg.keyword.value: arg.value for arg in args if arg.keyword is not None})
     return given

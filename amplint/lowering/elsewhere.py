@@ -11,8 +11,8 @@ from amplint.lowering.entries import Entry, explore, objects_in
 from amplint.lowering.pruning import without_idle_calls
 from amplint.lowering.structure import events_in
 from amplint.lowering.summaries import Program
-from amplint.model.graph import Call, Function
-from amplint.model.hazards import Hazard
+from amplint.model.event_graph import Call, Function
+from amplint.model.protocol.hazards import Hazard
 
 
 class Elsewhere:

@@ -12,12 +12,12 @@ from amplint.lowering.classes import ClassInfo
 from amplint.lowering.pruning import without_idle_calls
 from amplint.lowering.structure import events_in
 from amplint.lowering.summaries import Program
+from amplint.model.event_graph import Call, Function
 from amplint.model.events import GLOBAL, Assign, Backward, Escape, Event, Leave, ObjectFacts, Scale, ScalerStep
+from amplint.model.exploration.call_references import Frame
 from amplint.model.exploration.effects import MAX_DEPTH, Flows
 from amplint.model.exploration.explorer import Explorer
-from amplint.model.frames import Frame
-from amplint.model.graph import Call, Function
-from amplint.model.torch_api import GRAD_SCALER
+from amplint.model.torch.names import GRAD_SCALER
 
 
 @dataclass(frozen=True)

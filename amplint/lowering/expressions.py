@@ -13,8 +13,8 @@ from amplint.lowering.calls import CallReader
 from amplint.lowering.conditions import Conditions
 from amplint.lowering.scope import OBJECTS, Flow
 from amplint.lowering.tree import children
+from amplint.model.event_graph import Call
 from amplint.model.events import Assign, Report
-from amplint.model.graph import Call
 
 if TYPE_CHECKING:
     from amplint.lowering.summaries import Program

@@ -10,8 +10,8 @@ import libcst as cst
 from amplint.lowering.analysis import Analysis
 from amplint.lowering.entries import Entry
 from amplint.lowering.precisions import happenings
+from amplint.model.event_graph import Scoped
 from amplint.model.events import Backward, ObjectFacts, OptimizerStep, Scale, ScalerStep
-from amplint.model.graph import Scoped
 
 _ASKS = re.compile(r"is_?(finite|nan|inf)|finite|(^|_)nans?(_|$)|anomaly|found_inf", re.IGNORECASE)
 

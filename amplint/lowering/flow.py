@@ -11,9 +11,9 @@ from amplint.lowering.pruning import prune, without_idle_forwards
 from amplint.lowering.scope import OBJECTS, Flow
 from amplint.lowering.statements import StatementReader, last_small
 from amplint.lowering.structure import as_mode_branch, asks_for_amp, events_in, needs_amp, varies
+from amplint.model.event_graph import Condition, Function, Loop, Node, Scoped, Seq, Test, Try
 from amplint.model.events import GRADIENT, Assign, ObjectFacts, Region
-from amplint.model.graph import Condition, Function, Loop, Node, Scoped, Seq, Test, Try
-from amplint.model.state import is_gradient
+from amplint.model.protocol.state import is_gradient
 
 _MAX_UNROLLED = 4
 

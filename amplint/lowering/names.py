@@ -13,7 +13,7 @@ import libcst as cst
 
 from amplint.lowering.bindings import LOCAL, SCOPES, Binding, Bindings, collect, dotted, is_loaded, scope_of
 from amplint.lowering.tree import Tree
-from amplint.model import torch_api
+from amplint.model.torch import names as torch_names
 
 __all__ = ["LOCAL", "UNKNOWN", "Binding", "Names", "dotted"]
 
@@ -140,7 +140,7 @@ class Names:
 
     def _meaning(self, binding: Binding, seen: frozenset[cst.CSTNode]) -> frozenset[str]:
         if binding.qualified:
-            return frozenset({torch_api.canonical(binding.qualified)})
+            return frozenset({torch_names.canonical(binding.qualified)})
         value = binding.value
         if value is None or value in seen or len(seen) == _MAX_ALIASES or not dotted(value):
             return frozenset({UNKNOWN})
@@ -156,7 +156,9 @@ class Names:
         """The meanings of a name that the file does not bind itself."""
         if not self._stars:
             return _builtin(name)
-        known = {torch_api.canonical(f"{star}.{name}") for star in self._stars if torch_api.is_known(f"{star}.{name}")}
+        known = {
+            torch_names.canonical(f"{star}.{name}") for star in self._stars if torch_names.is_known(f"{star}.{name}")
+        }
         # A module of unknown contents may bring the same name.
         foreign = any(star.partition(".")[0] != "torch" for star in self._stars)
         return frozenset(known | {UNKNOWN} if foreign or not known else known)
@@ -196,7 +198,7 @@ def _builtin(name: str) -> frozenset[str]:
 
 
 def _extended(bases: frozenset[str], tail: str) -> frozenset[str]:
-    return frozenset(UNKNOWN if base == UNKNOWN else torch_api.canonical(base + tail) for base in bases)
+    return frozenset(UNKNOWN if base == UNKNOWN else torch_names.canonical(base + tail) for base in bases)
 
 
 def _is_none(node: cst.CSTNode | None) -> bool:

@@ -9,7 +9,7 @@ import libcst as cst
 
 from amplint.lowering.callees import Callee
 from amplint.lowering.conditions import constant
-from amplint.model.graph import Condition
+from amplint.model.event_graph import Condition
 
 if TYPE_CHECKING:
     from amplint.lowering.scope import FunctionScope

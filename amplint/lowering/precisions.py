@@ -13,10 +13,10 @@ from amplint.lowering.conditions import words
 from amplint.lowering.entries import Entry
 from amplint.lowering.scalers import Scalers
 from amplint.lowering.tree import within
-from amplint.model import torch_api
+from amplint.model.event_graph import Call, Node, Scoped, parts_of
 from amplint.model.events import Scale
 from amplint.model.exploration.effects import MAX_DEPTH
-from amplint.model.graph import Call, Node, Scoped, parts_of
+from amplint.model.torch import names as torch_names
 
 _SAYS_DTYPE = re.compile(r"fp_?16|float16|half|dtype|precision|bf_?16|(^|\W)16(\W|$)", re.IGNORECASE)
 _MAX_DEFINITIONS = 4
@@ -55,7 +55,7 @@ class Precisions:
 
     @cached_property
     def _is_full(self) -> bool:
-        if any(self._names.references(torch_api.AUTOCAST)) or any(map(_is_half, self._tree.find(cst.Attribute))):
+        if any(self._names.references(torch_names.AUTOCAST)) or any(map(_is_half, self._tree.find(cst.Attribute))):
             return False
         called = (call for call in self._tree.find(cst.Call))
         if any("autocast" in word for call in called for word in words(call.func)):

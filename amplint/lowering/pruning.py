@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import replace
 
 from amplint.lowering.structure import events_in, refs_in, with_parts
+from amplint.model.event_graph import Branch, Call, Condition, Function, Jump, Loop, Node, Scoped, Seq, Try, parts_of
 from amplint.model.events import (
     Assign,
     Backward,
@@ -19,7 +20,6 @@ from amplint.model.events import (
     Scale,
     ScalerStep,
 )  # fmt: skip
-from amplint.model.graph import Branch, Call, Condition, Function, Jump, Loop, Node, Scoped, Seq, Try, parts_of
 
 _DEVICE = re.compile(r"cuda|cpu|gpu|device", re.IGNORECASE)
 

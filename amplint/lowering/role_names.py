@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import re
 
-from amplint.model import torch_api
+from amplint.model.torch import names as torch_names
 
-SCALER_CLASSES = torch_api.GRAD_SCALER | {
+SCALER_CLASSES = torch_names.GRAD_SCALER | {
     "torch.distributed.fsdp.sharded_grad_scaler.ShardedGradScaler",
     "torch.distributed.fsdp.ShardedGradScaler",
 }

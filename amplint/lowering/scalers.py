@@ -14,8 +14,8 @@ from amplint.lowering.analysis import Analysis
 from amplint.lowering.arguments import given_by
 from amplint.lowering.names import Binding
 from amplint.lowering.tree import within
-from amplint.model import torch_api
 from amplint.model.events import ObjectFacts
+from amplint.model.torch import names as torch_names
 
 Loop = cst.For | cst.While
 _LOOPS = (cst.For, cst.While)
@@ -58,7 +58,7 @@ class Scalers:
         likely = (
             call
             for call, name in named
-            if "scaler" in name.lower() or name in local or self._names.any_in(call.func, torch_api.GRAD_SCALER)
+            if "scaler" in name.lower() or name in local or self._names.any_in(call.func, torch_names.GRAD_SCALER)
         )
         calls = ((call, self._roles.made_by(call)) for call in likely)
         return tuple(

@@ -10,8 +10,8 @@ import libcst as cst
 
 from amplint.lowering.access import path_of
 from amplint.lowering.conditions import words
+from amplint.model.event_graph import Node
 from amplint.model.events import GLOBAL, Assign, Event, ObjectFacts
-from amplint.model.graph import Node
 
 if TYPE_CHECKING:
     from amplint.lowering.summaries import Program

@@ -16,8 +16,8 @@ from amplint.lowering.structure import (
     as_mode_branch,
 )
 from amplint.lowering.tree import children
+from amplint.model.event_graph import Jump, Scoped, Seq
 from amplint.model.events import Assign, GradAccess, Leave, Region, ZeroGrad
-from amplint.model.graph import Jump, Scoped, Seq
 
 if TYPE_CHECKING:
     pass

@@ -6,6 +6,21 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
+from amplint.model.event_graph import (
+    Both,
+    Branch,
+    Call,
+    Condition,
+    Jump,
+    Loop,
+    Node,
+    Not,
+    Scoped,
+    Seq,
+    Test,
+    Try,
+    parts_of,
+)
 from amplint.model.events import (
     Backward,
     Event,
@@ -15,7 +30,6 @@ from amplint.model.events import (
     ScalerUpdate,
     Unscale,
 )  # fmt: skip
-from amplint.model.graph import Both, Branch, Call, Condition, Jump, Loop, Node, Not, Scoped, Seq, Test, Try, parts_of
 
 _DEVICE = re.compile(r"cuda|cpu|gpu|device", re.IGNORECASE)
 _SCALING = (Scale, ScalerStep, ScalerUpdate, Unscale)

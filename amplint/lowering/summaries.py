@@ -19,7 +19,7 @@ from amplint.lowering.readings import Readings
 from amplint.lowering.reports import Reports
 from amplint.lowering.roles import Roles
 from amplint.lowering.tree import Tree
-from amplint.model.graph import Function
+from amplint.model.event_graph import Function
 
 MODULE = "<module>"
 _MAX_ELSEWHERE = 120

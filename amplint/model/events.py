@@ -1,6 +1,6 @@
 """The vocabulary: what a training program does to scalers, optimizers, schedulers, regions and gradients.
 
-Both witnesses speak it: the static one lowers source code to a graph of these events (`amplint.model.graph`), the runtime
+Both witnesses speak it: the static one lowers source code to a graph of these events (`amplint.model.event_graph`), the runtime
 one records them from real torch calls. Everything here is plain data.
 
 Objects and values are named by *references*: access paths such as `scaler`, `self.scaler`, `optimizers[*]`. A module's own

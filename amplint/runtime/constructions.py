@@ -19,8 +19,9 @@ import libcst as cst
 import torch
 
 from amplint.diagnostics import Diagnostic
-from amplint.model import observable, torch_api
+from amplint.model import observables
 from amplint.model.literals import number
+from amplint.model.torch import names as torch_names
 from amplint.rule import File
 from amplint.runtime import mentions
 from amplint.runtime.devices import EMULATED
@@ -28,7 +29,7 @@ from amplint.runtime.measurement import NONE, Figure, Measurement
 from amplint.runtime.patches import Patches
 from amplint.runtime.record import NotReplayable
 
-_NAMES = torch_api.AUTOCAST | torch_api.GRAD_SCALER | {
+_NAMES = torch_names.AUTOCAST | torch_names.GRAD_SCALER | {
     f"torch.{module}.custom_{way}" for module in ("amp", "cuda.amp") for way in ("fwd", "bwd")
 }  # fmt: skip
 _FLAGS = frozenset({"enabled", "cache_enabled"})
@@ -51,7 +52,7 @@ def warned(before: File, after: File, diagnostic: Diagnostic, device: str, seed:
         return mentions.typed(_name(before, pair[0]), _name(after, pair[1]))
     with _apart(device):
         first, second = _Made(before, pair[0]), _Made(after, pair[1])
-    return Measurement((Figure(observable.WARNED, first.warned, second.warned, 0),))
+    return Measurement((Figure(observables.WARNED, first.warned, second.warned, 0),))
 
 
 def constructed(before: File, after: File, diagnostic: Diagnostic, device: str, seed: int) -> Measurement:
@@ -65,7 +66,7 @@ def constructed(before: File, after: File, diagnostic: Diagnostic, device: str, 
         raise NotReplayable("what is constructed is not found again")
     with _apart(device):
         first, second = _Made(before, pair[0]), _Made(after, pair[1])
-    figures = [Figure(observable.ERROR, first.error, second.error, NONE)]
+    figures = [Figure(observables.ERROR, first.error, second.error, NONE)]
     for name in dict.fromkeys((*first.settings, *second.settings)):
         was, is_ = first.settings.get(name, NONE), second.settings.get(name, NONE)
         figures.append(
@@ -124,7 +125,7 @@ class _Made:
         self.meant: dict[str, float | str] = {}
         name = _name(file, node)
         positional, keywords = _arguments(file, node)
-        if name in torch_api.GRAD_SCALER:
+        if name in torch_names.GRAD_SCALER:
             self._mean(positional)
             positional, keywords = _without_gpu(name, positional, keywords)
         with warnings.catch_warnings(record=True) as caught:
@@ -162,7 +163,7 @@ def _decorated(*_: object) -> None:
 
 
 def _without_gpu(name: str, positional: list[Any], keywords: dict[str, Any]) -> tuple[list[Any], dict[str, Any]]:
-    if not torch.cuda.amp.common.amp_definitely_not_available() or name not in torch_api.GRAD_SCALER_GENERIC:
+    if not torch.cuda.amp.common.amp_definitely_not_available() or name not in torch_names.GRAD_SCALER_GENERIC:
         return positional, keywords
     if positional[:1] == ["cuda"] or (not positional and "device" not in keywords):
         return ["cpu", *positional[1:]], keywords

@@ -8,7 +8,7 @@ import pickle
 import torch
 
 from amplint.diagnostics import Diagnostic
-from amplint.model import observable
+from amplint.model import observables
 from amplint.model.events import ObjectFacts
 from amplint.rule import File
 from amplint.runtime.found_again import is_mended
@@ -30,7 +30,7 @@ def handed_over(before: File, after: File, diagnostic: Diagnostic, *, device: st
     if facts is None:
         raise NotReplayable("the scaler is not found again")
     scales = [_kept(facts, copied, device, seed) for copied in (True, not mended, False)]
-    return Measurement((Figure(observable.KEPT, *scales),), {"steps of the worker": STEPS})
+    return Measurement((Figure(observables.KEPT, *scales),), {"steps of the worker": STEPS})
 
 
 def _kept(facts: ObjectFacts, copied: bool, device: str, seed: int) -> float:
@@ -56,7 +56,7 @@ def saved_in_half(before: File, after: File, diagnostic: Diagnostic, *, device: 
         raise NotReplayable("the cast is not found again")
     dtype = torch.bfloat16 if "bfloat16" in before.tree.text(each.cast) else torch.float16
     changed = [_changed(cast, seed) for cast in (dtype, torch.float32 if mended else dtype, torch.float32)]
-    return Measurement((Figure(observable.ROUNDED, *changed),), {"dtype": str(dtype).removeprefix("torch.")})
+    return Measurement((Figure(observables.ROUNDED, *changed),), {"dtype": str(dtype).removeprefix("torch.")})
 
 
 def _changed(dtype: torch.dtype, seed: int) -> float:

@@ -17,7 +17,7 @@ from typing import Any
 
 import torch
 
-from amplint.model.precision import Policy
+from amplint.model.torch.precision import Policy
 from amplint.runtime.dispatch import WITNESS, included, kernels, overload, overloads
 from amplint.runtime.region import Region
 

@@ -8,7 +8,7 @@ import torch
 
 from amplint.diagnostics import Diagnostic
 from amplint.lowering.custom_functions import CustomFunction
-from amplint.model import observable
+from amplint.model import observables
 from amplint.rule import File
 from amplint.runtime.devices import CUDA
 from amplint.runtime.measurement import NONE, Figure, Measurement
@@ -31,7 +31,7 @@ def take(before: File, after: File, diagnostic: Diagnostic, *, device: str, seed
     place = "cuda" if device == CUDA else "cpu"
     after_fix = (True, True) if fixed is None else _decorated(fixed)
     return Measurement(
-        (Figure(observable.BACKWARD_ERROR, _raised(*_decorated(found), place), _raised(*after_fix, place), NONE),)
+        (Figure(observables.BACKWARD_ERROR, _raised(*_decorated(found), place), _raised(*after_fix, place), NONE),)
     )
 
 

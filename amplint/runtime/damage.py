@@ -5,7 +5,7 @@ from __future__ import annotations
 import torch
 
 from amplint.diagnostics import Diagnostic
-from amplint.model import observable
+from amplint.model import observables
 from amplint.model.events import ObjectFacts, Region
 from amplint.model.literals import number
 from amplint.rule import File
@@ -32,7 +32,7 @@ def unguarded(before: File, after: File, diagnostic: Diagnostic, *, device: str,
     """
     mended = is_mended(before, after, diagnostic)
     counts = [_after_bad_batch(tested, device, seed) for tested in (False, mended, True)]
-    return Measurement((Figure(observable.DAMAGED, *counts),), {"bad batch": _BAD_BATCH, "batches": STEPS})
+    return Measurement((Figure(observables.DAMAGED, *counts),), {"bad batch": _BAD_BATCH, "batches": STEPS})
 
 
 def _after_bad_batch(tested: bool, device: str, seed: int) -> int:
@@ -68,7 +68,7 @@ def scaled_by_hand(before: File, after: File, diagnostic: Diagnostic, *, device:
     by_hand = _by_hand(factor or makers.INIT_SCALE, device, seed)
     with_scaler = _with_scaler(device, seed)
     counts = (by_hand, with_scaler if mended else by_hand, with_scaler)
-    return Measurement((Figure(observable.OVERFLOWED, *counts),), given)
+    return Measurement((Figure(observables.OVERFLOWED, *counts),), given)
 
 
 def _by_hand(factor: float, device: str, seed: int) -> int:

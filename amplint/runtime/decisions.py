@@ -1,6 +1,6 @@
 """What a replay answers to the conditions in the author's code, which it does not evaluate.
 
-A condition is known by its key (`amplint.model.graph.Test`), so that the code after a fix gets the same answers as before.
+A condition is known by its key (`amplint.model.event_graph.Test`), so that the code after a fix gets the same answers as before.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ import re
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 
-from amplint.model.graph import Test
+from amplint.model.event_graph import Test
 
 PERIOD = 2
 """Micro-batches of an accumulation whose number the author does not write down."""

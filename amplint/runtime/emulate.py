@@ -22,7 +22,7 @@ from typing import Any
 
 import torch
 
-from amplint.model.precision import Policy
+from amplint.model.torch.precision import Policy
 from amplint.runtime.cuda_table import Treatment, cuda_table
 from amplint.runtime.dispatch import EMULATION, below, included, kernels, overload, overloads
 from amplint.runtime.region import Region, cast, region_dtype

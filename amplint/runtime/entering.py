@@ -9,7 +9,7 @@ import torch
 
 from amplint.diagnostics import Diagnostic
 from amplint.lowering.contexts import Maker
-from amplint.model import observable
+from amplint.model import observables
 from amplint.rule import File
 from amplint.runtime.measurement import NONE, Figure, Measurement
 from amplint.runtime.precision import product_dtype
@@ -41,8 +41,8 @@ def take(before: File, after: File, diagnostic: Diagnostic, device: str, seed: i
     meant = "float16" if region.dtype == "?" else region.dtype
     return Measurement(
         (
-            Figure(observable.ERROR, error, NONE, NONE),
-            Figure(observable.ENTERED, NONE, product_dtype(region, device), meant),
+            Figure(observables.ERROR, error, NONE, NONE),
+            Figure(observables.ENTERED, NONE, product_dtype(region, device), meant),
         )
     )
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from amplint.diagnostics import Diagnostic
 from amplint.lowering.forwards import Pass
-from amplint.model import observable
+from amplint.model import observables
 from amplint.rule import File
 from amplint.runtime.measurement import Figure, Measurement
 from amplint.runtime.precision import product_dtype
@@ -24,7 +24,7 @@ def take(before: File, after: File, diagnostic: Diagnostic, *, device: str, seed
     index = places[0]
     training = next(each for each in before.forwards.of_training(passes[index].model) if each.entry is not None)
     dtypes = [_dtype(each, device) for each in (passes[index], counterparts[index], training)]
-    return Measurement((Figure(observable.EVALUATED, *dtypes),))
+    return Measurement((Figure(observables.EVALUATED, *dtypes),))
 
 
 def _dtype(each: Pass, device: str) -> str:

@@ -7,7 +7,7 @@ from functools import partial
 from typing import Protocol
 
 from amplint.diagnostics import Diagnostic
-from amplint.model.observable import (
+from amplint.model.observables import (
     BACKWARD_ERROR,
     CHECKED,
     CONSTRUCTED,
@@ -78,4 +78,4 @@ EXPERIMENTS: Mapping[str, Experiment] = {
     SKIPPED: partial(scaling.take, measure=SKIPPED),
     WARNED: constructions.warned,
 }
-"""By the names in `amplint.model.observable`; other measures follow a path, see `amplint.runtime.measure`."""
+"""By the names in `amplint.model.observables`; other measures follow a path, see `amplint.runtime.measure`."""

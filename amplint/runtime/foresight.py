@@ -16,7 +16,7 @@ from amplint.model.events import (
     Unscale,
     ZeroGrad,
 )  # fmt: skip
-from amplint.model.state import whole_of
+from amplint.model.protocol.state import whole_of
 from amplint.runtime.rounds import Rounds
 
 

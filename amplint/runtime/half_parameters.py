@@ -6,7 +6,7 @@ import torch
 
 from amplint.diagnostics import Diagnostic
 from amplint.lowering.halves import Halved
-from amplint.model import observable
+from amplint.model import observables
 from amplint.rule import File
 from amplint.runtime import makers
 from amplint.runtime.devices import CUDA
@@ -28,7 +28,7 @@ def take(before: File, after: File, diagnostic: Diagnostic, *, device: str, seed
     place = "cuda" if device == CUDA else "cpu"
     error = _raised(found, torch.float16, place, seed)
     fixed = _raised(found, torch.float32 if gone else torch.float16, place, seed)
-    return Measurement((Figure(observable.REFUSED, error, fixed, NONE),))
+    return Measurement((Figure(observables.REFUSED, error, fixed, NONE),))
 
 
 def _raised(found: Halved, dtype: torch.dtype, place: str, seed: int) -> str:

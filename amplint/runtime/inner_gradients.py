@@ -10,7 +10,7 @@ import torch
 from amplint.diagnostics import Diagnostic
 from amplint.lowering.structure import events_in
 from amplint.model.events import InnerGrad, Region, Scale
-from amplint.model.observable import INNER_GRADIENTS
+from amplint.model.observables import INNER_GRADIENTS
 from amplint.rule import File
 from amplint.runtime.devices import CUDA
 from amplint.runtime.measurement import Figure, Measurement

@@ -35,9 +35,9 @@ from amplint.model.events import (
     SchedulerStep,
     Unscale,
 )  # fmt: skip
-from amplint.model.hazards import Hazard
-from amplint.model.protocol import Protocol
-from amplint.model.state import Slot, Stage, State, Stepped
+from amplint.model.protocol.hazards import Hazard
+from amplint.model.protocol.state import Slot, Stage, State, Stepped
+from amplint.model.protocol.transitions import Protocol
 from amplint.runtime.journal import Facts, Move, Recorded
 from amplint.runtime.places import Place
 

@@ -7,9 +7,9 @@ from collections.abc import Callable, Iterable, Mapping
 
 import torch
 
-from amplint.model import observable
+from amplint.model import observables
 from amplint.model.events import Backward, SchedulerStep
-from amplint.model.hazards import Hazard
+from amplint.model.protocol.hazards import Hazard
 from amplint.runtime.measure_norms import gradient_read, norm_seen
 from amplint.runtime.measurement import NONE, Figure, Measurement, Player, Trio
 from amplint.runtime.outcome import Axis
@@ -22,7 +22,7 @@ _Where = tuple[str, int]
 
 
 def take(measure: str, player: Player, hazard: Hazard) -> Measurement:
-    """Take a measurement (one of those named in `amplint.model.observable`) of a hazard."""
+    """Take a measurement (one of those named in `amplint.model.observables`) of a hazard."""
     return _MEASURES[measure](player, hazard)
 
 
@@ -31,13 +31,13 @@ def take(measure: str, player: Player, hazard: Hazard) -> Measurement:
 
 def _error(player: Player, hazard: Hazard) -> Measurement:
     trio = player.play()
-    return Measurement((Figure(observable.ERROR, *trio.each(raised)),))
+    return Measurement((Figure(observables.ERROR, *trio.each(raised)),))
 
 
 def _unmoved(player: Player, hazard: Hazard) -> Measurement:
     trio = player.play()
     before, after = (_idle_steps(record, hazard.optimizer) for record in (trio.before, trio.after))
-    return Measurement((*error_figures(trio), Figure(observable.UNMOVED, before, after, 0)))
+    return Measurement((*error_figures(trio), Figure(observables.UNMOVED, before, after, 0)))
 
 
 def _idle_steps(record: Record, optimizer: str) -> int:
@@ -54,7 +54,7 @@ def _reported(player: Player, hazard: Hazard) -> Measurement:
     index = list(trio.before.reported).index(hazard.site)
     runs = {name: list(record.reported.values()) for name, record in vars(trio).items()}
     shown = {name: tuple(reports[index]) if index < len(reports) else () for name, reports in runs.items()}
-    figure = Figure(observable.REPORTED, *(each[0] if each else NONE for each in shown.values()))
+    figure = Figure(observables.REPORTED, *(each[0] if each else NONE for each in shown.values()))
     return Measurement((*error_figures(trio), figure), {}, shown, ordinary=bool(shown["reference"]))
 
 
@@ -67,10 +67,10 @@ def _scheduler_lead(player: Player, hazard: Hazard) -> Measurement:
         event.scheduler for event in player.events if isinstance(event, SchedulerStep) and event.site == hazard.site
     )
     leads = {name: record.leads.get(scheduler, []) for name, record in vars(trio).items()}
-    figure = Figure(observable.SCHEDULER_LEAD, *(each[-1] if each else NONE for each in leads.values()))
+    figure = Figure(observables.SCHEDULER_LEAD, *(each[-1] if each else NONE for each in leads.values()))
     series = {name: tuple(map(float, each)) for name, each in leads.items()}
     turns = tuple(float(turn + 1) for turn in range(max(map(len, leads.values()))))
-    axis = Axis("step of the scheduler", turns, observable.SCHEDULER_LEAD)
+    axis = Axis("step of the scheduler", turns, observables.SCHEDULER_LEAD)
     return Measurement((*error_figures(trio), figure), {}, series, axis, bool(leads["reference"]))
 
 
@@ -83,14 +83,14 @@ def _zeroed(player: Player, hazard: Hazard) -> Measurement:
     if not known:
         return Measurement((), ordinary=False)
     magnitude = max(known, key=lambda each: known[each][0])
-    figure = Figure(observable.ZEROED, *known[magnitude], 0.0)
+    figure = Figure(observables.ZEROED, *known[magnitude], 0.0)
     series = {
         "before": tuple(each[0] for each in known.values()),
         "after": tuple(each[1] for each in known.values()),
         "reference": (0.0,) * len(known),
     }
     return Measurement(
-        (figure,), {"loss times": magnitude}, series, Axis("factor of the loss", tuple(known), observable.ZEROED)
+        (figure,), {"loss times": magnitude}, series, Axis("factor of the loss", tuple(known), observables.ZEROED)
     )
 
 
@@ -118,7 +118,7 @@ def _island_error(player: Player, hazard: Hazard) -> Measurement:
     passes = [event.site for event in player.events if isinstance(event, Backward)]
     index = passes.index(hazard.site)
     errors = [_relative_errors(record, trio.reference, index) for record in (trio.before, trio.after)]
-    figure = Figure(observable.ISLAND_ERROR, max(errors[0], default=NONE), max(errors[1], default=NONE), 0.0)
+    figure = Figure(observables.ISLAND_ERROR, max(errors[0], default=NONE), max(errors[1], default=NONE), 0.0)
     series = {"before": tuple(errors[0]), "after": tuple(errors[1]), "reference": (0.0,) * len(errors[1])}
     return Measurement((*error_figures(trio), figure), {}, series, ordinary=bool(errors[1]))
 
@@ -142,18 +142,20 @@ def _distances(mine: Mapping[str, torch.Tensor], right: Mapping[str, torch.Tenso
 def _loss_error(player: Player, hazard: Hazard) -> Measurement:
     trio = player.play(recheck=True)
     series = {name: tuple(record.loss_errors) for name, record in vars(trio).items()}
-    figure = Figure(observable.LOSS_ERROR, max(series["before"], default=NONE), max(series["after"], default=NONE), 0.0)
+    figure = Figure(
+        observables.LOSS_ERROR, max(series["before"], default=NONE), max(series["after"], default=NONE), 0.0
+    )
     return Measurement((*error_figures(trio), figure), {}, series, ordinary=bool(series["reference"]))
 
 
 _MEASURES: Mapping[str, Callable[[Player, Hazard], Measurement]] = {
-    observable.NORM_SEEN: norm_seen,
-    observable.GRADIENT_READ: gradient_read,
-    observable.ERROR: _error,
-    observable.UNMOVED: _unmoved,
-    observable.REPORTED: _reported,
-    observable.SCHEDULER_LEAD: _scheduler_lead,
-    observable.ZEROED: _zeroed,
-    observable.ISLAND_ERROR: _island_error,
-    observable.LOSS_ERROR: _loss_error,
+    observables.NORM_SEEN: norm_seen,
+    observables.GRADIENT_READ: gradient_read,
+    observables.ERROR: _error,
+    observables.UNMOVED: _unmoved,
+    observables.REPORTED: _reported,
+    observables.SCHEDULER_LEAD: _scheduler_lead,
+    observables.ZEROED: _zeroed,
+    observables.ISLAND_ERROR: _island_error,
+    observables.LOSS_ERROR: _loss_error,
 }

@@ -7,10 +7,10 @@ from collections.abc import Callable, Mapping
 
 import torch
 
-from amplint.model import observable
+from amplint.model import observables
 from amplint.model.events import ADD, Clip, GradAccess
-from amplint.model.hazards import Hazard
 from amplint.model.literals import number
+from amplint.model.protocol.hazards import Hazard
 from amplint.runtime.measurement import NONE, Figure, Measurement, Player, agree
 from amplint.runtime.outcome import Axis
 from amplint.runtime.raised import differing, error_figures
@@ -25,7 +25,7 @@ _Where = tuple[str, int]
 
 def norm_seen(player: Player, hazard: Hazard) -> Measurement:
     """The size of the gradients that optimizers took, and what an overflow did to the parameters."""
-    name, size = observable.NORM_SEEN, _norm
+    name, size = observables.NORM_SEEN, _norm
     given: dict[str, float | str] = {}
     if hazard.kind == "clip-before-unscale":
         by, text = hazard.details
@@ -69,7 +69,7 @@ def gradient_read(player: Player, hazard: Hazard) -> Measurement:
     if not ordinary:
         return Measurement(tuple(error_figures(trio)), ordinary=False)
     turn = max(ordinary, key=lambda turn: _deviation(seen[1][turn], seen[2][turn]))
-    figure = Figure(observable.GRADIENT_READ, *(values[turn] for values in seen))
+    figure = Figure(observables.GRADIENT_READ, *(values[turn] for values in seen))
     series = {
         name: tuple(values[turn] for turn in here) for name, values in zip(("before", "after", "reference"), seen)
     }

@@ -15,8 +15,8 @@ from dataclasses import dataclass
 import libcst as cst
 import torch
 
-from amplint.model import torch_api
-from amplint.model.observable import PRODUCT_TIME
+from amplint.model.observables import PRODUCT_TIME
+from amplint.model.torch import names as torch_names
 from amplint.rule import File
 from amplint.runtime.devices import CUDA
 from amplint.runtime.outcome import CONFIRMED, NOT_OBSERVABLE, NOT_REPLAYABLE, REFUTED, Outcome
@@ -151,7 +151,7 @@ def _layer(fan_in: int | None, fan_out: int | None) -> Layer:
 def region_dtype(file: File) -> torch.dtype:
     """The precision of the first autocast region in a file that has half; CUDA's default where there is none."""
     for call in file.tree.find(cst.Call):
-        region = file.contexts.of(call) if file.names.any_in(call.func, torch_api.AUTOCAST) else None
+        region = file.contexts.of(call) if file.names.any_in(call.func, torch_names.AUTOCAST) else None
         if region is not None and region.enabled != "no" and region.dtype in ("float16", "bfloat16"):
             return torch.bfloat16 if region.dtype == "bfloat16" else torch.float16
     return torch.float16

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from amplint.model import observable
+from amplint.model import observables
 from amplint.runtime.measurement import NONE, Figure, Trio
 from amplint.runtime.record import Record
 
@@ -14,7 +14,7 @@ def raised(record: Record) -> str:
 
 def error_figures(trio: Trio) -> list[Figure]:
     """The errors of three runs, where they are not all the same."""
-    return differing(observable.ERROR, trio.each(raised))
+    return differing(observables.ERROR, trio.each(raised))
 
 
 def differing(name: str, values: tuple[float | str, ...]) -> list[Figure]:

@@ -15,7 +15,15 @@ from functools import lru_cache
 
 from amplint.diagnostics import Diagnostic
 from amplint.lowering.tree import Tree
-from amplint.model.observable import ERROR, NON_FINITE, NORM_SEEN, PRODUCT_TIME, SCHEDULER_LEAD, VALUE_ERROR, Observable
+from amplint.model.observables import (
+    ERROR,
+    NON_FINITE,
+    NORM_SEEN,
+    PRODUCT_TIME,
+    SCHEDULER_LEAD,
+    VALUE_ERROR,
+    Observable,
+)
 from amplint.rule import File, Rule
 from amplint.runtime import measure, products
 from amplint.runtime.experiments import EXPERIMENTS

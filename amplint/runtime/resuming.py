@@ -9,7 +9,7 @@ import torch
 
 from amplint.diagnostics import Diagnostic
 from amplint.lowering.stepped import Stepped
-from amplint.model import observable
+from amplint.model import observables
 from amplint.model.events import ObjectFacts
 from amplint.rule import File
 from amplint.runtime.measurement import Figure, Measurement
@@ -27,7 +27,7 @@ def take(before: File, after: File, diagnostic: Diagnostic, device: str, seed: i
     facts = before.analysis.program.roles.of(pair.scaler)
     runs = [_skips(facts, holds, device, seed) for holds in (False, restores, True)]
     series = dict(zip(("before", "after", "reference"), runs))
-    return Measurement((Figure(observable.RESUMED, *(int(sum(each)) for each in runs)),), {"steps": STEPS}, series)
+    return Measurement((Figure(observables.RESUMED, *(int(sum(each)) for each in runs)),), {"steps": STEPS}, series)
 
 
 def _repaired(before: File, after: File, diagnostic: Diagnostic) -> tuple[Stepped, bool]:

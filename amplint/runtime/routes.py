@@ -8,8 +8,8 @@ from amplint.diagnostics import Diagnostic
 from amplint.lowering.analysis import Found
 from amplint.lowering.entries import Entry
 from amplint.model.events import NO_GRAD, AutocastEnter, Backward, Event, ObjectFacts, Scale, SchedulerStep
-from amplint.model.hazards import Hazard
-from amplint.model.observable import Observable
+from amplint.model.observables import Observable
+from amplint.model.protocol.hazards import Hazard
 from amplint.rule import File
 from amplint.runtime.decisions import Decisions, search
 from amplint.runtime.foresight import owner_of, used

@@ -9,7 +9,7 @@ import libcst as cst
 import torch
 
 from amplint.diagnostics import Diagnostic
-from amplint.model import observable
+from amplint.model import observables
 from amplint.model.events import ObjectFacts, Region
 from amplint.model.literals import number
 from amplint.rule import File
@@ -39,7 +39,7 @@ def take(before: File, after: File, diagnostic: Diagnostic, measure: str, device
     if place is None or again is None:
         raise NotReplayable("the scaler is not found again")
     makings = _making(before, place), _making(after, again)
-    return _skipped(makings, device, seed) if measure == observable.SKIPPED else _checked(makings, device, seed)
+    return _skipped(makings, device, seed) if measure == observables.SKIPPED else _checked(makings, device, seed)
 
 
 @dataclass(frozen=True)
@@ -76,7 +76,7 @@ def _skipped(makings: tuple[_Making, _Making], device: str, seed: int) -> Measur
     runs = [_skips(each, device, seed) for each in (*makings, _Making(makings[0].facts, anew=False))]
     series = dict(zip(("before", "after", "reference"), runs))
     counts = [int(sum(each)) for each in runs]
-    return Measurement((Figure(observable.SKIPPED, *counts),), {"steps": STEPS}, series)
+    return Measurement((Figure(observables.SKIPPED, *counts),), {"steps": STEPS}, series)
 
 
 def _skips(making: _Making, device: str, seed: int) -> tuple[float, ...]:
@@ -138,7 +138,7 @@ def _checked(makings: tuple[_Making, _Making], device: str, seed: int) -> Measur
         _passes(each, device, seed) for each in (*makings, off)
     )
     changed = [int((each != right).sum()) for each in (gradients, gradients_after, right)]
-    figures = (Figure(observable.CHECKED, passes, passes_after, none), Figure("gradients that it changes", *changed))
+    figures = (Figure(observables.CHECKED, passes, passes_after, none), Figure("gradients that it changes", *changed))
     return Measurement(figures, {"steps": STEPS})
 
 

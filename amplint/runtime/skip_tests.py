@@ -10,7 +10,7 @@ import torch
 
 from amplint.diagnostics import Diagnostic
 from amplint.lowering.skips import SkipTest
-from amplint.model.observable import MISTAKEN
+from amplint.model.observables import MISTAKEN
 from amplint.rule import File
 from amplint.runtime import makers
 from amplint.runtime.devices import CUDA

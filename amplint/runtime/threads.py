@@ -9,7 +9,7 @@ from threading import Thread
 import torch
 
 from amplint.diagnostics import Diagnostic
-from amplint.model import observable
+from amplint.model import observables
 from amplint.model.events import Region
 from amplint.rule import File
 from amplint.runtime.devices import CUDA
@@ -30,7 +30,7 @@ def left_on(before: File, after: File, diagnostic: Diagnostic, *, device: str, s
     mended = is_mended(before, after, diagnostic)
     kind = "cuda" if device == CUDA else "cpu"
     states = [_in_a_thread(partial(_after_recursion, decorated, kind)) for decorated in (True, not mended, False)]
-    return Measurement((Figure(observable.LEFT_ON, *states),))
+    return Measurement((Figure(observables.LEFT_ON, *states),))
 
 
 def _after_recursion(decorated: bool, kind: str) -> str:
@@ -57,7 +57,7 @@ def in_replica(before: File, after: File, diagnostic: Diagnostic, *, device: str
     default = str(_in_a_thread(lambda: str(torch.get_autocast_dtype("cuda")))).removeprefix("torch.")
     told = Region("cuda", default, "yes")
     entered = (told, region if mended else told, region)
-    return Measurement((Figure(observable.IN_REPLICA, *(product_dtype(each, device) for each in entered)),))
+    return Measurement((Figure(observables.IN_REPLICA, *(product_dtype(each, device) for each in entered)),))
 
 
 def _in_a_thread(ask: Callable[[], str]) -> str:

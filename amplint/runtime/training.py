@@ -11,6 +11,7 @@ from contextlib import AbstractContextManager
 
 import torch
 
+from amplint.model.event_graph import Test
 from amplint.model.events import (
     ADD,
     Assign,
@@ -25,9 +26,8 @@ from amplint.model.events import (
     Report,
     ZeroGrad,
 )  # fmt: skip
-from amplint.model.graph import Test
 from amplint.model.literals import number
-from amplint.model.state import whole_of
+from amplint.model.protocol.state import whole_of
 from amplint.runtime import makers
 from amplint.runtime.foresight import owner_of, words
 from amplint.runtime.problem import Problem

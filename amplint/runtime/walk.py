@@ -11,13 +11,27 @@ from dataclasses import dataclass, field, replace
 
 from amplint.lowering.entries import Entry
 from amplint.lowering.structure import events_in
+from amplint.model.event_graph import (
+    Both,
+    Branch,
+    Call,
+    Condition,
+    Function,
+    Jump,
+    Loop,
+    Node,
+    Not,
+    Scoped,
+    Seq,
+    Test,
+    Try,
+)
 from amplint.model.events import Assign, AutocastEnter, AutocastExit, Event, OptimizerStep, Scale, ScalerStep
+from amplint.model.exploration.call_references import Frame, references
 from amplint.model.exploration.effects import MAX_DEPTH
-from amplint.model.frames import Frame, references
-from amplint.model.graph import Both, Branch, Call, Condition, Function, Jump, Loop, Node, Not, Scoped, Seq, Test, Try
-from amplint.model.hazards import Hazard
-from amplint.model.protocol import Protocol
-from amplint.model.state import State
+from amplint.model.protocol.hazards import Hazard
+from amplint.model.protocol.state import State
+from amplint.model.protocol.transitions import Protocol
 from amplint.runtime.decisions import Decisions
 from amplint.runtime.rounds import Rounds
 from amplint.runtime.world import World

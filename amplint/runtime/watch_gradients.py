@@ -12,7 +12,7 @@ import torch
 import torch.nn.utils.clip_grad
 
 from amplint.model.events import MEASURE, Assign, Backward, Clip, GradAccess, InnerGrad, Report, ZeroGrad
-from amplint.model.state import Value
+from amplint.model.protocol.state import Value
 from amplint.runtime.journal import Facts, Make, Recorded
 from amplint.runtime.names import parameters_of
 from amplint.runtime.observed import GRAD, Origin, gradients, mark_of, number, origin, size

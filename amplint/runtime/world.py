@@ -5,8 +5,8 @@ from __future__ import annotations
 from contextlib import AbstractContextManager, nullcontext
 from typing import Protocol as Interface
 
+from amplint.model.event_graph import Test
 from amplint.model.events import Event, Region
-from amplint.model.graph import Test
 
 
 class World(Interface):

@@ -8,6 +8,7 @@ from dataclasses import replace
 
 import torch
 
+from amplint.model.event_graph import Test
 from amplint.model.events import (
     Assign,
     Clip,
@@ -20,7 +21,6 @@ from amplint.model.events import (
     SchedulerStep,
     Unscale,
 )  # fmt: skip
-from amplint.model.graph import Test
 from amplint.runtime import makers
 from amplint.runtime.devices import CUDA, EMULATED
 from amplint.runtime.problem import Problem

@@ -16,7 +16,7 @@ import torch
 
 from amplint.engine.linter import lint_source
 from amplint.engine.registry import load_rules
-from amplint.model import hazards
+from amplint.model.protocol import hazards
 from amplint.rule import File, Finding, Rule
 from amplint.runtime.recorder import Recorder
 from amplint.source import Source

@@ -21,7 +21,7 @@ torch = pytest.importorskip("torch", reason="a GPU is asked through torch: pip i
 import cuda_experiments as lab  # noqa: E402
 from cuda_experiments import BFLOAT, CPU, CUDA, HALF, SINGLE  # noqa: E402
 
-from amplint.model.observable import PRODUCT_TIME  # noqa: E402
+from amplint.model.observables import PRODUCT_TIME  # noqa: E402
 from amplint.runtime.cuda_table import registered_overloads, runs_on_cpu  # noqa: E402
 from amplint.runtime.devices import EMULATED  # noqa: E402
 from amplint.runtime.outcome import CONFIRMED, NOT_OBSERVABLE  # noqa: E402

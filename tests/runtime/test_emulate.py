@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 from autocast_samples import SAMPLES, Make
 
-from amplint.model import precision
-from amplint.model.precision import Policy
+from amplint.model.torch import precision
+from amplint.model.torch.precision import Policy
 
 torch = pytest.importorskip("torch", reason="the emulation needs torch: pip install 'amplint[verify]'")
 

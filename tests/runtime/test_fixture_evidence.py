@@ -14,7 +14,7 @@ from checkout import ROOT
 from program import amplint, problems
 
 from amplint.engine.registry import rule_index
-from amplint.model.observable import PRODUCT_TIME
+from amplint.model.observables import PRODUCT_TIME
 from amplint.runtime.devices import EMULATED
 from amplint.runtime.outcome import CONFIRMED, ERROR, REFUTED
 

@@ -17,8 +17,8 @@ from amplint.diagnostics import Applicability, Diagnostic, Edit, Fix
 from amplint.engine.fixer import apply
 from amplint.engine.linter import lint_source
 from amplint.engine.registry import load_rules
-from amplint.model import precision
-from amplint.model.observable import NON_FINITE, VALUE_ERROR, Observable
+from amplint.model.observables import NON_FINITE, VALUE_ERROR, Observable
+from amplint.model.torch import precision
 from amplint.runtime.outcome import CONFIRMED, NOT_OBSERVABLE, NOT_REPLAYABLE, REFUTED, Outcome
 from amplint.runtime.replay import replay
 from amplint.source import Source

@@ -22,7 +22,7 @@ from amplint.lowering.dtypes.values import Tensor
 from amplint.lowering.names import Names
 from amplint.lowering.tree import Tree
 from amplint.model.events import Region
-from amplint.model.precision import FLOAT16
+from amplint.model.torch.precision import FLOAT16
 
 __all__ = ["Constant", "Danger", "Dtypes", "Hazard", "Operation", "Tensor", "Use"]
 

@@ -9,8 +9,8 @@ from dataclasses import replace
 import libcst as cst
 
 from amplint.lowering.dtypes.values import Eps, Flow, Number, Tensor, Value, join, unknown
-from amplint.model import precision
 from amplint.model.events import Region
+from amplint.model.torch import precision
 
 LOGARITHMS = frozenset({"log", "log2", "log10", "log1p", "logit", "xlogy"})
 EXPONENTIALS = frozenset({"exp", "expm1", "exp2"})

@@ -25,7 +25,7 @@ from amplint.lowering.dtypes.values import (
     Value,
 )
 from amplint.lowering.names import dotted
-from amplint.model import precision
+from amplint.model.torch import precision
 
 _MODEL = re.compile(r"(?:^|_)(?:model|net|network|classifier|discriminator|generator|critic)(?:_|$)|^net[A-Z]$")
 _NUMBERS = frozenset({"builtins.len", "builtins.int", "numpy.sqrt", "numpy.prod", "numpy.log"})

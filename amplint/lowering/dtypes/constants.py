@@ -11,7 +11,7 @@ import libcst as cst
 
 from amplint.lowering.dtypes.operations import Operation
 from amplint.lowering.dtypes.values import Number, Tensor, Value
-from amplint.model import precision
+from amplint.model.torch import precision
 
 
 class Use(enum.Enum):

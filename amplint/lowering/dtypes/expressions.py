@@ -30,7 +30,7 @@ from amplint.lowering.dtypes.values import (
 )
 from amplint.lowering.names import Names
 from amplint.lowering.tree import Tree, children
-from amplint.model import precision
+from amplint.model.torch import precision
 
 BINARY: dict[type[cst.CSTNode], str] = {
     cst.Add: "add", cst.Subtract: "sub", cst.Multiply: "mul", cst.Divide: "div", cst.Power: "pow",

@@ -8,7 +8,7 @@ import libcst as cst
 
 from amplint.lowering.dtypes.values import Instance, Value, join
 from amplint.model.events import Region
-from amplint.model.precision import DEFAULT_DTYPE, FLOAT16
+from amplint.model.torch.precision import DEFAULT_DTYPE, FLOAT16
 
 
 @dataclass(eq=False)

@@ -13,7 +13,7 @@ from amplint.lowering.dtypes import arithmetic
 from amplint.lowering.dtypes.operations import Operation
 from amplint.lowering.dtypes.values import Number, Tensor, tensors
 from amplint.lowering.tree import Tree
-from amplint.model import precision
+from amplint.model.torch import precision
 
 _HALF = precision.LIMITS[precision.FLOAT16]
 

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import libcst as cst
 
 from amplint.lowering.dtypes.values import UNKNOWN, Finfo, Items, Number, Value, join
-from amplint.model import precision
+from amplint.model.torch import precision
 
 SIZE = Number(integer=True)
 """A size, or the shape that sizes are taken from."""

@@ -14,7 +14,7 @@ from amplint.lowering.dtypes.operations import Arguments, Operation
 from amplint.lowering.dtypes.values import Flow, Items, Layer, Number, Tensor, Value, tensors, unknown
 from amplint.lowering.names import Names
 from amplint.lowering.tree import Tree
-from amplint.model import precision
+from amplint.model.torch import precision
 
 
 class Operators:

@@ -24,7 +24,7 @@ from amplint.lowering.dtypes.values import (
     tensors,
     unknown,
 )
-from amplint.model import precision
+from amplint.model.torch import precision
 
 MODULES = ("torch", "torch.nn.functional", "torch.special", "torch.linalg", "torch.Tensor")
 

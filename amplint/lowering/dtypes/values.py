@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import libcst as cst
 
-from amplint.model import precision
+from amplint.model.torch import precision
 
 if TYPE_CHECKING:
     from amplint.lowering.dtypes.operations import Operation
@@ -28,7 +28,7 @@ class Tensor:
     """A tensor, or something of which nothing is known.
 
     Attributes:
-        dtype: as in `amplint.model.precision`; "?" unknown.
+        dtype: as in `amplint.model.torch.precision`; "?" unknown.
         low, high: every element lies between them, rounding to the dtype included.
         made: the expression that computed it, and `maker` the operation.
         half_at: the expression that brought it to half (a layer, a matmul, a model's call).

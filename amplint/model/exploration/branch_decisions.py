@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection
 
-from amplint.model.frames import Frame, references
-from amplint.model.graph import Both, Condition, Not, Test
-from amplint.model.protocol import Protocol
-from amplint.model.state import Once, Slot, State
+from amplint.model.event_graph import Both, Condition, Not, Test
+from amplint.model.exploration.call_references import Frame, references
+from amplint.model.protocol.state import Once, Slot, State
+from amplint.model.protocol.transitions import Protocol
 
 Remembers = Callable[[str], bool]
 """Whether the code to come asks for a condition again, by its key."""

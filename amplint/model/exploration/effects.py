@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
+from amplint.model.event_graph import Call, Function
 from amplint.model.events import Assign, Backward, InnerGrad, Report, Scale
+from amplint.model.exploration.call_references import Frame, keys_of, with_owners
 from amplint.model.exploration.flow_graph import Ask, FlowGraph, Iterate, flow_graph
-from amplint.model.frames import Frame, keys_of, with_owners
-from amplint.model.graph import Call, Function
 
 MAX_DEPTH = 6
 """Calls inside calls are followed so deep."""

@@ -13,9 +13,10 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from heapq import heappop, heappush
 
-from amplint.model.elements import updates_between
+from amplint.model.event_graph import Call, Function
 from amplint.model.events import Assign, Event, ObjectFacts, Scale
 from amplint.model.exploration.branch_decisions import Conditions, forget_tests, renew
+from amplint.model.exploration.call_references import RETURN, Frame, keys_of
 from amplint.model.exploration.effects import MAX_DEPTH, Flows
 from amplint.model.exploration.flow_graph import (
     Ask,
@@ -31,12 +32,11 @@ from amplint.model.exploration.flow_graph import (
 )
 from amplint.model.exploration.joins import Point, States, without_both
 from amplint.model.exploration.liveness import NOTHING, Death, Liveness
+from amplint.model.exploration.optimizer_loops import updates_between
 from amplint.model.exploration.summaries import Concern, Summary
-from amplint.model.frames import RETURN, Frame, keys_of
-from amplint.model.graph import Call, Function
-from amplint.model.hazards import Hazard
-from amplint.model.protocol import Protocol
-from amplint.model.state import Entered, Once, Slot, State
+from amplint.model.protocol.hazards import Hazard
+from amplint.model.protocol.state import Entered, Once, Slot, State
+from amplint.model.protocol.transitions import Protocol
 
 MAX_WORK = 200_000
 """Steps of states through blocks, for one root function: beyond it the rest of its paths are given up."""

@@ -1,18 +1,18 @@
 """Control-flow graphs: the blocks of one function, and the ways from each to the next.
 
-An event graph (`amplint.model.graph`) is a tree that follows the text; here its jumps, loops and exceptions are edges, so that
-a worklist can go round them until nothing new arrives. Blocks are numbered in reverse post-order: what comes before a
-block on every way that does not go back to the head of a loop has a lower number, and so has the body of a loop before what
-follows the loop.
+An event graph (`amplint.model.event_graph`) is a tree that follows the text; here its jumps, loops and exceptions are
+edges, so that a worklist can go round them until nothing new arrives. Blocks are numbered in reverse post-order: what comes
+before a block on every way that does not go back to the head of a loop has a lower number, and so has the body of a loop
+before what follows the loop.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
 
+from amplint.model.event_graph import Branch, Call, Condition, Function, Jump, Loop, Node, Scoped, Seq, Test, Try
 from amplint.model.events import Assign, Backward, Checkpoint, Clip, Event, Forward, Region
-from amplint.model.frames import RETURN
-from amplint.model.graph import Branch, Call, Condition, Function, Jump, Loop, Node, Scoped, Seq, Test, Try
+from amplint.model.exploration.call_references import RETURN
 
 
 @dataclass(frozen=True)

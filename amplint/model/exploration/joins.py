@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterable
 from dataclasses import replace
 
-from amplint.model.state import UNKNOWN_GRAD, Grad, Slot, Stage, State, Stepped, Value, whole_of
+from amplint.model.protocol.state import UNKNOWN_GRAD, Grad, Slot, Stage, State, Stepped, Value, whole_of
 
 States = dict[State, None]
 """An ordered set, so that results do not depend on the hash seed."""

@@ -9,11 +9,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from amplint.model.event_graph import Call
 from amplint.model.events import Assign, Scale
+from amplint.model.exploration.call_references import RETURN, references, with_owners
 from amplint.model.exploration.effects import Flows, asks
 from amplint.model.exploration.flow_graph import Block, Exit, FlowGraph, Iterate
-from amplint.model.frames import RETURN, references, with_owners
-from amplint.model.graph import Call
 
 Names = frozenset[str]
 

@@ -8,10 +8,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
+from amplint.model.exploration.call_references import references
 from amplint.model.exploration.joins import States
-from amplint.model.frames import references
-from amplint.model.hazards import Hazard
-from amplint.model.state import Slot, State
+from amplint.model.protocol.hazards import Hazard
+from amplint.model.protocol.state import Slot, State
 
 _BESIDE = ("value", "test", "once")
 

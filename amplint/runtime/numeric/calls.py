@@ -10,7 +10,7 @@ import libcst as cst
 from amplint.lowering.dtypes.frames import Frame
 from amplint.lowering.dtypes.values import DType, Instance, Layer, Tensor
 from amplint.lowering.names import dotted
-from amplint.model import precision
+from amplint.model.torch import precision
 from amplint.runtime.numeric import operations
 from amplint.runtime.numeric.expression import (
     Apply,

@@ -17,7 +17,7 @@ class Operand:
 
     Attributes:
         text: how the code writes it.
-        dtype: as in `amplint.model.precision`; "?" where the file does not tell.
+        dtype: as in `amplint.model.torch.precision`; "?" where the file does not tell.
         low, high: every element lies between them.
         detached: no gradient is asked of it.
         setting: one number, such as `self.temperature`, rather than a tensor.

@@ -13,7 +13,7 @@ from amplint.diagnostics import Diagnostic, Edit
 from amplint.lowering.dtypes.frames import Frame
 from amplint.lowering.dtypes.values import Tensor
 from amplint.lowering.tree import Tree
-from amplint.model import precision
+from amplint.model.torch import precision
 from amplint.runtime.numeric.choices import Path
 from amplint.runtime.numeric.expression import Apply, Expression, Outside, below, dependents
 from amplint.runtime.numeric.facts import Facts, Seen

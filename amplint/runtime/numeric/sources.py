@@ -10,7 +10,7 @@ import libcst as cst
 from amplint.lowering.dtypes.frames import Frame
 from amplint.lowering.dtypes.values import Class, DType, Function, Instance, Layer, Number, Tensor, Value
 from amplint.lowering.names import dotted
-from amplint.model import precision
+from amplint.model.torch import precision
 from amplint.runtime.numeric.expression import Apply, Constant, Expression, Operand, Outside, Thing
 from amplint.runtime.numeric.facts import Facts
 from amplint.runtime.numeric.operations import ATTRIBUTES, CONSTANTS

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 import torch
 
-from amplint.model import precision
+from amplint.model.torch import precision
 from amplint.runtime.numeric.expression import LAYOUT, Apply, Expression, Items, Operand, bare
 
 Shape = tuple[int, ...]

@@ -8,7 +8,7 @@ import libcst as cst
 
 from amplint.lowering.dtypes.values import DType, Tensor
 from amplint.lowering.names import dotted
-from amplint.model import precision
+from amplint.model.torch import precision
 from amplint.runtime.numeric import operations
 from amplint.runtime.numeric.expression import (
     Apply,

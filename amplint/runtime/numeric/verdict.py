@@ -9,7 +9,7 @@ from textwrap import shorten
 import torch
 
 from amplint.diagnostics import Applicability, Diagnostic
-from amplint.model import observable
+from amplint.model import observables
 from amplint.rule import File
 from amplint.runtime.devices import CPU
 from amplint.runtime.measurement import NONE
@@ -67,7 +67,7 @@ def _judged(pair: Pair, measure: str, device: str, seed: int, is_partial: bool) 
     meant = _devices(before.program)
     foreign = sorted(meant - ({"cpu"} if device == CPU else _GPUS | {"cpu"}))
     if foreign:
-        return Outcome(NOT_OBSERVABLE, f"the code is for {foreign[0]!r}", observable.NON_FINITE)
+        return Outcome(NOT_OBSERVABLE, f"the code is for {foreign[0]!r}", observables.NON_FINITE)
     device = CPU if meant == {"cpu"} else device
     steps = before.program.steps
     known = kinds(steps, before.operands, above(pair.marks[0]))
@@ -77,14 +77,14 @@ def _judged(pair: Pair, measure: str, device: str, seed: int, is_partial: bool) 
     sweep = Sweep(known, limits, _layout(before, known, limits, seed), seed)
     points = list(sweep.points())
     wanted = [known[owner] in (FREE, ORDINARY) and not owner.detached for owner in before.operands]
-    outcome = Outcome(NOT_REPLAYABLE, "nothing was computed", observable.NON_FINITE)
+    outcome = Outcome(NOT_REPLAYABLE, "nothing was computed", observables.NON_FINITE)
     for scale, out, given in _trials(pair):
         found = tally(before, after, Question(before.operands, wanted, scale), points, device, pair.marks[1], out)
         trial = _outcome(found, sweep.layout, given, is_partial)
         if trial.verdict == CONFIRMED or found.spoiled:
             return trial
         outcome = trial if scale == 1.0 else outcome
-        if not (given or found.before or found.after) and measure == observable.VALUE_ERROR:
+        if not (given or found.before or found.after) and measure == observables.VALUE_ERROR:
             return _by_digits(found, trial)
     return outcome
 
@@ -95,8 +95,8 @@ def _by_digits(found: Tally, outcome: Outcome) -> Outcome:
     if not (found.points and before > _ROUNDING and before >= 8 * after):
         return outcome
     given = {key: value for key, value in outcome.reference.items() if key in ("points", "shape")}
-    mine, fixed = ({observable.VALUE_ERROR: digits} for digits in (before, after))
-    return Outcome(CONFIRMED, "", observable.VALUE_ERROR, mine, fixed, given)
+    mine, fixed = ({observables.VALUE_ERROR: digits} for digits in (before, after))
+    return Outcome(CONFIRMED, "", observables.VALUE_ERROR, mine, fixed, given)
 
 
 _Trial = tuple[float, tuple[frozenset[int], frozenset[int]], dict[str, "float | str"]]
@@ -154,15 +154,15 @@ def _layout(
 def _outcome(found: Tally, layout: Layout, given: Mapping[str, float | str], is_partial: bool) -> Outcome:
     unable = next((error for error in found.raised if "not implemented for" in error), "")
     if unable:
-        return Outcome(NOT_REPLAYABLE, unable, observable.NON_FINITE)
+        return Outcome(NOT_REPLAYABLE, unable, observables.NON_FINITE)
     verdict, reason = _verdict(found, is_partial)
     counts = found.before, found.after, 0
     values: list[dict[str, float | str]] = [
-        {observable.NON_FINITE: count, _WORST: worst} for count, worst in zip(counts, found.errors)
+        {observables.NON_FINITE: count, _WORST: worst} for count, worst in zip(counts, found.errors)
     ]
     if found.raised[0] != found.raised[1]:
         for value, raised in zip(values, (*found.raised, "")):
-            value[observable.ERROR] = raised or NONE
+            value[observables.ERROR] = raised or NONE
     reference: dict[str, float | str] = {"points": found.points, "shape": str(layout), **given, **values[2]}
     left = {
         "beyond float32": found.beyond, "overflow before it": found.upstream, "gradient beyond half": found.narrow * is_partial,
@@ -174,7 +174,7 @@ def _outcome(found: Tally, layout: Layout, given: Mapping[str, float | str], is_
         for place, name in enumerate(("before", "after", "reference"))
     }
     axis = Axis(f"value of `{shorten(curve.swept, 40, placeholder=' ...')}`", tuple(curve.sizes), curve.shown)
-    outcome = Outcome(verdict, reason, observable.NON_FINITE, values[0], values[1], reference)
+    outcome = Outcome(verdict, reason, observables.NON_FINITE, values[0], values[1], reference)
     return replace(outcome, series=series, axis=axis) if curve.sizes else outcome
 
 

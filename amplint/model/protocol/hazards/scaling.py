@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from amplint.model.events import Backward, ScalerStep, ScalerUpdate, Unscale
-from amplint.model.hazards.hazard import Hazard, Hazards
-from amplint.model.hazards.known import Known
-from amplint.model.state import ANY, Grad, Stage, State
+from amplint.model.protocol.hazard import Hazard, Hazards
+from amplint.model.protocol.objects import Known
+from amplint.model.protocol.state import ANY, Grad, Stage, State
 
 RAISES = "raises"
 """Detail of a hazard that PyTorch reports by itself."""

@@ -7,9 +7,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass, fields, replace
 from functools import lru_cache
 
+from amplint.model.event_graph import Call, Condition, Function, Not, Test
 from amplint.model.events import Clip, Event
-from amplint.model.graph import Call, Condition, Function, Not, Test
-from amplint.model.state import whole_of
+from amplint.model.protocol.state import whole_of
 
 RETURN = "return"
 """The reference that holds what a function returns, while it is left."""

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
 
+from amplint.model.event_graph import Branch, Jump, Loop, Node, Seq
 from amplint.model.events import Backward, Event, ScalerStep, ScalerUpdate
-from amplint.model.frames import Frame
-from amplint.model.graph import Branch, Jump, Loop, Node, Seq
-from amplint.model.hazards import Hazard
-from amplint.model.protocol import Protocol
-from amplint.model.state import State
+from amplint.model.exploration.call_references import Frame
+from amplint.model.protocol.hazards import Hazard
+from amplint.model.protocol.state import State
+from amplint.model.protocol.transitions import Protocol
 
 ELEMENT = "[*]"
 """How a reference to some element of a collection ends."""

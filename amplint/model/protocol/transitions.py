@@ -9,7 +9,6 @@ import re
 from collections.abc import Mapping
 from dataclasses import replace
 
-from amplint.model import casts
 from amplint.model.events import (
     Assign,
     AutocastEnter,
@@ -34,8 +33,21 @@ from amplint.model.events import (
     Unscale,
     ZeroGrad,
 )  # fmt: skip
-from amplint.model.hazards import Hazard, Known, judge
-from amplint.model.state import ANY, UNKNOWN_GRAD, Entered, Grad, Part, Slot, Stage, State, Stepped, Value, is_gradient
+from amplint.model.protocol import weight_cache
+from amplint.model.protocol.hazards import Hazard, Known, judge
+from amplint.model.protocol.state import (
+    ANY,
+    UNKNOWN_GRAD,
+    Entered,
+    Grad,
+    Part,
+    Slot,
+    Stage,
+    State,
+    Stepped,
+    Value,
+    is_gradient,
+)
 
 _LOSS_NAME = re.compile(r"loss|scaled|err|obj|cost", re.IGNORECASE)
 
@@ -57,7 +69,7 @@ class Protocol:
 
     def apply(self, state: State, event: Event, loops: tuple[int, ...] = ()) -> Outcome:
         """The state after an event, and the hazards that the event is; `loops` are the sites of the loops around it."""
-        after = self._after(casts.after(self._known.owners_of, state, event), event, loops)
+        after = self._after(weight_cache.after(self._known.owners_of, state, event), event, loops)
         return after, judge(self._known, state, event, loops)
 
     def _after(self, state: State, event: Event, loops: tuple[int, ...]) -> State:

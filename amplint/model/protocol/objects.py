@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 
 from amplint.model.events import ObjectFacts
-from amplint.model.state import ANY, Grad, State
+from amplint.model.protocol.state import ANY, Grad, State
 
 
 class Known:

@@ -10,7 +10,7 @@ from collections.abc import Callable, Collection, Iterable
 from dataclasses import replace
 
 from amplint.model.events import Backward, CacheCleared, Event, Forward, OptimizerStep, ScalerStep
-from amplint.model.state import Cast, State
+from amplint.model.protocol.state import Cast, State
 
 _BACKWARD = "%backward"
 

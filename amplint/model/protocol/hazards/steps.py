@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from amplint.model.events import GLOBAL, OptimizerStep, ScalerStep, SchedulerStep
-from amplint.model.hazards.hazard import Hazard, Hazards
-from amplint.model.hazards.known import Known
-from amplint.model.hazards.scaling import missing_update, unscaled_backward
-from amplint.model.state import Grad, Part, State, Stepped
+from amplint.model.protocol.hazard import Hazard, Hazards
+from amplint.model.protocol.hazards.scaling import missing_update, unscaled_backward
+from amplint.model.protocol.objects import Known
+from amplint.model.protocol.state import Grad, Part, State, Stepped
 
 
 def optimizer_step(known: Known, state: State, event: OptimizerStep) -> Hazards:

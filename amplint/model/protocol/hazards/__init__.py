@@ -16,10 +16,10 @@ from amplint.model.events import (
     SchedulerStep,
     Unscale,
 )  # fmt: skip
-from amplint.model.hazards import gradients, losses, regions, scaling, steps
-from amplint.model.hazards.hazard import Hazard, Hazards
-from amplint.model.hazards.known import Known
-from amplint.model.state import State
+from amplint.model.protocol.hazard import Hazard, Hazards
+from amplint.model.protocol.hazards import gradients, losses, regions, scaling, steps
+from amplint.model.protocol.objects import Known
+from amplint.model.protocol.state import State
 
 __all__ = ["Hazard", "Hazards", "Known", "judge"]
 

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from amplint.model import casts
 from amplint.model.events import Backward, Forward
-from amplint.model.hazards.hazard import Hazard, Hazards
-from amplint.model.state import State
+from amplint.model.protocol import weight_cache
+from amplint.model.protocol.hazard import Hazard, Hazards
+from amplint.model.protocol.state import State
 
 
 def stale_weights(state: State, event: Forward | Backward) -> Hazards:
     """A forward pass, or the backward pass after it, with weights that were cast before a step changed them."""
-    keeping, step = state.keeping_region(), casts.stale_at(state, event)
+    keeping, step = state.keeping_region(), weight_cache.stale_at(state, event)
     if keeping is None or step < 0:
         return ()
     return (Hazard("region-spans-steps", keeping.site, (("step", step), ("use", event.site))),)

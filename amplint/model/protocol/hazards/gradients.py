@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from amplint.model.events import Clip, GradAccess
-from amplint.model.hazards.hazard import Hazard, Hazards
-from amplint.model.hazards.known import Known
-from amplint.model.state import State
+from amplint.model.protocol.hazard import Hazard, Hazards
+from amplint.model.protocol.objects import Known
+from amplint.model.protocol.state import State
 
 
 def clip(known: Known, state: State, event: Clip) -> Hazards:

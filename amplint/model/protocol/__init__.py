@@ -1,0 +1,1 @@
+"""What does one event make of the state of a training program, and when is it wrong?"""
