@@ -7,35 +7,35 @@ from functools import cached_property
 import libcst as cst
 
 from amplint.diagnostics import ALONE, Footing, Range
+from amplint.dtypes import Dtypes
 from amplint.edits.imports import Importer
 from amplint.edits.statements import Editor
-from amplint.lowering import constants
-from amplint.lowering.analysis import Analysis
-from amplint.lowering.checkpoints import Checkpoints
-from amplint.lowering.classes import Classes
-from amplint.lowering.contexts import Contexts
-from amplint.lowering.custom_functions import CustomFunctions
-from amplint.lowering.dtypes import Dtypes
-from amplint.lowering.finiteness import Finiteness
-from amplint.lowering.forwards import Forwards
-from amplint.lowering.half_checkpoints import HalfCheckpoints
-from amplint.lowering.halves import Halves
-from amplint.lowering.hand_scaling import HandScaling
-from amplint.lowering.imports import Imports
-from amplint.lowering.modules import Modules
-from amplint.lowering.names import Names
-from amplint.lowering.precisions import Precisions
-from amplint.lowering.processes import Processes
-from amplint.lowering.recursion import Recursion
-from amplint.lowering.scalers import Scalers
-from amplint.lowering.skips import SkipTests
-from amplint.lowering.summaries import Program
-from amplint.lowering.tree import Tree
-from amplint.lowering.trials import Trials
+from amplint.facts.autograd_functions import CustomFunctions
+from amplint.facts.forward_passes import Forwards
+from amplint.facts.half_checkpoints import HalfCheckpoints
+from amplint.facts.half_models import Halves
+from amplint.facts.manual_loss_scaling import HandScaling
+from amplint.facts.recursive_calls import Recursion
+from amplint.facts.resume_checkpoints import Checkpoints
+from amplint.facts.scaler_precision import Precisions
+from amplint.facts.scalers import Scalers
+from amplint.facts.skip_tests import SkipTests
+from amplint.facts.spawned_processes import Processes
+from amplint.facts.trial_code import Trials
+from amplint.facts.unguarded_bf16 import Finiteness
+from amplint.hazards.analysis import Analysis
+from amplint.lowering.program import Program
 from amplint.model.torch import names as torch_names
 from amplint.python_ast import gate
 from amplint.python_ast.definite_assignment import Assigned
+from amplint.roles.autocast_contexts import Contexts
 from amplint.source import Source
+from amplint.syntax import integers
+from amplint.syntax.classes import Classes
+from amplint.syntax.names import Names
+from amplint.syntax.project_files import Modules
+from amplint.syntax.project_imports import Imports
+from amplint.syntax.tree import Tree
 
 MIXED_PRECISION = "mixed-precision"
 """The fact that some file of the run trains in half precision."""
@@ -188,7 +188,7 @@ class File:
 
     def integer(self, node: cst.BaseExpression) -> cst.Integer | None:
         """The literal that an expression stands for: itself, or that of a constant that is assigned once."""
-        return constants.integer(node, self.names, self.classes)
+        return integers.integer(node, self.names, self.classes)
 
     def range(self, node: cst.CSTNode) -> Range:
         """Where a node stands."""

@@ -17,21 +17,21 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 
 from amplint.diagnostics import Applicability, Diagnostic
+from amplint.dtypes import Constant, Danger, Hazard, Operation, Tensor, Use
 from amplint.edits.statements import Statement
+from amplint.facts.autograd_functions import CustomFunction
+from amplint.facts.forward_passes import Pass
+from amplint.facts.half_checkpoints import HalfSaved
+from amplint.facts.half_models import Halved
+from amplint.facts.manual_loss_scaling import HandScaled
+from amplint.facts.restored_checkpoints import Unrestored
+from amplint.facts.resume_checkpoints import Incomplete
+from amplint.facts.scalers import Rebuilt
+from amplint.facts.skip_tests import SkipTest
+from amplint.facts.spawned_processes import HandOver
 from amplint.file import MIXED_PRECISION, File
 from amplint.finding import Finding, told_once
-from amplint.lowering.analysis import Found
-from amplint.lowering.checkpoints import Incomplete
-from amplint.lowering.custom_functions import CustomFunction
-from amplint.lowering.dtypes import Constant, Danger, Hazard, Operation, Tensor, Use
-from amplint.lowering.forwards import Pass
-from amplint.lowering.half_checkpoints import HalfSaved
-from amplint.lowering.halves import Halved
-from amplint.lowering.hand_scaling import HandScaled
-from amplint.lowering.processes import HandOver
-from amplint.lowering.restoring import Unrestored
-from amplint.lowering.scalers import Rebuilt
-from amplint.lowering.skips import SkipTest
+from amplint.hazards.analysis import Found
 from amplint.model.observables import Observable
 
 __all__ = [

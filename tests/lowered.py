@@ -5,10 +5,10 @@ from __future__ import annotations
 import re
 from textwrap import dedent, indent
 
-from amplint.lowering.tree import Tree
 from amplint.model.event_graph import Function
 from amplint.rule import File
 from amplint.source import Source
+from amplint.syntax.tree import Tree
 
 _SETUP = """
 import contextlib

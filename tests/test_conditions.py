@@ -8,7 +8,7 @@ import libcst as cst
 import pytest
 from lowered import file_of
 
-from amplint.lowering.flow import FunctionReader
+from amplint.lowering.function_builder import FunctionReader
 from amplint.model import event_graph
 from amplint.model.event_graph import Both, Condition, Not
 

@@ -6,10 +6,10 @@ from textwrap import dedent, indent
 
 import pytest
 
-from amplint.lowering.dtypes import Dtypes, Operation, Tensor, Use
-from amplint.lowering.tree import Tree
+from amplint.dtypes import Dtypes, Operation, Tensor, Use
 from amplint.rule import File
 from amplint.source import Source
+from amplint.syntax.tree import Tree
 
 HEADER = """\
 import torch

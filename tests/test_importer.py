@@ -6,11 +6,11 @@ import libcst as cst
 import pytest
 
 from amplint.edits.imports import Importer
-from amplint.lowering.names import Names
-from amplint.lowering.tree import Tree
 from amplint.python_ast.gate import parse
 from amplint.python_ast.slicing import relevant_rows
 from amplint.source import Source
+from amplint.syntax.names import Names
+from amplint.syntax.tree import Tree
 
 
 def importer_of(text: str, path: str = "train.py", *, sliced: bool = False) -> tuple[Tree, Importer]:

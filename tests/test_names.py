@@ -5,9 +5,9 @@ from __future__ import annotations
 import libcst as cst
 import pytest
 
-from amplint.lowering.names import Names
-from amplint.lowering.tree import Tree
 from amplint.source import Source
+from amplint.syntax.names import Names
+from amplint.syntax.tree import Tree
 
 OLD = "torch.cuda.amp.autocast"
 NEW = "torch.amp.autocast"

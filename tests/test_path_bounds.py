@@ -8,7 +8,7 @@ from textwrap import indent
 import pytest
 from lowered import file_of, in_loop, kinds
 
-from amplint.lowering.entries import objects_in
+from amplint.hazards.entry_points import objects_in
 from amplint.model.exploration.effects import Flows
 from amplint.model.exploration.explorer import MAX_WORK, Explorer
 

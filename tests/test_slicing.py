@@ -9,11 +9,11 @@ import pytest
 from fixture_harness import Fixture, all_fixtures
 from lowered import in_loop
 
-from amplint.lowering.tree import Tree
 from amplint.python_ast import gate
 from amplint.python_ast.slicing import relevant_rows
 from amplint.rule import File, Rule
 from amplint.source import Source
+from amplint.syntax.tree import Tree
 
 FILLER = '''
 

@@ -15,10 +15,10 @@ import pytest
 from fixture_harness import ROOT, all_fixtures
 from lowered import file_of, found, graphs, in_loop, kinds
 
-from amplint.lowering.structure import events_in
-from amplint.lowering.tree import Tree
+from amplint.lowering.graph_tools import events_in
 from amplint.model.event_graph import Call
 from amplint.rule import File
+from amplint.syntax.tree import Tree
 
 CODE = """
 def free(a, b=1, *, c=None): pass
@@ -195,7 +195,7 @@ def _sorted(value: object) -> list[object]:
 
 HAZARDS_OF_ALL = """
 from fixture_harness import all_fixtures
-from amplint.lowering.tree import Tree
+from amplint.syntax.tree import Tree
 from amplint.rule import File
 for fixture in all_fixtures()[::9]:
     for found in File(Tree(fixture.source), (2, 3)).analysis.hazards:

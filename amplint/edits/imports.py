@@ -13,9 +13,9 @@ import libcst as cst
 
 from amplint.diagnostics import Edit
 from amplint.edits.unused_imports import Unimporter
-from amplint.lowering.bindings import Binding
-from amplint.lowering.names import Names, dotted
-from amplint.lowering.tree import Tree
+from amplint.syntax.bindings import Binding
+from amplint.syntax.names import Names, dotted
+from amplint.syntax.tree import Tree
 
 _SYNONYMS = {"torch.amp.autocast": "torch.autocast", "torch.amp.GradScaler": "torch.GradScaler"}
 """Names that are the same object under a second public spelling."""

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 import libcst as cst
 
 from amplint.diagnostics import Edit
-from amplint.lowering.tree import Tree
+from amplint.syntax.tree import Tree
 
 Statement = cst.SimpleStatementLine | cst.BaseCompoundStatement
 

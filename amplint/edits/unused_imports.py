@@ -12,11 +12,11 @@ from pathlib import PurePath
 import libcst as cst
 
 from amplint.diagnostics import Edit
-from amplint.lowering.bindings import SCOPES, dotted, module_of
-from amplint.lowering.tree import Tree
 from amplint.model.torch import names as torch_names
 from amplint.python_ast.gate import parse
 from amplint.source import Source
+from amplint.syntax.bindings import SCOPES, dotted, module_of
+from amplint.syntax.tree import Tree
 
 _KEPT_BY_COMMENT = re.compile(r"#\s*noqa(?!\s*:)|#\s*noqa\s*:[^#]*\bF401\b", re.IGNORECASE)
 _COMMENT = re.compile(r"#[^\r\n]*")

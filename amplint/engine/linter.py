@@ -75,8 +75,8 @@ def _check(
 ) -> FileReport:
     import libcst  # not at the top: most files are settled before a parse, and libcst is slow to import
 
-    from amplint.lowering.tree import Tree
     from amplint.rule import File
+    from amplint.syntax.tree import Tree
 
     found: list[Diagnostic] = []
     crashes: dict[str, Exception] = {}

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import libcst as cst
 
-from amplint.lowering.access import path_of
+from amplint.lowering.backward_passes import HARMLESS, PassReader, differentiates_again
 from amplint.lowering.conditions import constant
+from amplint.lowering.function_scope import Flow
 from amplint.lowering.gradients import CLIP_METHODS, CLIPS, SCALE_FREE, argument, is_grad
-from amplint.lowering.passes import HARMLESS, PassReader, differentiates_again
-from amplint.lowering.scope import Flow
 from amplint.model.events import (
     GRADIENT,
     CacheCleared,
@@ -22,6 +21,7 @@ from amplint.model.events import (
     Unscale,
     ZeroGrad,
 )  # fmt: skip
+from amplint.syntax.access_paths import path_of
 
 _VALUE_METHODS = frozenset(
     (

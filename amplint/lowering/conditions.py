@@ -7,8 +7,9 @@ from collections.abc import Callable, Iterator
 
 import libcst as cst
 
-from amplint.lowering.tree import children
 from amplint.model.event_graph import Both, Condition, Not, Test
+from amplint.syntax.tree import children
+from amplint.syntax.words import words
 
 _AMP_NAME = re.compile(
     r"(^|_)(amp|fp16|half|autocast|scaler|mixed|mixed_precision|float16)(_|$)|use_?amp|grad_?scaler|mixed_?prec",
@@ -215,16 +216,6 @@ def constant(node: cst.CSTNode) -> bool | None:
     if isinstance(node, cst.Name) and node.value in ("True", "False", "None"):
         return node.value == "True"
     return None
-
-
-def words(node: cst.CSTNode) -> Iterator[str]:
-    """All identifiers and literals in an expression."""
-    if isinstance(node, cst.SimpleString):
-        yield node.value.strip("'\"")
-    elif isinstance(node, (cst.Name, cst.Integer, cst.Float)):
-        yield node.value
-    for child in children(node):
-        yield from words(child)
 
 
 def _names(node: cst.CSTNode) -> Iterator[cst.Name]:

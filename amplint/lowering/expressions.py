@@ -7,17 +7,17 @@ from typing import TYPE_CHECKING
 
 import libcst as cst
 
-from amplint.lowering import passing
-from amplint.lowering.access import path_of
+from amplint.lowering import call_binding
 from amplint.lowering.calls import CallReader
 from amplint.lowering.conditions import Conditions
-from amplint.lowering.scope import OBJECTS, Flow
-from amplint.lowering.tree import children
+from amplint.lowering.function_scope import OBJECTS, Flow
 from amplint.model.event_graph import Call
 from amplint.model.events import Assign, Report
+from amplint.syntax.access_paths import path_of
+from amplint.syntax.tree import children
 
 if TYPE_CHECKING:
-    from amplint.lowering.summaries import Program
+    from amplint.lowering.program import Program
 
 
 class ExpressionReader(CallReader):
@@ -95,8 +95,8 @@ class ExpressionReader(CallReader):
         for arg in call.args:
             flow |= self.flow(arg.value)
         target = self.temporary(at or call)
-        binding, truths = passing.binding(found, call, self), passing.truths(found, call, self)
-        conditions = passing.conditions(found, call, self, self._conditions.read)
+        binding, truths = call_binding.binding(found, call, self), call_binding.truths(found, call, self)
+        conditions = call_binding.conditions(found, call, self, self._conditions.read)
         self._events.append(Call(self.site(at or call), found.key, binding, target, truths, conditions))
         return Flow((target,), flow.as_argument().args, True)
 

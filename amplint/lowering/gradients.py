@@ -7,11 +7,12 @@ from abc import ABC, abstractmethod
 
 import libcst as cst
 
-from amplint.lowering.access import path_of
-from amplint.lowering.conditions import constant, words
-from amplint.lowering.scope import Flow, FunctionScope
-from amplint.lowering.tree import children
+from amplint.lowering.conditions import constant
+from amplint.lowering.function_scope import Flow, FunctionScope
 from amplint.model.events import GRADIENT, Clip, Escape, GradAccess, ZeroGrad
+from amplint.syntax.access_paths import path_of
+from amplint.syntax.tree import children
+from amplint.syntax.words import words
 
 CLIPS = {
     "torch.nn.utils.clip_grad_norm_": "norm",

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 
-from amplint.lowering.structure import events_in, refs_in, with_parts
+from amplint.lowering.graph_tools import events_in, refs_in, with_parts
 from amplint.model.event_graph import Branch, Call, Condition, Function, Jump, Loop, Node, Scoped, Seq, Try, parts_of
 from amplint.model.events import (
     Assign,

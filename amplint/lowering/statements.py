@@ -7,17 +7,16 @@ from typing import TYPE_CHECKING
 
 import libcst as cst
 
-from amplint.lowering.access import path_of
-from amplint.lowering.conditions import asks_for_trouble, words
+from amplint.lowering.conditions import asks_for_trouble
 from amplint.lowering.expressions import ExpressionReader
+from amplint.lowering.function_scope import Flow
 from amplint.lowering.gradients import is_grad
-from amplint.lowering.scope import Flow
-from amplint.lowering.structure import (
-    as_mode_branch,
-)
-from amplint.lowering.tree import children
+from amplint.lowering.mode_branches import as_mode_branch
 from amplint.model.event_graph import Jump, Scoped, Seq
 from amplint.model.events import Assign, GradAccess, Leave, Region, ZeroGrad
+from amplint.syntax.access_paths import path_of
+from amplint.syntax.tree import children
+from amplint.syntax.words import words
 
 if TYPE_CHECKING:
     pass

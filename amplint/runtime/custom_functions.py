@@ -7,7 +7,7 @@ from typing import Any
 import torch
 
 from amplint.diagnostics import Diagnostic
-from amplint.lowering.custom_functions import CustomFunction
+from amplint.facts.autograd_functions import CustomFunction
 from amplint.model import observables
 from amplint.rule import File
 from amplint.runtime.devices import CUDA

@@ -8,8 +8,8 @@ import libcst as cst
 import torch
 
 from amplint.diagnostics import Diagnostic
-from amplint.lowering.contexts import Maker
 from amplint.model import observables
+from amplint.roles.autocast_contexts import Maker
 from amplint.rule import File
 from amplint.runtime.measurement import NONE, Figure, Measurement
 from amplint.runtime.precision import product_dtype

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from amplint.diagnostics import Diagnostic
-from amplint.lowering.forwards import Pass
+from amplint.facts.forward_passes import Pass
 from amplint.model import observables
 from amplint.rule import File
 from amplint.runtime.measurement import Figure, Measurement

@@ -5,7 +5,7 @@ from __future__ import annotations
 import torch
 
 from amplint.diagnostics import Diagnostic
-from amplint.lowering.halves import Halved
+from amplint.facts.half_models import Halved
 from amplint.model import observables
 from amplint.rule import File
 from amplint.runtime import makers

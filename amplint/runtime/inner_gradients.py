@@ -8,7 +8,7 @@ import libcst as cst
 import torch
 
 from amplint.diagnostics import Diagnostic
-from amplint.lowering.structure import events_in
+from amplint.lowering.graph_tools import events_in
 from amplint.model.events import InnerGrad, Region, Scale
 from amplint.model.observables import INNER_GRADIENTS
 from amplint.rule import File

@@ -14,7 +14,6 @@ import warnings
 from functools import lru_cache
 
 from amplint.diagnostics import Diagnostic
-from amplint.lowering.tree import Tree
 from amplint.model.observables import (
     ERROR,
     NON_FINITE,
@@ -36,6 +35,7 @@ from amplint.runtime.routes import find, foreign_device, others, routes, subject
 from amplint.runtime.trial import Trial, emulation
 from amplint.runtime.walk import TooLong
 from amplint.source import Source
+from amplint.syntax.tree import Tree
 
 
 def replay(before: Source, after: Source, diagnostic: Diagnostic, rule: Rule, device: str, seed: int) -> Outcome:

@@ -8,9 +8,9 @@ from typing import Any
 import torch
 
 from amplint.diagnostics import Diagnostic
-from amplint.lowering.stepped import Stepped
 from amplint.model import observables
 from amplint.model.events import ObjectFacts
+from amplint.roles.step_pairs import Stepped
 from amplint.rule import File
 from amplint.runtime.measurement import Figure, Measurement
 from amplint.runtime.record import NotReplayable

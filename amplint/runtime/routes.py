@@ -5,8 +5,8 @@ from __future__ import annotations
 import libcst as cst
 
 from amplint.diagnostics import Diagnostic
-from amplint.lowering.analysis import Found
-from amplint.lowering.entries import Entry
+from amplint.hazards.analysis import Found
+from amplint.hazards.entry_points import Entry
 from amplint.model.events import NO_GRAD, AutocastEnter, Backward, Event, ObjectFacts, Scale, SchedulerStep
 from amplint.model.observables import Observable
 from amplint.model.protocol.hazards import Hazard

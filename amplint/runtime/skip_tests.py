@@ -9,7 +9,7 @@ import libcst as cst
 import torch
 
 from amplint.diagnostics import Diagnostic
-from amplint.lowering.skips import SkipTest
+from amplint.facts.skip_tests import SkipTest
 from amplint.model.observables import MISTAKEN
 from amplint.rule import File
 from amplint.runtime import makers

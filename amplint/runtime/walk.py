@@ -9,8 +9,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
 
-from amplint.lowering.entries import Entry
-from amplint.lowering.structure import events_in
+from amplint.hazards.entry_points import Entry
+from amplint.lowering.graph_tools import events_in
 from amplint.model.event_graph import (
     Both,
     Branch,

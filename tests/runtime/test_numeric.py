@@ -164,7 +164,7 @@ def test_what_is_not_listed_further_on_does_not_matter() -> None:
 
 
 def test_the_list_holds_what_the_dtype_flow_knows() -> None:
-    from amplint.lowering.dtypes import arithmetic
+    from amplint.dtypes import arithmetic
     from amplint.runtime.numeric.operations import CASTS, LAYERS, NAMES, UNMOVED
 
     known = {op for table in precision.TABLES.values() for op in table}

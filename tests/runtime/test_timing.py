@@ -5,11 +5,11 @@ from __future__ import annotations
 import pytest
 from checkout import ROOT
 
-from amplint.lowering.tree import Tree
 from amplint.rule import File
 from amplint.runtime.devices import CPU, EMULATED
 from amplint.runtime.outcome import CONFIRMED, NOT_OBSERVABLE, REFUTED
 from amplint.source import Source
+from amplint.syntax.tree import Tree
 
 torch = pytest.importorskip("torch", reason="replays need torch: pip install 'amplint[verify]'")
 

@@ -7,9 +7,8 @@ from collections.abc import Sequence
 
 import libcst as cst
 
-from amplint.lowering.dtypes.frames import Frame
-from amplint.lowering.dtypes.values import DType, Instance, Layer, Tensor
-from amplint.lowering.names import dotted
+from amplint.dtypes.frames import Frame
+from amplint.dtypes.values import DType, Instance, Layer, Tensor
 from amplint.model.torch import precision
 from amplint.runtime.numeric import operations
 from amplint.runtime.numeric.expression import (
@@ -24,6 +23,7 @@ from amplint.runtime.numeric.expression import (
 )  # fmt: skip
 from amplint.runtime.numeric.sources import Scope
 from amplint.runtime.numeric.terms import Terms
+from amplint.syntax.names import dotted
 
 _MODULES = {
     "torch": "torch", "torch.nn.functional": "functional", "torch.special": "special", "torch.linalg": "linalg",

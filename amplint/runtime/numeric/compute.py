@@ -10,7 +10,7 @@ from typing import Any
 
 import torch
 
-from amplint.lowering.dtypes.values import DType
+from amplint.dtypes.values import DType
 from amplint.model.events import Region
 from amplint.runtime.devices import CUDA
 from amplint.runtime.numeric import operations

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import libcst as cst
 
-from amplint.lowering.dtypes.values import Value
+from amplint.dtypes.values import Value
 from amplint.model.events import Region
 
 

@@ -7,13 +7,13 @@ from dataclasses import dataclass, field
 
 import libcst as cst
 
-from amplint.lowering.dtypes.frames import Frame
-from amplint.lowering.dtypes.operations import Arguments
-from amplint.lowering.dtypes.statements import Statements
-from amplint.lowering.dtypes.values import UNKNOWN, Function, Tensor, Value
-from amplint.lowering.names import dotted
+from amplint.dtypes.frames import Frame
+from amplint.dtypes.operations import Arguments
+from amplint.dtypes.statements import Statements
+from amplint.dtypes.values import UNKNOWN, Function, Tensor, Value
 from amplint.model.events import Region
 from amplint.rule import File
+from amplint.syntax.names import dotted
 
 _BUDGET = 200_000
 

@@ -10,15 +10,15 @@ from os.path import commonprefix
 import libcst as cst
 
 from amplint.diagnostics import Diagnostic, Edit
-from amplint.lowering.dtypes.frames import Frame
-from amplint.lowering.dtypes.values import Tensor
-from amplint.lowering.tree import Tree
+from amplint.dtypes.frames import Frame
+from amplint.dtypes.values import Tensor
 from amplint.model.torch import precision
 from amplint.runtime.numeric.choices import Path
 from amplint.runtime.numeric.expression import Apply, Expression, Outside, below, dependents
 from amplint.runtime.numeric.facts import Facts, Seen
 from amplint.runtime.numeric.reader import BACKWARD, RETURN, Reader, Result, matching
 from amplint.runtime.record import NotReplayable
+from amplint.syntax.tree import Tree
 
 
 @dataclass(frozen=True)

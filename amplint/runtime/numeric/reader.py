@@ -7,15 +7,15 @@ from dataclasses import dataclass
 
 import libcst as cst
 
-from amplint.lowering.dtypes.frames import Frame
-from amplint.lowering.dtypes.values import Tensor
-from amplint.lowering.names import dotted
+from amplint.dtypes.frames import Frame
+from amplint.dtypes.values import Tensor
 from amplint.model.torch import precision
 from amplint.runtime.numeric.choices import Choices, Path
 from amplint.runtime.numeric.expression import Apply, Constant, Expression, Items, Operand, Outside, Thing
 from amplint.runtime.numeric.facts import Facts
 from amplint.runtime.numeric.sources import Scope
 from amplint.runtime.numeric.terms import BINARY
+from amplint.syntax.names import dotted
 
 BACKWARD, RETURN = "backward", "return"
 _UNROLLED = 8

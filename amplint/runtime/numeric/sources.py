@@ -7,13 +7,13 @@ from dataclasses import dataclass, field
 
 import libcst as cst
 
-from amplint.lowering.dtypes.frames import Frame
-from amplint.lowering.dtypes.values import Class, DType, Function, Instance, Layer, Number, Tensor, Value
-from amplint.lowering.names import dotted
+from amplint.dtypes.frames import Frame
+from amplint.dtypes.values import Class, DType, Function, Instance, Layer, Number, Tensor, Value
 from amplint.model.torch import precision
 from amplint.runtime.numeric.expression import Apply, Constant, Expression, Operand, Outside, Thing
 from amplint.runtime.numeric.facts import Facts
 from amplint.runtime.numeric.operations import ATTRIBUTES, CONSTANTS
+from amplint.syntax.names import dotted
 
 _LITERALS: dict[str, object] = {"True": True, "False": False, "None": None}
 

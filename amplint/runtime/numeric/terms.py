@@ -6,8 +6,7 @@ from abc import abstractmethod
 
 import libcst as cst
 
-from amplint.lowering.dtypes.values import DType, Tensor
-from amplint.lowering.names import dotted
+from amplint.dtypes.values import DType, Tensor
 from amplint.model.torch import precision
 from amplint.runtime.numeric import operations
 from amplint.runtime.numeric.expression import (
@@ -21,6 +20,7 @@ from amplint.runtime.numeric.expression import (
     is_raw,
 )  # fmt: skip
 from amplint.runtime.numeric.sources import Scope, Sources
+from amplint.syntax.names import dotted
 
 BINARY: dict[type[cst.CSTNode], str] = {
     cst.Add: "add", cst.Subtract: "sub", cst.Multiply: "mul", cst.Divide: "truediv", cst.Power: "pow",

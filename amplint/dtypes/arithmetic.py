@@ -1,0 +1,251 @@
+"""What operations make of dtypes and bounds: plain functions from known operands to a known result."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import replace
+
+import libcst as cst
+
+from amplint.dtypes.values import Eps, Flow, Number, Tensor, Value, join, unknown
+from amplint.model.events import Region
+from amplint.model.torch import precision
+
+LOGARITHMS = frozenset({"log", "log2", "log10", "log1p", "logit", "xlogy"})
+EXPONENTIALS = frozenset({"exp", "expm1", "exp2"})
+POWERS = frozenset({"pow", "reciprocal", "rsqrt"})
+FOLLOWED = LOGARITHMS | EXPONENTIALS | POWERS
+"""Operations whose results are followed to a backward."""
+
+_KEEPING = frozenset(
+    """
+    view reshape squeeze unsqueeze permute transpose t flatten unflatten contiguous expand expand_as repeat
+    repeat_interleave gather index_select take_along_dim take select narrow diagonal tril triu roll flip sort topk chunk
+    split unbind clone requires_grad_ masked_select movedim swapaxes swapdims view_as reshape_as cuda cpu rearrange
+    dropout identity max_pool1d max_pool2d max_pool3d adaptive_max_pool1d adaptive_max_pool2d pixel_shuffle nan_to_num
+""".split()
+)
+"""Operations that give back some of the elements as they are."""
+
+_BETWEEN = frozenset(
+    """
+    max min amax amin mean median avg_pool1d avg_pool2d avg_pool3d adaptive_avg_pool1d adaptive_avg_pool2d
+    adaptive_avg_pool3d
+""".split()
+)
+"""Operations whose result lies between the elements."""
+
+_POSITIVE = (0.0, math.inf)
+_RANGES = {
+    **dict.fromkeys("sigmoid softmax softmin gumbel_softmax hardsigmoid".split(), (0.0, 1.0)),
+    **dict.fromkeys("tanh sin cos cosine_similarity normalize".split(), (-1.0, 1.0)),
+    **dict.fromkeys("log_softmax logsigmoid".split(), (-math.inf, 0.0)),
+    **dict.fromkeys(
+        "relu softplus norm square sqrt exp exp2 var std cdist pairwise_distance cross_entropy mse_loss l1_loss "
+        "smooth_l1_loss huber_loss binary_cross_entropy_with_logits".split(),
+        _POSITIVE,
+    ),
+    **dict.fromkeys("expm1 elu".split(), (-1.0, math.inf)),
+    "relu6": (0.0, 6.0),
+}
+
+_COUNTING = (precision.BOOL, precision.INTEGER)
+
+_CANCEL_EXPONENTIALS = LOGARITHMS | {"softplus", "logsumexp", "reciprocal", "rsqrt"}
+
+
+def elementwise(
+    op: str,
+    parts: Sequence[Tensor],
+    region: Region | None,
+    node: cst.CSTNode,
+    *,
+    in_place: bool = False,
+    explicit: str = "",
+) -> Tensor:
+    """The result of an operation known by name; what is not known about the operation is unknown in the result."""
+    dtype = result_dtype(op, parts, region, in_place=in_place, explicit=explicit)
+    first = parts[0] if parts else Tensor()
+    if op in _KEEPING and len(parts) == 1:
+        return replace(first, dtype=dtype)
+    if op in _BETWEEN and len(parts) == 1:
+        return first.derived(node, dtype=dtype, peak=first.made if op in ("max", "amax") else None, saturated=None)
+    low, high = _range(op, first)
+    half = dtype == precision.FLOAT16
+    result = Tensor(
+        dtype, low, high, node, next((part.half_at for part in parts if part.half_at), None) if half else None,
+        all(part.sure for part in parts), core=node, through=unknown(*parts).through,
+        detached=bool(parts) and all(part.detached for part in parts),
+    )  # fmt: skip
+    return damped(result) if op in _CANCEL_EXPONENTIALS else result
+
+
+def result_dtype(
+    op: str, parts: Sequence[Tensor], region: Region | None, *, in_place: bool = False, explicit: str = ""
+) -> str:
+    """The dtype of a result; a tensor without dimensions does not widen one that has some."""
+    counting = [part for part in parts if not part.zero_dim] or parts
+    return precision.result_dtype(op, [part.dtype for part in counting], region, in_place=in_place, explicit=explicit)
+
+
+def _range(op: str, operand: Tensor) -> tuple[float, float]:
+    if op == "abs":
+        return 0.0, max(abs(operand.low), abs(operand.high))
+    if op in ("exp", "exp2"):
+        return _exp(operand.low), _exp(operand.high)
+    if op in ("sum", "prod", "cumsum", "cumprod"):
+        return (0.0 if operand.low >= 0 else -math.inf), math.inf
+    if op == "neg":
+        return -operand.high, -operand.low
+    low, high = _RANGES.get(op, (-math.inf, math.inf))
+    return (low, max(operand.high, 0.0)) if op == "relu" else (low, high)
+
+
+def _exp(value: float) -> float:
+    return math.exp(value) if value < 700 else math.inf
+
+
+def damped(value: Tensor, exponentials: bool = True, core: cst.CSTNode | None = None) -> Tensor:
+    """The value after its exponentials were normalised, or after the logarithm of `core` was multiplied by `core`."""
+
+    def cancels(flow: Flow) -> bool:
+        operation = flow.operation
+        if operation.op in EXPONENTIALS:
+            return exponentials
+        return core is not None and _same(operation.operand.core, core)
+
+    return replace(value, through=frozenset(replace(f, damped=True) if cancels(f) else f for f in value.through))
+
+
+def _same(one: cst.CSTNode | None, other: cst.CSTNode) -> bool:
+    return one is not None and (one is other or (isinstance(one, cst.BinaryOperation) and one.deep_equals(other)))
+
+
+def sigmoid(operand: Tensor, argument: cst.BaseExpression | None, result: Tensor, node: cst.CSTNode) -> Tensor:
+    """A sigmoid, which float16 rounds to exactly 0 or 1 unless its argument is bounded."""
+    limits = precision.LIMITS[precision.FLOAT16]
+    if not result.half or (operand.low > limits.sigmoid_zero and operand.high < limits.sigmoid_one):
+        return result
+    return replace(result, saturated=node, cure=argument)
+
+
+def clamped(
+    operand: Tensor, low: float | None, high: float | None, node: cst.CSTNode, argument: cst.BaseExpression | None
+) -> Tensor:
+    """`operand.clamp(min=low, max=high)`; None where a bound is not given or not known."""
+    new_low, new_high, lost = operand.low, operand.high, operand.lost
+    if low is not None:
+        limit = precision.rounded(low, operand.dtype)
+        new_low = max(new_low, limit)
+        if limit == 0 < low:
+            lost = Eps(node, low)
+    if high is not None:
+        new_high = min(new_high, precision.rounded(high, operand.dtype))
+    cure = operand.cure or (argument if operand.half else None)
+    return operand.derived(node, low=new_low, high=new_high, lost=lost, cure=cure, core=operand.core)
+
+
+def with_number(
+    op: str, operand: Tensor, number: Number, flipped: bool, region: Region | None, node: cst.CSTNode,
+    argument: cst.BaseExpression | None,
+) -> Tensor:  # fmt: skip
+    """`operand op number`, or `number op operand` when flipped; `argument` is the expression of the operand."""
+    if op == "pow":
+        return _power(operand, number, flipped, region, node)
+    if op == "div" and flipped:
+        return elementwise("reciprocal", [operand], region, node)
+    dtype = result_dtype(op, [operand], region)
+    if dtype in _COUNTING and (op == "div" or not number.integer):
+        dtype = precision.FLOAT32
+    elif dtype == precision.BOOL:
+        dtype = precision.INTEGER
+    value = number.value
+    if value is None or op not in ("add", "sub", "mul", "div"):
+        return operand.derived(node, dtype=dtype, low=-math.inf, high=math.inf)
+    low, high = sorted(_interval(op, operand, value, flipped))
+    lost, core = operand.lost, node
+    if op in ("add", "sub") and not flipped and abs(value) < 1e-2:
+        core = operand.core or node
+    if operand.half and op in ("add", "sub") and 0 < abs(value) <= precision.LIMITS[precision.FLOAT16].vanishing:
+        lost = Eps(node, abs(value))
+    cure = operand.cure or (argument if operand.half else None)
+    low, high = precision.rounded(low, dtype), precision.rounded(high, dtype)
+    return operand.derived(node, dtype=dtype, low=low, high=high, lost=lost, cure=cure, core=core)
+
+
+def _interval(op: str, operand: Tensor, value: float, flipped: bool) -> tuple[float, float]:
+    low, high = operand.low, operand.high
+    if op == "add":
+        return low + value, high + value
+    if op == "sub":
+        return (value - high, value - low) if flipped else (low - value, high - value)
+    if op == "mul":
+        return _times(low, value), _times(high, value)
+    return (low / value, high / value) if value else (-math.inf, math.inf)
+
+
+def _times(one: float, other: float) -> float:
+    return 0.0 if one == 0 or other == 0 else one * other
+
+
+def _power(operand: Tensor, number: Number, flipped: bool, region: Region | None, node: cst.CSTNode) -> Tensor:
+    result = elementwise("pow", [operand], region, node)
+    even = not flipped and number.value is not None and number.value % 2 == 0
+    return replace(result, low=0.0) if flipped or even or operand.low >= 0 else result
+
+
+def between(op: str, left: Tensor, right: Tensor, region: Region | None, node: cst.CSTNode) -> Tensor:
+    """An operation on two tensors."""
+    result = elementwise(op, [left, right], region, node)
+    if op == "div" and result.dtype in _COUNTING:
+        result = replace(result, dtype=precision.FLOAT32)
+    if op == "mul":
+        return _product(left, right, result)
+    if op == "div":
+        return damped(replace(result, low=0.0 if left.low >= 0 and right.low >= 0 else -math.inf))
+    if op == "sub" and right.peak is not None and right.peak is left.made:
+        return replace(result, high=0.0)
+    if op in ("add", "sub"):
+        low, high = (right.low, right.high) if op == "add" else (-right.high, -right.low)
+        result = replace(result, low=left.low + low, high=left.high + high)
+        if left.saturated is not None and left.saturated is right.saturated:  # p * t + (1 - p) * (1 - t)
+            return replace(result, saturated=left.saturated, cure=left.cure)
+    return result
+
+
+def _product(left: Tensor, right: Tensor, result: Tensor) -> Tensor:
+    corners = [_times(one, other) for one in (left.low, left.high) for other in (right.low, right.high)]
+    result = replace(result, low=min(corners), high=max(corners))
+    for factor in (left, right):  # p * log(p): the factor cancels the derivative 1/p
+        if factor.core is not None:
+            result = damped(result, exponentials=False, core=factor.core)
+    rounded = left if left.saturated is not None else right
+    if rounded.saturated is None:
+        return result
+    # What a probability is multiplied by, a target or a mask, is taken to be no less than zero.
+    return replace(result, saturated=rounded.saturated, cure=rounded.cure, low=0.0)
+
+
+def where(left: Value, right: Value, node: cst.CSTNode) -> Value:
+    """One of two values, element by element."""
+    for number, tensor in ((left, right), (right, left)):
+        if isinstance(number, Number) and isinstance(tensor, Tensor):
+            value = number.value
+            low, high = (-math.inf, math.inf) if value is None else (min(tensor.low, value), max(tensor.high, value))
+            return tensor.derived(node, low=low, high=high)
+        if isinstance(number, Tensor) and isinstance(tensor, Tensor) and number.zero_dim and not tensor.zero_dim:
+            return tensor.derived(node, low=min(number.low, tensor.low), high=max(number.high, tensor.high))
+    joined = join(left, right)
+    return joined.derived(node) if isinstance(joined, Tensor) else joined
+
+
+def truth(node: cst.CSTNode) -> Tensor:
+    """A tensor of truth values."""
+    return Tensor(precision.BOOL, 0.0, 1.0, node, core=node)
+
+
+def operation_name(call: cst.Call) -> str:
+    """The name of the function or method that is called, in-place forms included."""
+    function = call.func.attr if isinstance(call.func, cst.Attribute) else call.func
+    return function.value.rstrip("_") if isinstance(function, cst.Name) else ""

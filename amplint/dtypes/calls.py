@@ -1,0 +1,179 @@
+"""The dtype flow through calls: what is called, and how a module that is called runs."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import replace
+
+import libcst as cst
+
+from amplint.dtypes import layers
+from amplint.dtypes.frames import Frame
+from amplint.dtypes.functions import LOSS, Functions
+from amplint.dtypes.operations import Arguments
+from amplint.dtypes.tensor_calls import MODULES, no_result
+from amplint.dtypes.values import (
+    UNKNOWN,
+    Class,
+    Function,
+    Instance,
+    Items,
+    Layer,
+    Number,
+    Tensor,
+    Value,
+)
+from amplint.model.torch import precision
+from amplint.syntax.names import dotted
+
+_MODEL = re.compile(r"(?:^|_)(?:model|net|network|classifier|discriminator|generator|critic)(?:_|$)|^net[A-Z]$")
+_NUMBERS = frozenset({"builtins.len", "builtins.int", "numpy.sqrt", "numpy.prod", "numpy.log"})
+_BACKWARD = re.compile(r"backward$|scaler$")
+
+
+class Calls(Functions):
+    """Evaluates calls."""
+
+    def call(self, node: cst.Call, frame: Frame) -> Value:
+        arguments = self._arguments(node.args, frame)
+        called = node.func.attr.value if isinstance(node.func, cst.Attribute) else dotted(node.func)
+        meaning = self._meaning(node.func)
+        if meaning is not None and (isinstance(node.func, cst.Attribute) or frame.lookup(called) is None):
+            known = self._known(meaning, node, arguments, frame)
+            if known is not None:
+                return known
+        if _BACKWARD.search(called):
+            for value in arguments.values:
+                self.reach(value, frame)
+        if isinstance(node.func, cst.Attribute):
+            return self._method(node, node.func, called, arguments, frame)
+        return self._apply(self.evaluate(node.func, frame), node, called, arguments, frame)
+
+    def _arguments(self, args: Sequence[cst.Arg], frame: Frame) -> Arguments:
+        plain = [arg for arg in args if arg.keyword is None and not arg.star]
+        named = {arg.keyword.value: arg.value for arg in args if arg.keyword is not None}
+        starred = [self.evaluate(arg.value, frame) for arg in args if arg.star]
+        values = tuple(self.evaluate(arg.value, frame) for arg in plain)
+        keywords = {name: self.evaluate(value, frame) for name, value in named.items()}
+        if starred:
+            keywords["*"] = Items(tuple(starred))
+        return Arguments(tuple(arg.value for arg in plain), values, keywords, named)
+
+    def _meaning(self, func: cst.BaseExpression) -> str | None:
+        meanings = self.names.resolve(func)
+        (meaning,) = meanings if len(meanings) == 1 else (None,)
+        return meaning
+
+    def _known(self, meaning: str, node: cst.Call, arguments: Arguments, frame: Frame) -> Value | None:
+        module, _, name = meaning.rpartition(".")
+        if meaning in layers.WRAPPERS:
+            return arguments.values[0] if arguments.values else UNKNOWN
+        if meaning in ("torch.nn.Parameter", "torch.nn.parameter.Parameter"):
+            return Tensor(precision.FLOAT32, made=node)
+        if module == "torch.nn" and name[:1].isupper():
+            return self._layer(name, node, arguments)
+        if module == "math" or meaning in _NUMBERS:
+            return Number(integer=name in ("len", "int"))
+        if module in MODULES:
+            return self.torch_call(name, node, arguments, frame)
+        return None
+
+    def _layer(self, name: str, node: cst.Call, arguments: Arguments) -> Value:
+        if name == "ModuleList":
+            return arguments.values[0] if arguments.values else Items(())
+        if name == "Sequential":
+            starred = arguments.keywords.get("*")
+            parts = arguments.values if starred is None else (UNKNOWN,)
+            return Layer(name, node, parts)
+        return Layer(name, node)
+
+    def _method(self, node: cst.Call, func: cst.Attribute, name: str, arguments: Arguments, frame: Frame) -> Value:
+        if isinstance(func.value, cst.Call) and dotted(func.value.func) == "super":
+            return self._super(name, node, arguments, frame)
+        base = self.evaluate(func.value, frame)
+        if name == "backward":
+            self.reach(base, frame)
+        if name == "scale" and isinstance(base, Tensor) and base.dtype == precision.UNKNOWN:
+            return arguments.values[0] if arguments.values else UNKNOWN
+        if isinstance(base, Tensor):
+            if self._is_model(name, base, frame):
+                return self._model(node, frame)
+            if base == UNKNOWN and not _TENSOR_METHODS.match(name):
+                return self._apply(UNKNOWN, node, name, arguments, frame)
+            return self.torch_call(name, node, arguments.of_method(func.value, base), frame)
+        if isinstance(base, (Layer, Instance)) and name in layers.SAME_MODULE:
+            if not (isinstance(base, Instance) and self.classes.of(base.cls).method(name)):
+                return base
+        if isinstance(base, Layer):
+            return self._apply(base, node, name, arguments, frame) if name == "forward" else UNKNOWN
+        if isinstance(base, Instance):
+            return self._apply(self.attribute_of(base, name, frame), node, name, arguments, frame)
+        if isinstance(base, Items) and name == "append":
+            return UNKNOWN
+        return no_result(base, *arguments.values)
+
+    def _super(self, name: str, node: cst.Call, arguments: Arguments, frame: Frame) -> Value:
+        owner = self.classes.owner(node)
+        above = owner.lineage[1:] if owner is not None else []
+        method = next((info.methods[name] for info in above if name in info.methods), None)
+        if method is None or frame.this is None:
+            return UNKNOWN
+        return self.invoke(Function(method, None, frame.this), arguments, frame, name)
+
+    def _apply(self, value: Value, node: cst.Call, called: str, arguments: Arguments, frame: Frame) -> Value:
+        if isinstance(value, Function):
+            return self.invoke(value, arguments, frame, called)
+        if isinstance(value, Class):
+            return self.construct(value.node, arguments, frame)
+        if isinstance(value, Layer):
+            return self._forward(value, node, arguments, frame)
+        if isinstance(value, Instance):
+            info = self.classes.of(value.cls)
+            method = info.method("__call__") or info.method("forward")
+            if method is None:
+                return no_result(*arguments.values)
+            loss = called if LOSS.search(called) else info.name
+            return self.invoke(Function(method, None, value), arguments, frame, loss)
+        if self._is_model(called, value, frame):
+            return self._model(node, frame)
+        return self.record("call", arguments, no_result(*arguments.all), node, frame)
+
+    # -- modules ---------------------------------------------------------------------------------------------------
+
+    def _forward(self, layer: Layer, node: cst.Call, arguments: Arguments, frame: Frame) -> Value:
+        if layer.kind == "Sequential":
+            value = arguments.get(0) or UNKNOWN
+            for part in layer.parts:
+                step = Arguments((), (value,))
+                value = self._apply(part, node, "", step, frame)
+            # Where the last layer rounds, no expression of the caller can be widened before it.
+            return replace(value, cure=None) if isinstance(value, Tensor) else value
+        name = layers.CALLS.get(layer.kind)
+        if name is not None:
+            return self.torch_call(name, node, arguments, frame, layer)
+        if layer.kind in layers.RECURRENT:
+            output = self.torch_call(layers.RECURRENT[layer.kind], node, arguments, frame)
+            return Items((output, Items((output, output)) if layer.kind == "LSTM" else output))
+        if layer.kind in layers.ATTENTION:
+            return Items((self.torch_call(layers.ATTENTION[layer.kind], node, arguments, frame), UNKNOWN))
+        return self.record("call", arguments, no_result(*arguments.all), node, frame, layer=layer)
+
+    def _is_model(self, called: str, value: Value, frame: Frame) -> bool:
+        if not isinstance(value, Tensor) or value.dtype != precision.UNKNOWN or not _MODEL.search(called):
+            return False
+        return frame.region is not None
+
+    def _model(self, node: cst.Call, frame: Frame) -> Value:
+        region = frame.region
+        dtype = region.dtype if region is not None else precision.UNKNOWN
+        detached = not frame.differentiates
+        return Tensor(dtype, made=node, core=node, half_at=node, sure=False, detached=detached)
+
+
+_TENSOR_METHODS = re.compile(
+    r"(?:float|half|bfloat16|double|to|type_as|type|log\w*|exp\w*|pow|sigmoid|softmax|log_softmax|sum|mean|abs|clamp\w*|clip"
+    r"|view|reshape|matmul|mm|bmm|detach|relu|tanh|sqrt|square|add|sub|mul|div|squeeze|unsqueeze|max|min|flatten|item|norm"
+    r"|size|numel|permute|transpose|t|contiguous|backward|requires_grad_|gather|masked_fill|new_\w+|cuda|cpu|clone|expand\w*)_?$"
+)
+"""Methods that only tensors have, or that mean the same on whatever has them."""

@@ -1,0 +1,109 @@
+"""Constants that meet half tensors: added, clamped on, filled in."""
+
+from __future__ import annotations
+
+import enum
+import math
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+
+import libcst as cst
+
+from amplint.dtypes.operations import Operation
+from amplint.dtypes.values import Number, Tensor, Value
+from amplint.model.torch import precision
+
+
+class Use(enum.Enum):
+    """What is done with a constant."""
+
+    ADDED = "added to every element"
+    SCALES = "multiplied with every element"
+    LOWER = "the lower bound of a clamp"
+    UPPER = "the upper bound of a clamp"
+    CHOSEN = "chosen in place of some elements"
+    FILLED = "filled into a tensor of this dtype"
+    STORED = "assigned to elements"
+
+
+@dataclass(frozen=True)
+class Constant:
+    """A constant that meets a half tensor.
+
+    Attributes:
+        operand: the tensor, and `operand_node` its expression.
+        value: what the constant is in Python.
+        node: the expression of the constant.
+    """
+
+    operation: Operation
+    use: Use
+    operand: Tensor
+    operand_node: cst.BaseExpression | None
+    value: float
+    node: cst.BaseExpression | None
+
+
+_FILLS = {"masked_fill": 2, "fill": 1, "full_like": 1, "index_fill": 3, "new_full": 2, "full": 1, "pad": 3}
+"""The position of the constant in what fills it in; the method's object counts."""
+_KEYWORDS = {"full": "fill_value", "full_like": "fill_value", "new_full": "fill_value"}
+
+
+def constants(operations: Iterable[Operation]) -> Iterator[Constant]:
+    """Every constant that meets a float16 tensor, once for each evaluation."""
+    for operation in operations:
+        for constant in _of(operation):
+            if math.isfinite(constant.value):
+                yield constant
+
+
+def _of(operation: Operation) -> Iterator[Constant]:
+    op = operation.op
+    if op in ("add", "sub", "mul"):
+        yield from _arithmetic(operation)
+    elif op == "clamp":
+        yield from _meeting(operation, Use.LOWER, 0, -1, "min")
+        yield from _meeting(operation, Use.UPPER, 0, -1, "max")
+    elif op == "where":
+        yield from _meeting(operation, Use.CHOSEN, 1, 2, "other")
+        yield from _meeting(operation, Use.CHOSEN, 2, 1, "input")
+    elif op == "setitem":
+        yield from _meeting(operation, Use.STORED, 0, 1)
+    elif op in ("full", "new_full", "full_like"):
+        if operation.dtype == precision.FLOAT16:
+            yield from _filled(operation)
+    elif op in _FILLS:
+        yield from _meeting(operation, Use.FILLED, 0, _FILLS[op], "value")
+
+
+def _arithmetic(operation: Operation) -> Iterator[Constant]:
+    if operation.dtype == precision.FLOAT16:
+        use = Use.SCALES if operation.op == "mul" else Use.ADDED
+        yield from _meeting(operation, use, 0, 1, "other")
+        yield from _meeting(operation, use, 1, 0)
+
+
+def _meeting(operation: Operation, use: Use, operand: int, constant: int, *names: str) -> Iterator[Constant]:
+    arguments = operation.arguments
+    tensor = arguments.get(operand, *(("input", "self") if operand == 0 else ()))
+    value = _constant(arguments.get(constant, *names) if constant >= 0 else arguments.keywords.get(names[0]))
+    if isinstance(tensor, Tensor) and tensor.half and value is not None:
+        node = arguments.node(constant, *names) if constant >= 0 else arguments.keyword_nodes.get(names[0])
+        yield Constant(operation, use, tensor, arguments.node(operand, "input", "self"), value, node)
+
+
+def _filled(operation: Operation) -> Iterator[Constant]:
+    place, name = _FILLS[operation.op], _KEYWORDS[operation.op]
+    value = _constant(operation.arguments.get(place, name))
+    if value is not None:
+        node = operation.arguments.node(place, name)
+        yield Constant(operation, Use.FILLED, Tensor(operation.dtype), None, value, node)
+
+
+def _constant(value: Value | None) -> float | None:
+    """The value of a Python number, or of a tensor without dimensions that is made of one."""
+    if isinstance(value, Number):
+        return value.value
+    if isinstance(value, Tensor) and value.zero_dim and value.low == value.high:
+        return value.low
+    return None

@@ -1,0 +1,274 @@
+"""The dtype flow through expressions."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from dataclasses import replace
+
+import libcst as cst
+
+from amplint.dtypes.arithmetic import truth
+from amplint.dtypes.frames import Frame
+from amplint.dtypes.literals import SIZE, item, joined, limit, literal
+from amplint.dtypes.operations import Arguments
+from amplint.dtypes.operators import Operators
+from amplint.dtypes.values import (
+    UNKNOWN,
+    DType,
+    Finfo,
+    Function,
+    Instance,
+    Items,
+    Layer,
+    Number,
+    Tensor,
+    Value,
+    join,
+    unknown,
+)
+from amplint.model.torch import precision
+from amplint.roles.autocast_contexts import Contexts
+from amplint.syntax.names import Names
+from amplint.syntax.tree import Tree, children
+
+BINARY: dict[type[cst.CSTNode], str] = {
+    cst.Add: "add", cst.Subtract: "sub", cst.Multiply: "mul", cst.Divide: "div", cst.Power: "pow",
+    cst.MatrixMultiply: "matmul", cst.FloorDivide: "floor_divide", cst.Modulo: "remainder",
+    cst.AddAssign: "add", cst.SubtractAssign: "sub", cst.MultiplyAssign: "mul", cst.DivideAssign: "div",
+    cst.PowerAssign: "pow", cst.MatrixMultiplyAssign: "matmul",
+}  # fmt: skip
+
+_DTYPES = {
+    "float16": "float16", "half": "float16", "bfloat16": "bfloat16", "float32": "float32", "float": "float32",
+    "float64": "float64", "double": "float64", "bool": "bool",
+    **dict.fromkeys("int int8 int16 int32 int64 long short uint8".split(), "int"),
+}  # fmt: skip
+
+
+_DIFFERENT = (cst.NotEqual, cst.IsNot, cst.NotIn)
+
+
+class OutOfBudget(Exception):
+    """The file takes more evaluation than a linter may spend."""
+
+
+class Expressions(Operators, ABC):
+    """Evaluates expressions; calls are left to the floor above.
+
+    Args:
+        budget: how many expressions may be evaluated.
+    """
+
+    def __init__(self, tree: Tree, names: Names, contexts: Contexts, budget: int) -> None:
+        super().__init__(tree, names, contexts)
+        self._budget = budget
+
+    @abstractmethod
+    def call(self, node: cst.Call, frame: Frame) -> Value:
+        """What a call gives back."""
+
+    @abstractmethod
+    def attribute_of(self, instance: Instance, name: str, frame: Frame) -> Value:
+        """An attribute of an object."""
+
+    @abstractmethod
+    def definition(self, node: cst.Name) -> Value | None:
+        """The function or class of this file that a name stands for."""
+
+    def evaluate(self, node: cst.BaseExpression, frame: Frame) -> Value:
+        """What is known about the value of an expression.
+
+        Raises:
+            OutOfBudget: too much was evaluated.
+        """
+        self._budget -= 1
+        if self._budget < 0:
+            raise OutOfBudget
+        if isinstance(node, cst.Name):
+            return self._name(node, frame)
+        if isinstance(node, cst.Attribute):
+            return self._attribute(node, frame)
+        if isinstance(node, cst.Call):
+            return self.call(node, frame)
+        if isinstance(node, cst.BinaryOperation):
+            return self.binary(BINARY.get(type(node.operator), ""), node, node.left, node.right, frame)
+        if isinstance(node, cst.UnaryOperation):
+            return self._unary(node, frame)
+        if isinstance(node, (cst.Integer, cst.Float)):
+            return literal(node)
+        return self._compound(node, frame)
+
+    def _compound(self, node: cst.BaseExpression, frame: Frame) -> Value:
+        if isinstance(node, (cst.Tuple, cst.List)):
+            return self._items(node.elements, frame)
+        if isinstance(node, cst.Subscript):
+            return self._subscript(node, frame)
+        if isinstance(node, cst.IfExp):
+            self.evaluate(node.test, frame)
+            decided = self.asked_dtype(node.test, frame)
+            if decided is not None:
+                return self.evaluate(node.body if decided else node.orelse, frame)
+            return join(self.evaluate(node.body, frame), self.evaluate(node.orelse, frame))
+        if isinstance(node, cst.NamedExpr):
+            value = self.evaluate(node.value, frame)
+            self.assign(node.target, value, frame)
+            return value
+        if isinstance(node, cst.Lambda):
+            return Function(node, frame)
+        if isinstance(node, (cst.ListComp, cst.GeneratorExp, cst.SetComp)):
+            self.bind_loop(node.for_in, frame)
+            return self.evaluate(node.elt, frame)
+        if isinstance(node, cst.Comparison):
+            parts = Arguments(values=tuple(self._parts(node, frame)))
+            return self.record("compare", parts, truth(node), node, frame) if parts.tensors else truth(node)
+        if isinstance(node, cst.Await):
+            return self.evaluate(node.expression, frame)
+        return unknown(*self._parts(node, frame))
+
+    def asked_dtype(self, test: cst.BaseExpression, frame: Frame) -> bool | None:
+        """The answer to a test such as `x.dtype == torch.float16`; None where it is not known, or something else is asked."""
+        if not isinstance(test, cst.Comparison) or len(test.comparisons) != 1:
+            return None
+        asked, comparison = self.evaluate(test.left, frame), test.comparisons[0]
+        given = self.evaluate(comparison.comparator, frame)
+        candidates = given.items if isinstance(given, Items) else (given,)
+        names = [each.name for each in (asked, *candidates) if isinstance(each, DType)]
+        if len(names) != 1 + len(candidates) or precision.UNKNOWN in names:
+            return None
+        if isinstance(comparison.operator, (cst.Equal, cst.Is, cst.In)):
+            return names[0] in names[1:]
+        return names[0] not in names[1:] if isinstance(comparison.operator, _DIFFERENT) else None
+
+    def _parts(self, node: cst.CSTNode, frame: Frame) -> list[Value]:
+        values: list[Value] = []
+        for child in children(node):
+            if isinstance(child, cst.BaseExpression):
+                values.append(self.evaluate(child, frame))
+            else:
+                values.extend(self._parts(child, frame))
+        return values
+
+    # -- names and parts -------------------------------------------------------------------------------------------
+
+    def _name(self, node: cst.Name, frame: Frame) -> Value:
+        found = frame.lookup(node.value)
+        if found is not None:
+            return found
+        if node.value in ("True", "False"):
+            return Number(float(node.value == "True"))
+        return self.definition(node) or self._dtype(node) or UNKNOWN
+
+    def _dtype(self, node: cst.BaseExpression) -> Value | None:
+        meanings = self.names.resolve(node)
+        if len(meanings) == 1:
+            (meaning,) = meanings
+            module, _, name = meaning.rpartition(".")
+            if module == "torch" and name in _DTYPES:
+                return DType(_DTYPES[name])
+        return None
+
+    def _attribute(self, node: cst.Attribute, frame: Frame) -> Value:
+        named = self._dtype(node)
+        if named is not None:
+            return named
+        base, name = self.evaluate(node.value, frame), node.attr.value
+        if isinstance(base, Instance):
+            return self.attribute_of(base, name, frame)
+        if isinstance(base, Tensor):
+            if name in ("shape", "ndim"):
+                return SIZE
+            if name == "dtype":
+                return DType(base.dtype)
+            if name in ("T", "mT", "H", "mH", "real"):
+                return base
+            if name == "data":
+                return replace(base, detached=True, through=frozenset())
+            if name == "logits" and base.half and not base.sure:
+                return base
+        if isinstance(base, Finfo):
+            return limit(base, name)
+        if isinstance(base, Layer) and name == "weight":
+            return Tensor(precision.FLOAT32)
+        return UNKNOWN
+
+    def _items(self, elements: Sequence[cst.BaseElement], frame: Frame) -> Value:
+        if any(isinstance(element, cst.StarredElement) for element in elements):
+            return unknown(*(self.evaluate(element.value, frame) for element in elements))
+        return Items(tuple(self.evaluate(element.value, frame) for element in elements))
+
+    def _subscript(self, node: cst.Subscript, frame: Frame) -> Value:
+        base = self.evaluate(node.value, frame)
+        for element in node.slice:
+            self._parts(element, frame)
+        index = node.slice[0].slice if len(node.slice) == 1 else None
+        if isinstance(base, Number):
+            return SIZE
+        if isinstance(base, Items):
+            position = self.evaluate(index.value, frame) if isinstance(index, cst.Index) else None
+            return item(base, position)
+        return base if isinstance(base, Tensor) else UNKNOWN
+
+    def bind_loop(self, loop: cst.CompFor, frame: Frame) -> None:
+        """Bind the target of a comprehension to what it runs over."""
+        self.assign(loop.target, self.element(loop.iter, frame), frame)
+        for test in loop.ifs:
+            self.evaluate(test.test, frame)
+        if loop.inner_for_in is not None:
+            self.bind_loop(loop.inner_for_in, frame)
+
+    def element(self, node: cst.BaseExpression, frame: Frame) -> Value:
+        """What iterating over an expression gives."""
+        if (
+            isinstance(node, cst.Call)
+            and isinstance(node.func, cst.Name)
+            and node.func.value in ("enumerate", "zip", "tqdm")
+        ):
+            parts = [self.element(arg.value, frame) for arg in node.args if arg.keyword is None]
+            if node.func.value == "zip":
+                return Items(tuple(parts))
+            return (Items((Number(), parts[0])) if node.func.value == "enumerate" else parts[0]) if parts else UNKNOWN
+        value = self.evaluate(node, frame)
+        if isinstance(value, Items):
+            return joined(value.items)
+        return value if isinstance(value, Tensor) else UNKNOWN
+
+    def assign(self, target: cst.BaseExpression, value: Value, frame: Frame) -> None:
+        """Let a target hold a value."""
+        if isinstance(target, cst.Name):
+            frame.variables[target.value] = value
+        elif isinstance(target, (cst.Tuple, cst.List)):
+            plain = not any(isinstance(element, cst.StarredElement) for element in target.elements)
+            known = isinstance(value, Items) and plain and len(value.items) == len(target.elements)
+            for position, element in enumerate(target.elements):
+                if known and isinstance(value, Items):
+                    self.assign(element.value, value.items[position], frame)
+                else:
+                    kept = isinstance(value, (Tensor, Number))
+                    self.assign(element.value, value if kept else unknown(value), frame)
+        elif isinstance(target, cst.Attribute):
+            owner = self.evaluate(target.value, frame)
+            if isinstance(owner, Instance):
+                before = owner.attributes.get(target.attr.value)
+                owner.attributes[target.attr.value] = value if before is None else join(before, value)
+
+    # -- operators -------------------------------------------------------------------------------------------------
+
+    def _unary(self, node: cst.UnaryOperation, frame: Frame) -> Value:
+        value = self.evaluate(node.expression, frame)
+        if isinstance(value, Number):
+            negative = isinstance(node.operator, cst.Minus) and value.value is not None
+            return replace(value, value=-value.value if negative and value.value is not None else None)
+        if isinstance(value, Tensor) and isinstance(node.operator, cst.BitInvert):
+            return replace(value, made=node)
+        if isinstance(value, Tensor) and isinstance(node.operator, cst.Minus):
+            return value.derived(node, low=-value.high, high=-value.low, core=value.core)
+        return unknown(value)
+
+    def binary(
+        self, op: str, node: cst.CSTNode, left: cst.BaseExpression, right: cst.BaseExpression, frame: Frame,
+        in_place: bool = False,
+    ) -> Value:  # fmt: skip
+        """A binary operation, also that of an augmented assignment, which is in place where it is one of tensors."""
+        one, other = self.evaluate(left, frame), self.evaluate(right, frame)
+        return self.combine(op, node, one, other, frame, left, right, in_place)

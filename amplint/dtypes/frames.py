@@ -1,0 +1,83 @@
+"""Where the dtype flow stands: the variables of a scope, and the regions around it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+
+import libcst as cst
+
+from amplint.dtypes.values import Instance, Value, join
+from amplint.model.events import Region
+from amplint.model.torch.precision import DEFAULT_DTYPE, FLOAT16
+
+
+@dataclass(eq=False)
+class Frame:
+    """One evaluation of a function body or of the module.
+
+    Attributes:
+        scope: the function or module.
+        variables: what its names hold at this point.
+        parent: the frame that the function was defined in.
+        regions: the contexts entered so far, callers' included, outermost first.
+        loss: whether the code is a loss by construction, or called by one.
+        depth: how many calls deep.
+        alive: False behind a `return`, `raise`, `break` or `continue`.
+        returned: the values of its returns so far.
+        this: the object whose method it is.
+    """
+
+    scope: cst.CSTNode
+    variables: dict[str, Value] = field(default_factory=dict)
+    parent: Frame | None = None
+    regions: tuple[Region, ...] = ()
+    loss: bool = False
+    depth: int = 0
+    alive: bool = True
+    returned: list[Value] = field(default_factory=list)
+    this: Instance | None = None
+
+    def lookup(self, name: str) -> Value | None:
+        """What a name holds, in this frame or in those around it."""
+        frame: Frame | None = self
+        while frame is not None:
+            if name in frame.variables:
+                return frame.variables[name]
+            frame = frame.parent
+        return None
+
+    def merge(self, before: dict[str, Value], branches: list[tuple[dict[str, Value], bool]]) -> None:
+        """Continue with what holds after any of the branches that were not left early."""
+        living = [variables for variables, alive in branches if alive]
+        self.alive = bool(living)
+        merged = dict(living[0]) if living else before
+        for other in living[1:]:
+            for name, value in other.items():
+                merged[name] = join(merged[name], value) if name in merged else value
+        self.variables = merged
+
+    @property
+    def region(self) -> Region | None:
+        """The autocast region in effect: for each device type the innermost decides."""
+        shadowed: set[str] = set()
+        for region in reversed(self.regions):
+            if region.device == "grad" or region.device in shadowed:
+                continue
+            if region.enabled != "no":
+                return _assumed(region)
+            if region.device == "?":
+                return None
+            shadowed.add(region.device)
+        return None
+
+    @property
+    def differentiates(self) -> bool:
+        """Whether gradients are recorded."""
+        return all(region.device != "grad" for region in self.regions)
+
+
+def _assumed(region: Region) -> Region:
+    # A device chosen at run time is a GPU on some run, above all where float16 is asked for.
+    if region.device in DEFAULT_DTYPE or region.dtype != FLOAT16:
+        return region
+    return replace(region, device="cuda")

@@ -1,0 +1,203 @@
+"""The dtype flow through functions and classes of the file: a call evaluates the body anew, with what it is given."""
+
+from __future__ import annotations
+
+import re
+from abc import abstractmethod
+from functools import cached_property
+
+import libcst as cst
+
+from amplint.dtypes.frames import Frame
+from amplint.dtypes.literals import joined
+from amplint.dtypes.operations import Arguments, Operation
+from amplint.dtypes.tensor_calls import TensorCalls, no_result
+from amplint.dtypes.values import (
+    UNKNOWN,
+    Class,
+    Flow,
+    Function,
+    Instance,
+    Items,
+    Number,
+    Tensor,
+    Value,
+    tensors,
+)
+from amplint.roles.autocast_contexts import Contexts
+from amplint.syntax.classes import Classes
+from amplint.syntax.names import Names, dotted
+from amplint.syntax.tree import Tree
+
+_MAX_DEPTH = 8
+LOSS = re.compile(r"loss|criterion", re.IGNORECASE)
+
+_NOTHING = Arguments()
+_Key = tuple[object, ...]
+
+
+class Functions(TensorCalls):
+    """Evaluates calls of what the file defines."""
+
+    def __init__(self, tree: Tree, names: Names, contexts: Contexts, classes: Classes, budget: int) -> None:
+        super().__init__(tree, names, contexts, budget)
+        self.classes = classes
+        self.reached: dict[Operation, bool] = {}
+        """The operations through which a loss is differentiated, and whether what follows cancels their derivative."""
+        self._running: list[cst.CSTNode] = []
+        self._results: dict[_Key, Value] = {}
+        self._instances: dict[cst.ClassDef, Instance] = {}
+        self._abroad: dict[cst.Module, Frame] = {}
+
+    @abstractmethod
+    def run(self, body: cst.BaseSuite, frame: Frame) -> None:
+        """Follow the statements of a body."""
+
+    def definition(self, node: cst.Name) -> Value | None:
+        bindings = self.names.bindings(node.value, node)
+        if len(bindings) != 1:
+            return None
+        found = bindings[0].node
+        if isinstance(found, cst.FunctionDef):
+            return Function(found)
+        return Class(found) if isinstance(found, cst.ClassDef) else None
+
+    def attribute_of(self, instance: Instance, name: str, frame: Frame) -> Value:
+        if name in instance.attributes:
+            return self._placed_here(instance.attributes[name])
+        method = self.classes.of(instance.cls).method(name)
+        if method is None:
+            return UNKNOWN
+        bound = Function(method, None, instance)
+        decorators = {dotted(decorator.decorator) for decorator in method.decorators}
+        return self.invoke(bound, _NOTHING, frame, "") if "property" in decorators else bound
+
+    def construct(self, node: cst.ClassDef, arguments: Arguments, frame: Frame) -> Instance:
+        """An object of a class, its attributes as `__init__` leaves them."""
+        instance = Instance(node)
+        info = self.classes.of(node)
+        outer = Frame(self.tree.module, depth=frame.depth)
+        for above in reversed(info.lineage):
+            outer.parent = self._outermost(above.node, frame)
+            for statement in above.node.body.body:
+                if isinstance(statement, cst.SimpleStatementLine):
+                    self.run(cst.IndentedBlock([statement]), outer)
+        instance.attributes.update(outer.variables)
+        method = info.method("__init__")
+        if method is not None:
+            self.invoke(Function(method, None, instance), arguments, frame, "")
+        return instance
+
+    def invoke(self, function: Function, arguments: Arguments, frame: Frame, called: str) -> Value:
+        """Evaluate the body of a function with these arguments; `called` is the name that it is called by."""
+        node = function.node
+        if node in self._running or frame.depth >= _MAX_DEPTH:
+            return no_result(*arguments.values)
+        name = node.name.value if isinstance(node, cst.FunctionDef) else ""
+        parent = function.closure if isinstance(function.closure, Frame) else self._outermost(node, frame)
+        inner = Frame(
+            node, parent=parent, regions=frame.regions, depth=frame.depth + 1, this=function.bound,
+            loss=frame.loss or bool(LOSS.search(called) or LOSS.search(name)),
+        )  # fmt: skip
+        if isinstance(node, cst.FunctionDef):
+            inner.regions += tuple(self.contexts.decorating(node))
+        self._bind(node, function, arguments, inner)
+        key: _Key = (node, function.bound, parent, tuple(inner.variables.items()), inner.regions, inner.loss)
+        if key in self._results:  # what it does to its operands was filed the first time
+            return self._results[key]
+        self._running.append(node)
+        try:
+            result = self._result(node, inner, entered_loss=inner.loss and not frame.loss)
+        finally:
+            self._running.pop()
+        self._results[key] = UNKNOWN if self._generates(node) else self._placed_here(result)
+        return self._results[key]
+
+    def _result(self, node: cst.FunctionDef | cst.Lambda, frame: Frame, *, entered_loss: bool) -> Value:
+        if isinstance(node, cst.Lambda):
+            value = self.evaluate(node.body, frame)
+        else:
+            self.run(node.body, frame)
+            value = joined(frame.returned)
+        if entered_loss:
+            self.reach(value, frame)
+        return value
+
+    def _generates(self, node: cst.CSTNode) -> bool:
+        return any(self.tree.enclosing(each, cst.FunctionDef) is node for each in self.tree.find(cst.Yield))
+
+    def _bind(self, node: cst.FunctionDef | cst.Lambda, function: Function, arguments: Arguments, frame: Frame) -> None:
+        static = isinstance(node, cst.FunctionDef) and any(
+            dotted(decorator.decorator) == "staticmethod" for decorator in node.decorators
+        )
+        values: list[Value] = [*arguments.values]
+        if function.bound is not None and not static:
+            values.insert(0, function.bound)
+        params = [*node.params.posonly_params, *node.params.params]
+        spread = "*" in arguments.keywords
+        for position, param in enumerate([*params, *node.params.kwonly_params]):
+            name = param.name.value
+            if position < len(params) and position < len(values):
+                frame.variables[name] = values[position]
+            elif name in arguments.keywords:
+                frame.variables[name] = arguments.keywords[name]
+            elif param.default is not None and not spread:
+                frame.variables[name] = self.evaluate(param.default, frame.parent or frame)
+            else:
+                frame.variables[name] = Number() if self._is_number(param, node) else Tensor(made=param)
+        for star in (node.params.star_arg, node.params.star_kwarg):
+            if isinstance(star, cst.Param):
+                frame.variables[star.name.value] = UNKNOWN
+
+    def _is_number(self, param: cst.Param, function: cst.FunctionDef | cst.Lambda) -> bool:
+        """Whether a parameter is a Python number: annotated so, or a setting that a constructor computes with."""
+        if param.annotation is not None:
+            return dotted(param.annotation.annotation) in ("int", "float")
+        if not isinstance(function, cst.FunctionDef) or function.name.value != "__init__":
+            return False
+        return (function, param.name.value) in self._settings
+
+    @cached_property
+    def _settings(self) -> frozenset[tuple[cst.CSTNode | None, str]]:
+        """Names by function that a number is computed with: halved, squared, counted."""
+        counting = (cst.FloorDivide, cst.Modulo, cst.Power)
+        return frozenset(
+            (self.tree.enclosing(operation, cst.FunctionDef), side.value)
+            for operation in self.tree.find(cst.BinaryOperation)
+            if isinstance(operation.operator, counting)
+            for side in (operation.left, operation.right)
+            if isinstance(side, cst.Name)
+        )
+
+    def enter(self, node: cst.FunctionDef, frame: Frame) -> None:
+        """Follow a function whose callers are not known."""
+        info = self.classes.owner(node)
+        bound: Instance | None = None
+        if info is not None and info.methods.get(node.name.value) is node:
+            if info.node not in self._instances:
+                self._instances[info.node] = self.construct(info.node, _NOTHING, frame)
+            bound = self._instances[info.node]
+        self.invoke(Function(node, None, bound), _NOTHING, frame, info.name if info is not None else "")
+
+    def reach(self, value: Value, frame: Frame) -> None:
+        """A loss is differentiated: file the operations that its gradient flows through."""
+        if not frame.differentiates:
+            return
+        flows: list[Flow] = [flow for tensor in tensors(value) for flow in tensor.through]
+        for flow in flows:
+            self.reached[flow.operation] = self.reached.get(flow.operation, True) and flow.damped
+
+    def _outermost(self, node: cst.CSTNode, frame: Frame) -> Frame:
+        """The frame of the module that holds a definition; another file's own variables are not followed."""
+        root = self.tree.root(node)
+        if root is not self.tree.module:
+            return self._abroad.setdefault(root, Frame(root))
+        while frame.parent is not None:
+            frame = frame.parent
+        return frame
+
+    def _placed_here(self, value: Value) -> Value:
+        """The value without what it says of places in other files: a rule would take them for places of this one."""
+        if isinstance(value, Items):
+            return Items(tuple(map(self._placed_here, value.items)))
+        return value.placed(self.is_here) if isinstance(value, Tensor) else value

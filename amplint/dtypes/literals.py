@@ -1,0 +1,48 @@
+"""Numbers, sizes and sequences of the dtype flow."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import libcst as cst
+
+from amplint.dtypes.values import UNKNOWN, Finfo, Items, Number, Value, join
+from amplint.model.torch import precision
+
+SIZE = Number(integer=True)
+"""A size, or the shape that sizes are taken from."""
+
+
+def literal(node: cst.Integer | cst.Float) -> Number:
+    """A number that is written out."""
+    value = node.evaluated_value
+    try:
+        return Number(float(value), isinstance(value, int))
+    except OverflowError:  # an integer beyond what a float holds
+        return Number(None, True)
+
+
+def limit(finfo: Finfo, name: str) -> Number:
+    """An attribute of `torch.finfo(...)`."""
+    limits = precision.LIMITS.get(finfo.dtype)
+    if limits is None or name not in ("min", "max"):
+        return Number()
+    return Number(limits.largest if name == "max" else -limits.largest)
+
+
+def item(items: Items, position: Value | None) -> Value:
+    """One of several values, or what is known about all of them."""
+    index = position.value if isinstance(position, Number) else None
+    if index is None or not -len(items.items) <= index < len(items.items):
+        return joined(items.items)
+    return items.items[int(index)]
+
+
+def joined(values: Sequence[Value]) -> Value:
+    """What is known about one of several values."""
+    if not values:
+        return UNKNOWN
+    result = values[0]
+    for value in values[1:]:
+        result = join(result, value)
+    return result

@@ -1,0 +1,112 @@
+"""Operators of the dtype flow, and the record of every operation."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+
+import libcst as cst
+
+from amplint.dtypes import arithmetic
+from amplint.dtypes.frames import Frame
+from amplint.dtypes.operations import Arguments, Operation
+from amplint.dtypes.values import Flow, Items, Layer, Number, Tensor, Value, tensors, unknown
+from amplint.model.torch import precision
+from amplint.roles.autocast_contexts import Contexts
+from amplint.syntax.names import Names
+from amplint.syntax.tree import Tree
+
+
+class Operators:
+    """Combines values and files what was combined: the ground floor of the flow."""
+
+    def __init__(self, tree: Tree, names: Names, contexts: Contexts) -> None:
+        self.tree = tree
+        self.names = names
+        self.contexts = contexts
+        self.operations: list[Operation] = []
+
+    def is_here(self, node: cst.CSTNode) -> bool:
+        """Whether a node stands in this file; what happens in others is told there."""
+        return self.tree.root(node) is self.tree.module
+
+    def combine(
+        self, op: str, node: cst.CSTNode, one: Value, other: Value, frame: Frame,
+        left: cst.BaseExpression | None = None, right: cst.BaseExpression | None = None, in_place: bool = False,
+    ) -> Value:  # fmt: skip
+        """`one op other`; `left` and `right` are their expressions."""
+        if isinstance(one, Number) and isinstance(other, Number):
+            whole = one.integer and other.integer and op not in ("div", "pow")
+            return Number(_fold(op, one.value, other.value), whole)
+        if op == "add" and isinstance(one, Items) and isinstance(other, Items):
+            return Items(one.items + other.items)
+        region = frame.region
+        result: Value
+        if isinstance(one, Tensor) and isinstance(other, Number):
+            result = arithmetic.with_number(op, one, other, False, region, node, left)
+        elif isinstance(one, Number) and isinstance(other, Tensor):
+            result = arithmetic.with_number(op, other, one, True, region, node, right)
+        elif isinstance(one, Tensor) and isinstance(other, Tensor):
+            result = arithmetic.between(op, one, other, region, node)
+        else:
+            return unknown(one, other)
+        if in_place and isinstance(one, Tensor) and isinstance(result, Tensor):
+            result = replace(result, dtype=one.dtype)
+        return self.record(op, Arguments((left, right), (one, other)), result, node, frame, in_place)
+
+    def record(
+        self,
+        op: str,
+        arguments: Arguments,
+        result: Value,
+        node: cst.CSTNode,
+        frame: Frame,
+        in_place: bool = False,
+        layer: Layer | None = None,
+    ) -> Value:
+        """File an operation with its operands, and complete its result by where it stands."""
+        if not isinstance(result, Tensor):
+            return result
+        operation = Operation(node, op, arguments, result.dtype, frame.region, in_place, frame.differentiates, layer)
+        if self.is_here(node):
+            self.operations.append(operation)
+        if result.made is node:
+            result = replace(result, maker=operation)
+        if precision.policy(op, "cuda") is precision.Policy.LOWER:
+            result = replace(result, half_at=node if result.half else None, sure=True, through=_narrowed(operation))
+        if not frame.differentiates:
+            return replace(result, detached=True, through=frozenset())
+        if op in arithmetic.FOLLOWED:
+            result = replace(result, through=result.through | {Flow(operation)})
+        return result
+
+
+def _narrowed(operation: Operation) -> frozenset[Flow]:
+    # A model's own arithmetic is not the loss: what a layer is fed is followed no further, except an exponential that
+    # the layer casts down, whose derivative is then no longer the point.
+    return frozenset(
+        Flow(flow.operation, damped=True)
+        for value in operation.operands
+        for part in tensors(value)
+        for flow in part.through
+        if flow.operation.node is part.made and flow.operation.op in arithmetic.EXPONENTIALS
+    )
+
+
+def _fold(op: str, left: float | None, right: float | None) -> float | None:
+    if left is None or right is None:
+        return None
+    try:
+        if op == "add":
+            return left + right
+        if op == "sub":
+            return left - right
+        if op == "mul":
+            return left * right
+        if op == "div":
+            return left / right
+        if op == "pow":
+            return math.pow(left, right)
+    except (ArithmeticError, ValueError):
+        return None
+    return None

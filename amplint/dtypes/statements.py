@@ -1,0 +1,151 @@
+"""The dtype flow through statements: branches join, loops run twice, contexts open regions."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import libcst as cst
+
+from amplint.dtypes.calls import Calls
+from amplint.dtypes.expressions import BINARY, OutOfBudget
+from amplint.dtypes.frames import Frame
+from amplint.dtypes.operations import Arguments
+from amplint.dtypes.values import UNKNOWN, Class, Function, Tensor, Value
+from amplint.model.events import Region
+
+
+class Statements(Calls):
+    """Follows statements; the top floor of the flow."""
+
+    def run(self, body: cst.BaseSuite, frame: Frame) -> None:
+        for statement in body.body:
+            if not frame.alive:
+                return
+            self._statement(statement, frame)
+
+    def whole_file(self) -> None:
+        """The module from top to bottom, then every function as if called from elsewhere."""
+        top = Frame(self.tree.module)
+        try:
+            for statement in self.tree.module.body:
+                self._statement(statement, top)
+            top.alive = True
+            for function in self.tree.find(cst.FunctionDef):
+                self.enter(function, top)
+        except OutOfBudget:
+            # What was found so far holds on the paths that led to it; the rest of the file stays unjudged.
+            return
+
+    def _statement(self, node: cst.CSTNode, frame: Frame) -> None:
+        if isinstance(node, cst.SimpleStatementLine):
+            for small in node.body:
+                self._small(small, frame)
+        elif isinstance(node, cst.If):
+            self._if(node, frame)
+        elif isinstance(node, (cst.For, cst.While)):
+            self._loop(node, frame)
+        elif isinstance(node, cst.With):
+            self._with(node, frame)
+        elif isinstance(node, (cst.Try, cst.TryStar)):
+            self._try(node, frame)
+        elif isinstance(node, cst.FunctionDef):
+            frame.variables[node.name.value] = Function(node, frame)
+        elif isinstance(node, cst.ClassDef):
+            frame.variables[node.name.value] = Class(node)
+        elif isinstance(node, cst.Match):
+            self.evaluate(node.subject, frame)
+            self._branches([case.body for case in node.cases], frame, exhaustive=False)
+
+    def _small(self, node: cst.BaseSmallStatement, frame: Frame) -> None:
+        if isinstance(node, cst.Expr):
+            self.evaluate(node.value, frame)
+        elif isinstance(node, cst.Assign):
+            value = self.evaluate(node.value, frame)
+            for target in node.targets:
+                self.assign(target.target, value, frame)
+                if isinstance(target.target, cst.Subscript):
+                    self._store(target.target, node.value, value, frame)
+        elif isinstance(node, cst.AnnAssign):
+            if node.value is not None:
+                self.assign(node.target, self.evaluate(node.value, frame), frame)
+        elif isinstance(node, cst.AugAssign):
+            value = self.binary(BINARY.get(type(node.operator), ""), node, node.target, node.value, frame, True)
+            self.assign(node.target, value, frame)
+        elif isinstance(node, cst.Return):
+            frame.returned.append(self.evaluate(node.value, frame) if node.value is not None else UNKNOWN)
+            frame.alive = False
+        elif isinstance(node, (cst.Raise, cst.Break, cst.Continue)):
+            frame.alive = False
+        elif isinstance(node, cst.Assert):
+            self.evaluate(node.test, frame)
+
+    def _store(self, target: cst.Subscript, node: cst.BaseExpression, value: Value, frame: Frame) -> None:
+        """`x[i] = value`."""
+        base = self.evaluate(target.value, frame)
+        if isinstance(base, Tensor):
+            self.record("setitem", Arguments((target.value, node), (base, value)), base, target, frame, True)
+
+    def _if(self, node: cst.If, frame: Frame) -> None:
+        bodies: list[cst.BaseSuite] = []
+        branch: cst.If | cst.Else | None = node
+        while isinstance(branch, cst.If):
+            self.evaluate(branch.test, frame)
+            decided = self.asked_dtype(branch.test, frame)
+            if decided is not False:
+                bodies.append(branch.body)
+            if decided:
+                break
+            branch = branch.orelse
+        if isinstance(branch, cst.Else):
+            bodies.append(branch.body)
+        self._branches(bodies, frame, exhaustive=branch is not None)
+
+    def _branches(self, bodies: Sequence[cst.BaseSuite], frame: Frame, *, exhaustive: bool) -> None:
+        before = frame.variables
+        results: list[tuple[dict[str, Value], bool]] = [] if exhaustive else [(before, True)]
+        for body in bodies:
+            frame.variables, frame.alive = dict(before), True
+            self.run(body, frame)
+            results.append((frame.variables, frame.alive))
+        frame.merge(before, results)
+
+    def _loop(self, node: cst.For | cst.While, frame: Frame) -> None:
+        for _ in range(2):
+            before = dict(frame.variables)
+            if isinstance(node, cst.For):
+                self.assign(node.target, self.element(node.iter, frame), frame)
+            else:
+                self.evaluate(node.test, frame)
+            self.run(node.body, frame)
+            frame.merge(before, [(before, True), (frame.variables, True)])
+        if node.orelse is not None:
+            self.run(node.orelse.body, frame)
+
+    def _with(self, node: cst.With, frame: Frame) -> None:
+        outside = frame.regions
+        for item in node.items:
+            region: Region | None = self.contexts.of(item.item)
+            if region is not None:
+                frame.regions += (region,)
+            else:
+                self.evaluate(item.item, frame)
+            if item.asname is not None and isinstance(item.asname.name, cst.BaseExpression):
+                self.assign(item.asname.name, UNKNOWN, frame)
+        self.run(node.body, frame)
+        frame.regions = outside
+
+    def _try(self, node: cst.Try | cst.TryStar, frame: Frame) -> None:
+        before = dict(frame.variables)
+        self.run(node.body, frame)
+        if frame.alive and node.orelse is not None:
+            self.run(node.orelse.body, frame)
+        results = [(frame.variables, frame.alive)]
+        for handler in node.handlers:
+            frame.variables, frame.alive = dict(before), True
+            self.run(handler.body, frame)
+            results.append((frame.variables, frame.alive))
+        frame.merge(before, results)
+        if node.finalbody is not None:
+            alive, frame.alive = frame.alive, True
+            self.run(node.finalbody.body, frame)
+            frame.alive = alive and frame.alive

@@ -1,0 +1,213 @@
+"""The dtype flow through functions and methods of torch."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+import libcst as cst
+
+from amplint.dtypes import arithmetic
+from amplint.dtypes.expressions import Expressions
+from amplint.dtypes.frames import Frame
+from amplint.dtypes.literals import SIZE, joined
+from amplint.dtypes.operations import Arguments
+from amplint.dtypes.values import (
+    UNKNOWN,
+    DType,
+    Finfo,
+    Items,
+    Layer,
+    Number,
+    Tensor,
+    Value,
+    tensors,
+    unknown,
+)
+from amplint.model.torch import precision
+
+MODULES = ("torch", "torch.nn.functional", "torch.special", "torch.linalg", "torch.Tensor")
+
+_CASTS = {"float": "float32", "half": "float16", "bfloat16": "bfloat16", "double": "float64", "bool": "bool", "long": "int",
+          "int": "int"}  # fmt: skip
+_CREATED = frozenset(
+    "zeros ones empty full rand randn eye linspace logspace tensor as_tensor normal hann_window from_numpy scalar_tensor".split()
+)
+_LIKE = frozenset(
+    "zeros_like ones_like empty_like full_like rand_like randn_like new_zeros new_ones new_full new_tensor".split()
+)
+_INTEGERS = frozenset("arange randint randperm argmax argmin argsort nonzero bincount one_hot multinomial".split())
+_COMPARING = frozenset("eq ne lt le gt ge isnan isinf isfinite logical_and logical_or logical_not any all".split())
+_WHOLE = frozenset("sum mean std var max min amax amin prod median nanmean nansum norm".split())
+"""Reductions that leave no dimension when nothing says which ones to reduce."""
+_TUPLES = {"max": 2, "min": 2, "median": 2, "topk": 2, "sort": 2, "std_mean": 2, "var_mean": 2}
+_ARITHMETIC = {
+    "add": "add", "sub": "sub", "subtract": "sub", "mul": "mul", "multiply": "mul", "div": "div", "divide": "div",
+    "true_divide": "div", "pow": "pow", "float_power": "pow",
+}  # fmt: skip
+_ALIASES = {
+    "clip": "clamp", "expit": "sigmoid", "softmax2d": "softmax", "concat": "cat", "concatenate": "cat", "hstack": "cat",
+    "vstack": "cat", "norm": "norm", "vector_norm": "linalg_vector_norm", "matrix_norm": "linalg_matrix_norm",
+    "absolute": "abs", "negative": "neg", "nll_loss2d": "nll_loss", "alpha_dropout": "dropout", "dropout2d": "dropout",
+    "clamp_min": "clamp", "clamp_max": "clamp", "__matmul__": "matmul", "dot_product": "dot",
+}  # fmt: skip
+
+
+class TensorCalls(Expressions):
+    """What calls of torch give back."""
+
+    def torch_call(
+        self, name: str, node: cst.Call, arguments: Arguments, frame: Frame, layer: Layer | None = None
+    ) -> Value:
+        """A function of torch, or a method of a tensor, by its name; `layer` is the module that calls it."""
+        in_place = name.endswith("_") and not name.endswith("__") and name != "requires_grad_"
+        name = name.rstrip("_") if in_place else name
+        name = _ALIASES.get(name, name)
+        in_place = in_place or "out" in arguments.keywords
+        cast = self._cast(name, node, arguments, frame)
+        if cast is not None:
+            return cast
+        special = self._special(name, node, arguments, frame, in_place)
+        if special is not None:
+            return special
+        first, second = arguments.get(0, "input", "self"), arguments.get(1, "other", "exponent")
+        if name in _ARITHMETIC and first is not None and second is not None and not in_place:
+            nodes = arguments.node(0, "input", "self"), arguments.node(1, "other", "exponent")
+            return self.combine(_ARITHMETIC[name], node, first, second, frame, *nodes)
+        result = self._result_of(name, node, arguments, frame, in_place)
+        if not isinstance(result, Tensor):
+            return result
+        recorded = self.record(name, arguments, result, node, frame, in_place, layer)
+        return _as_tuple(name, arguments, recorded)
+
+    def _result_of(self, name: str, node: cst.Call, arguments: Arguments, frame: Frame, in_place: bool) -> Value:
+        parts = _inputs(name, arguments)
+        explicit = _explicit(arguments)
+        if name in ("stack", "cat"):
+            result: Value = joined(parts) if parts else UNKNOWN
+            if isinstance(result, Tensor):
+                result = result.derived(node)
+        elif name in ("where", "lerp"):
+            result = arithmetic.where(arguments.get(1) or UNKNOWN, arguments.get(2) or UNKNOWN, node)
+        else:
+            result = arithmetic.elementwise(name, parts, frame.region, node, in_place=in_place, explicit=explicit)
+        if not isinstance(result, Tensor):
+            return result
+        if name in _WHOLE and len(arguments.values) == 1 and not arguments.keywords:
+            result = replace(result, zero_dim=True)
+        if name == "sigmoid" and parts:
+            result = arithmetic.sigmoid(parts[0], arguments.node(0, "input", "self"), result, node)
+        return result
+
+    def _special(self, name: str, node: cst.Call, arguments: Arguments, frame: Frame, in_place: bool) -> Value | None:
+        first = arguments.get(0, "input", "self")
+        if name in _CREATED:
+            return self.record(name, arguments, _created(name, node, arguments, first), node, frame)
+        if name == "finfo":
+            return Finfo(first.name if isinstance(first, DType) else precision.UNKNOWN)
+        if name in _LIKE:
+            dtype = first.dtype if isinstance(first, Tensor) else precision.UNKNOWN
+            return self.record(name, arguments, Tensor(_explicit(arguments) or dtype, made=node), node, frame)
+        if name in _INTEGERS:
+            return Tensor(_explicit(arguments) or precision.INTEGER)
+        if name in _COMPARING:
+            return self.record(name, arguments, arithmetic.truth(node), node, frame)
+        if name == "embedding":
+            return Tensor(precision.FLOAT32, made=node)
+        if name == "item":
+            return Number()
+        if name in ("size", "dim", "numel", "nelement", "ndimension"):
+            return SIZE
+        if name == "detach" and isinstance(first, Tensor):
+            return replace(first, detached=True, through=frozenset())
+        if name == "clamp" and isinstance(first, Tensor):
+            bounds = _bounds(node, arguments)
+            low, high = _number(bounds.keywords.get("min")), _number(bounds.keywords.get("max"))
+            argument = arguments.node(0, "input", "self")
+            result = arithmetic.clamped(first, low, high, node, argument)
+            return self.record("clamp", bounds, result, node, frame, in_place)
+        return None
+
+    def _cast(self, name: str, node: cst.Call, arguments: Arguments, frame: Frame) -> Value | None:
+        first = arguments.get(0, "input", "self")
+        if not isinstance(first, Tensor):
+            return None
+        dtype = _CASTS.get(name, "")
+        if name in ("to", "type", "type_as"):
+            dtype = _cast_to(arguments, arguments.nodes)
+        if not dtype:
+            return first if name in ("to", "type") else None
+        if dtype == first.dtype:
+            return first
+        if dtype == precision.BOOL:
+            return self.record("cast", arguments, arithmetic.truth(node), node, frame)
+        half_at = node if dtype == precision.FLOAT16 else None
+        cured = first.cure if first.saturated is not None else None
+        result = replace(
+            first, dtype=dtype, half_at=half_at, sure=True, cure=cured,
+            low=precision.rounded(first.low, dtype), high=precision.rounded(first.high, dtype),
+        )  # fmt: skip
+        return self.record("cast", arguments, replace(result, made=node), node, frame)
+
+
+def _inputs(name: str, arguments: Arguments) -> list[Tensor]:
+    if name in ("cross_entropy", "nll_loss", "gather", "index_select", "take_along_dim", "masked_fill", "dropout"):
+        first = arguments.get(0, "input", "self")
+        return [] if first is None else list(tensors(first))
+    return arguments.tensors
+
+
+def _explicit(arguments: Arguments) -> str:
+    dtype = arguments.keywords.get("dtype")
+    if dtype is None:
+        return ""
+    return dtype.name if isinstance(dtype, DType) else precision.UNKNOWN
+
+
+def _cast_to(arguments: Arguments, nodes: Sequence[cst.BaseExpression | None]) -> str:
+    for value in (*arguments.values[1:], *arguments.keywords.values()):
+        if isinstance(value, DType):
+            return value.name
+        if isinstance(value, Tensor) and value.dtype != precision.UNKNOWN:
+            return value.dtype
+    for node in (*nodes[1:], *arguments.keyword_nodes.values()):
+        name = node.attr if isinstance(node, cst.Attribute) else node
+        if isinstance(name, cst.Name) and "dtype" in name.value.lower():
+            return precision.UNKNOWN
+    return ""
+
+
+def _created(name: str, node: cst.Call, arguments: Arguments, first: Value | None) -> Tensor:
+    made = Tensor(_explicit(arguments) or precision.FLOAT32, made=node)
+    if name not in ("tensor", "as_tensor", "scalar_tensor") or not isinstance(first, Number) or first.value is None:
+        return made
+    return replace(made, low=first.value, high=first.value, zero_dim=True)
+
+
+def _as_tuple(name: str, arguments: Arguments, result: Value) -> Value:
+    """The results of operations that give back several."""
+    dimension = len(arguments.values) > 1 or "dim" in arguments.keywords
+    if name in _TUPLES and dimension and isinstance(arguments.get(1, "dim"), Number):
+        return Items((result, Tensor(precision.INTEGER)))
+    if name in ("chunk", "split", "unbind"):
+        count = arguments.get(1, "chunks") if name == "chunk" else None
+        if isinstance(count, Number) and count.value is not None and 0 < count.value < 9:
+            return Items((result,) * int(count.value))
+    return result
+
+
+def _bounds(node: cst.Call, arguments: Arguments) -> Arguments:
+    """The arguments of a `clamp` with its bounds by name, those of `clamp_min` and `clamp_max` too."""
+    names = ("max",) if isinstance(node.func, cst.Attribute) and "clamp_max" in node.func.attr.value else ("min", "max")
+    values = dict(zip(names, arguments.values[1:])) | arguments.keywords
+    nodes = dict(zip(names, (each for each in arguments.nodes[1:] if each is not None))) | arguments.keyword_nodes
+    return Arguments(arguments.nodes[:1], arguments.values[:1], values, nodes)
+
+
+def _number(value: Value | None) -> float | None:
+    return value.value if isinstance(value, Number) else None
+
+
+def no_result(*values: Value) -> Tensor:
+    """What an unknown function makes of values: a gradient may flow through it, but its exponentials may be normalised."""
+    return arithmetic.damped(unknown(*values))

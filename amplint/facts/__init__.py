@@ -1,0 +1,1 @@
+"""What else may a rule ask about a file? One kind of fact a module."""

@@ -1,0 +1,132 @@
+"""Subclasses of `autograd.Function`: what they tell autocast, and what they compute in their backward pass."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import libcst as cst
+
+from amplint.roles.autocast_contexts import Contexts
+from amplint.syntax.classes import Classes
+from amplint.syntax.names import Names
+from amplint.syntax.tree import Tree, within
+
+_FUNCTION = frozenset({"torch.autograd.Function", "torch.autograd.function.Function"})
+_FWD = frozenset({"torch.amp.custom_fwd", "torch.cuda.amp.custom_fwd"})
+_BWD = frozenset({"torch.amp.custom_bwd", "torch.cuda.amp.custom_bwd"})
+_CASTS = frozenset({"to", "type", "type_as", "float", "half", "bfloat16"})
+_LOWERED = frozenset(
+    "matmul mm bmm mv addmm baddbmm addbmm addmv einsum linear conv1d conv2d conv3d conv_transpose1d conv_transpose2d "
+    "conv_transpose3d scaled_dot_product_attention".split()
+)
+"""Functions and methods that CUDA's autocast runs in half."""
+_ARITHMETIC = (cst.Add, cst.Subtract, cst.Multiply, cst.Divide)
+
+
+@dataclass(frozen=True)
+class CustomFunction:
+    """A subclass: its two passes, its decorators by their full names, and the first product in its backward pass."""
+
+    node: cst.ClassDef
+    forward: cst.FunctionDef
+    backward: cst.FunctionDef
+    spelled: frozenset[str]
+    product: cst.CSTNode
+    sets_up_context: bool
+
+    @property
+    def has_fwd(self) -> bool:
+        """Whether `forward` is decorated."""
+        return bool(self.spelled & _FWD)
+
+    @property
+    def has_bwd(self) -> bool:
+        """Whether `backward` is decorated."""
+        return bool(self.spelled & _BWD)
+
+
+class CustomFunctions:
+    """Those of one file."""
+
+    def __init__(self, tree: Tree, names: Names, classes: Classes, contexts: Contexts) -> None:
+        self._tree, self._names, self._classes, self._contexts = tree, names, classes, contexts
+
+    def unaware(self) -> Iterator[CustomFunction]:
+        """Those that lack a decorator, and whose backward pass multiplies what it does not cast."""
+        for info in self._classes.own:
+            forward, backward = info.methods.get("forward"), info.methods.get("backward")
+            if forward is None or backward is None or not info.base_names <= _FUNCTION or not info.base_names:
+                continue
+            product = next(self._products(backward), None)
+            decorators = [each.decorator for method in (forward, backward) for each in method.decorators]
+            called = [each.func if isinstance(each, cst.Call) else each for each in decorators]
+            spelled = frozenset().union(*map(self._names.resolve, called)) if called else frozenset[str]()
+            found = CustomFunction(
+                info.node, forward, backward, spelled, product or backward, "setup_context" in info.methods
+            )
+            if product is not None and not (found.has_fwd and found.has_bwd) and not self._casts(backward):
+                yield found
+
+    def _products(self, method: cst.FunctionDef) -> Iterator[cst.CSTNode]:
+        """The products of gradients as they came in, half, with something else."""
+        for node, factors in self._multiplied(method):
+            is_complex = any(isinstance(each, cst.Call) and "fft" in self._tree.text(each.func) for each in factors)
+            half = self._half_names(method, node)
+            if not is_complex and any(half & _words(each) for each in factors):
+                yield node
+
+    def _multiplied(self, method: cst.FunctionDef) -> Iterator[tuple[cst.CSTNode, list[cst.BaseExpression]]]:
+        for node in within(method.body):
+            if isinstance(node, cst.BinaryOperation) and isinstance(node.operator, cst.MatrixMultiply):
+                yield node, [node.left, node.right]
+            elif isinstance(node, cst.Call):
+                name = node.func.attr if isinstance(node.func, cst.Attribute) else node.func
+                if isinstance(name, cst.Name) and name.value in _LOWERED:
+                    receiver = [node.func.value] if isinstance(node.func, cst.Attribute) else []
+                    yield node.func, [*receiver, *(argument.value for argument in node.args)]
+
+    def _half_names(self, method: cst.FunctionDef, place: cst.CSTNode) -> frozenset[str]:
+        """What holds gradients as they came in, where the backward pass has come to a place."""
+        given = [*method.params.params[1:], method.params.star_arg]
+        half = {each.name.value for each in given if isinstance(each, cst.Param)}
+        saved: set[str] = {"saved_tensors"}
+        for node in within(method.body):
+            if isinstance(node, cst.Assign) and self._tree.end_order(node)[0] < self._tree.order(place):
+                targets = {word for target in node.targets for word in _words(target.target)}
+                words = _words(node.value)
+                is_half = bool(words & half) and not _widens(node.value, half, saved)
+                is_saved = not is_half and bool(words & (saved | half))
+                half = half | targets if is_half else half - targets
+                saved = saved | targets if is_saved else saved - targets
+        return frozenset(half)
+
+    def _casts(self, method: cst.FunctionDef) -> bool:
+        """Whether a method sees to precisions by itself: by casts, by telling others of one, or by a region of its own."""
+        calls = [call for call in self._tree.find(cst.Call) if method in self._tree.ancestors(call)]
+        casts = any(isinstance(call.func, cst.Attribute) and call.func.attr.value in _CASTS for call in calls)
+        casts = casts or any(_is_dtype(argument.value) for call in calls for argument in call.args)
+        return casts or any(
+            self._contexts.of(item.item) is not None
+            for item in self._tree.find(cst.WithItem)
+            if method in self._tree.ancestors(item)
+        )
+
+
+def _words(node: cst.CSTNode) -> set[str]:
+    """The names in an expression, those of attributes too."""
+    return {each.value for each in within(node) if isinstance(each, cst.Name)}
+
+
+def _widens(value: cst.CSTNode, half: set[str], saved: set[str]) -> bool:
+    """Whether an expression mixes gradients, element by element, with saved tensors: float32 comes out."""
+    for node in within(value):
+        if isinstance(node, cst.BinaryOperation) and isinstance(node.operator, _ARITHMETIC):
+            sides = _words(node.left), _words(node.right)
+            if any(one & half and other & saved for one, other in (sides, sides[::-1])):
+                return True
+    return False
+
+
+def _is_dtype(value: cst.BaseExpression) -> bool:
+    return isinstance(value, cst.Attribute) and value.attr.value == "dtype"

@@ -1,0 +1,176 @@
+"""Models that are made half, and the optimizers of their parameters that a scaler steps."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import libcst as cst
+
+from amplint.lowering.program import Program
+from amplint.model.events import ObjectFacts
+from amplint.syntax.access_paths import path_of
+from amplint.syntax.names import dotted
+
+_HALF = frozenset({"torch.float16", "torch.half"})
+_FULL = frozenset({"torch.float32", "torch.float", "torch.float64", "torch.double"})
+_ALLOWS_HALF = re.compile(r"ShardedGradScaler|_unscale_grads_")
+_SAME = frozenset({"cuda", "cpu", "to", "train", "eval", "half", "requires_grad_"})
+"""Methods of a module that give the module itself."""
+
+
+@dataclass(frozen=True)
+class Halved:
+    """A cast of a model to half: the call, the optimizer of its parameters, and the scaler's step of that optimizer.
+
+    `made` constructs the optimizer; `unscaled` says that `unscale_` is called for it.
+    """
+
+    cast: cst.Call
+    optimizer: ObjectFacts
+    made: cst.Call
+    step: cst.Call
+    unscaled: bool
+
+    @property
+    def name(self) -> cst.Name:
+        """The name of the method that casts."""
+        assert isinstance(self.cast.func, cst.Attribute)
+        return self.cast.func.attr
+
+
+class Halves:
+    """The casts of models in one file."""
+
+    def __init__(self, program: Program) -> None:
+        self._program = program
+        self._tree, self._names, self._roles = program.tree, program.names, program.roles
+
+    def stepped(self) -> Iterator[Halved]:
+        """The casts after which a scaler meets gradients in float16, which it refuses to unscale."""
+        methods = [call for call in self._tree.find(cst.Call) if isinstance(call.func, cst.Attribute)]
+        if any(_ALLOWS_HALF.search(name.value) for name in self._tree.find(cst.Name)):
+            return
+        for cast in methods:
+            path = self._subject(cast) if self._is_to(cast, _HALF, "half") else ""
+            if not path or self._is_taken_back(path, cast, methods):
+                continue
+            for made in self._optimizers(path, cast):
+                step = next(self._steps(made, cast, methods), None)
+                if step is not None and not self._may_be_left_out(cast, made):
+                    unscaled = self._is_unscaled(path_of(step.args[0].value), methods)
+                    yield Halved(cast, self._roles.made_by(made) or ObjectFacts(), made, step, unscaled)
+                    break
+
+    def dtype_argument(self, cast: cst.Call) -> cst.Arg | None:
+        """The argument of `.to()` that is the dtype."""
+        return next((arg for arg in cast.args if self._names.all_in(arg.value, _HALF)), None)
+
+    # -- casts -----------------------------------------------------------------------------------------------------
+
+    def _is_to(self, call: cst.Call, dtypes: frozenset[str], name: str) -> bool:
+        assert isinstance(call.func, cst.Attribute)
+        if call.func.attr.value == name:
+            return not call.args
+        return call.func.attr.value in ("to", "type") and any(
+            self._names.all_in(arg.value, dtypes) for arg in call.args
+        )
+
+    def _subject(self, call: cst.Call) -> str:
+        """The path of the module that a chain of its methods is called on, or that gets what the chain gives."""
+        assert isinstance(call.func, cst.Attribute)
+        base: cst.BaseExpression = call.func.value
+        while isinstance(base, cst.Call) and isinstance(base.func, cst.Attribute) and base.func.attr.value in _SAME:
+            base = base.func.value
+        if path_of(base):
+            return path_of(base)
+        below: cst.CSTNode = call
+        for above in self._tree.ancestors(call):
+            if isinstance(above, cst.Assign) and len(above.targets) == 1:
+                return path_of(above.targets[0].target)
+            if (
+                not isinstance(above, (cst.Attribute, cst.Call))
+                or isinstance(above, cst.Call)
+                and above.func is not below
+            ):
+                return ""
+            below = above
+        return ""
+
+    def _may_be_left_out(self, cast: cst.Call, made: cst.Call) -> bool:
+        """Whether the optimizer may be made where the cast was not run."""
+        around = set(self._tree.ancestors(made))
+        for above in self._tree.ancestors(cast):
+            if isinstance(above, (cst.FunctionDef, cst.Module)):
+                return False
+            if isinstance(above, (cst.If, cst.IfExp, cst.Try, cst.Match, cst.Else)) and above not in around:
+                return True
+        return False
+
+    def _is_taken_back(self, path: str, cast: cst.Call, methods: list[cst.Call]) -> bool:
+        """Whether the model, or a part of it, is made float32 again, or has no gradients."""
+        for call in methods:
+            assert isinstance(call.func, cst.Attribute)
+            subject = self._subject(call)
+            frozen = call.func.attr.value == "requires_grad_" and any(dotted(arg.value) == "False" for arg in call.args)
+            if (frozen or self._is_to(call, _FULL, "float")) and call is not cast:
+                if subject == path or subject.startswith(f"{path}.") or (frozen and path.startswith(f"{subject}.")):
+                    return True
+        return any(self._freezes(loop, path) for loop in self._tree.find(cst.For))
+
+    def _freezes(self, loop: cst.For, path: str) -> bool:
+        """Whether a loop takes the gradients of a model's parameters away: `for p in model.parameters(): ...`."""
+        owners = self._roles.owners(loop.iter)
+        body = self._tree.module.code_for_node(loop.body)
+        freezes = re.search(r"requires_grad(_\(| = )False", body) is not None
+        return freezes and any(path == owner or path.startswith(f"{owner}.") for owner in owners)
+
+    # -- optimizers ------------------------------------------------------------------------------------------------
+
+    def _optimizers(self, path: str, cast: cst.Call) -> Iterator[cst.Call]:
+        """The constructions of optimizers that get parameters of the model."""
+        for call in self._tree.find(cst.Call):
+            facts = self._roles.made_by(call) if self._home(call, path) is self._home(cast, path) else None
+            if facts is not None and facts.role == "optimizer":
+                if any(
+                    f"{owner}.".startswith(f"{path}.") or f"{path}.".startswith(f"{owner}.") for owner in facts.owners
+                ):
+                    yield call
+
+    def _home(self, node: cst.CSTNode, path: str) -> cst.CSTNode:
+        """What a path belongs to: the class for attributes of `self`, the function or the module for names."""
+        if path.startswith("self."):
+            owner = self._program.classes.owner(node)
+            return owner.node if owner is not None else self._tree.module
+        return self._names.scope(node)
+
+    def _steps(self, made: cst.Call, cast: cst.Call, methods: list[cst.Call]) -> Iterator[cst.Call]:
+        """The steps that an enabled scaler takes with an optimizer after the cast."""
+        assign = self._tree.parent(made)
+        name = path_of(assign.targets[0].target) if isinstance(assign, cst.Assign) and len(assign.targets) == 1 else ""
+        for call in methods:
+            assert isinstance(call.func, cst.Attribute)
+            if call.func.attr.value != "step" or not call.args or self._roles.of(call.func.value).role != "scaler":
+                continue
+            scaler, stepped = self._roles.of(call.func.value), path_of(call.args[0].value)
+            together = self._names.scope(call) is self._names.scope(cast)
+            late = together and self._tree.order(call) < self._tree.order(cast)
+            if stepped and stepped == name and scaler.enabled != "no" and not late:
+                if not self._is_fused(made) or self._is_unscaled(stepped, methods):
+                    yield call
+
+    def _is_fused(self, made: cst.Call) -> bool:
+        """Whether an optimizer unscales by itself, which it does in float16, too."""
+        return any(
+            arg.keyword is not None and arg.keyword.value == "fused" and dotted(arg.value) != "False"
+            for arg in made.args
+        )
+
+    @staticmethod
+    def _is_unscaled(optimizer: str, methods: list[cst.Call]) -> bool:
+        return any(
+            isinstance(call.func, cst.Attribute) and call.func.attr.value == "unscale_" and call.args
+            and path_of(call.args[0].value) == optimizer
+            for call in methods
+        )  # fmt: skip

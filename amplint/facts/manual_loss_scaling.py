@@ -1,0 +1,144 @@
+"""Losses that are scaled by hand: multiplied by a constant before the backward pass, whose gradients are divided by it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property
+
+import libcst as cst
+
+from amplint.lowering.program import Program
+from amplint.model.literals import number
+from amplint.roles.autocast_contexts import Contexts
+from amplint.syntax.access_paths import path_of
+from amplint.syntax.tree import within
+from amplint.syntax.words import words
+from amplint.uses.gradient_uses import FINITE
+
+_FUNCTIONS = (cst.FunctionDef, cst.Lambda)
+_LEAST = 64.0
+"""Smaller factors are weights of losses."""
+_DIVIDES, _MULTIPLIES = frozenset({"div_", "_foreach_div_"}), frozenset({"mul_", "_foreach_mul_"})
+
+
+@dataclass(frozen=True)
+class HandScaled:
+    """One such loss: the multiplication, its factor, the loss in it, its backward pass, and the statements that divide."""
+
+    multiplication: cst.CSTNode
+    factor: cst.BaseExpression
+    loss: cst.BaseExpression
+    backward: cst.Call
+    undone: tuple[cst.CSTNode, ...]
+
+
+class HandScaling:
+    """The losses of one file that are scaled by hand, in float16."""
+
+    def __init__(self, program: Program, contexts: Contexts) -> None:
+        self._tree, self._names, self._roles = program.tree, program.names, program.roles
+        self._contexts = contexts
+
+    @cached_property
+    def found(self) -> tuple[HandScaled, ...]:
+        """All of them, in source order."""
+        passes = [call for call in self._tree.find(cst.Call) if _is_backward(call)]
+        if not passes or not self._is_half or self._tests_overflow:
+            return ()
+        scaled = (self._scaled(call) for call in passes)
+        return tuple(each for each in scaled if each is not None)
+
+    @cached_property
+    def _is_half(self) -> bool:
+        """Whether something in the file runs in float16."""
+        regions = (self._contexts.of(call) for call in self._tree.find(cst.Call))
+        if any(region is not None and region.lowers and region.dtype == "float16" for region in regions):
+            return True
+        methods = (
+            call.func for call in self._tree.find(cst.Call) if isinstance(call.func, cst.Attribute) and not call.args
+        )
+        return any(method.attr.value == "half" for method in methods if isinstance(method, cst.Attribute))
+
+    @cached_property
+    def _tests_overflow(self) -> bool:
+        """Whether the author looks for overflows, and so has written a scaler."""
+        return any(FINITE.search(word) for call in self._tree.find(cst.Call) for word in words(call.func))
+
+    def _scaled(self, backward: cst.Call) -> HandScaled | None:
+        assert isinstance(backward.func, cst.Attribute)
+        loss = backward.func.value
+        home = self._tree.enclosing(backward, *_FUNCTIONS)
+        for multiplication, left, right in self._products(loss, backward):
+            for factor, rest in ((left, right), (right, left)):
+                undone = tuple(self._undone(factor, home)) if self._is_scale(factor) else ()
+                if undone:
+                    return HandScaled(multiplication, factor, rest, backward, undone)
+        return None
+
+    def _products(
+        self, loss: cst.BaseExpression, backward: cst.Call
+    ) -> Iterator[tuple[cst.CSTNode, cst.BaseExpression, cst.BaseExpression]]:
+        """The products that a loss may be, with their factors."""
+        if isinstance(loss, cst.BinaryOperation):
+            if isinstance(loss.operator, cst.Multiply):
+                yield loss, loss.left, loss.right
+        elif isinstance(loss, cst.Name):
+            for value in self._roles.values(loss):
+                if isinstance(value, cst.BinaryOperation) and isinstance(value.operator, cst.Multiply):
+                    yield value, value.left, value.right
+            home = self._tree.enclosing(backward, *_FUNCTIONS)
+            for change in self._tree.find(cst.AugAssign):
+                same = path_of(change.target) == loss.value and self._tree.enclosing(change, *_FUNCTIONS) is home
+                if same and isinstance(change.operator, cst.MultiplyAssign):
+                    yield change, loss, change.value
+
+    def _is_scale(self, factor: cst.BaseExpression) -> bool:
+        """Whether a factor is a large number, or is called a scale and is no scaler's."""
+        if "get_scale" in words(factor):
+            return False
+        value = number(self._tree.text(factor))
+        if value is not None:
+            return value >= _LEAST
+        if not path_of(factor):
+            return False
+        known = [number(self._tree.text(each)) for each in self._values(factor)]
+        if known and all(each is not None for each in known):
+            return all(each is not None and each >= _LEAST for each in known)
+        return "scale" in path_of(factor) and not any("get_scale" in words(each) for each in self._values(factor))
+
+    def _values(self, factor: cst.BaseExpression) -> list[cst.BaseExpression]:
+        defaults = []
+        if isinstance(factor, cst.Name):
+            params = [each.node for each in self._names.bindings(factor.value, factor)]
+            defaults = [each.default for each in params if isinstance(each, cst.Param) and each.default is not None]
+        return [*self._roles.values(factor), *defaults]
+
+    def _undone(self, factor: cst.BaseExpression, home: cst.CSTNode | None) -> Iterator[cst.CSTNode]:
+        """The statements that divide gradients by the factor: in the same function, or in another method of the object."""
+        text = self._tree.text(factor)
+        everywhere = path_of(factor).startswith("self.")
+        for node in (*self._tree.find(cst.AugAssign), *self._tree.find(cst.Assign), *self._tree.find(cst.Expr)):
+            if not everywhere and self._tree.enclosing(node, *_FUNCTIONS) is not home:
+                continue
+            gradients = any(isinstance(each, cst.Attribute) and each.attr.value == "grad" for each in within(node))
+            if gradients and self._divides(node, text):
+                yield node
+
+    def _divides(self, statement: cst.CSTNode, text: str) -> bool:
+        if isinstance(statement, cst.AugAssign):
+            given = self._tree.text(statement.value)
+            if isinstance(statement.operator, cst.DivideAssign):
+                return given == text
+        for node in within(statement):
+            if isinstance(node, cst.BinaryOperation) and isinstance(node.operator, cst.Divide):
+                if self._tree.text(node.right) == text:
+                    return True
+            if isinstance(node, cst.Call) and isinstance(node.func, cst.Attribute) and node.args:
+                if node.func.attr.value in _DIVIDES and self._tree.text(node.args[-1].value) == text:
+                    return True
+        return False
+
+
+def _is_backward(call: cst.Call) -> bool:
+    return isinstance(call.func, cst.Attribute) and call.func.attr.value == "backward"

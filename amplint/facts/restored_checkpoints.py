@@ -1,0 +1,96 @@
+"""Checkpoints that hold the state of a scaler, and give back that of its optimizer alone."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+
+import libcst as cst
+
+from amplint.facts.optimizer_checkpoints import State
+from amplint.facts.scaler_checkpoints import SAYS_SCALER, ScalerStates
+from amplint.roles.step_pairs import Stepped, Steppers
+from amplint.syntax.access_paths import path_of
+from amplint.syntax.tree import Tree
+
+_LOADS = re.compile(r"load|resume|restore|recover|set_state", re.IGNORECASE)
+_OWNER = re.compile(r"(\w+|[\])])\s*\.load_state_dict\(")
+_INHERITED = re.compile(r"super\([^()]*\)\s*\.\w*(?:load|resume|restore)", re.IGNORECASE)
+
+
+@dataclass(frozen=True)
+class Unrestored:
+    """The load of an optimizer's state from a checkpoint that holds the state of its scaler, too.
+
+    `call` is the load, `holder` what it reads from, `key` that of the scaler's state, and `saved` where that is put.
+    """
+
+    call: cst.Call
+    holder: cst.BaseExpression
+    pair: Stepped
+    key: str
+    saved: cst.CSTNode
+
+
+def unrestored(tree: Tree, states: Iterable[State], scalers: ScalerStates, steppers: Steppers) -> Iterator[Unrestored]:
+    """All of one file, if nothing in it may load the state of a scaler."""
+    if scalers.loads_scaler or _loads_whatever(tree, scalers):
+        return
+    for state in states:
+        pair = steppers.of(state.optimizer)
+        beside = _beside(tree, state, scalers)
+        if pair is None or beside is None or _is_read(tree, beside[0]):
+            continue
+        for call, holder in scalers.loads(state.key):
+            assert isinstance(call.func, cst.Attribute)
+            loaded = steppers.of(call.func.value)
+            if loaded is not None and path_of(loaded.scaler) == path_of(pair.scaler):
+                yield Unrestored(call, holder, pair, *beside)
+
+
+def _loads_whatever(tree: Tree, scalers: ScalerStates) -> bool:
+    """Whether a file loads the states of objects that it does not name, or hands a scaler to something that loads."""
+    text = tree.source.text
+    if _INHERITED.search(text):
+        return True
+    for owner in set(_OWNER.findall(text)):
+        if not owner.isidentifier() or re.search(rf"\bfor\b[^:\n]*\b{owner}\b[^:\n]*\bin\b", text):
+            return True
+    calls = (call for call in tree.find(cst.Call) if _LOADS.search(path_of(call.func).rpartition(".")[2]))
+    return any(scalers.names(arg.value) for call in calls for arg in call.args)
+
+
+def _beside(tree: Tree, state: State, scalers: ScalerStates) -> tuple[str, cst.CSTNode] | None:
+    """Key and place of the scaler's state in the same checkpoint."""
+    if isinstance(state.place, cst.Dict):
+        for element in state.place.elements:
+            if isinstance(element, cst.DictElement) and isinstance(element.key, cst.SimpleString):
+                if scalers.holds_state(element.value):
+                    return element.key.value.strip("'\""), element
+    elif isinstance(state.place, cst.Call) and isinstance(state.entry, cst.Arg):
+        for arg in state.place.args:
+            if arg.keyword is not None and scalers.holds_state(arg.value):
+                return arg.keyword.value, arg
+    home = tree.enclosing(state.place, cst.FunctionDef, cst.Lambda)
+    for assign in tree.find(cst.Assign):
+        target = assign.targets[0].target
+        if isinstance(target, cst.Subscript) and path_of(target.value) == state.container != "":
+            key = target.slice[0].slice
+            if isinstance(key, cst.Index) and isinstance(key.value, cst.SimpleString):
+                if tree.enclosing(assign, cst.FunctionDef, cst.Lambda) is home and scalers.holds_state(assign.value):
+                    return key.value.value.strip("'\""), target
+    return None
+
+
+def _is_read(tree: Tree, key: str) -> bool:
+    """Whether a file says the key of a scaler's state anywhere else than where it is put."""
+    put = 0
+    for element in tree.find(cst.DictElement):
+        put += isinstance(element.key, cst.SimpleString) and element.key.value.strip("'\"") == key
+    for target in tree.find(cst.AssignTarget):
+        index = target.target.slice[0].slice if isinstance(target.target, cst.Subscript) else None
+        text = index.value if isinstance(index, cst.Index) else None
+        put += isinstance(text, cst.SimpleString) and text.value.strip("'\"") == key
+    said = re.findall(rf"""["']{re.escape(key)}["']""", tree.source.text)
+    return len(said) > put or not SAYS_SCALER.search(key)

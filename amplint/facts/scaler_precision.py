@@ -1,0 +1,145 @@
+"""In which precision the losses are computed that a scaler scales, and whether the scaler is there for one of them only."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from functools import cached_property
+
+import libcst as cst
+
+from amplint.facts.scalers import Scalers
+from amplint.hazards.analysis import Analysis
+from amplint.hazards.entry_points import Entry
+from amplint.model.event_graph import Call, Node, Scoped, parts_of
+from amplint.model.events import Scale
+from amplint.model.exploration.effects import MAX_DEPTH
+from amplint.model.torch import names as torch_names
+from amplint.syntax.tree import within
+from amplint.syntax.words import words
+
+_SAYS_DTYPE = re.compile(r"fp_?16|float16|half|dtype|precision|bf_?16|(^|\W)16(\W|$)", re.IGNORECASE)
+_MAX_DEFINITIONS = 4
+_HARMLESS_CONTEXTS = ("torch.", "builtins.", "tqdm.", "contextlib.", "time.", "tempfile.", "pathlib.")
+
+
+class Precisions:
+    """The precisions of one file's regions, as its scalers meet them."""
+
+    def __init__(self, analysis: Analysis, scalers: Scalers) -> None:
+        self._analysis, self._scalers = analysis, scalers
+        self._tree, self._names = analysis.program.tree, analysis.program.names
+
+    def regions(self, made: cst.Call) -> list[Scoped]:
+        """The regions that lower precision in the functions, and in what these call, which scale with the scaler made there.
+
+        Empty where one of the losses is computed out of sight.
+        """
+        uses = set(map(id, self._scalers.uses(made)))
+        met: dict[int, dict[Scoped, None]] = {}
+        for entry in self._analysis.entries:
+            inside = list(happenings(entry))
+            for event in inside:
+                if isinstance(event, Scale) and self._scaler_at(event.site) in uses:
+                    met.setdefault(event.site, {}).update((each, None) for each in inside if isinstance(each, Scoped))
+        if not all(met.values()):
+            return []
+        return [region for regions in met.values() for region in regions]
+
+    def all_full(self, made: cst.Call) -> bool:
+        """Whether a scaler scales losses that are computed in this file, in which nothing may run in half precision."""
+        uses = set(map(id, self._scalers.uses(made)))
+        events = [event for entry in self._analysis.entries for event in happenings(entry)]
+        scales = [each for each in events if isinstance(each, Scale) and self._scaler_at(each.site) in uses]
+        return bool(scales) and self._is_full and all(self._is_computed(each.site) for each in scales)
+
+    @cached_property
+    def _is_full(self) -> bool:
+        if any(self._names.references(torch_names.AUTOCAST)) or any(map(_is_half, self._tree.find(cst.Attribute))):
+            return False
+        called = (call for call in self._tree.find(cst.Call))
+        if any("autocast" in word for call in called for word in words(call.func)):
+            return False
+        items = [item.item for item in self._tree.find(cst.WithItem)]
+        return all(self._is_harmless(item.func if isinstance(item, cst.Call) else item) for item in items)
+
+    def _is_harmless(self, context: cst.BaseExpression) -> bool:
+        return all(name.startswith(_HARMLESS_CONTEXTS) for name in self._names.resolve(context))
+
+    def _is_computed(self, site: int) -> bool:
+        """Whether what is scaled at a place is computed in the same function, and not handed to it."""
+        call = self._analysis.program.places[site]
+        if not isinstance(call, cst.Call):
+            return False
+        names = [node for node in within(call.args[0].value) if isinstance(node, cst.Name)]
+        bound = [each for node in names for each in self._names.bindings(node.value, node)]
+        return any(isinstance(each.value, (cst.Call, cst.BinaryOperation)) for each in bound)
+
+    def _scaler_at(self, site: int) -> int:
+        call = self._analysis.program.places[site] if site >= 0 else None
+        return id(call.func.value) if isinstance(call, cst.Call) and isinstance(call.func, cst.Attribute) else 0
+
+    def everywhere(self) -> Iterator[Scoped]:
+        """All regions of the file that lower precision, where gradients are computed."""
+        for function in self._analysis.functions.values():
+            yield from (each for each in _inside(function.body) if isinstance(each, Scoped))
+
+    def follow_dtype(self, made: cst.Call) -> bool:
+        """Whether a scaler is made, or enabled, by a condition that speaks of a precision."""
+        if any(arg.star for arg in made.args):
+            return True
+        asked = [arg.value for arg in made.args if arg.keyword is not None and arg.keyword.value == "enabled"]
+        home = self._tree.enclosing(made, cst.FunctionDef)
+        for above in self._tree.ancestors(made):
+            if above is home:
+                break
+            if isinstance(above, (cst.If, cst.IfExp)):
+                asked.append(above.test)
+        return any(_SAYS_DTYPE.search(" ".join(self._words(each, 0))) for each in asked)
+
+    def _words(self, node: cst.BaseExpression, depth: int) -> Iterator[str]:
+        """The words of an expression, and of the values of the names in it."""
+        yield from words(node)
+        for part in within(node):
+            if isinstance(part, cst.Name) and depth < _MAX_DEFINITIONS:
+                for binding in self._names.bindings(part.value, part):
+                    if binding.value is not None:
+                        yield from self._words(binding.value, depth + 1)
+            elif isinstance(part, cst.Attribute) and depth < _MAX_DEFINITIONS:
+                for value in self._analysis.program.roles.values(part):
+                    yield from self._words(value, depth + 1)
+
+
+def _is_half(node: cst.Attribute) -> bool:
+    return node.attr.value in ("half", "float16", "bfloat16")
+
+
+def happenings(entry: Entry) -> Iterator[Node]:
+    """What happens in an entry and in what it calls: regions where gradients are computed, and the events in and outside them."""
+    waiting, seen = [(entry.function, 0)], {entry.function.key}
+    while waiting:
+        function, depth = waiting.pop()
+        for node in _inside(function.body):
+            yield node
+            if (
+                isinstance(node, Call)
+                and node.function not in seen
+                and depth < MAX_DEPTH
+                and node.function in entry.functions
+            ):
+                seen.add(node.function)
+                waiting.append((entry.functions[node.function], depth + 1))
+
+
+def _inside(node: Node) -> Iterator[Node]:
+    """The regions that lower precision, the calls and the events in a node, but for what runs without gradients."""
+    if isinstance(node, Scoped):
+        if node.region.device == "grad":
+            return
+        if node.region.lowers:
+            yield node
+    parts = parts_of(node)
+    if not parts:
+        yield node
+    for part in parts:
+        yield from _inside(part)

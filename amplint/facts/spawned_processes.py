@@ -1,0 +1,118 @@
+"""Other processes that a file starts, and the scalers that it hands over to them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property
+
+import libcst as cst
+
+from amplint.lowering.program import Program
+from amplint.syntax.access_paths import path_of
+
+_SPAWN = frozenset({"torch.multiprocessing.spawn", "torch.multiprocessing.spawn.spawn"})
+_PROCESS = frozenset({"multiprocessing.Process", "torch.multiprocessing.Process", "multiprocessing.context.Process"})
+
+
+@dataclass(frozen=True)
+class HandOver:
+    """A scaler that a process gets from the one that starts it.
+
+    `given` is the scaler among the arguments, `entry` its element there; `made` constructs it. `parameter` is that of the
+    function `worker` which gets it; None where this cannot be told.
+    """
+
+    start: cst.Call
+    given: cst.BaseExpression
+    entry: cst.BaseElement | cst.BaseDictElement
+    made: cst.Call
+    worker: cst.FunctionDef | None
+    parameter: cst.Param | None
+
+
+class Processes:
+    """The processes that one file starts."""
+
+    def __init__(self, program: Program) -> None:
+        self._program = program
+        self._tree, self._names, self._roles = program.tree, program.names, program.roles
+
+    @cached_property
+    def handed_over(self) -> tuple[HandOver, ...]:
+        """The scalers, made in this file and not known to be disabled, that other processes get."""
+        return tuple(each for call in self._tree.find(cst.Call) for each in self._given(call))
+
+    def _given(self, call: cst.Call) -> Iterator[HandOver]:
+        spawns = self._names.all_in(call.func, _SPAWN)
+        if not spawns and not self._starts_process(call):
+            return
+        worker = self._worker(_argument(call, 0 if spawns else 1, "fn" if spawns else "target"))
+        args, kwargs = _argument(call, 1 if spawns else 3, "args"), _argument(call, 4, "kwargs")
+        for holder in self._meant(args):
+            if isinstance(holder, (cst.Tuple, cst.List)):
+                for index, element in enumerate(holder.elements):
+                    yield from self._hand_over(call, element, worker, index + spawns, "")
+        for holder in self._meant(kwargs) if not spawns else ():
+            if isinstance(holder, cst.Dict):
+                for item in holder.elements:
+                    if isinstance(item, cst.DictElement) and isinstance(item.key, cst.SimpleString):
+                        yield from self._hand_over(call, item, worker, -1, item.key.value.strip("'\""))
+
+    def _hand_over(
+        self,
+        call: cst.Call,
+        entry: cst.BaseElement | cst.BaseDictElement,
+        worker: cst.FunctionDef | None,
+        index: int,
+        name: str,
+    ) -> Iterator[HandOver]:
+        made = self._made(entry.value)
+        if made is None:
+            return
+        params = (*worker.params.posonly_params, *worker.params.params) if worker is not None else ()
+        if name:
+            parameter = next((each for each in params if each.name.value == name), None)
+        else:
+            parameter = params[index] if index < len(params) else None
+        yield HandOver(call, entry.value, entry, made, worker, parameter)
+
+    def _made(self, given: cst.BaseExpression) -> cst.Call | None:
+        """The call that constructs a scaler which is given; None where it is something else, or disabled."""
+        facts = self._roles.of(given)
+        if facts.role != "scaler" or facts.enabled == "no":
+            return None
+        values = (given, *self._roles.values(given)) if path_of(given) else (given,)
+        made = [each for each in values if isinstance(each, cst.Call) and self._roles.made_by(each) is not None]
+        return made[0] if made else None
+
+    def _starts_process(self, call: cst.Call) -> bool:
+        if self._names.all_in(call.func, _PROCESS):
+            return True
+        if not isinstance(call.func, cst.Attribute) or call.func.attr.value != "Process":
+            return False
+        base = call.func.value
+        values = list(self._roles.values(base)) if path_of(base) else [base]
+        return bool(values) and all(
+            isinstance(each, cst.Call) and path_of(each.func).rpartition(".")[2] == "get_context" for each in values
+        )
+
+    def _meant(self, node: cst.BaseExpression | None) -> list[cst.BaseExpression]:
+        """An expression, or what a name is assigned."""
+        if node is None:
+            return []
+        return list(self._roles.values(node)) if path_of(node) else [node]
+
+    def _worker(self, node: cst.BaseExpression | None) -> cst.FunctionDef | None:
+        if not isinstance(node, cst.Name):
+            return None
+        bound = [each.node for each in self._names.bindings(node.value, node)]
+        return bound[0] if len(bound) == 1 and isinstance(bound[0], cst.FunctionDef) else None
+
+
+def _argument(call: cst.Call, position: int, name: str) -> cst.BaseExpression | None:
+    if any(arg.star for arg in call.args):
+        return None
+    named = next((arg.value for arg in call.args if arg.keyword is not None and arg.keyword.value == name), None)
+    positional = [arg.value for arg in call.args if arg.keyword is None]
+    return named or (positional[position] if position < len(positional) else None)

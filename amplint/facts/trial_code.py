@@ -1,0 +1,67 @@
+"""Code that only tries something out: tests, timings, gradient checks. Nothing trains there, so nothing is to be protected."""
+
+from __future__ import annotations
+
+import re
+from functools import cached_property
+
+import libcst as cst
+
+from amplint.syntax.access_paths import path_of
+from amplint.syntax.names import Names
+from amplint.syntax.tree import Tree, within
+
+_TRAINS = re.compile(r"optim|(^|_)opt$|^step$|^zero_grad$|scaler", re.IGNORECASE)
+"""Identifiers that say that something is trained."""
+_TRAINS_IN_TEXT = re.compile(r"optim|\bstep\(|zero_grad|scaler", re.IGNORECASE)
+_TRIES = re.compile(
+    r"^test($|_)|(^|_)(bench(mark)?s?|profile|latency|throughput|speed|timing|grad_?check|check_grad\w*)($|_)|"
+    r"^(measure|time)_",
+    re.IGNORECASE,
+)
+_TRIAL_FILE = re.compile(
+    r"(^|/)(test_[^/]*|[^/]*_test|conftest|([^/]*_)?(bench(mark)?s?|profil(e|ing))(_[^/]*)?)\.(py|ipynb)$"
+)
+_TRIAL_MODULES = ("pytest", "unittest", "torch.testing", "torch.utils.benchmark", "timeit", "triton.testing")
+_TIMES = frozenset("perf_counter perf_counter_ns elapsed_time do_bench gradcheck gradgradcheck assert_close".split())
+
+
+class Trials:
+    """Which functions of one file, or whether the file as a whole, only try something out."""
+
+    def __init__(self, tree: Tree, names: Names) -> None:
+        self._tree = tree
+        self._names = names
+
+    @cached_property
+    def everywhere(self) -> bool:
+        """Whether the file tests or measures, and no word in it has to do with an optimizer."""
+        tries = _TRIAL_FILE.search(self._tree.source.path.replace("\\", "/")) is not None
+        tries = tries or self._imports_trial or _measures(self._tree.module)
+        return tries and _TRAINS_IN_TEXT.search(self._tree.source.text) is None
+
+    def at(self, node: cst.CSTNode) -> bool:
+        """Whether a function around a place is a test or a measurement in which no word has to do with an optimizer."""
+        if self.everywhere:
+            return True
+        functions = [above for above in (node, *self._tree.ancestors(node)) if isinstance(above, cst.FunctionDef)]
+        return any(_tries(function) and not _trains(function) for function in functions)
+
+    @cached_property
+    def _imports_trial(self) -> bool:
+        bound = self._names.bindings_in(self._tree.module).values()
+        imported = [each.qualified for bindings in bound for each in bindings if isinstance(each.node, cst.ImportAlias)]
+        return any(name == known or name.startswith(f"{known}.") for name in imported for known in _TRIAL_MODULES)
+
+
+def _tries(function: cst.FunctionDef) -> bool:
+    return _TRIES.search(function.name.value) is not None or _measures(function)
+
+
+def _measures(node: cst.CSTNode) -> bool:
+    called = (path_of(each.func).rpartition(".")[2] for each in within(node) if isinstance(each, cst.Call))
+    return any(name in _TIMES for name in called)
+
+
+def _trains(node: cst.CSTNode) -> bool:
+    return any(isinstance(each, cst.Name) and _TRAINS.search(each.value) for each in within(node))

@@ -1,0 +1,110 @@
+"""The static witness at work: explores every function of a file, and files the hazards with their places."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+import libcst as cst
+
+from amplint.hazards.cross_file import Elsewhere
+from amplint.hazards.entry_points import Entries, Entry, explore
+from amplint.lowering.program import Program
+from amplint.model.event_graph import Function
+from amplint.model.events import ObjectFacts
+from amplint.model.exploration.explorer import Explorer
+from amplint.model.protocol.hazards import Hazard
+
+
+@dataclass(frozen=True)
+class Found:
+    """A hazard in a file: with the node it stands at, and the nodes of the other half by label."""
+
+    hazard: Hazard
+    node: cst.CSTNode
+    related: Mapping[str, cst.CSTNode]
+    root: Explorer
+    scaler: ObjectFacts
+    entry: Entry
+    origin: cst.CSTNode | None = None
+    """Where it happens, when that is in another file: `node` is the call that leads there."""
+    here: bool = True
+    """Whether the nodes of the other half are all in this file, where a fix can reach them."""
+
+    @property
+    def whole(self) -> bool:
+        """Whether both halves are in this file."""
+        return self.here and self.origin is None
+
+
+class Analysis:
+    """The hazards of one file."""
+
+    def __init__(self, program: Program) -> None:
+        self.program = program
+        self._entries = Entries(program)
+
+    @property
+    def functions(self) -> dict[str, Function]:
+        """The graphs of all functions, without calls of what does nothing to AMP's objects."""
+        return self._entries.functions
+
+    @property
+    def entries(self) -> tuple[Entry, ...]:
+        """What is explored, in the order of the file."""
+        return self._entries.all
+
+    @property
+    def amp_tests(self) -> set[cst.If]:
+        """The `if` statements that ask whether AMP is on."""
+        return self.program.amp_tests if self._entries.graphs else set()  # reading the graphs is what finds them
+
+    @property
+    def amp_needed(self) -> set[cst.If]:
+        """The `if` statements that ask whether AMP is on, and perhaps whether there is a device for it."""
+        return self.program.amp_needed if self._entries.graphs else set()
+
+    @cached_property
+    def _explored(self) -> tuple[tuple[Entry, Explorer], ...]:
+        """What the paths of every entry have shown."""
+        if not self._entries.trains():
+            return ()
+        return tuple((entry, explore(entry)) for entry in self.entries)
+
+    @property
+    def gave_up(self) -> bool:
+        """Whether the bound was met in some function, of which nothing is known then."""
+        return any(explorer.gave_up for _, explorer in self._explored)
+
+    @cached_property
+    def _elsewhere(self) -> Elsewhere:
+        return Elsewhere(self.program, self.functions)
+
+    @cached_property
+    def hazards(self) -> tuple[Found, ...]:
+        """All hazards, one for each kind and place; what a function shows by itself goes before what a caller shows."""
+        found: dict[tuple[str, int], tuple[Hazard, Explorer, Entry, int]] = {}
+        for entry, explorer in self._explored:
+            for hazard in explorer.hazards:
+                site = self._elsewhere.site_here(hazard)
+                if site < 0:
+                    continue
+                place = (hazard.kind, site)
+                hazard = replace(hazard, root=entry.function.key)
+                if place not in found or (found[place][0].inlined and not hazard.inlined):
+                    found[place] = (hazard, explorer, entry, site)
+        return tuple(self._place(*each) for _, each in sorted(found.items(), key=lambda each: each[0]))
+
+    def _place(self, hazard: Hazard, explorer: Explorer, entry: Entry, site: int) -> Found:
+        places = self.program.places
+        related = {label: places[other] for label, other in hazard.related if other >= 0}
+        scaler = entry.objects.get(hazard.scaler, ObjectFacts())
+        origin = places[hazard.site] if site != hazard.site else None
+        here = all(self._elsewhere.is_here(other) for _, other in hazard.related if other >= 0)
+        return Found(hazard, places[site], related, explorer, scaler, entry, origin, here)
+
+    def of(self, kind: str, elsewhere: bool = False) -> list[Found]:
+        """The hazards of one kind, in source order; `elsewhere` also those that happen in another file."""
+        all_ = (found for found in self.hazards if found.hazard.kind == kind)
+        return [found for found in all_ if found.origin is None or elsewhere]

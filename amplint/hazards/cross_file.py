@@ -1,0 +1,77 @@
+"""Hazards that happen in other files: at which call of this file they are to be told, if here at all."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import cached_property
+
+import libcst as cst
+
+from amplint.hazards.entry_points import Entry, explore, objects_in
+from amplint.lowering.graph_tools import events_in
+from amplint.lowering.program import Program
+from amplint.lowering.pruning import without_idle_calls
+from amplint.model.event_graph import Call, Function
+from amplint.model.protocol.hazards import Hazard
+
+
+class Elsewhere:
+    """Tells what is one file's own from what is another one's.
+
+    Args:
+        program: the file, and those that it leads to.
+        functions: the graphs of all functions.
+    """
+
+    def __init__(self, program: Program, functions: Mapping[str, Function]) -> None:
+        self._program = program
+        self._functions = functions
+        self._alone: dict[str, frozenset[tuple[str, cst.CSTNode]]] = {}
+        self._below: dict[str, frozenset[int]] = {}
+
+    def site_here(self, hazard: Hazard) -> int:
+        """Where a hazard stands in this file: itself, or the call that leads to it; -1 when it is another file's own."""
+        if self.is_here(hazard.site):
+            return hazard.site
+        here = [call for call in hazard.calls if self.is_here(call[0])] or self._leading_to(hazard)
+        if not here:
+            return -1
+        site, entered = here[-1]
+        return -1 if (hazard.kind, self._program.places[hazard.site]) in self._shown_alone(entered) else site
+
+    def _leading_to(self, hazard: Hazard) -> list[tuple[int, str]]:
+        """The only call, in the function that showed a hazard, that leads to where it happened; empty for none and several."""
+        calls = [each for each in events_in(self._functions[hazard.root].body) if isinstance(each, Call)]
+        found = [(call.site, call.function) for call in calls if hazard.site in self._sites_below(call.function)]
+        return found if len(found) == 1 and self.is_here(found[0][0]) else []
+
+    def _sites_below(self, key: str) -> frozenset[int]:
+        """The sites of a function and of all that it may call."""
+        if key not in self._below:
+            self._below[key] = frozenset()  # stands while it is worked out: a function may call itself
+            found: set[int] = set()
+            for each in events_in(self._functions[key].body):
+                found |= self._sites_below(each.function) if isinstance(each, Call) else set()
+                found.add(getattr(each, "site", -1))
+            self._below[key] = frozenset(found)
+        return self._below[key]
+
+    def is_here(self, site: int) -> bool:
+        """Whether a place is in this file."""
+        tree = self._program.tree
+        return tree.root(self._program.places[site]) is tree.module
+
+    def _shown_alone(self, key: str) -> frozenset[tuple[str, cst.CSTNode]]:
+        """The hazards, by kind and place, that a function of another file shows whoever calls it."""
+        if key not in self._alone:
+            node, program = self._program.definition(key), self._for_itself
+            assert isinstance(node, cst.FunctionDef)
+            own_key, graphs = program.graphs_below(node)
+            functions = without_idle_calls(graphs)
+            entry = Entry(functions[own_key], functions, objects_in(functions[own_key], functions))
+            self._alone[key] = frozenset((each.kind, program.places[each.site]) for each in explore(entry).hazards)
+        return self._alone[key]
+
+    @cached_property
+    def _for_itself(self) -> Program:
+        return self._program.for_itself()

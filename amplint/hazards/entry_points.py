@@ -1,0 +1,179 @@
+"""What is explored of a file: the functions in which something happens, with the graphs that their calls may enter."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+
+import libcst as cst
+
+from amplint.lowering.graph_tools import events_in
+from amplint.lowering.program import Program
+from amplint.lowering.pruning import without_idle_calls
+from amplint.model.event_graph import Call, Function
+from amplint.model.events import GLOBAL, Assign, Backward, Escape, Event, Leave, ObjectFacts, Scale, ScalerStep
+from amplint.model.exploration.call_references import Frame
+from amplint.model.exploration.effects import MAX_DEPTH, Flows
+from amplint.model.exploration.explorer import Explorer
+from amplint.model.torch.names import GRAD_SCALER
+from amplint.syntax.classes import ClassInfo
+
+
+@dataclass(frozen=True)
+class Entry:
+    """A function that is explored: with the graphs that its calls may enter, and what is known of the objects in all of them.
+
+    `heir` is the class that inherits the function, where it is explored with the methods that this class overrides.
+    """
+
+    function: Function
+    functions: Mapping[str, Function]
+    objects: Mapping[str, ObjectFacts]
+    nothing_scales: bool = False
+    heir: str = ""
+    flows: Flows | None = field(default=None, compare=False, repr=False)
+    """The control-flow graphs of `functions`, which entries may share."""
+
+
+class Entries:
+    """The entries of one file."""
+
+    def __init__(self, program: Program) -> None:
+        self._program = program
+
+    @cached_property
+    def graphs(self) -> dict[str, Function]:
+        """The graphs of all functions."""
+        return self._program.graphs()
+
+    @cached_property
+    def functions(self) -> dict[str, Function]:
+        """The graphs of all functions, without calls of what does nothing to AMP's objects."""
+        return without_idle_calls(self.graphs)
+
+    @cached_property
+    def all(self) -> tuple[Entry, ...]:
+        """What is explored, in the order of the file."""
+        flows: dict[int, Flows] = {}
+        found: list[Entry] = []
+        for function, functions, heir in self._roots():
+            shared = flows.setdefault(id(functions), Flows(functions))
+            found.append(
+                Entry(function, functions, objects_in(function, functions), self._nothing_scales, heir, shared)
+            )
+        return tuple(found)
+
+    def trains(self) -> bool:
+        """Whether the file calls anything by the names of the protocol, or makes a scaler that other files work with;
+        without, no graph needs to be made."""
+        called = {
+            call.func.attr.value for call in self._program.tree.find(cst.Call) if isinstance(call.func, cst.Attribute)
+        }
+        if "backward" in called or {"step", "update"} <= called or {"step", "scale"} <= called:
+            return True
+        hands_on = "step" in called or any(self._program.names.references(GRAD_SCALER))
+        if hands_on and self._program.leads_elsewhere():
+            return True
+        return any("clip_grad" in name for name in called) and bool(self._program.templates)
+
+    @cached_property
+    def _nothing_scales(self) -> bool:
+        """Whether every scaler in this file is made in it, and none of them scales anything or leaves its sight."""
+        facts = [
+            each for function in self.functions.values() for each in function.objects.values() if each.role == "scaler"
+        ]
+        events = (event for function in self.functions.values() for event in events_in(function.body))
+        return (
+            bool(facts)
+            and all(each.made for each in facts)
+            and not any(isinstance(each, (Scale, Escape)) for each in events)
+        )
+
+    def _roots(self) -> Iterator[tuple[Function, Mapping[str, Function], str]]:
+        """What is explored: every function in which something happens; inherited methods once more for each class that
+        overrides what they call, with the overriding methods in place."""
+        training = self._training(self.functions)
+        own = (key for key in self._program.definitions if key in training)
+        yield from ((self.functions[key], self.functions, "") for key in own)
+        for info in self._program.classes.own:
+            overridden = self._overridden(info)
+            if not any(map(_is_busy, overridden.values())):
+                continue
+            functions = without_idle_calls({**self.graphs, **overridden})
+            training = self._training(functions)
+            for base in info.lineage[1:]:
+                inherited = [
+                    self._program.key(node) for name, node in base.methods.items() if info.method(name) is node
+                ]
+                yield from ((functions[key], functions, info.node.name.value) for key in inherited if key in training)
+
+    @staticmethod
+    def _training(functions: Mapping[str, Function]) -> set[str]:
+        """The functions that run a backward pass or a scaler's step, by themselves or through what they call: no other
+        function can be hazardous."""
+        events = {key: list(events_in(function.body)) for key, function in functions.items()}
+        found = {key for key in events if any(isinstance(event, (Backward, ScalerStep)) for event in events[key])}
+        while True:
+            more = {
+                key
+                for key in events.keys() - found
+                if any(isinstance(event, Call) and event.function in found for event in events[key])
+            }
+            if not more:
+                return found
+            found |= more
+
+    def _overridden(self, info: ClassInfo) -> dict[str, Function]:
+        """The graphs that stand for the methods of the bases in an instance of this class."""
+        replaced: dict[str, Function] = {}
+        for base in info.lineage[1:]:
+            for name, node in base.methods.items():
+                own = info.methods.get(name)
+                if own is None:
+                    continue
+                key, graph = self._program.key(node), self.graphs[self._program.key(own)]
+                calls_base = any(isinstance(event, Call) and event.function == key for event in events_in(graph.body))
+                if not calls_base:
+                    replaced[key] = graph
+        return replaced
+
+
+def explore(entry: Entry) -> Explorer:
+    """What every path of an entry shows."""
+    explorer = Explorer(entry.flows or Flows(entry.functions), entry.objects, entry.nothing_scales)
+    explorer.run(entry.function)
+    return explorer
+
+
+def objects_in(function: Function, functions: Mapping[str, Function]) -> dict[str, ObjectFacts]:
+    """What is known of the references in a function and in all that it may call, as the function itself would write them."""
+    objects: dict[str, ObjectFacts] = {}
+    waiting, seen = [(function, 0, Frame(function))], {(function.key, "self")}
+    while waiting:
+        current, depth, frame = waiting.pop(0)
+        for name, facts in current.objects.items():
+            shared = name.startswith((GLOBAL, "self."))
+            if (current is function or shared) and (reference := frame.ref(name)):
+                objects.setdefault(reference, facts)
+        for event in events_in(current.body):
+            if isinstance(event, Call) and depth < MAX_DEPTH:
+                binding = tuple((name, frame.ref(value)) for name, value in event.binding if _is_object(name))
+                called = event.function, dict(binding).get("self", "self")
+                if called not in seen:
+                    seen.add(called)
+                    waiting.append((functions[event.function], depth + 1, Frame(functions[event.function], binding)))
+    return objects
+
+
+def _is_object(parameter: str) -> bool:
+    """Whether a parameter is the object that a method is called on, or an attribute of it."""
+    return parameter == "self" or parameter.startswith("self.")
+
+
+def _is_busy(function: Function) -> bool:
+    """Whether anything happens in a function but plain computation."""
+    return any(
+        isinstance(event, (Event, Call)) and not isinstance(event, (Assign, Leave))
+        for event in events_in(function.body)
+    )

@@ -1,0 +1,97 @@
+"""What a call passes: what the parameters of a function, and the attributes of its object, mean to the caller."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import TYPE_CHECKING
+
+import libcst as cst
+
+from amplint.lowering.conditions import constant
+from amplint.model.event_graph import Condition
+from amplint.roles.call_targets import Callee
+
+if TYPE_CHECKING:
+    from amplint.lowering.function_scope import FunctionScope
+
+_CONDITIONS = (cst.Comparison, cst.BooleanOperation, cst.UnaryOperation, cst.Name)
+
+
+def binding(callee: Callee, call: cst.Call, caller: FunctionScope) -> tuple[tuple[str, str], ...]:
+    """What the parameters of a called function mean to the caller; an empty reference is some other value."""
+    bound = dict.fromkeys((param.name.value for param in _all_params(callee.node)), "")
+    for name, value in _given(callee, call, caller):
+        bound[name] = value if isinstance(value, str) else caller.ref(value) if constant(value) is None else ""
+    return (*_kept(callee, caller), *bound.items())
+
+
+def _kept(callee: Callee, caller: FunctionScope) -> Iterator[tuple[str, str]]:
+    """The attributes that keep what the constructor of an object was given, with what the caller calls it."""
+    info = caller.program.classes.instance_of(callee.made) if callee.made is not None else None
+    init = info.method("__init__") if info is not None else None
+    if info is None or init is None or callee.made is None:
+        return
+    given = {
+        name: value
+        for name, value in _given(Callee(callee.key, init, ""), callee.made, caller)
+        if not isinstance(value, str) and caller.names_the_same(value, callee.made)
+    }
+    for attribute, values in info.attributes.items():
+        kept = values[0].value if len(values) == 1 and isinstance(values[0], cst.Name) else ""
+        if (
+            kept in given
+            and caller.program.tree.enclosing(values[0], cst.FunctionDef) is init
+            and caller.ref(given[kept])
+        ):
+            yield f"self.{attribute}", caller.ref(given[kept])
+
+
+def truths(callee: Callee, call: cst.Call, caller: FunctionScope) -> tuple[tuple[str, bool], ...]:
+    """The parameters that a call gives a constant, or leaves at one, with its truth."""
+    found = {
+        param.name.value: truth
+        for param in _all_params(callee.node)
+        if param.default is not None and (truth := constant(param.default)) is not None
+    }
+    for name, value in _given(callee, call, caller):
+        truth = None if isinstance(value, str) else constant(value)
+        found.pop(name, None)
+        if truth is not None:
+            found[name] = truth
+    return tuple(found.items()) if not any(arg.star for arg in call.args) else ()
+
+
+def conditions(
+    callee: Callee, call: cst.Call, caller: FunctionScope, read: Callable[[cst.BaseExpression], Condition]
+) -> tuple[tuple[str, Condition], ...]:
+    """The parameters that get the outcome of a condition, and keep it; `read` reads the conditions of the caller."""
+    bound = caller.names.bindings_in(callee.node)
+    return tuple(
+        (name, read(value))
+        for name, value in _given(callee, call, caller)
+        if isinstance(value, _CONDITIONS) and constant(value) is None and len(bound.get(name, ())) == 1
+    )
+
+
+def _given(callee: Callee, call: cst.Call, caller: FunctionScope) -> Iterator[tuple[str, str | cst.BaseExpression]]:
+    """Each parameter that a call fills, with the expression it gets; the receiver as a reference."""
+    params = callee.node.params
+    names = {param.name.value for param in _all_params(callee.node)}
+    positional = [param.name.value for param in (*params.posonly_params, *params.params)]
+    if callee.receiver is not None and positional and not _is_static(callee.node, caller):
+        yield positional.pop(0), caller.qualify(callee.receiver)
+    free = iter(positional)
+    for arg in call.args:
+        if arg.star:
+            break
+        name = arg.keyword.value if arg.keyword is not None else next(free, "")
+        if name in names:
+            yield name, arg.value
+
+
+def _is_static(node: cst.FunctionDef, caller: FunctionScope) -> bool:
+    return any(caller.names.all_in(decorator.decorator, {"builtins.staticmethod"}) for decorator in node.decorators)
+
+
+def _all_params(node: cst.FunctionDef) -> list[cst.Param]:
+    return [*node.params.posonly_params, *node.params.params, *node.params.kwonly_params]

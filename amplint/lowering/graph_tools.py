@@ -1,0 +1,43 @@
+"""Event graphs taken apart and put together again: their parts, their events, what their conditions look at."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+
+from amplint.model.event_graph import Branch, Call, Condition, Jump, Loop, Node, Not, Scoped, Seq, Test, Try, parts_of
+from amplint.model.events import Event
+
+
+def with_parts(node: Node, parts: Sequence[Node]) -> Node:
+    """A node with other nodes in the place of its `parts_of`."""
+    match node:
+        case Seq():
+            return Seq(tuple(parts))
+        case Branch():
+            return Branch(node.condition, *parts)
+        case Loop():
+            return replace(node, body=parts[0], orelse=parts[1])
+        case Scoped():
+            return replace(node, body=parts[0])
+        case Try():
+            return Try(parts[0], tuple(parts[1:-2]), parts[-2], parts[-1])
+    return node
+
+
+def events_in(node: Node) -> Iterator[Event | Call | Jump]:
+    """All events, calls and jumps inside a node."""
+    if isinstance(node, (Event, Call, Jump)):
+        yield node
+    for part in parts_of(node):
+        yield from events_in(part)
+
+
+def refs_in(condition: Condition) -> frozenset[str]:
+    """The references that a condition looks at."""
+    match condition:
+        case Test():
+            return condition.refs
+        case Not():
+            return refs_in(condition.part)
+    return frozenset().union(*map(refs_in, condition.parts))

@@ -1,0 +1,104 @@
+"""Branches that decide whether AMP is on, and what conditions ask for."""
+
+from __future__ import annotations
+
+import re
+
+from amplint.lowering.graph_tools import events_in, refs_in
+from amplint.model.event_graph import (
+    Both,
+    Branch,
+    Condition,
+    Node,
+    Not,
+    Test,
+)
+from amplint.model.events import (
+    Backward,
+    OptimizerStep,
+    Scale,
+    ScalerStep,
+    ScalerUpdate,
+    Unscale,
+)  # fmt: skip
+
+_DEVICE = re.compile(r"cuda|cpu|gpu|device", re.IGNORECASE)
+_SCALING = (Scale, ScalerStep, ScalerUpdate, Unscale)
+
+
+def as_mode_branch(condition: Condition, then: Node, orelse: Node) -> Branch:
+    """A branch; where one side scales and the other does the same without, its condition decides whether AMP is on."""
+    if not varies(condition):
+        if _is_counterpart(then, orelse):
+            condition = _mode(condition)
+        elif _is_counterpart(orelse, then):
+            condition = Not(_mode(_negated(condition)))
+    return Branch(condition, then, orelse)
+
+
+def _is_counterpart(scaling: Node, plain: Node) -> bool:
+    """Whether one side does with a scaler what the other does without, to the same loss or the same optimizer."""
+    with_scaler, without = list(events_in(scaling)), list(events_in(plain))
+    if any(isinstance(event, _SCALING) for event in without):
+        return False
+    losses = {event.source for event in with_scaler if isinstance(event, Scale)}
+    optimizers = {event.optimizer for event in with_scaler if isinstance(event, ScalerStep)}
+    return any(
+        (isinstance(event, Backward) and event.loss in losses)
+        or (isinstance(event, OptimizerStep) and event.optimizer in optimizers)
+        for event in without
+    )
+
+
+def varies(condition: Condition) -> bool:
+    """Whether a condition may come out differently from one iteration to the next."""
+    match condition:
+        case Test():
+            return condition.kind in ("varying", "gate", "skipped")
+        case Not():
+            return varies(condition.part)
+    return any(map(varies, condition.parts))
+
+
+def asks_for_amp(condition: Condition) -> bool:
+    """Whether a condition is about nothing but AMP being on."""
+    match condition:
+        case Test():
+            return condition.kind == "mode"
+        case Not():
+            return asks_for_amp(condition.part)
+    return all(map(asks_for_amp, condition.parts))
+
+
+def needs_amp(condition: Condition) -> bool:
+    """Whether a condition asks whether AMP is on, and perhaps whether there is a device for it."""
+    if isinstance(condition, Both) and not condition.any_of:
+        asked = [part for part in condition.parts if not _asks_for_device(part)]
+        return bool(asked) and all(map(needs_amp, asked))
+    return asks_for_amp(condition)
+
+
+def _asks_for_device(condition: Condition) -> bool:
+    match condition:
+        case Test():
+            return condition.kind == "config" and _DEVICE.search(condition.key) is not None
+        case Not():
+            return _asks_for_device(condition.part)
+    return all(map(_asks_for_device, condition.parts))
+
+
+def _negated(condition: Condition) -> Condition:
+    return condition.part if isinstance(condition, Not) else Not(condition)
+
+
+def _mode(condition: Condition) -> Test:
+    return Test(_text(condition), refs_in(condition), "mode")
+
+
+def _text(condition: Condition) -> str:
+    match condition:
+        case Test():
+            return condition.key
+        case Not():
+            return f"not {_text(condition.part)}"
+    return "(" + (" or " if condition.any_of else " and ").join(map(_text, condition.parts)) + ")"

@@ -1,0 +1,185 @@
+"""Functions and what they do: the graph (the summary) of each, made once when asked for."""
+
+from __future__ import annotations
+
+from functools import cached_property
+
+import libcst as cst
+
+from amplint.lowering.function_builder import FunctionReader
+from amplint.model.event_graph import Function
+from amplint.roles.autocast_contexts import Contexts
+from amplint.roles.call_targets import Callees
+from amplint.roles.loss_scales import LossScales
+from amplint.roles.roles import Roles
+from amplint.syntax.call_arguments import Arguments
+from amplint.syntax.classes import Classes
+from amplint.syntax.names import Names
+from amplint.syntax.project_imports import Imports
+from amplint.syntax.tree import Tree
+from amplint.syntax.words import words
+from amplint.uses.gradient_uses import Readings
+from amplint.uses.reported_losses import Reports
+
+MODULE = "<module>"
+_MAX_ELSEWHERE = 120
+"""So many functions of other files are looked into; what lies beyond is unknown."""
+
+
+class Program:
+    """All functions of one file and those of other files that it calls, and the numbers (sites) of the places that their
+    graphs speak of.
+
+    With `abroad`, the functions of other files know what this file gives them.
+    """
+
+    def __init__(
+        self,
+        tree: Tree,
+        names: Names,
+        classes: Classes,
+        contexts: Contexts,
+        imports: Imports,
+        abroad: bool = True,
+    ) -> None:
+        self.tree = tree
+        self.names = names
+        self.classes = classes
+        self.contexts = contexts
+        self.imports = imports
+        arguments = Arguments(tree, names, classes, imports, abroad)
+        self.roles = Roles(tree, names, classes, contexts, imports, arguments)
+        self.loss_scales = LossScales(tree, names, classes, self.roles, arguments)
+        self.callees = Callees(tree, names, classes, imports, self.roles, self._enter)
+        self.places: list[cst.CSTNode] = []
+        self._sites: dict[cst.CSTNode, int] = {}
+        self._graphs: dict[str, Function] = {}
+        self._elsewhere: dict[str, cst.FunctionDef] = {}
+        self.readings = Readings(tree, self.loss_scales.may_hold)
+        self.reports = Reports(tree)
+        self.amp_tests: set[cst.If] = set()
+        """The `if` statements that ask whether AMP is on."""
+        self.amp_needed: set[cst.If] = set()
+        """The `if` statements that ask whether AMP is on, and perhaps whether there is a device for it."""
+        self.varying_tests: set[cst.If] = set()
+        """The `if` statements that may come out differently from one iteration to the next."""
+
+    @cached_property
+    def unscales(self) -> bool:
+        """Whether anything in the file calls `unscale_`."""
+        called = (call.func for call in self.tree.find(cst.Call))
+        return any(isinstance(func, cst.Attribute) and func.attr.value == "unscale_" for func in called)
+
+    # -- places ----------------------------------------------------------------------------------------------------
+
+    def site(self, node: cst.CSTNode) -> int:
+        """The number of a place."""
+        if node not in self._sites:
+            self._sites[node] = len(self.places)
+            self.places.append(node)
+        return self._sites[node]
+
+    # -- functions -------------------------------------------------------------------------------------------------
+
+    @cached_property
+    def definitions(self) -> dict[str, cst.FunctionDef | cst.Module]:
+        """All functions of the file by key, and the module itself."""
+        found: dict[str, cst.FunctionDef | cst.Module] = {MODULE: self.tree.module}
+        for node in self.tree.find(cst.FunctionDef):
+            found[self.key(node)] = node
+        return found
+
+    def key(self, node: cst.FunctionDef) -> str:
+        """The name of a function in this file, outer functions and classes first; its site tells namesakes apart."""
+        outer = [
+            above.name.value
+            for above in self.tree.ancestors(node)
+            if isinstance(above, (cst.FunctionDef, cst.ClassDef))
+        ]
+        return f"{'.'.join(reversed([node.name.value, *outer]))}@{self.site(node)}"
+
+    def graph(self, key: str) -> Function:
+        """The graph of a function."""
+        if key not in self._graphs:
+            self._graphs[key] = FunctionReader(self, self.definition(key), key).function()
+        return self._graphs[key]
+
+    def graphs(self) -> dict[str, Function]:
+        """The graphs of all functions of the file, and of all in other files that they lead to."""
+        for key in self.definitions:
+            self.graph(key)
+        for node in self.templates:
+            self._enter(node)
+        self._follow()
+        return {key: self._graphs[key] for key in (*self.definitions, *self._elsewhere)}
+
+    def graphs_below(self, node: cst.FunctionDef) -> tuple[str, dict[str, Function]]:
+        """The key of one function of another file, and the graphs of all that it leads to."""
+        self._elsewhere[self.key(node)] = node
+        self._follow()
+        return self.key(node), self._graphs
+
+    def _follow(self) -> None:
+        """Make the graphs of the functions in other files that the graphs made so far lead to."""
+        while missing := self._elsewhere.keys() - self._graphs.keys():
+            for key in sorted(missing):
+                self.graph(key)
+
+    @cached_property
+    def templates(self) -> list[cst.FunctionDef]:
+        """The methods of other files that classes of this one inherit, and that call what these classes override."""
+        found: dict[cst.FunctionDef, None] = {}
+        for info in self.classes.own:
+            abroad = [base for base in info.lineage[1:] if self.tree.root(base.node) is not self.tree.module]
+            names = {name for base in abroad for name in base.methods if not name.startswith("__")}
+            own = names & info.methods.keys()
+            inherited = (info.method(name) for name in sorted(names - own)) if own else ()
+            found.update((node, None) for node in inherited if node is not None and own.intersection(words(node)))
+        return list(found)
+
+    def _enter(self, node: cst.FunctionDef) -> str | None:
+        """The key of a function that a call leads to; None for one too many in other files."""
+        key = self.key(node)
+        if self.tree.root(node) is not self.tree.module and key not in self._elsewhere:
+            if len(self._elsewhere) >= _MAX_ELSEWHERE:
+                return None
+            self._elsewhere[key] = node
+        return key
+
+    def definition(self, key: str) -> cst.FunctionDef | cst.Module:
+        """The function of a key, in this file or in another one."""
+        return self._elsewhere[key] if key in self._elsewhere else self.definitions[key]
+
+    def for_itself(self) -> Program:
+        """The same files, where those that this one calls do not know what it gives them."""
+        return Program(self.tree, self.names, self.classes, self.contexts, self.imports, abroad=False)
+
+    def shared_name(self, name: str, inside: cst.CSTNode) -> str:
+        """A module-level name as this file would call it: what another file defines goes by its full name, unless imported."""
+        module = self.imports.module(inside)
+        if not module:
+            return name
+        return self._imported_as.get(f"{module}.{name}", f"{module}:{name}".replace(".", "/"))
+
+    @cached_property
+    def _imported_as(self) -> dict[str, str]:
+        return {
+            absolute: name
+            for name, bindings in self.names.bindings_in(self.tree.module).items()
+            for binding in bindings
+            if isinstance(binding.node, cst.ImportAlias) and (absolute := self.imports.absolute(binding.qualified))
+        }
+
+    def is_closure(self, name: str, node: cst.CSTNode) -> bool:
+        """Whether a function around `node` binds the name, so that it is no module-level variable there."""
+        return any(
+            isinstance(above, cst.FunctionDef) and name in self.names.bindings_in(above)
+            for above in (node, *self.tree.ancestors(node))
+        )
+
+    def leads_elsewhere(self) -> bool:
+        """Whether some call runs a function of another file."""
+        calls = self.tree.find(cst.Call)
+        home = {call: self.tree.enclosing(call, cst.FunctionDef) or self.tree.module for call in calls}
+        found = (self.callees.of(call, home[call]) for call in calls)
+        return any(each is not None and each.key in self._elsewhere for each in found)

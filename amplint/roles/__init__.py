@@ -1,0 +1,1 @@
+"""What is what? Scalers, optimizers, schedulers, autocast contexts, and the functions that calls run."""

@@ -1,0 +1,283 @@
+"""Values of context managers: which autocast region, if any, an expression enters.
+
+A context is a value like any other: it is held in variables and attributes, returned by helpers, preset by
+`functools.partial`, chosen by a conditional expression against `nullcontext()`. `Contexts.of` follows all of these.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import libcst as cst
+
+from amplint.model.events import NO_GRAD, Region
+from amplint.model.torch import names as torch_names
+from amplint.model.torch.precision import DEFAULT_DTYPE
+from amplint.syntax.classes import Classes
+from amplint.syntax.names import LOCAL, Names, dotted
+from amplint.syntax.project_imports import Imports
+from amplint.syntax.tree import Tree
+
+_DTYPES = {
+    "torch.float16": "float16", "torch.half": "float16", "torch.bfloat16": "bfloat16", "torch.float32": "float32",
+    "torch.float": "float32", "torch.float64": "float64", "torch.double": "float64",
+    **{f"torch.{name}": name for name in "int8 int16 int32 int64 uint8 bool complex64 complex128".split()},
+}  # fmt: skip
+_NO_GRAD = frozenset({"torch.no_grad", "torch.inference_mode", "torch.autograd.no_grad"})
+_PARTIAL = frozenset({"functools.partial"})
+_GENERATED = frozenset({"contextlib.contextmanager", "contextlib.asynccontextmanager"})
+_MAX_DEPTH = 8
+
+Arguments = dict[str, cst.BaseExpression]
+
+
+@dataclass(frozen=True)
+class Maker:
+    """What makes autocast regions when it is called: the class under one of `names`, or a partial of it with `preset`."""
+
+    names: frozenset[str]
+    preset: tuple[cst.Arg, ...] = ()
+
+
+class Contexts:
+    """Reads context managers of one file."""
+
+    def __init__(
+        self, tree: Tree, names: Names, classes: Classes | None = None, imports: Imports | None = None
+    ) -> None:
+        self._tree = tree
+        self._names = names
+        self._imports = imports or Imports(tree, names)
+        self._classes = classes or Classes(tree, names, self._imports)
+
+    def of(self, expression: cst.BaseExpression) -> Region | None:
+        """The region that `with expression:` enters; None when it is not known to enter one."""
+        return self._of(expression, 0)
+
+    def stack(self, node: cst.CSTNode) -> tuple[Region, ...]:
+        """The regions around `node` within its function, outermost first: decorators of the function, then `with` items."""
+        return tuple(region for region, _ in self.entries(node))
+
+    def entries(self, node: cst.CSTNode) -> tuple[tuple[Region, cst.BaseExpression], ...]:
+        """The regions of `stack`, each with the expression that enters it."""
+        return self._entries(node, 0)
+
+    def _entries(self, node: cst.CSTNode, depth: int) -> tuple[tuple[Region, cst.BaseExpression], ...]:
+        found: list[tuple[Region, cst.BaseExpression]] = []
+        below: cst.CSTNode = node
+        for above in self._tree.ancestors(node):
+            entering: list[cst.BaseExpression] = []
+            if isinstance(above, cst.With) and below is above.body:
+                entering = [item.item for item in above.items]
+            elif isinstance(above, cst.FunctionDef) and below is above.body:
+                entering = [each.decorator for each in above.decorators]
+            regions = [(self._of(each, depth), each) for each in entering]
+            found.extend((region, each) for region, each in reversed(regions) if region is not None)
+            if isinstance(above, cst.FunctionDef) and below is above.body:
+                break
+            below = above
+        return tuple(reversed(found))
+
+    def decorating(self, function: cst.FunctionDef) -> list[Region]:
+        """The regions that the decorators of a function put around its body, outermost first."""
+        regions = [self.of(decorator.decorator) for decorator in function.decorators]
+        return [region for region in regions if region is not None]
+
+    def maker(self, node: cst.BaseExpression, seen: frozenset[cst.CSTNode] = frozenset()) -> Maker | None:
+        """What an expression makes regions by, once it is called; None for anything else, regions themselves included.
+
+        `seen` are the expressions that have led here: `autocast = partial(autocast, ...)` leads to itself.
+        """
+        if node in seen:
+            return None
+        if isinstance(node, cst.Call):
+            first = node.args[0].value if node.args and self._names.all_in(node.func, _PARTIAL) else None
+            made = self.maker(first, seen | {node}) if first is not None else None
+            return Maker(made.names, (*made.preset, *node.args[1:])) if made is not None else None
+        if self._names.all_in(node, torch_names.AUTOCAST):
+            return Maker(self._names.resolve(node))
+        makers = [self.maker(value, seen | {node}) for value in self.values(node)]
+        return makers[0] if makers and all(made == makers[0] for made in makers) else None
+
+    def sources(self, node: cst.BaseExpression, seen: frozenset[cst.CSTNode] = frozenset()) -> list[cst.Call]:
+        """The calls of the class, or of `functools.partial` with it, that give a context its settings; `seen` as in `maker`."""
+        if node in seen:
+            return []
+        if isinstance(node, cst.Call):
+            if self._names.all_in(node.func, torch_names.AUTOCAST) or self.maker(node) is not None:
+                return [node]
+            return [source for value in self.values(node.func) for source in self.sources(value, seen | {node})]
+        return [source for value in self.values(node) for source in self.sources(value, seen | {node})]
+
+    def settings(self, source: cst.Call) -> Region:
+        """The region that one of the `sources` asks for; of a partial, what it presets."""
+        made = self.maker(source)
+        if made is not None:
+            return self._autocast(made.names, made.preset)
+        return self._autocast(self._names.resolve(source.func), source.args)
+
+    def switch(self, source: cst.Call) -> cst.BaseExpression | None:
+        """What one of the `sources` is given as `enabled`, if anything."""
+        return _arguments(self._names.resolve(source.func), source.args).get("enabled")
+
+    def only_makes(self, call: cst.Call) -> bool:
+        """Whether a call does nothing but make an autocast region, which somebody has yet to enter."""
+        if self.maker(call.func) is not None:
+            return True
+        helper, region = self._helper(call.func), self.of(call)
+        return region is not None and region.device != "grad" and helper is not None and self._is_generated(helper)
+
+    def _is_generated(self, function: cst.FunctionDef) -> bool:
+        return any(self._names.all_in(decorator.decorator, _GENERATED) for decorator in function.decorators)
+
+    # -- reading ---------------------------------------------------------------------------------------------------
+
+    def _of(self, node: cst.BaseExpression, depth: int) -> Region | None:
+        if depth > _MAX_DEPTH:
+            return None
+        if isinstance(node, cst.IfExp):
+            return self._either([self._of(node.body, depth + 1), self._of(node.orelse, depth + 1)])
+        if isinstance(node, cst.Call):
+            return self._of_call(node, depth)
+        if isinstance(node, cst.NamedExpr):
+            return self._of(node.value, depth + 1)
+        values = self.values(node)
+        return self._either([self._of(value, depth + 1) for value in values]) if values else self._bare(node)
+
+    def _bare(self, node: cst.BaseExpression) -> Region | None:
+        return NO_GRAD if self._names.all_in(node, _NO_GRAD) else None
+
+    def _either(self, regions: Sequence[Region | None]) -> Region | None:
+        known = [region for region in regions if region is not None and region.device != "grad"]
+        if not known:
+            return next((region for region in regions if region is not None), None) if len(regions) == 1 else None
+        first = known[0]
+        device = first.device if all(region.device == first.device for region in known) else "?"
+        dtype = first.dtype if all(region.dtype == first.dtype for region in known) else "?"
+        same = all(region.enabled == first.enabled for region in known)
+        certain = same and (len(known) == len(regions) or first.enabled == "no")
+        cached = all(region.cached for region in known)
+        return Region(device, dtype, first.enabled if certain else "maybe", cached)
+
+    def _of_call(self, call: cst.Call, depth: int) -> Region | None:
+        for value in (call.func, *self.values(call.func)):
+            if self._names.any_in(value, torch_names.AUTOCAST):
+                return self._autocast(self._names.resolve(value), call.args)
+            if isinstance(value, cst.Call) and self._names.all_in(value.func, _PARTIAL) and value.args:
+                if self._names.any_in(value.args[0].value, torch_names.AUTOCAST):
+                    return self._autocast(self._names.resolve(value.args[0].value), [*value.args[1:], *call.args])
+        if self._names.any_in(call.func, _NO_GRAD):
+            return NO_GRAD
+        if self._names.all_in(call.func, {"torch.set_grad_enabled"}):
+            first = call.args[0].value if call.args else None
+            return NO_GRAD if isinstance(first, cst.Name) and first.value == "False" else None
+        return self._returned(call, depth)
+
+    def _returned(self, call: cst.Call, depth: int) -> Region | None:
+        helper = self._helper(call.func)
+        if helper is None:
+            return None
+        given: list[Region | None] = []
+        for node in self._tree.inside(helper, cst.Return):
+            if node.value is not None and self._tree.enclosing(node, cst.FunctionDef) is helper:
+                given.append(self._of(node.value, depth + 1))
+        if self._is_generated(helper):
+            for pause in self._tree.inside(helper, cst.Yield):
+                if self._tree.enclosing(pause, cst.FunctionDef) is helper:
+                    around = self._entries(pause, depth + 1)
+                    given.append(around[-1][0] if around else None)
+        region = self._either(given) if given else None
+        return replace(region, enabled="no") if region is not None and self._is_switched_off(call, helper) else region
+
+    def _is_switched_off(self, call: cst.Call, helper: cst.FunctionDef) -> bool:
+        """Whether a call tells a helper `enabled=False`, for the region that the helper makes."""
+        params = helper.params
+        names = {param.name.value for param in (*params.params, *params.kwonly_params)}
+        told = next(
+            (arg.value for arg in call.args if arg.keyword is not None and arg.keyword.value == "enabled"), None
+        )
+        return (params.star_kwarg is not None or "enabled" in names) and self.flag(told) == "no"
+
+    def _helper(self, func: cst.BaseExpression) -> cst.FunctionDef | None:
+        if isinstance(func, cst.Name) and self._names.resolve(func) == {f"{LOCAL}.{func.value}"}:
+            nodes = [binding.node for binding in self._names.bindings(func.value, func)]
+            return nodes[0] if len(nodes) == 1 and isinstance(nodes[0], cst.FunctionDef) else None
+        if isinstance(func, cst.Attribute) and dotted(func.value) == "self":
+            owner = self._classes.owner(func)
+            return owner.method(func.attr.value) if owner is not None else None
+        found = self._imports.defined(func)
+        return found if isinstance(found, cst.FunctionDef) else None
+
+    def values(self, node: cst.BaseExpression) -> list[cst.BaseExpression]:
+        """What a name or an attribute of `self` may hold; empty when something unknown is among it."""
+        if isinstance(node, cst.Name):
+            values = [binding.value for binding in self._names.bindings(node.value, node)]
+            return [value for value in values if value is not None] if None not in values else []
+        if isinstance(node, cst.Attribute) and dotted(node.value) == "self":
+            owner = self._classes.owner(node)
+            return owner.values(node.attr.value) if owner is not None else []
+        return []
+
+    def _autocast(self, meanings: frozenset[str], args: Sequence[cst.Arg]) -> Region:
+        if any(arg.star for arg in args):
+            return Region("?", "?", "maybe")
+        device = _own_device(meanings)
+        given = _arguments(meanings, args)
+        if "device_type" in given:
+            device = self.device(given["device_type"])
+        enabled = "maybe" if any(name not in torch_names.AUTOCAST for name in meanings) else "yes"
+        cached = self.flag(given.get("cache_enabled")) == "yes"
+        return Region(device or "?", self._dtype(given, device), self.flag(given.get("enabled"), enabled), cached)
+
+    def _dtype(self, given: Arguments, device: str) -> str:
+        node = given.get("dtype")
+        if node is None or (isinstance(node, cst.Name) and node.value == "None"):
+            return DEFAULT_DTYPE.get(device, "?")
+        return self.dtype(node)
+
+    def dtype(self, node: cst.BaseExpression) -> str:
+        """The dtype that an expression names; "?" when it is chosen elsewhere."""
+        meanings = self._names.resolve(node)
+        if len(meanings) == 1 and (name := next(iter(meanings))) in _DTYPES:
+            return _DTYPES[name]
+        values = self.values(node)
+        if len(values) == 1 and values[0] is not node:
+            return _DTYPES.get(next(iter(self._names.resolve(values[0]))), "?")
+        return "?"
+
+    def device(self, node: cst.BaseExpression) -> str:
+        """The device type that an expression names; "?" when it is chosen elsewhere."""
+        if isinstance(node, cst.SimpleString):
+            return str(node.evaluated_value).split(":")[0]
+        values = self.values(node)
+        if len(values) == 1 and isinstance(values[0], cst.SimpleString):
+            return str(values[0].evaluated_value).split(":")[0]
+        return "?"
+
+    def flag(self, node: cst.BaseExpression | None, default: str = "yes") -> str:
+        """Whether an `enabled=` argument is "yes", "no" or "maybe"."""
+        if node is None:
+            return default
+        if isinstance(node, cst.Name) and node.value in ("True", "False"):
+            return default if node.value == "True" else "no"
+        values = self.values(node)
+        if len(values) == 1 and isinstance(values[0], cst.Name) and values[0].value in ("True", "False"):
+            return default if values[0].value == "True" else "no"
+        return "maybe"
+
+
+def _own_device(meanings: frozenset[str]) -> str:
+    """The device type of a class that serves only one; empty for the others."""
+    return next(
+        (torch_names.AUTOCAST_DEVICE[name] for name in sorted(meanings) if name in torch_names.AUTOCAST_DEVICE), ""
+    )
+
+
+def _arguments(meanings: frozenset[str], args: Sequence[cst.Arg]) -> Arguments:
+    """The arguments of an autocast class by the names of its parameters."""
+    generic = not meanings.isdisjoint(torch_names.AUTOCAST_GENERIC) or not _own_device(meanings)
+    order = torch_names.AUTOCAST_PARAMETERS if generic else ("enabled", "dtype", "cache_enabled")
+    given: Arguments = dict(zip(order, (arg.value for arg in args if arg.keyword is None)))
+    given.update({arg.keyword.value: arg.value for arg in args if arg.keyword is not None})
+    return given

@@ -1,0 +1,155 @@
+"""Which function a call runs, in the file itself or in another one."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import libcst as cst
+
+from amplint.roles.roles import Roles
+from amplint.syntax.access_paths import path_of
+from amplint.syntax.classes import Classes, ClassInfo
+from amplint.syntax.names import Names
+from amplint.syntax.project_imports import Imports
+from amplint.syntax.tree import Tree
+from amplint.syntax.words import words
+
+_WORTH_FOLLOWING = re.compile(
+    r"loss|optim|(^|_)opts?$|scal|param|grad|step|backward|clip|train|update|sched|amp|model|net($|_)|criterion",
+    re.IGNORECASE,
+)
+"""A call in which no word says that it has to do with training is not followed into another file."""
+_MAX_NAMES = 3
+"""From an object to the name that it was given by, and so on, so many times."""
+
+
+@dataclass(frozen=True)
+class Callee:
+    """A function that a call runs: its key, its definition, the path of the object it is called on, and how that was made."""
+
+    key: str
+    node: cst.FunctionDef
+    receiver: str | None = None
+    made: cst.Call | None = None
+
+
+class Callees:
+    """Finds the functions that the calls of a file run.
+
+    Args:
+        enter: the key of a function that is gone into; None for one too many in other files.
+    """
+
+    def __init__(
+        self,
+        tree: Tree,
+        names: Names,
+        classes: Classes,
+        imports: Imports,
+        roles: Roles,
+        enter: Callable[[cst.FunctionDef], str | None],
+    ) -> None:
+        self._tree = tree
+        self._names = names
+        self._classes = classes
+        self._imports = imports
+        self._roles = roles
+        self._enter = enter
+        self._known: dict[tuple[cst.Call, cst.CSTNode], Callee | None] = {}
+
+    def of(self, call: cst.Call, inside: cst.CSTNode) -> Callee | None:
+        """The function that a call, in the function `inside`, is known to run, in this file or in another one."""
+        key = call, inside
+        if key not in self._known:
+            self._known[key] = self._of(call, inside)
+        return self._known[key]
+
+    def _of(self, call: cst.Call, inside: cst.CSTNode) -> Callee | None:
+        func = call.func
+        abroad = any(map(_WORTH_FOLLOWING.search, words(call)))
+        if isinstance(func, cst.Name):
+            found = self._named(func, inside, abroad)
+            if found is not None:
+                return found
+            return self._instance_method(func, ("__call__", "forward"), func.value, abroad)
+        if isinstance(func, cst.Attribute):
+            return self._attribute(func, inside, abroad)
+        return None
+
+    def _named(self, func: cst.Name, inside: cst.CSTNode, abroad: bool) -> Callee | None:
+        bindings = self._lookup(func.value, inside)
+        if len(bindings) == 1 and isinstance(bindings[0], cst.FunctionDef):
+            return self._callee(bindings[0])
+        return self._imported(func) if abroad else None
+
+    def _imported(self, func: cst.BaseExpression) -> Callee | None:
+        found = self._imports.defined(func)
+        return self._callee(found) if isinstance(found, cst.FunctionDef) else None
+
+    def _lookup(self, name: str, inside: cst.CSTNode) -> list[cst.CSTNode | None]:
+        """What binds a name for code in the function `inside`."""
+        for scope in (inside, *self._tree.ancestors(inside)):
+            if isinstance(scope, (cst.FunctionDef, cst.Module)):
+                bindings = self._names.bindings_in(scope).get(name)
+                if bindings:
+                    return [binding.node for binding in bindings]
+        return []
+
+    def _attribute(self, func: cst.Attribute, inside: cst.CSTNode, abroad: bool) -> Callee | None:
+        method, base = func.attr.value, func.value
+        owner = self._classes.owner(inside)
+        if owner is not None and path_of(base) == "self":
+            found = owner.method(method)
+            if found is not None:
+                return self._callee(found, "self")
+            return self._instance_method(func, ("__call__", "forward"), f"self.{method}", abroad)
+        if owner is not None and isinstance(base, cst.Call) and path_of(base.func) == "super":
+            parents = [info.method(method) for info in owner.bases]
+            found = next((parent for parent in parents if parent is not None), None)
+            return self._callee(found, "self") if found is not None else None
+        through = self._instance_method(base, (method,), path_of(base), abroad)
+        return through or (self._imported(func) if abroad else None)
+
+    def _instance_method(
+        self, instance: cst.BaseExpression, methods: tuple[str, ...], path: str, abroad: bool
+    ) -> Callee | None:
+        """The method that a call on an instance of a class whose source is at hand runs; also `abroad`, in another file."""
+        info = self.class_of(instance, abroad)
+        if info is None or not path:
+            return None
+        found = next((method for name in methods if (method := info.method(name)) is not None), None)
+        return self._callee(found, path, self._maker(instance)) if found is not None else None
+
+    def _maker(self, instance: cst.BaseExpression) -> cst.Call | None:
+        """The only call that makes an object."""
+        values = list(self._roles.values(instance))
+        return values[0] if len(values) == 1 and isinstance(values[0], cst.Call) else None
+
+    def class_of(self, instance: cst.BaseExpression, abroad: bool = True) -> ClassInfo | None:
+        """The class of the object that an expression names, if its source is at hand; also `abroad`, in another file."""
+        return self._class_of(instance, abroad, _MAX_NAMES)
+
+    def _class_of(self, instance: cst.BaseExpression, abroad: bool, names: int) -> ClassInfo | None:
+        if path_of(instance) in ("", "self") or not names:
+            return None
+        values = list(self._roles.values(instance)) or list(self._roles.given(instance))
+        infos = {
+            self._classes.instance_of(value, abroad)
+            if isinstance(value, cst.Call)
+            else self._of_library(value, abroad, names - 1)
+            for value in values
+        }
+        return infos.pop() if len(infos) == 1 else None
+
+    def _of_library(self, instance: cst.BaseExpression, abroad: bool, names: int) -> ClassInfo | None:
+        """The class of an object that was handed on by its name, if a wrapper that comes with amplint speaks for it."""
+        info = self._class_of(instance, abroad, names)
+        return info if info is not None and self._tree.home(info.node).source.path.endswith(".pyi") else None
+
+    def _callee(
+        self, node: cst.FunctionDef, receiver: str | None = None, made: cst.Call | None = None
+    ) -> Callee | None:
+        key = self._enter(node)
+        return Callee(key, node, receiver, made) if key is not None else None

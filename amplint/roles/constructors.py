@@ -1,0 +1,116 @@
+"""What a call constructs: a scaler, an optimizer, a scheduler, an object of a framework, or something else."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+
+import libcst as cst
+
+from amplint.model.events import ObjectFacts
+from amplint.model.libraries import has_own_protocol
+from amplint.model.torch import names as torch_names
+from amplint.roles.autocast_contexts import Contexts
+from amplint.roles.role_names import (
+    HANDED_OUT,
+    NOT_PER_STEP,
+    NOT_RATE,
+    OPTIMIZER_MAKER,
+    SCALER_CLASSES,
+    SCHEDULER_MAKERS,
+    SCHEDULER_NAME,
+)
+from amplint.syntax.access_paths import path_of
+from amplint.syntax.classes import Classes
+from amplint.syntax.names import Names, dotted
+from amplint.syntax.tree import Tree
+
+
+class Constructors:
+    """Reads the calls of one file.
+
+    Args:
+        owners: the references from which the parameters in expressions come.
+    """
+
+    def __init__(
+        self, tree: Tree, names: Names, classes: Classes, contexts: Contexts, owners: Callable[..., tuple[str, ...]]
+    ) -> None:
+        self._tree = tree
+        self._names = names
+        self._classes = classes
+        self._contexts = contexts
+        self._owners = owners
+
+    def of(self, call: cst.Call) -> ObjectFacts | None:
+        """What a call constructs; None when that cannot be told, no role when it is something else."""
+        facts = self._constructed(call)
+        return replace(facts, maker=self._maker(call)) if facts is not None and facts.role else facts
+
+    def _maker(self, call: cst.Call) -> str:
+        """The text of a call, with the full name of what is called; empty when that name may have several meanings."""
+        meanings = self._names.resolve(call.func)
+        if len(meanings) != 1:
+            return ""
+        given = ", ".join(
+            self._tree.module.code_for_node(arg.with_changes(comma=cst.MaybeSentinel.DEFAULT)) for arg in call.args
+        )
+        return f"{next(iter(meanings))}({given})"
+
+    def _constructed(self, call: cst.Call) -> ObjectFacts | None:
+        meanings = self._names.resolve(call.func)
+        bases = self._bases(call)
+        if all(map(_is_scaler_name, meanings)) or any(map(_is_scaler_name, bases)):
+            return self._scaler(call)
+        strange = any(name.lower().endswith("scaler") and self._classes.is_strange(name) for name in bases)
+        if strange or any(map(has_own_protocol, bases)):
+            return ObjectFacts("framework")
+        if all(name.startswith(SCHEDULER_MAKERS) for name in meanings):
+            return ObjectFacts("" if meanings & NOT_PER_STEP else "scheduler", self._scheduled(call))
+        last = call.func.attr.value if isinstance(call.func, cst.Attribute) else dotted(call.func)
+        if all(name.startswith("torch.optim.") and ".swa_utils" not in name for name in meanings):
+            return ObjectFacts("optimizer", self._owners(*(arg.value for arg in call.args)), made=True)
+        if all(map(has_own_protocol, meanings)) or HANDED_OUT.search(last):
+            return ObjectFacts("framework")
+        if last.endswith("Scheduler") and (
+            NOT_RATE.search(last) or all(name.startswith("diffusers.") for name in meanings)
+        ):
+            return ObjectFacts()
+        if "sklearn" in "".join(sorted(meanings)):
+            return ObjectFacts()
+        if last and OPTIMIZER_MAKER.search(last) and not SCHEDULER_NAME.search(last) and not self._is_unpacked(call):
+            return ObjectFacts("optimizer", self._owners(*(arg.value for arg in call.args)))
+        return ObjectFacts() if all(name.startswith("torch.") for name in meanings) else None
+
+    def _is_unpacked(self, call: cst.Call) -> bool:
+        """Whether several targets share what a call returns (`optimizer, scheduler = configure_optimizers()`)."""
+        assign = self._tree.parent(call)
+        return isinstance(assign, cst.Assign) and any(
+            isinstance(each.target, (cst.Tuple, cst.List)) for each in assign.targets
+        )
+
+    def _scheduled(self, call: cst.Call) -> tuple[str, ...]:
+        """The optimizer whose rate a scheduler sets."""
+        given = [arg.value for arg in call.args if arg.keyword is None or arg.keyword.value == "optimizer"][:1]
+        return tuple(path_of(node) for node in given if path_of(node))
+
+    def _bases(self, call: cst.Call) -> frozenset[str]:
+        """The names of all classes that the class of what a call makes derives from."""
+        # Other files are asked about classes that are called scalers alone: asking about every class would read them all.
+        info = self._classes.instance_of(call, abroad="scaler" in path_of(call.func).lower())
+        return frozenset().union(*(base.base_names for base in info.lineage)) if info is not None else frozenset()
+
+    def _scaler(self, call: cst.Call) -> ObjectFacts:
+        given = {arg.keyword.value: arg.value for arg in call.args if arg.keyword is not None}
+        positional = [arg.value for arg in call.args if arg.keyword is None and not arg.star]
+        old = self._names.any_in(call.func, torch_names.GRAD_SCALER_DEVICE)
+        if "init_scale" not in given and len(positional) > (0 if old else 1):
+            given["init_scale"] = positional[0 if old else 1]
+        scale = given.get("init_scale")
+        text = self._tree.module.code_for_node(scale) if scale is not None else "65536.0"
+        return ObjectFacts("scaler", (), self._contexts.flag(given.get("enabled")), text, made=True)
+
+
+def _is_scaler_name(qualified: str) -> bool:
+    """Whether a name is that of torch's own scaler, or of one that a device's package has in its place (`torch.npu.amp`)."""
+    return qualified in SCALER_CLASSES or (qualified.startswith("torch.") and qualified.endswith(".amp.GradScaler"))

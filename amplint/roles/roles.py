@@ -1,0 +1,269 @@
+"""Which expression is a scaler, an optimizer, a scheduler: by constructor first, then by use, and only then by name."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import replace
+
+import libcst as cst
+
+from amplint.model.events import ObjectFacts
+from amplint.model.libraries import OTHER_FRAMEWORKS, has_own_protocol
+from amplint.roles.autocast_contexts import Contexts
+from amplint.roles.constructors import Constructors
+from amplint.roles.role_names import (
+    FRAMEWORK_NAME,
+    NOT_RATE,
+    OPTIMIZER_MAKER,
+    OPTIMIZER_NAME,
+    SCALER_NAME,
+    SCHEDULE_CLASS,
+    SCHEDULER_NAME,
+)
+from amplint.roles.user_options import Options
+from amplint.syntax.access_paths import called, path_of
+from amplint.syntax.call_arguments import Arguments
+from amplint.syntax.classes import Classes
+from amplint.syntax.names import LOCAL, UNKNOWN, Names, dotted
+from amplint.syntax.project_imports import Imports
+from amplint.syntax.tree import Tree, children
+from amplint.syntax.words import words
+
+OPTIMIZER_USES = frozenset({"step", "unscale_"})
+_MAX_VALUES = 3
+"""From a name to its value and to the names in that, so many times: whose parameters an optimizer is given."""
+
+_MAX_ALIASES = 30
+"""Names that an object goes by in a row; of one more nothing is known."""
+
+
+class Roles:
+    """What the objects of one file are."""
+
+    def __init__(
+        self, tree: Tree, names: Names, classes: Classes, contexts: Contexts, imports: Imports, arguments: Arguments
+    ) -> None:
+        self._tree = tree
+        self._names = names
+        self._classes = classes
+        self._contexts = contexts
+        self._imports = imports
+        self._arguments = arguments
+        self._options = Options(tree)
+        self._constructors = Constructors(tree, names, classes, contexts, self.owners)
+        self._cache: dict[tuple[cst.CSTNode, str], ObjectFacts] = {}
+        self._aliases = 0
+        self._uses: dict[cst.Module, dict[str, str]] = {}
+        self._foreign: dict[cst.Module, bool] = {}
+
+    def of(self, node: cst.BaseExpression) -> ObjectFacts:
+        """What is known of the object that an expression names or makes."""
+        path = path_of(node)
+        if not path:
+            return self.made_by(node) or ObjectFacts()
+        key = (self._names.scope(node), path)
+        if key not in self._cache:
+            self._cache[key] = ObjectFacts()  # stands while it is worked out: an alias may lead back here
+            if self._aliases < _MAX_ALIASES:
+                self._aliases += 1
+                self._cache[key] = self._work_out(node, path)
+                self._aliases -= 1
+        return self._cache[key]
+
+    def _work_out(self, node: cst.BaseExpression, path: str) -> ObjectFacts:
+        if self._is_of_another_framework(node):
+            return ObjectFacts("framework")
+        values = list(self.values(node))
+        if not values and path not in self._used_as(node) and (given := self._as_given(node)).role:
+            return given
+        made = [facts for value in values if (facts := self.made_by(value)) is not None]
+        if any(facts.role == "framework" for facts in made):
+            return ObjectFacts("framework")
+        known = [facts for facts in made if facts.role]
+        if known and len({facts.role for facts in known}) == 1:
+            first = known[0]
+            made_always = len(known) == len(values) and all(facts.made for facts in known)
+            maker = first.maker if len({facts.maker for facts in known}) == 1 else ""
+            return replace(first, enabled=_join(known), owners=_all_owners(known), made=made_always, maker=maker)
+        if known or (made and any(facts.role == "" for facts in made)):
+            return ObjectFacts()
+        if path not in self._used_as(node) and any(self._is_foreign(value) or _is_plain(value) for value in values):
+            return ObjectFacts()
+        return ObjectFacts(self._by_use_or_name(node, path))
+
+    def _is_of_another_framework(self, node: cst.CSTNode) -> bool:
+        """Whether the file of `node` trains without PyTorch, so that no use and no name in it tells of PyTorch's objects."""
+        root = self._tree.root(node)
+        if root not in self._foreign:
+            statements = self._tree.find(cst.ImportFrom, around=root)
+            imported = {dotted(each.module) for each in statements if each.module is not None and not each.relative}
+            imported |= {dotted(each.name) for line in self._tree.find(cst.Import, around=root) for each in line.names}
+            packages = {name.partition(".")[0] for name in imported}
+            self._foreign[root] = not packages.isdisjoint(OTHER_FRAMEWORKS) and "torch" not in packages
+        return self._foreign[root]
+
+    def _as_given(self, node: cst.BaseExpression) -> ObjectFacts:
+        """What is known of a parameter from the calls in sight; there may be others, so that it may also be another object."""
+        facts = [found for value in self.given(node) if (found := self.made_by(value)) is not None]
+        if not facts or len({each.role for each in facts}) > 1:
+            return ObjectFacts()
+        return replace(facts[0], enabled=_join(facts), owners=(), made=False, maker="")
+
+    def _is_foreign(self, value: cst.BaseExpression) -> bool:
+        """Whether a value is an instance of a class that is neither optimizer nor scheduler by its name, nor gets parameters."""
+        name = path_of(value.func).rpartition(".")[2] if isinstance(value, cst.Call) else ""
+        known = OPTIMIZER_MAKER.search(name) or SCHEDULE_CLASS.search(name)
+        return name[:1].isupper() and known is None and not any("param" in word for word in words(value))
+
+    def values(self, node: cst.BaseExpression) -> Iterator[cst.BaseExpression]:
+        """What may be assigned to a name, an attribute of `self`, or an element of either."""
+        while isinstance(node, cst.Subscript):
+            node = node.value
+        if isinstance(node, cst.Name):
+            for binding in self._names.bindings(node.value, node):
+                if binding.value is not None:
+                    yield binding.value
+                elif isinstance(binding.node, cst.ImportAlias):
+                    elsewhere = self._imports.bindings(binding.qualified)
+                    yield from (each.value for each in elsewhere if each.value is not None)
+                elif isinstance(binding.node, cst.Name) and (value := self._unpacked(binding.node)) is not None:
+                    yield value
+        elif isinstance(node, cst.Attribute) and dotted(node.value) == "self":
+            owner = self._classes.owner(node)
+            if owner is not None:
+                yield from owner.values(node.attr.value)
+
+    def given(self, node: cst.BaseExpression) -> Iterator[cst.BaseExpression]:
+        """What the calls in sight give to the parameter that a name stands for."""
+        bindings = self._names.bindings(node.value, node) if isinstance(node, cst.Name) else []
+        if len(bindings) == 1 and isinstance(bindings[0].node, cst.Param):
+            yield from self._arguments.of(bindings[0].node)
+
+    def _unpacked(self, target: cst.Name) -> cst.BaseExpression | None:
+        """The call that targets are unpacked from (`model, optimizer = accelerator.prepare(...)`), or `with` enters."""
+        binder = self._tree.enclosing(target, cst.Assign, cst.For, cst.WithItem, cst.FunctionDef)
+        value = (
+            binder.value
+            if isinstance(binder, cst.Assign)
+            else binder.item
+            if isinstance(binder, cst.WithItem)
+            else None
+        )
+        return value if isinstance(value, cst.Call) else None
+
+    # -- by constructor --------------------------------------------------------------------------------------------
+
+    def made_by(self, value: cst.BaseExpression) -> ObjectFacts | None:
+        """What an expression makes; None when that cannot be told, no role when it is something else."""
+        if isinstance(value, cst.IfExp):
+            sides = [facts for side in (value.body, value.orelse) if (facts := self.made_by(side)) is not None]
+            maker = sides[0].maker if len({facts.maker for facts in sides}) == 1 else ""
+            return replace(sides[0], enabled="maybe", made=len(sides) == 2, maker=maker) if sides else None
+        if isinstance(value, cst.BooleanOperation):
+            return self.made_by(value.left) or self.made_by(value.right)
+        if isinstance(value, (cst.List, cst.Tuple)):
+            return next((facts for item in value.elements if (facts := self.made_by(item.value))), None)
+        if isinstance(value, cst.ListComp):
+            return self.made_by(value.elt)
+        if isinstance(value, cst.Dict):
+            elements = (item.value for item in value.elements)
+            return next((facts for item in elements if (facts := self.made_by(item))), None)
+        if isinstance(value, cst.Call):
+            return self._constructors.of(value)
+        if isinstance(value, (cst.Name, cst.Attribute, cst.Subscript)) and path_of(value) not in ("", "None"):
+            facts = self.of(value)
+            return facts if facts.role else None
+        return None
+
+    def owners(self, *expressions: cst.BaseExpression) -> tuple[str, ...]:
+        """The paths from which the parameters in expressions come: `model` of `model.parameters()`."""
+        found: dict[str, None] = {}
+        for expression in expressions:
+            self._owners_in(expression, found, 0, {})
+        return tuple(path for path in found if path)
+
+    def _owners_in(self, node: cst.CSTNode, found: dict[str, None], depth: int, done: dict[int, int]) -> None:
+        """Add the paths in a node to what was found; `done` are the nodes (by identity) that were read, at which depth."""
+        if depth < done.get(id(node), depth + 1):
+            self._read_owners(node, found, depth, done)
+            done[id(node)] = depth
+
+    def _read_owners(self, node: cst.CSTNode, found: dict[str, None], depth: int, done: dict[int, int]) -> None:
+        if isinstance(node, cst.Call) and isinstance(node.func, cst.Attribute) and "param" in node.func.attr.value:
+            found[path_of(node.func.value)] = None
+            for arg in node.args:
+                self._owners_in(arg.value, found, depth, done)
+            return
+        path = path_of(node) if isinstance(node, (cst.Name, cst.Attribute, cst.Subscript)) else ""
+        if path:
+            found[path] = None
+            if depth < _MAX_VALUES and isinstance(node, (cst.Name, cst.Attribute)):
+                for value in self.values(node):
+                    self._owners_in(value, found, depth + 1, done)
+            return
+        for child in children(node):
+            if not isinstance(child, cst.Arg) or child.keyword is None or child.keyword.value == "params":
+                self._owners_in(child, found, depth, done)
+
+    # -- by use and by name ----------------------------------------------------------------------------------------
+
+    def _used_as(self, node: cst.CSTNode) -> dict[str, str]:
+        """The roles that uses in the file of `node` tell, by path."""
+        root = self._tree.root(node)
+        if root not in self._uses:
+            self._uses[root] = _uses_in(self._tree.find(cst.Call, around=root))
+        return self._uses[root]
+
+    def _by_use_or_name(self, node: cst.BaseExpression, path: str) -> str:
+        meanings = self._names.resolve(node)
+        if any(name != UNKNOWN and not name.startswith((LOCAL, "builtins.")) for name in meanings):
+            return "framework" if FRAMEWORK_NAME.match(path) or all(map(has_own_protocol, meanings)) else ""
+        used_as = self._used_as(node)
+        if path in used_as:
+            return used_as[path]
+        last = called(path)
+        if FRAMEWORK_NAME.match(last):
+            return "framework"
+        if SCALER_NAME.search(last):
+            opaque = any(not (isinstance(value, cst.Name) and value.value == "None") for value in self.values(node))
+            return "framework" if opaque else "scaler"
+        if SCHEDULER_NAME.search(last):
+            return "" if NOT_RATE.search(last) else "scheduler"
+        if OPTIMIZER_NAME.search(last) and not self._options.holds(node, path):
+            return "optimizer"
+        return ""
+
+
+def _uses_in(found: Iterable[cst.Call]) -> dict[str, str]:
+    """What the calls of a file say about the objects in them: who unscales is a scaler, what is unscaled an optimizer."""
+    calls = [(call, call.func) for call in found if isinstance(call.func, cst.Attribute)]
+    used_as: dict[str, str] = {}
+    for _, func in calls:
+        if func.attr.value == "unscale_":
+            used_as[path_of(func.value)] = "scaler"
+        elif func.attr.value == "backward" and isinstance(func.value, cst.Call):
+            inner = func.value.func
+            if isinstance(inner, cst.Attribute) and inner.attr.value == "scale":
+                used_as[path_of(inner.value)] = "scaler"
+    for call, func in calls:
+        path = path_of(func.value)
+        if func.attr.value in OPTIMIZER_USES and call.args:
+            if used_as.get(path) == "scaler" or SCALER_NAME.search(called(path)):
+                used_as.setdefault(path_of(call.args[0].value), "optimizer")
+    used_as.pop("", None)
+    return used_as
+
+
+def _is_plain(value: cst.BaseExpression) -> bool:
+    """Whether a value is a truth or a number, which is no object whatever it is called."""
+    if isinstance(value, cst.Name):
+        return value.value in ("True", "False")
+    return isinstance(value, (cst.Comparison, cst.UnaryOperation, cst.Integer, cst.Float))
+
+
+def _join(facts: list[ObjectFacts]) -> str:
+    return facts[0].enabled if len({each.enabled for each in facts}) == 1 else "maybe"
+
+
+def _all_owners(facts: list[ObjectFacts]) -> tuple[str, ...]:
+    return tuple(dict.fromkeys(owner for each in facts for owner in each.owners))

@@ -1,0 +1,84 @@
+"""Who steps what: the pairs of a scaler and an optimizer, also through the parameters of functions."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property
+
+import libcst as cst
+
+from amplint.roles.roles import Roles
+from amplint.syntax.access_paths import path_of
+from amplint.syntax.call_arguments import given_by
+from amplint.syntax.tree import Tree
+
+_MAX_CALLERS = 3
+
+
+@dataclass(frozen=True)
+class Stepped:
+    """A scaler and an optimizer that it steps, or that it is handed on with, by `call`."""
+
+    scaler: cst.BaseExpression
+    optimizer: cst.BaseExpression
+    call: cst.Call
+
+
+class Steppers:
+    """The optimizers of one file that are stepped through a scaler."""
+
+    def __init__(self, tree: Tree, roles: Roles) -> None:
+        self._tree, self._roles = tree, roles
+
+    @cached_property
+    def pairs(self) -> list[Stepped]:
+        """All pairs, in source order."""
+        return [pair for call in self._tree.find(cst.Call) for pair in self._stepped(call)]
+
+    def _stepped(self, call: cst.Call) -> Iterator[Stepped]:
+        given = [arg.value for arg in call.args if isinstance(arg.value, (cst.Name, cst.Attribute, cst.Subscript))]
+        if isinstance(call.func, cst.Attribute) and call.func.attr.value == "step" and given:
+            if self._is_scaler(call.func.value):
+                yield Stepped(call.func.value, given[0], call)
+            return
+        scalers = [each for each in given if self._is_scaler(each)]
+        optimizers = [each for each in given if scalers and self._roles.of(each).role == "optimizer"]
+        yield from (Stepped(scaler, optimizer, call) for scaler in scalers[:1] for optimizer in optimizers)
+
+    def _is_scaler(self, node: cst.BaseExpression) -> bool:
+        facts = self._roles.of(node)
+        return facts.role == "scaler" and facts.enabled != "no"
+
+    def of(self, optimizer: cst.BaseExpression, depth: int = 0) -> Stepped | None:
+        """How an optimizer is stepped through a scaler, if it is."""
+        values = {id(value) for value in self._roles.values(optimizer)}
+        path = path_of(optimizer)
+        for pair in self.pairs:
+            others = {id(value) for value in self._roles.values(pair.optimizer)}
+            same = bool(values & others) if values and others else last_part(path) == last_part(path_of(pair.optimizer))
+            if path and same:
+                return pair
+        if depth < _MAX_CALLERS and isinstance(optimizer, cst.Name):
+            steppers = (self.of(given, depth + 1) for given in self._arguments(optimizer))
+            return next((each for each in steppers if each is not None), None)
+        return None
+
+    def _arguments(self, name: cst.Name) -> Iterator[cst.BaseExpression]:
+        """What the calls in this file give for a parameter."""
+        home = self._tree.enclosing(name, cst.FunctionDef)
+        if isinstance(home, cst.FunctionDef):
+            for call in calls_by_name(self._tree, home):
+                given = given_by(call, home, name.value)
+                if given is not None:
+                    yield given
+
+
+def calls_by_name(tree: Tree, function: cst.FunctionDef) -> list[cst.Call]:
+    """The calls in a file that look like calls of a function of it: by its name, on whatever object."""
+    return [call for call in tree.find(cst.Call) if last_part(path_of(call.func)) == function.name.value]
+
+
+def last_part(path: str) -> str:
+    """The name at the end of an access path."""
+    return path.rpartition(".")[2]

@@ -1,0 +1,43 @@
+"""Objects that hold what the user chose, such as parsed arguments: what is called an optimizer among them is only its name."""
+
+from __future__ import annotations
+
+import re
+
+import libcst as cst
+
+from amplint.syntax.access_paths import called, path_of
+from amplint.syntax.tree import Tree
+
+_OPTIONS = re.compile(
+    r"(^|_)(args?|opts?|options?|cfg|conf|config(uration)?|hparams?|hps?|hyp|flags|settings|params)$", re.IGNORECASE
+)
+_OF_OPTIMIZERS = frozenset(
+    "step zero_grad param_groups state_dict load_state_dict add_param_group state defaults optimizer optim".split()
+)
+
+
+class Options:
+    """Which names of a file are options, by what it asks of them."""
+
+    def __init__(self, tree: Tree) -> None:
+        self._tree = tree
+        self._parts: dict[cst.Module, dict[str, set[str]]] = {}
+
+    def holds(self, node: cst.BaseExpression, path: str) -> bool:
+        """Whether what is called an optimizer are options, or one of them: nothing that optimizers have is asked of it."""
+        parts = self._parts_of(node).get(path, set())
+        if parts & _OF_OPTIMIZERS:
+            return False
+        holder = called(path.rpartition(".")[0])
+        return _OPTIONS.search(holder) is not None or bool(parts) and _OPTIONS.search(called(path)) is not None
+
+    def _parts_of(self, node: cst.CSTNode) -> dict[str, set[str]]:
+        """The attributes that the file of a node names, by the path of what has them."""
+        root = self._tree.root(node)
+        if root not in self._parts:
+            found: dict[str, set[str]] = {}
+            for each in self._tree.find(cst.Attribute, around=root):
+                found.setdefault(path_of(each.value), set()).add(each.attr.value)
+            self._parts[root] = found
+        return self._parts[root]

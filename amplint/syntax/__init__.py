@@ -1,0 +1,1 @@
+"""What does the text say? LibCST trees, names, classes and the files of a project; nothing about mixed precision."""

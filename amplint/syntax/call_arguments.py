@@ -1,0 +1,91 @@
+"""Which arguments a parameter gets: the calls of a function that can be seen, in the file itself and in its own module."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import libcst as cst
+
+from amplint.syntax.classes import Classes
+from amplint.syntax.names import Names
+from amplint.syntax.project_imports import Imports
+from amplint.syntax.tree import Tree
+
+
+class Arguments:
+    """The arguments that are given to the functions of one file, and of those that it leads to.
+
+    With `abroad`, what the file gives to functions of other files counts; without, those are seen as they see themselves.
+    """
+
+    def __init__(self, tree: Tree, names: Names, classes: Classes, imports: Imports, abroad: bool = True) -> None:
+        self._tree = tree
+        self._names = names
+        self._classes = classes
+        self._imports = imports
+        self._abroad = abroad
+        self._calls: dict[cst.Module, dict[str, list[cst.Call]]] = {}
+
+    def of(self, param: cst.Param) -> Iterator[cst.BaseExpression]:
+        """What the calls in sight give to a parameter; other files may call the function, too."""
+        function = self._tree.enclosing(param, cst.FunctionDef)
+        if not isinstance(function, cst.FunctionDef):
+            return
+        for call in self._of_function(function):
+            given = given_by(call, function, param.name.value)
+            if given is not None:
+                yield given
+
+    def _of_function(self, function: cst.FunctionDef) -> Iterator[cst.Call]:
+        name = function.name.value
+        owner = self._tree.enclosing(function, cst.FunctionDef, cst.ClassDef)
+        if isinstance(owner, cst.ClassDef) and name == "__init__":
+            name = owner.name.value
+        for call in self._named(name, function):
+            if self.called(call) is function:
+                yield call
+
+    def called(self, call: cst.Call) -> cst.FunctionDef | None:
+        """The function in sight that a call runs; None when that cannot be told."""
+        func = call.func
+        if isinstance(func, cst.Attribute) and isinstance(func.value, cst.Name) and func.value.value == "self":
+            info = self._classes.owner(call)
+            return info.method(func.attr.value) if info is not None else None
+        info = self._classes.instance_of(call)
+        if info is not None:
+            return info.method("__init__")
+        bindings = self._names.bindings(func.value, func) if isinstance(func, cst.Name) else []
+        if len(bindings) == 1 and isinstance(bindings[0].node, cst.FunctionDef):
+            return bindings[0].node
+        found = self._imports.defined(func)
+        return found if isinstance(found, cst.FunctionDef) else None
+
+    def _named(self, name: str, function: cst.FunctionDef) -> Iterator[cst.Call]:
+        """The calls by a name, in the file itself and in the one that defines the function."""
+        home = self._tree.root(function)
+        for root in dict.fromkeys((self._tree.module, home) if self._abroad else (home,)):
+            yield from self._by_name(root).get(name, ())
+
+    def _by_name(self, root: cst.Module) -> dict[str, list[cst.Call]]:
+        if root not in self._calls:
+            found = self._calls[root] = {}
+            for call in self._tree.find(cst.Call, around=root):
+                last = call.func.attr if isinstance(call.func, cst.Attribute) else call.func
+                if isinstance(last, cst.Name):
+                    found.setdefault(last.value, []).append(call)
+        return self._calls[root]
+
+
+def given_by(call: cst.Call, function: cst.FunctionDef, name: str) -> cst.BaseExpression | None:
+    """What a call gives to a parameter of the function that it runs; None for nothing, and where it unpacks arguments.
+
+    A method is taken to be called on an object: its first parameter is called `self` or `cls`.
+    """
+    params = [each.name.value for each in (*function.params.posonly_params, *function.params.params)]
+    free = iter(params[1:] if params[:1] in (["self"], ["cls"]) else params)
+    for arg in call.args:
+        if arg.star:
+            return None
+        if (arg.keyword.value if arg.keyword is not None else next(free, "")) == name:
+            return arg.value
+    return None

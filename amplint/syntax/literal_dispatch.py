@@ -1,0 +1,105 @@
+"""Functions that choose what they make by a literal argument: `Accelerator(mixed_precision="fp16")` has a scaler."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Sequence
+from typing import Any
+
+import libcst as cst
+
+from amplint.syntax.names import Names
+from amplint.syntax.tree import Tree
+
+
+class _Undecided(Exception):
+    """A function asks for more than the literal arguments of the call."""
+
+
+def returned(function: cst.FunctionDef, call: cst.Call, tree: Tree, names: Names) -> cst.BaseExpression | None:
+    """What a call of a function returns, if the literals among its arguments decide that."""
+    try:
+        return _first_return(function.body.body, _literals(function, call, tree, names), tree)
+    except _Undecided:
+        return None
+
+
+def _literals(function: cst.FunctionDef, call: cst.Call, tree: Tree, names: Names) -> dict[str, object]:
+    """The parameters whose value the call spells out, or leaves at a default that is spelled out."""
+    params = function.params
+    ordered = [param.name.value for param in (*params.posonly_params, *params.params)]
+    given: dict[str, cst.BaseExpression | None] = {
+        param.name.value: param.default for param in (*params.posonly_params, *params.params, *params.kwonly_params)
+    }
+    if any(arg.star for arg in call.args):
+        given = dict.fromkeys(given)
+    free = iter(ordered)
+    for arg in call.args:
+        if not arg.star:
+            given[arg.keyword.value if arg.keyword is not None else next(free, "")] = arg.value
+    found: dict[str, object] = {}
+    for name, value in given.items():
+        constant = _constant(value, names) if value is not None else None
+        if constant is not None:
+            try:
+                found[name] = _literal(constant, tree)
+            except (ValueError, SyntaxError, TypeError):
+                continue  # a value that is worked out
+    return found
+
+
+def _constant(value: cst.BaseExpression, names: Names) -> cst.BaseExpression | None:
+    """What an argument stands for: itself, or what a name is assigned once."""
+    bound = names.bindings(value.value, value) if isinstance(value, cst.Name) else []
+    return bound[0].value if len(bound) == 1 else value if not bound else None
+
+
+def _literal(node: cst.BaseExpression, tree: Tree) -> Any:
+    """The value of a literal.
+
+    Raises:
+        ValueError: it is an expression of another kind.
+        SyntaxError: likewise.
+        TypeError: it is a set, or the keys of a dict, of what cannot be in one.
+    """
+    # Not `tree.text`: it needs the places of all nodes of the file, which cost as much as the parse.
+    return ast.literal_eval(tree.module.code_for_node(node))
+
+
+def _first_return(statements: Sequence[cst.CSTNode], given: dict[str, object], tree: Tree) -> cst.BaseExpression | None:
+    """What the first `return` that is reached returns.
+
+    Raises:
+        _Undecided: a test on the way there cannot be decided.
+    """
+    for statement in statements:
+        if isinstance(statement, cst.SimpleStatementLine) and isinstance(statement.body[-1], cst.Return):
+            return statement.body[-1].value
+        if isinstance(statement, cst.If):
+            taken = statement.body if _truth(statement.test, given, tree) else statement.orelse
+            inner = taken.body if isinstance(taken, cst.Else) else taken
+            block = [inner] if isinstance(inner, cst.If) else inner.body if inner is not None else ()
+            found = _first_return(block, given, tree)
+            if found is not None:
+                return found
+        elif not isinstance(statement, (cst.SimpleStatementLine, cst.FunctionDef, cst.ClassDef)):
+            raise _Undecided
+    return None
+
+
+def _truth(test: cst.BaseExpression, given: dict[str, object], tree: Tree) -> bool:
+    """The truth of a test that compares a parameter with literals.
+
+    Raises:
+        _Undecided: it asks for something else.
+    """
+    if isinstance(test, cst.Comparison) and len(test.comparisons) == 1 and isinstance(test.left, cst.Name):
+        operator, right = test.comparisons[0].operator, test.comparisons[0].comparator
+        if test.left.value in given and isinstance(operator, (cst.Equal, cst.Is, cst.In)):
+            value = given[test.left.value]
+            try:
+                wanted = _literal(right, tree)
+                return value in wanted if isinstance(operator, cst.In) else bool(value == wanted)
+            except (ValueError, SyntaxError, TypeError) as error:
+                raise _Undecided from error
+    raise _Undecided

@@ -1,0 +1,205 @@
+"""The other files of the project that a file imports from: found on disk, and parsed as far as they matter.
+
+A name is looked for as Python would from the file itself: below the folder that holds its top package, and below the folders
+above that, up to the root of the project, and their `src`. What lies outside the root, also behind a link that lies inside,
+is some installed library: unknown, unless a wrapper says in its place what it does to scalers, optimizers and gradients.
+Wrappers are ordinary modules: those of `amplint/wrappers` know widely used libraries, and the settings may name more.
+"""
+
+from __future__ import annotations
+
+import ast
+import os
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import lru_cache
+from hashlib import blake2b
+from pathlib import Path
+
+import libcst as cst
+
+from amplint.diagnostics import Footing
+from amplint.python_ast import gate
+from amplint.python_ast.slicing import relevant_rows
+from amplint.source import Place, Source, SourceError
+from amplint.syntax.bindings import Bindings, collect
+from amplint.syntax.tree import Tree
+from amplint.system import limits
+from amplint.system.reading import is_below, read_file
+
+_LARGEST = 400_000
+"""Bytes; a larger module is data, or generated."""
+_TELLING = (
+    b"backward",
+    b".step(",
+    b"unscale_",
+    b"clip_grad",
+    b"GradScaler",
+    b"utocast",
+    b"zero_grad",
+    b".grad",
+    b"torch.save",
+)
+"""A module without any of these does nothing that AMP would notice; a package may still hand on what others do."""
+_WRAPPERS = Path(__file__).parent.parent / "wrappers"
+"""One file for each module, called after it."""
+_WORDS = (r"^backward$", r"^step$", r"^zero_grad$", r"^clip_grad", r"^grad$", r"opt\w*(?:\[\w+\])?\.state_dict\(")
+"""Besides the words of AMP itself: what a statement of a module is parsed for; the last, as running text."""
+
+
+@dataclass(frozen=True)
+class Module:
+    """One file that others import from, under its dotted name (`pkg.__init__` for a package)."""
+
+    name: str
+    tree: Tree
+    bindings: Bindings
+
+
+class Modules:
+    """The modules that one file can import from its own project.
+
+    Args:
+        place: where the file lies; nothing outside the root is read.
+    """
+
+    def __init__(self, place: Place) -> None:
+        base = _import_root(place.path)
+        self._path = place.path
+        self._wrappers = {**_known_wrappers(), **dict(place.wrappers)}
+        self._wrapped = {name.partition(".")[0] for name in self._wrappers}
+        self.name = _dotted(place.path, base)
+        self._root = place.root if place.root in (base, *base.parents) else base
+        self._folders = [path for path in dict.fromkeys(_folders(base, place.root)) if self._is_inside(path)]
+        self._listings: dict[Path, frozenset[str]] = {}
+        self._top: dict[str, Path | None] = {}
+        self._found: dict[str, Module | None] = {}
+        self._read: dict[str, str] = {}
+        self._absent: dict[str, set[str]] = {}
+
+    def footing(self) -> Footing:
+        """What all answers so far rest on."""
+        absent = {folder: tuple(sorted(names)) for folder, names in self._absent.items()}
+        return Footing(tuple(sorted(self._read.items())), tuple(sorted(absent.items())))
+
+    def split(self, qualified: str) -> tuple[Module, str] | None:
+        """The module that a qualified name lies in, and the rest of the name."""
+        parts = qualified.split(".")
+        for count in range(len(parts) - 1, 0, -1):
+            name = ".".join(parts[:count])
+            module = self.find(name)
+            if module is not None:
+                return module, ".".join(parts[count:])
+            if self._top.get(parts[0]) is None and parts[0] not in self._wrapped:
+                return None
+        return None
+
+    def find(self, name: str) -> Module | None:
+        """The module of this dotted name; None when the project has none, or it does nothing that AMP would notice."""
+        if name not in self._found:
+            self._found[name] = self._look(name)
+        return self._found[name]
+
+    def _look(self, name: str) -> Module | None:
+        if name in self._wrappers:
+            return self._load(self._wrappers[name], name)
+        top, *rest = name.split(".")
+        folder = self._folder_of(top)
+        if folder is None:
+            return None
+        place = folder.joinpath(top, *rest)
+        for path in (place.with_name(f"{place.name}.py"), place / "__init__.py"):
+            if path.is_file():
+                return self._load(path) if path != self._path else None
+            if path.parent.is_dir():
+                self._absent.setdefault(str(path.parent), set()).add(path.name)
+        return None
+
+    def _folder_of(self, top: str) -> Path | None:
+        """The folder in which the top package of a name lies."""
+        if top not in self._top:
+            self._top[top] = next(self._holding(top), None)
+        return self._top[top]
+
+    def _holding(self, top: str) -> Iterator[Path]:
+        for folder in self._folders:
+            names = self._listing(folder)
+            if top in names or f"{top}.py" in names:
+                yield folder
+            self._absent.setdefault(str(folder), set()).update((top, f"{top}.py"))
+
+    def _listing(self, folder: Path) -> frozenset[str]:
+        if folder not in self._listings:
+            self._listings[folder] = frozenset(os.listdir(folder)) if folder.is_dir() else frozenset()
+        return self._listings[folder]
+
+    def _is_inside(self, path: Path) -> bool:
+        return path == self._root or is_below(path, self._root)
+
+    def _load(self, path: Path, name: str = "") -> Module | None:
+        try:
+            if not (name or self._is_inside(path)):
+                raise PermissionError(path)
+            status = path.stat()
+            digest, module = _read(str(path), name, status.st_size, status.st_mtime_ns)
+        except OSError:
+            digest, module = "", None
+        self._read[str(path)] = digest
+        return module
+
+
+def _import_rows(module: ast.Module) -> list[int]:
+    """The rows of the imports of a package that does nothing itself, but may hand on what others do."""
+    imports = (node for node in module.body if isinstance(node, ast.Import | ast.ImportFrom))
+    return sorted({row for node in imports for row in range(node.lineno, (node.end_lineno or node.lineno) + 1)})
+
+
+@lru_cache(maxsize=1)
+def _known_wrappers() -> dict[str, Path]:
+    return {path.name.removesuffix(".pyi"): path for path in _WRAPPERS.glob("*.pyi")}
+
+
+def _folders(base: Path, root: Path) -> Iterator[Path]:
+    inside = base == root or root in base.parents
+    for folder in (base, *(base.parents if inside else ())):
+        yield folder
+        yield folder / "src"
+        if folder == root:
+            return
+
+
+def _import_root(path: Path) -> Path:
+    """The folder that must be on Python's path for the packages around a file to be found."""
+    folder = path.parent
+    while (folder / "__init__.py").is_file() and folder != folder.parent:
+        folder = folder.parent
+    return folder
+
+
+def _dotted(path: Path, base: Path) -> str:
+    return ".".join(path.relative_to(base).with_suffix("").parts)
+
+
+@lru_cache(maxsize=96)
+def _read(path: str, name: str, size: int, changed: int) -> tuple[str, Module | None]:
+    """The digest of a file's content, and the file as a module; None when it is of no interest, or cannot be read.
+
+    A wrapper has a `name`, and is of interest as a whole; other modules are called after the packages around them.
+
+    Raises:
+        OSError: the file cannot be read.
+    """
+    data = read_file(path)
+    digest = blake2b(data, digest_size=16).hexdigest()
+    package = path.endswith("__init__.py")
+    if size > _LARGEST or not (name or package or any(word in data for word in _TELLING)):
+        return digest, None
+    try:
+        source = Source.from_bytes(path, data)
+        parsed = gate.parse(source.text)
+        rows = None if name else relevant_rows(source, parsed, _WORDS)
+        tree = Tree(source, _import_rows(parsed) if rows == [] else rows)
+        name = name or _dotted(Path(path), _import_root(Path(path)))
+        return digest, Module(name, tree, collect(tree, name))
+    except (SourceError, SyntaxError, gate.TooDeep, limits.TooLong, cst.ParserSyntaxError, RecursionError):
+        return digest, None

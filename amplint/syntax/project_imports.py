@@ -1,0 +1,92 @@
+"""What a file imports from its own project: the definitions behind qualified names, whichever file they stand in."""
+
+from __future__ import annotations
+
+import libcst as cst
+
+from amplint.syntax.bindings import LOCAL, Binding, absolute
+from amplint.syntax.names import UNKNOWN, Names
+from amplint.syntax.project_files import Module, Modules
+from amplint.syntax.tree import Tree
+
+_MAX_HOPS = 8
+"""Through so many files an imported name is followed to where it is defined."""
+_MAX_MODULES = 40
+"""So many files one file may lean on; what lies beyond is unknown."""
+
+Definition = cst.FunctionDef | cst.ClassDef
+
+
+class Imports:
+    """Follows names out of one file; every file that they lead to is grafted onto its tree and its names.
+
+    Without `modules` (a text that has no place on disk) every imported name is unknown.
+    """
+
+    def __init__(self, tree: Tree, names: Names, modules: Modules | None = None) -> None:
+        self._tree = tree
+        self._names = names
+        self._modules = modules
+        self._grafted: dict[cst.Module, Module] = {}
+        self._bindings: dict[str, list[Binding]] = {}
+
+    def defined(self, node: cst.BaseExpression) -> Definition | None:
+        """The function or class of another file that an expression names, or that a star import must have brought."""
+        meanings = self._names.resolve(node)
+        if meanings == {UNKNOWN} and isinstance(node, cst.Name):
+            brought = [found for name in self._names.from_stars(node) if (found := self.definition(name)) is not None]
+            return brought[0] if len(brought) == 1 else None
+        return self.definition(next(iter(meanings))) if len(meanings) == 1 else None
+
+    def definition(self, qualified: str) -> Definition | None:
+        """The function or class that a qualified name stands for, in another file of the project."""
+        nodes = [binding.node for binding in self.bindings(qualified)]
+        return nodes[0] if len(nodes) == 1 and isinstance(nodes[0], (cst.FunctionDef, cst.ClassDef)) else None
+
+    def bindings(self, qualified: str) -> list[Binding]:
+        """Where another file of the project gives a qualified name its meaning; empty when none does."""
+        if self._modules is None or qualified == UNKNOWN or qualified.startswith((f"{LOCAL}.", "builtins.", "torch.")):
+            return []
+        if qualified not in self._bindings:
+            self._bindings[qualified] = self._follow(absolute(qualified, self._modules.name), 0)
+        return self._bindings[qualified]
+
+    def is_own(self, qualified: str) -> bool:
+        """Whether a qualified name belongs to a file of the project, whatever it means there."""
+        return self._modules is not None and self._modules.split(absolute(qualified, self._modules.name)) is not None
+
+    def module(self, node: cst.CSTNode) -> str:
+        """The dotted name of the file that holds a node; empty for the file itself."""
+        root = self._tree.root(node)
+        return self._grafted[root].name if root in self._grafted else ""
+
+    def absolute(self, qualified: str) -> str:
+        """A name that this file imports, without leading dots."""
+        return absolute(qualified, self._modules.name) if self._modules is not None else qualified
+
+    def _follow(self, qualified: str, hops: int) -> list[Binding]:
+        assert self._modules is not None
+        found = self._modules.split(qualified)
+        if found is None or hops > _MAX_HOPS:
+            return []
+        module, name = found
+        if "." in name or not self._graft(module):
+            return []
+        bindings = module.bindings.by_scope.get(module.tree.module, {}).get(name, [])
+        if len(bindings) == 1 and isinstance(bindings[0].node, cst.ImportAlias):
+            return self._follow(bindings[0].qualified, hops + 1)
+        if bindings:
+            return bindings
+        starred = [each for star in module.bindings.stars if (each := self._follow(f"{star}.{name}", hops + 1))]
+        return starred[0] if len(starred) == 1 else []
+
+    def _graft(self, module: Module) -> bool:
+        """Take a module in; False when there are too many already."""
+        root = module.tree.module
+        if root not in self._grafted:
+            if len(self._grafted) >= _MAX_MODULES:
+                return False
+            self._grafted[root] = module
+            self._tree.graft(module.tree)
+            self._names.graft(module.bindings)
+        return True

@@ -1,0 +1,301 @@
+"""What gradients are read for: whether what comes out depends on the loss scale, and what it is used for.
+
+A value computed from `.grad` is followed through expressions, names, and returns of functions of the file, to where it is
+used. A test for finiteness, for zero or for None, a ratio of two gradients, and a value divided by the scale come out the same
+while gradients are scaled; a coefficient that gradients are multiplied by is the business of whoever judges clips.
+What is not understood counts for nothing.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator
+from functools import cached_property
+from typing import NamedTuple
+
+import libcst as cst
+
+from amplint.model.events import ADD, COMPARE, MEASURE
+from amplint.syntax.access_paths import path_of
+from amplint.syntax.tree import Tree, within
+from amplint.syntax.words import words
+
+_CLIP = "clip"
+_RANK = ("", MEASURE, COMPARE, _CLIP)
+
+_MEASURES = frozenset(
+    "norm vector_norm matrix_norm _foreach_norm get_total_norm mean std var sum abs max min amax amin median quantile pow "
+    "square histc tolist item".split()
+)
+_PASSES = frozenset(
+    "detach clone float double half to cpu cuda view reshape flatten contiguous squeeze unsqueeze ravel stack cat hstack vstack "
+    "concat sum max min abs sqrt list tuple sorted tensor as_tensor array asarray round zip enumerate reversed fsum numpy any "
+    "all mean dict get values items int square pow".split()
+)
+FINITE = re.compile(r"finite|is_?nan|is_?inf|has_?nan|has_?inf|overflow|nan_to_num", re.IGNORECASE)
+SHOWS = re.compile(
+    r"^(print|write|track|info|debug|warning|log\w*|add_scalars?|add_histogram|Histogram|Distribution|report\w*|record\w*|"
+    r"set_postfix\w*|set_description\w*|format|update)$"
+)
+KEEPS = frozenset({"append", "extend", "add", "insert"})
+_CHANGES_GRADIENTS = re.compile(r"clip_grad|_foreach_mul_|_foreach_div_")
+_NOISE = re.compile(r"^(randn|randn_like|rand_like|normal|normal_|noise)$")
+_FUNCTIONS = (cst.FunctionDef, cst.Lambda)
+_INSIDE = (
+    cst.Element, cst.StarredElement, cst.List, cst.Tuple, cst.Set, cst.Dict, cst.DictElement, cst.ListComp, cst.SetComp,
+    cst.GeneratorExp, cst.DictComp, cst.BooleanOperation, cst.UnaryOperation, cst.Subscript,
+)  # fmt: skip
+
+
+class _Use(NamedTuple):
+    """Where a value has come to: the node that has it, and the one that measured it (None: it is the gradient itself)."""
+
+    node: cst.CSTNode
+    at: cst.CSTNode | None
+
+
+class _Step(NamedTuple):
+    """What follows from a use: where the value goes on to, or what it is good for (one of `_RANK`), and where."""
+
+    onward: tuple[_Use, ...] = ()
+    verdict: str = ""
+    at: cst.CSTNode | None = None
+
+
+_NOTHING = _Step()
+
+
+class Readings:
+    """The readings of gradients in one file."""
+
+    def __init__(self, tree: Tree, may_hold_scale: Callable[[cst.BaseExpression], bool]) -> None:
+        self._tree = tree
+        self._may_hold_scale = may_hold_scale
+
+    @cached_property
+    def found(self) -> dict[cst.CSTNode, tuple[str, cst.Attribute]]:
+        """The nodes that measure or show a gradient to an end ("measure", "compare"), with the `.grad` that is read."""
+        found: dict[cst.CSTNode, tuple[str, cst.Attribute]] = {}
+        for grad in self._tree.find(cst.Attribute):
+            if grad.attr.value == "grad":
+                for at, verdict in self._verdicts(_Use(grad, None)).items():
+                    if verdict in (MEASURE, COMPARE):
+                        found[at] = (verdict, grad)
+        return found
+
+    def purpose(self, call: cst.Call) -> str:
+        """What the result of a call that measures gradients is used for; empty where the scale does not matter."""
+        verdict = self._verdicts(_Use(call, call)).get(call, "")
+        return "" if verdict == _CLIP else verdict
+
+    def adds(self, change: cst.CSTNode, target: cst.BaseExpression) -> str:
+        """ "add" if a change of the gradient `target` adds something that is plainly not scaled: the weights, or noise."""
+        found = set(words(change))
+        if "get_scale" in found:
+            return ""
+        if any(map(_NOISE.match, found)):
+            return ADD
+        if sum(each.attr.value == "grad" for each in _attributes(change)) > 1:
+            return ""  # another gradient, scaled like this one
+        weights = path_of(target).removesuffix(".data").removesuffix(".grad")
+        plain = [each for each in within(change) if path_of(each) in (weights, f"{weights}.data")]
+        inside = [each for each in plain if not isinstance(self._tree.parent(each), cst.Attribute)]
+        return ADD if weights and inside else ""
+
+    # -- following a value -----------------------------------------------------------------------------------------
+
+    def _verdicts(self, start: _Use) -> dict[cst.CSTNode, str]:
+        """What a value is used for, by the node that measured it: of several uses that of the highest rank."""
+        found: dict[cst.CSTNode, str] = {}
+        waiting, seen = [start], {start.node}
+        while waiting:
+            use = waiting.pop()
+            step = self._step(use)
+            if step.at is not None:
+                found[step.at] = max(found.get(step.at, ""), step.verdict, key=_RANK.index)
+            for onward in step.onward:
+                if onward.node not in seen:
+                    seen.add(onward.node)
+                    waiting.append(onward)
+        return found
+
+    def _step(self, use: _Use) -> _Step:
+        parent = self._tree.parent(use.node)
+        if parent is None:
+            return _NOTHING
+        if isinstance(parent, _INSIDE):
+            return self._on(parent, use)
+        reader: Callable[[cst.CSTNode, _Use], _Step] | None = getattr(self, f"_in_{type(parent).__name__}", None)
+        return reader(parent, use) if reader is not None else _NOTHING
+
+    @staticmethod
+    def _on(node: cst.CSTNode, use: _Use) -> _Step:
+        return _Step((_Use(node, use.at),))
+
+    @staticmethod
+    def _end(use: _Use, verdict: str, at: cst.CSTNode) -> _Step:
+        return _Step((), verdict, use.at or at)
+
+    # -- expressions -----------------------------------------------------------------------------------------------
+
+    def _in_Attribute(self, parent: cst.Attribute, use: _Use) -> _Step:
+        call = self._tree.parent(parent)
+        name = parent.attr.value
+        if not isinstance(call, cst.Call) or call.func is not parent:
+            return self._on(parent, use) if name in ("data", "T") else _NOTHING
+        return self._result(call, name, use)
+
+    def _result(self, call: cst.Call, name: str, use: _Use) -> _Step:
+        """What follows from the call of a function on a value, or of a method of it."""
+        if FINITE.search(name) or (name.endswith("_") and name != "_"):
+            return _NOTHING
+        if use.at is None and name in _MEASURES:
+            return _Step((_Use(call, call),))
+        return self._on(call, use) if use.at is not None or name in _PASSES else _NOTHING
+
+    def _in_Arg(self, parent: cst.Arg, use: _Use) -> _Step:
+        call = self._tree.parent(parent)
+        if not isinstance(call, cst.Call):
+            return _NOTHING
+        path = path_of(call.func)
+        name = path.rpartition(".")[2] or (call.func.attr.value if isinstance(call.func, cst.Attribute) else "")
+        if self._changes_gradients(call, name):
+            return self._end(use, _CLIP, call)
+        if isinstance(call.func, cst.Attribute) and name in KEEPS and isinstance(call.func.value, cst.Name):
+            return self._loads(call.func.value.value, call, use)
+        if SHOWS.match(name) and not FINITE.search(name):
+            return self._end(use, MEASURE, call)
+        if name in _MEASURES | _PASSES or FINITE.search(name):
+            return self._result(call, name, use)
+        unknown = use.at is not None and path and name not in ("len", "isinstance", "hasattr", "all_reduce", "reduce")
+        return self._end(use, MEASURE, call) if unknown and not name.endswith("_") else _NOTHING
+
+    def _changes_gradients(self, call: cst.Call, name: str) -> bool:
+        """Whether a call multiplies gradients by its argument, or clips them."""
+        if _CHANGES_GRADIENTS.search(name):
+            return True
+        on_grad = isinstance(call.func, cst.Attribute) and any(
+            each.attr.value == "grad" for each in _attributes(call.func)
+        )
+        return on_grad and name.endswith("_")
+
+    def _in_BinaryOperation(self, parent: cst.BinaryOperation, use: _Use) -> _Step:
+        if self._knows_the_scale(parent):
+            return _NOTHING
+        is_ratio = isinstance(parent.operator, cst.Divide) and all(
+            any(each.attr.value == "grad" for each in _attributes(side)) for side in (parent.left, parent.right)
+        )
+        return _NOTHING if is_ratio else self._on(parent, use)
+
+    def _knows_the_scale(self, node: cst.BaseExpression) -> bool:
+        """Whether the scale takes part in an expression, by itself or under a name."""
+        found = set(words(node))
+        known = "get_scale" in found or any("inv_scale" in each or self._is_scale(each, node) for each in found)
+        return known or self._may_hold_scale(node)
+
+    def _is_scale(self, name: str, at: cst.CSTNode) -> bool:
+        loads = self._names.get((self._home(at), name), ())
+        assigned = (self._tree.enclosing(each, cst.Assign) for each in loads)
+        return any(
+            isinstance(each, cst.Assign) and "get_scale" in words(each.value) and "grad" not in set(words(each.value))
+            for each in assigned
+        )
+
+    def _in_ComparisonTarget(self, parent: cst.ComparisonTarget, use: _Use) -> _Step:
+        comparison = self._tree.parent(parent)
+        return self._in_Comparison(comparison, use) if isinstance(comparison, cst.Comparison) else _NOTHING
+
+    def _in_Comparison(self, parent: cst.Comparison, use: _Use) -> _Step:
+        target = parent.comparisons[0]
+        others = [side for side in (parent.left, target.comparator) if use.node not in set(within(side))]
+        if not others or isinstance(target.operator, (cst.Is, cst.IsNot, cst.In, cst.NotIn)):
+            return _NOTHING
+        other = others[0]
+        is_zero = isinstance(other, (cst.Integer, cst.Float)) and float(other.evaluated_value) == 0
+        if is_zero or self._knows_the_scale(parent) or {"inf", "nan", "Infinity", "None"} & set(words(other)):
+            return _NOTHING
+        return self._end(use, COMPARE, parent)
+
+    def _in_IfExp(self, parent: cst.IfExp, use: _Use) -> _Step:
+        return _NOTHING if parent.test is use.node else self._on(parent, use)
+
+    def _in_FormattedStringExpression(self, parent: cst.FormattedStringExpression, use: _Use) -> _Step:
+        return self._end(use, MEASURE, parent.expression)
+
+    # -- names -----------------------------------------------------------------------------------------------------
+
+    def _in_NamedExpr(self, parent: cst.NamedExpr, use: _Use) -> _Step:
+        step = self._assigned(parent.target, use)
+        return step._replace(onward=(*step.onward, _Use(parent, use.at)))
+
+    def _in_Assign(self, parent: cst.Assign, use: _Use) -> _Step:
+        return self._assigned(parent.targets[0].target, use)
+
+    def _in_AnnAssign(self, parent: cst.AnnAssign, use: _Use) -> _Step:
+        return self._assigned(parent.target, use)
+
+    def _in_AugAssign(self, parent: cst.AugAssign, use: _Use) -> _Step:
+        if parent.target is use.node:
+            return _NOTHING
+        return self._assigned(parent.target, use)
+
+    def _assigned(self, target: cst.CSTNode, use: _Use) -> _Step:
+        if any(each.attr.value == "grad" for each in _attributes(target)):
+            return self._end(use, _CLIP, target)
+        if isinstance(target, cst.Name):
+            return self._loads(target.value, target, use)
+        kept = use.at is not None and isinstance(target, (cst.Attribute, cst.Subscript))
+        return self._end(use, MEASURE, target) if kept else _NOTHING
+
+    def _loads(self, name: str, at: cst.CSTNode, use: _Use) -> _Step:
+        """The value goes on to wherever a name is read; a measure that nobody reads was taken to be looked at."""
+        loads = [each for each in self._names.get((self._home(at), name), ()) if self._is_load(each)]
+        if not loads and use.at is not None:
+            return self._end(use, MEASURE, use.at)
+        return _Step(tuple(_Use(each, use.at) for each in loads))
+
+    def _is_load(self, name: cst.Name) -> bool:
+        parent = self._tree.parent(name)
+        if isinstance(parent, cst.Attribute):
+            return parent.value is name and parent.attr.value not in KEEPS
+        if isinstance(parent, cst.AugAssign):
+            return parent.value is name
+        binds = isinstance(parent, (cst.AssignTarget, cst.Param, cst.CompFor, cst.For)) and (
+            getattr(parent, "iter", None) is not name
+        )
+        return not binds and not (isinstance(parent, cst.Arg) and parent.keyword is name)
+
+    # -- functions -------------------------------------------------------------------------------------------------
+
+    def _in_Return(self, parent: cst.Return, use: _Use) -> _Step:
+        function = self._tree.enclosing(parent, cst.FunctionDef)
+        calls = self._calls.get(function.name.value, ()) if isinstance(function, cst.FunctionDef) else ()
+        if not calls and use.at is not None:
+            return self._end(use, MEASURE, use.at)
+        return _Step(tuple(_Use(call, use.at) for call in calls))
+
+    def _in_Expr(self, parent: cst.Expr, use: _Use) -> _Step:
+        return _NOTHING
+
+    # -- the file --------------------------------------------------------------------------------------------------
+
+    def _home(self, node: cst.CSTNode) -> cst.CSTNode | None:
+        return self._tree.enclosing(node, *_FUNCTIONS)
+
+    @cached_property
+    def _names(self) -> dict[tuple[cst.CSTNode | None, str], list[cst.Name]]:
+        found: dict[tuple[cst.CSTNode | None, str], list[cst.Name]] = {}
+        for name in self._tree.find(cst.Name):
+            found.setdefault((self._home(name), name.value), []).append(name)
+        return found
+
+    @cached_property
+    def _calls(self) -> dict[str, list[cst.Call]]:
+        found: dict[str, list[cst.Call]] = {}
+        for call in self._tree.find(cst.Call):
+            found.setdefault(path_of(call.func).rpartition(".")[2], []).append(call)
+        return found
+
+
+def _attributes(node: cst.CSTNode) -> Iterator[cst.Attribute]:
+    return (each for each in within(node) if isinstance(each, cst.Attribute))
