@@ -128,7 +128,7 @@ class Cache:
         hashing."""
         if report.error:
             return
-        plain = not report.diagnostics and not report.facts
+        plain = not (report.diagnostics or report.facts or report.partly)
         found = None if plain else wire.encode_report(report)
         self._set(key, [_stamp(stat), content, found, wire.encode_footing(report.footing)])
 
