@@ -196,11 +196,23 @@ def _decoded(data: bytes) -> tuple[str, str]:
 
 
 def _encoding(data: bytes) -> str:
-    """The encoding that the byte order mark or the coding cookie names; UTF-8 without either."""
+    """The encoding that the byte order mark or the coding cookie names; UTF-8 without either.
+
+    Raises:
+        SourceError: it has other bytes for ASCII, so that no cookie could name it.
+        SyntaxError, LookupError: there is no such encoding.
+    """
     stream = io.BytesIO(data)
     head = stream.readline() + stream.readline()
     if not head.startswith(_BOM) and b"coding" not in head:
         return "utf-8"
     import tokenize  # most files have no cookie, and this module is slow to import
 
-    return tokenize.detect_encoding(io.BytesIO(data).readline)[0]
+    encoding = tokenize.detect_encoding(io.BytesIO(data).readline)[0]
+    try:
+        is_ascii_in_it = b"#\n".decode(encoding) == "#\n"
+    except UnicodeError:  # some codecs raise no `UnicodeDecodeError`
+        is_ascii_in_it = False
+    if not is_ascii_in_it:
+        raise SourceError(f"cannot be decoded: {encoding} is no encoding of Python code")
+    return encoding
