@@ -14,6 +14,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from amplint.diagnostics import Applicability, Diagnostic, Edit, FileReport
+from amplint.gate import is_python
 from amplint.source import Source
 
 _ROUNDS = 10
@@ -108,7 +109,7 @@ def _encodable(source: Source, first: FileReport, outcome: FixOutcome) -> FixOut
 
 
 def _stands(source: Source, text: str) -> bool:
-    """Whether a text compiles as well as the one it was made from, and is still that of the same notebook if it was one."""
+    """Whether a text compiles, or parses, if the one it was made from did; that of a notebook must still have its cells."""
     if source.notebook is not None:
         from amplint.notebook import CellsCrossed  # few files are notebooks
 
@@ -116,7 +117,7 @@ def _stands(source: Source, text: str) -> bool:
             source.notebook.edited(text)
         except CellsCrossed:
             return False
-    return compiles(text) or not compiles(source.text)
+    return compiles(text) or not compiles(source.text) and (is_python(text) or not is_python(source.text))
 
 
 def _breaks(broken: set[str]) -> str:

@@ -144,6 +144,13 @@ def test_a_file_that_does_not_compile_to_begin_with_may_be_fixed() -> None:
     assert (outcome.text, outcome.error) == ("return b\n", "")
 
 
+def test_a_file_that_only_parses_parses_after_fixing() -> None:
+    lint = both(replacing("GOOD", r"\ba\b", "x"), replacing("BAD", r"\bb\b", "("))
+    outcome = fix_source(text("return a\nb\n"), lint, False)
+    assert (outcome.text, outcome.applied) == ("return x\nb\n", Counter(GOOD=1))
+    assert outcome.error == "a fix of BAD would break the file and was left out"
+
+
 @pytest.mark.parametrize("edits", [[(0, 4, "x"), (2, 6, "y")], [(4, 2, "x")], [(0, 99, "x")], [(-3, 0, "x")]])
 def test_edits_that_make_no_sense_are_left_out(edits: Edits) -> None:
     outcome = fix_source(text("abcdef\n"), lambda source: FileReport("f", (finding(source, "A", edits),)), False)

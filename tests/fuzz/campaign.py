@@ -22,8 +22,8 @@ from .tally import Tally
 
 PIECE = 60
 """Inputs of one process."""
-BATCHES = 4
-"""Of so many pieces, one is also examined as a batch."""
+BATCHES = 8
+"""Of so many pieces, the last is also examined as a batch."""
 LIMIT = 120
 """Seconds of processor time after which an input is given up."""
 
@@ -83,7 +83,7 @@ def _piece(plan: Plan, piece: int, folder: Path) -> None:
         _one(plan, case, number, tally)
         tally.cpu_seconds = time.process_time()
         tally.write(folder / f"{piece}.json")
-    if piece % BATCHES == 0:
+    if piece % BATCHES == BATCHES - 1:
         _batch(plan, cases, tally)
     times = os.times()
     tally.cpu_seconds = times.user + times.system + times.children_user + times.children_system
