@@ -97,15 +97,22 @@ def _is_sound(diagnostic: Diagnostic, source: Source) -> bool:
 
 
 def _encodable(source: Source, first: FileReport, outcome: FixOutcome) -> FixOutcome:
+    """The outcome, if its text can be written without other bytes changing, else that nothing was fixed."""
+    if not outcome.applied:
+        return outcome
+    message = f"its text cannot be written back in {source.encoding} byte for byte; nothing was fixed"
     try:
         source.encode(outcome.text)
+        if source.faithful:
+            return outcome
     except UnicodeEncodeError as error:
         lacking = error.object[error.start]
         message = (
             f"the fixes of {_names(outcome.applied)} need {lacking!r}, which {source.encoding} lacks; nothing was fixed"
         )
-        return FixOutcome(source.text, report=first, error=message)
-    return outcome
+    except UnicodeError:  # few codecs are so short of words
+        pass
+    return FixOutcome(source.text, report=first, error=message)
 
 
 def _stands(source: Source, text: str) -> bool:

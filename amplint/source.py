@@ -53,6 +53,8 @@ class Source:
     place: Place | None = None
     notebook: Notebook | None = None
     """The notebook that the text is the module of."""
+    faithful: bool = True
+    """Whether the text, encoded, gives the bytes it was read from: some encodings can write one text in several ways."""
 
     @classmethod
     def from_bytes(cls, path: str, data: bytes) -> Source:
@@ -64,7 +66,8 @@ class Source:
         """
         bom = data.startswith(_BOM)
         if not is_notebook(path):
-            return cls(path, *_decoded(data), bom)
+            text, encoding = _decoded(data)
+            return cls(path, text, encoding, bom, faithful=_is_faithful(text, encoding, data.removeprefix(_BOM)))
         from amplint.notebook import Notebook, NotebookError  # few files are notebooks
 
         try:
@@ -78,7 +81,7 @@ class Source:
         """`text` as the bytes of this file: same encoding, same byte order mark.
 
         Raises:
-            UnicodeEncodeError: the encoding of the file lacks a character of `text`.
+            UnicodeError: the encoding of the file lacks a character of `text`; most say which, by a `UnicodeEncodeError`.
             CellsCrossed: the text is not that of a notebook with the same cells.
         """
         text = self.notebook.edited(text) if self.notebook is not None else text
@@ -193,6 +196,13 @@ def _decoded(data: bytes) -> tuple[str, str]:
         raise SourceError(f"cannot be decoded: {str(error).splitlines()[0]}") from error
     except UnicodeDecodeError as error:
         raise SourceError(f"cannot be decoded as {error.encoding}: {error.reason} at byte {error.start}") from error
+
+
+def _is_faithful(text: str, encoding: str, data: bytes) -> bool:
+    try:
+        return encoding == "utf-8" or text.encode(encoding) == data
+    except UnicodeError:
+        return False
 
 
 def _encoding(data: bytes) -> str:

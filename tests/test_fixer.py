@@ -232,6 +232,22 @@ def test_a_character_that_the_encoding_lacks() -> None:
     assert outcome.error == "the fixes of A need 'ł', which iso-8859-1 lacks; nothing was fixed"
 
 
+@pytest.mark.parametrize("encoding", ["unicode_escape", "mac_arabic", "utf-7"])
+def test_an_encoding_that_would_write_other_bytes(encoding: str) -> None:
+    spelt_otherwise = b"+AG8-ld(1)" if encoding == "utf-7" else b"old(1)"
+    source = text(f"# coding: {encoding}\n".encode() + spelt_otherwise + b"\n")
+    outcome = fix_source(source, replacing("A", "old", "new"), False)
+    assert (outcome.text, outcome.applied) == (source.text, Counter())
+    assert outcome.error == f"its text cannot be written back in {source.encoding} byte for byte; nothing was fixed"
+
+
+def test_an_encoding_that_lacks_long_words() -> None:
+    source = text(b"# coding: idna\nold(1)\n")
+    outcome = fix_source(source, replacing("A", "old", "n" * 80), False)
+    assert (outcome.text, outcome.applied) == (source.text, Counter())
+    assert outcome.error == "its text cannot be written back in idna byte for byte; nothing was fixed"
+
+
 # -- files --------------------------------------------------------------------------------------------------------------
 
 

@@ -38,13 +38,13 @@ class Plan:
 
 
 def campaign(plan: Plan, minutes: float, jobs: int) -> Tally:
-    """Examine inputs for so many minutes."""
+    """Examine inputs for so many minutes, or until it is interrupted."""
     tally = Tally()
     until = time.monotonic() + 60 * minutes
     context = multiprocessing.get_context("fork")  # the corpus is there already
-    with tempfile.TemporaryDirectory() as folder:
-        running: dict[int, multiprocessing.process.BaseProcess] = {}
-        number = 0
+    running: dict[int, multiprocessing.process.BaseProcess] = {}
+    number = 0
+    with tempfile.TemporaryDirectory() as folder, suppress(KeyboardInterrupt):
         while running or time.monotonic() < until:
             while len(running) < jobs and time.monotonic() < until:
                 running[number] = context.Process(target=_piece, args=(plan, number, Path(folder)), daemon=True)
@@ -74,6 +74,8 @@ def _collect(plan: Plan, number: int, exit_code: int, folder: Path, tally: Tally
 
 
 def _piece(plan: Plan, piece: int, folder: Path) -> None:
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
+    signal.signal(signal.SIGTERM, signal.SIG_DFL)
     tally = Tally()
     cases: list[Case] = []
     for number in range(piece * PIECE, (piece + 1) * PIECE):

@@ -16,7 +16,7 @@ from typing import NamedTuple
 from amplint.gate import may_matter
 
 ROOT = Path(__file__).resolve().parents[2]
-LONGEST = 60_000
+LONGEST = 30_000
 """Longer files would cost more time than they are worth."""
 
 _TOKEN = re.compile(

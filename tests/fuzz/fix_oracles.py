@@ -94,7 +94,7 @@ def bytes_stay(examined: Examined) -> Iterator[str]:
             try:
                 data, mark = source.encode(text), b"\xef\xbb\xbf" if source.bom else b""
                 head, tail = (part.encode(source.encoding) for part in (source.text[:first], source.text[last:]))
-            except UnicodeEncodeError:
+            except UnicodeError:
                 continue
             if source.text.encode(source.encoding) != head + source.text[first:].encode(source.encoding):
                 continue  # an encoding in which the bytes of a letter depend on those before it
@@ -103,6 +103,8 @@ def bytes_stay(examined: Examined) -> Iterator[str]:
             if set(_ends(text)) - set(_ends(source.text)) - {source.newline}:
                 yield f"{one.code}: another kind of line end"
     for unsafe, outcome in _outcomes(examined):
+        if not outcome.applied:
+            continue
         data = source.encode(outcome.text)
         again = Source.from_bytes(examined.case.name, data)
         if (again.encoding, again.bom, again.text) != (source.encoding, source.bom, outcome.text):

@@ -10,7 +10,7 @@ Layout = Callable[[Random, str], bytes]
 
 _COOKIES = """
 latin-1 utf-8 utf8 ascii cp1252 iso-8859-15 koi8-r shift_jis euc_jp gbk big5 iso-2022-jp utf-7 utf-8-sig UTF-8-SIG
-utf_16 cp037 rot13 unicode_escape klingon latin-1-unix utf-8-mac idna mbcs hz cp65001 raw_unicode_escape punycode
+utf_16 cp037 mac_arabic rot13 unicode_escape klingon latin-1-unix utf-8-mac idna mbcs hz cp65001 raw_unicode_escape punycode
 undefined
 """.split()
 _LINES = (

@@ -35,13 +35,13 @@ def must_hold(case: Case) -> None:
     assert not failures, f"{case.mutators}\n{case.data!r}"
 
 
-@pytest.mark.parametrize("start", range(0, 80, 20))
+@pytest.mark.parametrize("start", range(0, 60, 20))
 def test_mutated_fixtures_and_notebooks(start: int) -> None:
     for number in range(start, start + 20):
         must_hold(make(CORPUS, 0, number))
 
 
-@settings(max_examples=30, deadline=None, database=None, derandomize=True, suppress_health_check=list(HealthCheck))
+@settings(max_examples=24, deadline=None, database=None, derandomize=True, suppress_health_check=list(HealthCheck))
 @given(
     st.sampled_from([(family, at) for family, found in MUTATORS.items() for at in range(len(found))]),
     st.integers(0, 10**6),
@@ -52,7 +52,7 @@ def test_each_mutator(chosen: tuple[str, int], number: int) -> None:
     must_hold(dressed(random, "case.py", mutator(random, CORPUS.text(random), CORPUS), [name]))
 
 
-@settings(max_examples=20, deadline=None, database=None, derandomize=True, suppress_health_check=list(HealthCheck))
+@settings(max_examples=15, deadline=None, database=None, derandomize=True, suppress_health_check=list(HealthCheck))
 @given(programs(), st.integers(0, 10**6))
 def test_mutated_programs(program: Program, number: int) -> None:
     random = Random(number)
