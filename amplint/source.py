@@ -170,9 +170,13 @@ class Source:
         return io.StringIO(self.notebook.unmasked(self.text), newline="").readlines() + [""]
 
     def indent(self, row: int) -> str:
-        """The white space a row begins with."""
-        line = self.line(row)
-        return line[: len(line) - len(line.lstrip(" \t\f"))]
+        """The white space that indents a row: what stands before a form feed counts for nothing."""
+        return indent_of(self.line(row)).rpartition("\f")[2]
+
+
+def indent_of(line: str) -> str:
+    """The white space that a line begins with, form feeds and all."""
+    return line[: len(line) - len(line.lstrip(" \t\f"))]
 
 
 def is_notebook(path: str) -> bool:

@@ -52,7 +52,7 @@ def names(examined: Examined) -> Iterator[str]:
 
 
 def _unbound(text: str) -> set[str]:
-    kinds = (messages.UndefinedName, messages.UndefinedLocal)
+    kinds = (messages.UndefinedName, messages.UndefinedLocal, messages.ImportStarUsage)
     try:
         said = checker.Checker(parse(text), "input.py").messages
     except AssertionError:  # pyflakes gives up on a future import in the wrong place
