@@ -11,6 +11,7 @@ from amplint.model.events import Clip, Event, GradAccess
 from amplint.rule import File, Found
 
 from . import _protocol as protocol
+from ._calls import insert_arguments
 
 _FUNCTIONS = (cst.FunctionDef, cst.Lambda)
 _LOOPS = (cst.For, cst.While)
@@ -149,6 +150,14 @@ def scale_loss(file: File, backward: cst.Call, scaler: str) -> list[Edit] | None
     if parentheses:
         return [Edit(start, start, f"{scaler}.scale")]
     return [Edit(start, start, f"{scaler}.scale("), Edit(end, end, ")")]
+
+
+def step_through(file: File, step: cst.Call, scaler: str) -> list[Edit]:
+    """Turn `optimizer.step()` into `scaler.step(optimizer)`; comments in its parentheses stay."""
+    return [
+        file.editor.replace(step.func, f"{scaler}.step"),
+        *insert_arguments(file, step, protocol.base_text(file, step), ()),
+    ]
 
 
 def unscale_before_readers(file: File, found: Found, step: cst.Call, scaler: str, optimizer: str) -> list[Edit] | None:

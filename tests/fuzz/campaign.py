@@ -13,6 +13,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from types import FrameType
 
+from amplint.registry import load_rules
+
 from .batches import examine_batch
 from .cases import Case, make
 from .corpus import Corpus
@@ -41,7 +43,8 @@ def campaign(plan: Plan, minutes: float, jobs: int) -> Tally:
     """Examine inputs for so many minutes, or until it is interrupted."""
     tally = Tally()
     until = time.monotonic() + 60 * minutes
-    context = multiprocessing.get_context("fork")  # the corpus is there already
+    load_rules()  # now, lest amplint changes on disk while the campaign runs
+    context = multiprocessing.get_context("fork")  # all of it is there already
     running: dict[int, multiprocessing.process.BaseProcess] = {}
     number = 0
     with tempfile.TemporaryDirectory() as folder, suppress(KeyboardInterrupt):
