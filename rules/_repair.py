@@ -186,11 +186,15 @@ def unscale_before_readers(file: File, found: Found, step: cst.Call, scaler: str
 
 
 def without(file: File, line: cst.SimpleStatementLine) -> Edit:
-    """Delete a statement; a comment behind it keeps its row."""
-    comment = line.trailing_whitespace.comment
-    if comment is None:
+    """Delete a statement; a comment behind it keeps its row, and those in it get rows of their own."""
+    comments = [file.tree.text(node) for node in inside(line.body[0]) if isinstance(node, cst.Comment)]
+    start, end = file.tree.span(line.body[0])
+    if line.trailing_whitespace.comment is not None:
+        end = file.tree.span(line.trailing_whitespace.comment)[0]
+        comments.append("")
+    if not comments:
         return file.editor.delete(line)
-    return Edit(file.tree.span(line.body[0])[0], file.tree.span(comment)[0], "")
+    return Edit(start, end, f"{file.source.newline}{file.editor.indent(line)}".join(comments))
 
 
 def merged(*edits: Edit) -> tuple[Edit, ...]:
