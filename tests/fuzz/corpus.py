@@ -18,6 +18,8 @@ from amplint.gate import may_matter
 ROOT = Path(__file__).resolve().parents[2]
 LONGEST = 30_000
 """Longer files would cost more time than they are worth."""
+AMP = re.compile(r"scal|autocast|optim|backward|half|float16")
+"""In lines that speak of mixed precision."""
 
 _TOKEN = re.compile(
     r"""(?P<comment>\#[^\r\n]*)
@@ -86,7 +88,7 @@ class Corpus:
 
     @cached_property
     def _amp_lines(self) -> tuple[str, ...]:
-        return tuple(line for line in self._lines if re.search(r"scal|autocast|optim|backward|half|float16", line))
+        return tuple(filter(AMP.search, self._lines))
 
     @cached_property
     def _sample(self) -> tuple[str, ...]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from random import Random
 
 from ..corpus import Corpus
-from .lines import indent_of, split
+from .lines import indent_of, row, split
 
 HEADS = """
 if scaler is not None:
@@ -73,10 +73,9 @@ TAILS = {
 def wrap(random: Random, text: str, corpus: Corpus) -> str:
     """Put a statement, with a few that follow it, into a block."""
     lines = split(text)
-    starts = [at for at, line in enumerate(lines) if line.strip()]
-    if not starts:
+    if not text.strip():
         return text
-    start = random.choice(starts)
+    start = row(random, lines)
     end = _end(lines, start, random.choice((1, 1, 2, 3, 9)))
     indent = indent_of(lines[start])
     head = random.choice((*HEADS, "try:", "try:")).split("\n")

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import re
 from random import Random
 
 from ..corpus import Corpus
-from .lines import indent_of, split
+from .lines import indent_of, row, split
 
 _CODES = [
     *"""
@@ -52,7 +53,7 @@ def behind(random: Random, text: str, corpus: Corpus) -> str:
     lines = split(text)
     if not lines:
         return text
-    at = random.randrange(len(lines))
+    at = row(random, lines)
     lines[at] = f"{lines[at].rstrip()}{random.choice(('  ', ' ', ''))}{_comment(random)}\n"
     return "".join(lines)
 
@@ -72,18 +73,21 @@ def alone(random: Random, text: str, corpus: Corpus) -> str:
     lines = split(text)
     if not lines:
         return text
-    at = random.randrange(len(lines))
+    at = row(random, lines)
     indent = random.choice((indent_of(lines[at]), "", "   "))
     return "".join([*lines[:at], f"{indent}{_comment(random)}\n", *lines[at:]])
 
 
 def inside(random: Random, text: str, corpus: Corpus) -> str:
     """A comment within brackets."""
-    places = [at + 1 for at, character in enumerate(text) if character in "([{,"]
-    if not places:
+    lines = split(text)
+    if not lines:
         return text
-    at = random.choice(places)
-    return f"{text[:at]}  {_comment(random)}\n{text[at:]}"
+    at = row(random, lines)
+    places = [match.end() for match in re.finditer(r"[(\[{,]|(?=[)\]}])", lines[at])]
+    for place in random.sample(places, min(len(places), random.choice((1, 1, 2)))):
+        lines[at] = f"{lines[at][:place]}  {_comment(random)}\n{lines[at][place:]}"
+    return "".join(lines)
 
 
 def in_string(random: Random, text: str, corpus: Corpus) -> str:
@@ -91,7 +95,7 @@ def in_string(random: Random, text: str, corpus: Corpus) -> str:
     lines = split(text)
     if not lines:
         return text
-    at = random.randrange(len(lines))
+    at = row(random, lines)
     quoted = random.choice(("'{}'", '"""{}"""', '"""\n{}\n"""', "f'{{1}}{}'")).format(
         _comment(random).replace("{", "").replace("}", "")
     )

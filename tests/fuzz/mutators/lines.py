@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable
 from random import Random
 
-from ..corpus import Corpus
+from ..corpus import AMP, Corpus
 
 _INDENT = re.compile(r"[ \t]*")
 
@@ -22,9 +22,18 @@ def indent_of(line: str) -> str:
     return match.group() if match else ""
 
 
+def row(random: Random, lines: list[str]) -> int:
+    """A row, half of the time one that speaks of mixed precision."""
+    if random.random() < 0.5:
+        found = [at for at, line in enumerate(lines) if AMP.search(line)]
+        if found:
+            return random.choice(found)
+    return random.randrange(len(lines))
+
+
 def _span(random: Random, lines: list[str]) -> tuple[int, int]:
     """From some line to one a little below."""
-    start = random.randrange(len(lines))
+    start = row(random, lines)
     return start, min(len(lines), start + random.choice((1, 1, 1, 2, 4, 8)))
 
 
@@ -76,7 +85,7 @@ def splice(random: Random, text: str, corpus: Corpus) -> str:
     lines = split(text)
     if not lines:
         return text
-    at = random.randrange(len(lines))
+    at = row(random, lines)
     return "".join([*lines[:at], f"{indent_of(lines[at])}{corpus.line(random).strip()}\n", *lines[at:]])
 
 

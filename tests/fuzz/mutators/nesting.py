@@ -5,7 +5,7 @@ from __future__ import annotations
 from random import Random
 
 from ..corpus import Corpus, tokens
-from .lines import indent_of, split
+from .lines import indent_of, row, split
 
 _DEPTHS = (3, 12, 40, 95, 150, 400)
 
@@ -39,7 +39,7 @@ def deep_block(random: Random, text: str, corpus: Corpus) -> str:
     lines = split(text)
     if not lines:
         return text
-    at, depth = random.randrange(len(lines)), random.choice((3, 8, 18, 60))
+    at, depth = row(random, lines), random.choice((3, 8, 18, 60))
     indent = indent_of(lines[at])
     head = random.choice(("if x{}:", "for i{} in y:", "with z{}:", "while x{}:", "def f{}():", "class C{}:"))
     heads = [f"{indent}{' ' * level}{head.format(level)}\n" for level in range(depth)]
@@ -51,7 +51,7 @@ def many(random: Random, text: str, corpus: Corpus) -> str:
     lines = split(text)
     if not lines:
         return text
-    at, count = random.randrange(len(lines)), random.choice((5, 20, 60))
+    at, count = row(random, lines), random.choice((5, 20, 60))
     if random.random() < 0.5:
         return "".join(lines[:at] + lines[at : at + 1] * count + lines[at + 1 :])
     indent = indent_of(lines[at])

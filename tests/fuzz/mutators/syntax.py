@@ -6,7 +6,7 @@ import re
 from random import Random
 
 from ..corpus import Corpus, tokens
-from .lines import indent_of, split
+from .lines import indent_of, row, split
 
 STATEMENTS = r"""
 match scaler:
@@ -217,7 +217,7 @@ def statement(random: Random, text: str, corpus: Corpus) -> str:
     lines = split(text)
     if not lines:
         return text
-    at = random.randrange(len(lines))
+    at = row(random, lines)
     indent = indent_of(lines[at])
     return "".join([*lines[:at], *(f"{indent}{line}\n" for line in random.choice(STATEMENTS).split("\n")), *lines[at:]])
 
