@@ -14,6 +14,7 @@ from pathlib import Path
 from amplint import atomic
 from amplint.conflicts import Taken, claims, stutters
 from amplint.diagnostics import Applicability, Diagnostic, Edit, FileReport
+from amplint.gate import is_python
 from amplint.reading import read_file
 from amplint.source import Source
 
@@ -105,20 +106,27 @@ def _flaw(diagnostic: Diagnostic, source: Source) -> str:
 
 
 def _encodable(source: Source, first: FileReport, outcome: FixOutcome) -> FixOutcome:
+    """The outcome, if its text can be written without other bytes changing, else that nothing was fixed."""
+    if not outcome.applied:
+        return outcome
+    message = f"its text cannot be written back in {source.encoding} byte for byte; nothing was fixed"
     try:
         source.encode(outcome.text)
+        if source.faithful:
+            return outcome
     except UnicodeEncodeError as error:
         lacking = error.object[error.start]
         message = (
             f"the fixes of {_names(outcome.applied)} need {lacking!r}, which {source.encoding} lacks; nothing was fixed"
         )
-        return FixOutcome(source.text, report=first, error=message)
-    return outcome
+    except UnicodeError:  # few codecs are so short of words
+        pass
+    return FixOutcome(source.text, report=first, error=message)
 
 
 def _damage(source: Source, text: str) -> str:
-    """What an edited text is worse in than the one it was made from: it does not compile, it is no longer that of the same
-    notebook, or it leaves a name unbound; empty for nothing."""
+    """What an edited text is worse in than the one it was made from: it does not compile, or parse, it is no longer that of the
+    same notebook, or it leaves a name unbound; empty for nothing."""
     if source.notebook is not None:
         from amplint.notebook import CellsCrossed  # few files are notebooks
 
@@ -127,7 +135,10 @@ def _damage(source: Source, text: str) -> str:
         except CellsCrossed:
             return _BREAKS
     if not compiles(text):
-        return _BREAKS if compiles(source.text) else ""
+        if compiles(source.text) or is_python(source.text) and not is_python(text):
+            return _BREAKS
+        if not is_python(text):
+            return ""
     from amplint.assigned import newly_unbound  # only what is fixed needs it
 
     names = ", ".join(f"`{name}`" for name in newly_unbound(source.text, text))
