@@ -125,11 +125,20 @@ ALONE = "alone"
 """The fact that a file says all about itself: no other file of the run establishes anything for it."""
 
 
+class Partly(NamedTuple):
+    """A function whose paths were not all told apart: the row of its definition, its name, and what became of the rest."""
+
+    row: int
+    function: str
+    how: str
+
+
 @dataclass(frozen=True)
 class FileReport:
     """What linting one file gave: its diagnostics in order, and the one-line reason why it was not checked, or not by all rules.
 
-    `facts` are what this file establishes for the whole run, such as "mixed-precision".
+    `facts` are what this file establishes for the whole run, such as "mixed-precision"; `partly` are its functions of which
+    some paths are not known.
     """
 
     path: str
@@ -137,3 +146,4 @@ class FileReport:
     facts: frozenset[str] = frozenset()
     error: str = ""
     footing: Footing = Footing()
+    partly: tuple[Partly, ...] = ()

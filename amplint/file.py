@@ -6,7 +6,7 @@ from functools import cached_property
 
 import libcst as cst
 
-from amplint.diagnostics import ALONE, Footing, Range
+from amplint.diagnostics import ALONE, Footing, Partly, Range
 from amplint.dtypes import Dtypes
 from amplint.edits.imports import Importer
 from amplint.edits.statements import Editor
@@ -97,6 +97,11 @@ class File:
     def analysis(self) -> Analysis:
         """Its hazards: where the protocol of AMP is broken on some feasible path."""
         return Analysis(Program(self.tree, self.names, self.classes, self.contexts, self.imports))
+
+    @property
+    def partly(self) -> tuple[Partly, ...]:
+        """The functions of which the rules that have run could not see all paths."""
+        return self.analysis.partly if "analysis" in self.__dict__ else ()
 
     @cached_property
     def scalers(self) -> Scalers:

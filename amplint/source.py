@@ -53,6 +53,8 @@ class Source:
     place: Place | None = None
     notebook: Notebook | None = None
     """The notebook that the text is the module of."""
+    faithful: bool = True
+    """Whether the text, encoded, gives the bytes it was read from: some encodings can write one text in several ways."""
 
     @classmethod
     def from_bytes(cls, path: str, data: bytes) -> Source:
@@ -64,7 +66,8 @@ class Source:
         """
         bom = data.startswith(_BOM)
         if not is_notebook(path):
-            return cls(path, *_decoded(data), bom)
+            text, encoding = _decoded(data)
+            return cls(path, text, encoding, bom, faithful=_is_faithful(text, encoding, data.removeprefix(_BOM)))
         from amplint.notebook import Notebook, NotebookError  # few files are notebooks
 
         try:
@@ -78,7 +81,7 @@ class Source:
         """`text` as the bytes of this file: same encoding, same byte order mark.
 
         Raises:
-            UnicodeEncodeError: the encoding of the file lacks a character of `text`.
+            UnicodeError: the encoding of the file lacks a character of `text`; most say which, by a `UnicodeEncodeError`.
             CellsCrossed: the text is not that of a notebook with the same cells.
         """
         text = self.notebook.edited(text) if self.notebook is not None else text
@@ -167,9 +170,13 @@ class Source:
         return io.StringIO(self.notebook.unmasked(self.text), newline="").readlines() + [""]
 
     def indent(self, row: int) -> str:
-        """The white space a row begins with."""
-        line = self.line(row)
-        return line[: len(line) - len(line.lstrip(" \t\f"))]
+        """The white space that indents a row: what stands before a form feed counts for nothing."""
+        return indent_of(self.line(row)).rpartition("\f")[2]
+
+
+def indent_of(line: str) -> str:
+    """The white space that a line begins with, form feeds and all."""
+    return line[: len(line) - len(line.lstrip(" \t\f"))]
 
 
 def is_notebook(path: str) -> bool:
@@ -195,12 +202,31 @@ def _decoded(data: bytes) -> tuple[str, str]:
         raise SourceError(f"cannot be decoded as {error.encoding}: {error.reason} at byte {error.start}") from error
 
 
+def _is_faithful(text: str, encoding: str, data: bytes) -> bool:
+    try:
+        return encoding == "utf-8" or text.encode(encoding) == data
+    except UnicodeError:
+        return False
+
+
 def _encoding(data: bytes) -> str:
-    """The encoding that the byte order mark or the coding cookie names; UTF-8 without either."""
+    """The encoding that the byte order mark or the coding cookie names; UTF-8 without either.
+
+    Raises:
+        SourceError: it has other bytes for ASCII, so that no cookie could name it.
+        SyntaxError, LookupError: there is no such encoding.
+    """
     stream = io.BytesIO(data)
     head = stream.readline() + stream.readline()
     if not head.startswith(_BOM) and b"coding" not in head:
         return "utf-8"
     import tokenize  # most files have no cookie, and this module is slow to import
 
-    return tokenize.detect_encoding(io.BytesIO(data).readline)[0]
+    encoding = tokenize.detect_encoding(io.BytesIO(data).readline)[0]
+    try:
+        is_ascii_in_it = b"#\n".decode(encoding) == "#\n"
+    except UnicodeError:  # some codecs raise no `UnicodeDecodeError`
+        is_ascii_in_it = False
+    if not is_ascii_in_it:
+        raise SourceError(f"cannot be decoded: {encoding} is no encoding of Python code")
+    return encoding

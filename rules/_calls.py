@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 
 import libcst as cst
 
 from amplint.diagnostics import Edit
 from amplint.rule import File
+
+_OPENING = re.compile(r"(?:[\s\\)]|#[^\r\n]*)*\(")
+"""From the end of what is called to behind the parenthesis of the call."""
 
 
 def has_star(call: cst.Call) -> bool:
@@ -58,9 +62,9 @@ def _append(file: File, call: cst.Call, new: Sequence[str]) -> Edit:
         end = file.tree.span(call.args[-1])[1]
         return Edit(end, end, "".join(f",{_joint(file, call.args[-1])}{text}" for text in new))
     # Right behind the parenthesis: a comment may stand inside it.
-    inside = file.tree.module.code_for_node(call.whitespace_before_args)
-    start = file.tree.span(call)[1] - 1 - len(inside)
-    return Edit(start, start, ", ".join(new))
+    opening = _OPENING.match(file.source.text, file.tree.span(call.func)[1])
+    assert opening is not None
+    return Edit(opening.end(), opening.end(), ", ".join(new))
 
 
 def _joint(file: File, arg: cst.Arg) -> str:

@@ -11,6 +11,7 @@ from amplint.model.events import Clip, Event, GradAccess
 from amplint.rule import File, Found
 
 from . import _protocol as protocol
+from ._calls import insert_arguments
 
 _FUNCTIONS = (cst.FunctionDef, cst.Lambda)
 _LOOPS = (cst.For, cst.While)
@@ -153,6 +154,14 @@ def scale_loss(file: File, backward: cst.Call, scaler: str) -> list[Edit] | None
     return [Edit(start, start, f"{scaler}.scale("), Edit(end, end, ")")]
 
 
+def step_through(file: File, step: cst.Call, scaler: str) -> list[Edit]:
+    """Turn `optimizer.step()` into `scaler.step(optimizer)`; comments in its parentheses stay."""
+    return [
+        file.editor.replace(step.func, f"{scaler}.step"),
+        *insert_arguments(file, step, protocol.base_text(file, step), ()),
+    ]
+
+
 def unscale_before_readers(file: File, found: Found, step: cst.Call, scaler: str, optimizer: str) -> list[Edit] | None:
     """`unscale_` before the first clip, or other use of the gradients, between the backward pass and the step; [] without any.
 
@@ -179,11 +188,15 @@ def unscale_before_readers(file: File, found: Found, step: cst.Call, scaler: str
 
 
 def without(file: File, line: cst.SimpleStatementLine) -> Edit:
-    """Delete a statement; a comment behind it keeps its row."""
-    comment = line.trailing_whitespace.comment
-    if comment is None:
+    """Delete a statement; a comment behind it keeps its row, and those in it get rows of their own."""
+    comments = [file.tree.text(node) for node in inside(line.body[0]) if isinstance(node, cst.Comment)]
+    start, end = file.tree.span(line.body[0])
+    if line.trailing_whitespace.comment is not None:
+        end = file.tree.span(line.trailing_whitespace.comment)[0]
+        comments.append("")
+    if not comments:
         return file.editor.delete(line)
-    return Edit(file.tree.span(line.body[0])[0], file.tree.span(comment)[0], "")
+    return Edit(start, end, f"{file.source.newline}{file.editor.indent(line)}".join(comments))
 
 
 def merged(*edits: Edit) -> tuple[Edit, ...]:

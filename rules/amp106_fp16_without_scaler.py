@@ -111,11 +111,11 @@ def mend(file: File, found: Found) -> Fix | None:
     scaler, optimizer = made.name, protocol.base_text(file, step)
     scaled = repair.scale_loss(file, backward, scaler)
     unscaled = repair.unscale_before_readers(file, found, step, scaler, optimizer)
-    if scaled is None or unscaled is None:
+    if scaled is None or unscaled is None or "\n" in optimizer:
         return None
-    stepped = file.editor.replace(step, f"{scaler}.step({optimizer})")
+    stepped = repair.step_through(file, step, scaler)
     updated = file.editor.insert_after(line, f"{scaler}.update()")
-    edits = repair.merged(*made.edits, *scaled, *unscaled, stepped, updated)
+    edits = repair.merged(*made.edits, *scaled, *unscaled, *stepped, updated)
     return Fix("Add a `GradScaler` to the loop", edits, Applicability.UNSAFE)
 
 

@@ -70,8 +70,12 @@ def test_a_syntax_error_in_a_walk_matters_where_amp_is_used(project: Path) -> No
         (b"GradScaler = 1\0\n", "contains NUL bytes"),
         (b"# coding: klingon\nGradScaler = 1\n", "cannot be decoded: unknown encoding: klingon"),
         (b"\xef\xbb\xbf# coding: latin-1\nGradScaler = 1\n", "cannot be decoded: encoding problem: utf-8"),
+        (b"# coding: utf_16\nGradScaler = 1\n ", "cannot be decoded: utf_16 is no encoding of Python code"),
+        (b"# coding: cp037\nGradScaler = 1\n", "cannot be decoded: cp037 is no encoding of Python code"),
+        (b"# coding: punycode\nGradScaler = 1\n", "cannot be decoded: punycode is no encoding of Python code"),
+        (b"# coding: undefined\nGradScaler = 1\n", "cannot be decoded: undefined is no encoding of Python code"),
     ],
-    ids=["bytes", "nul", "cookie", "bom"],
+    ids=["bytes", "nul", "cookie", "bom", "two bytes", "ebcdic", "domain names", "no encoding"],
 )
 def test_bytes_that_are_no_text(project: Path, data: bytes, message: str) -> None:
     (project / "strange.py").write_bytes(data)

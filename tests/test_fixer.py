@@ -144,6 +144,13 @@ def test_a_file_that_does_not_compile_to_begin_with_may_be_fixed() -> None:
     assert (outcome.text, outcome.error) == ("return b\n", "")
 
 
+def test_a_file_that_only_parses_parses_after_fixing() -> None:
+    lint = both(replacing("GOOD", r"\ba\b", "x"), replacing("BAD", r"\bb\b", "("))
+    outcome = fix_source(text("return a\nb\n"), lint, False)
+    assert (outcome.text, outcome.applied) == ("return x\nb\n", Counter(GOOD=1))
+    assert outcome.error == "a fix of BAD would break the file and was left out"
+
+
 @pytest.mark.parametrize("edits", [[(0, 4, "x"), (2, 6, "y")], [(4, 2, "x")], [(0, 99, "x")], [(-3, 0, "x")]])
 def test_edits_that_make_no_sense_are_left_out(edits: Edits) -> None:
     outcome = fix_source(text("abcdef\n"), lambda source: FileReport("f", (finding(source, "A", edits),)), False)
@@ -233,6 +240,22 @@ def test_a_character_that_the_encoding_lacks() -> None:
     outcome = fix_source(source, replacing("A", "old", "neu\u0142"), False)
     assert (outcome.text, outcome.applied) == (source.text, Counter())
     assert outcome.error == "the fixes of A need 'ł', which iso-8859-1 lacks; nothing was fixed"
+
+
+@pytest.mark.parametrize("encoding", ["unicode_escape", "mac_arabic", "utf-7"])
+def test_an_encoding_that_would_write_other_bytes(encoding: str) -> None:
+    spelt_otherwise = b"+AG8-ld(1)" if encoding == "utf-7" else b"old(1)"
+    source = text(f"# coding: {encoding}\n".encode() + spelt_otherwise + b"\n")
+    outcome = fix_source(source, replacing("A", "old", "new"), False)
+    assert (outcome.text, outcome.applied) == (source.text, Counter())
+    assert outcome.error == f"its text cannot be written back in {source.encoding} byte for byte; nothing was fixed"
+
+
+def test_an_encoding_that_lacks_long_words() -> None:
+    source = text(b"# coding: idna\nold(1)\n")
+    outcome = fix_source(source, replacing("A", "old", "n" * 80), False)
+    assert (outcome.text, outcome.applied) == (source.text, Counter())
+    assert outcome.error == "its text cannot be written back in idna byte for byte; nothing was fixed"
 
 
 # -- files --------------------------------------------------------------------------------------------------------------

@@ -2,7 +2,12 @@
 
 from __future__ import annotations
 
+import json
+import re
+import subprocess
+import sys
 from collections.abc import Callable
+from pathlib import Path
 from textwrap import indent
 
 import pytest
@@ -262,3 +267,22 @@ def test_recursion_ends(call: str) -> None:
     code = in_loop(f"scaler.scale(loss).backward()\n{call}\nscaler.step(optimizer)\nscaler.update()", before=RECURSIVE)
     assert kinds(code) == ["clip-before-unscale"]
     assert work(code) < 2_000
+
+
+# -- what the user hears ---------------------------------------------------------------------------------------------------
+
+
+def test_a_function_that_is_not_told_in_full_is_named_and_counted(tmp_path: Path) -> None:
+    (tmp_path / "train.py").write_text(in_loop(told_apart(12), before=made(12)))
+    (tmp_path / "fine.py").write_text(in_loop(DEFECT))
+    command = [sys.executable, "-m", "amplint", "check", "--cache-dir", "cache"]
+    for _ in range(2):  # the second time from the cache
+        told = subprocess.run([*command, "--verbose"], cwd=tmp_path, capture_output=True, text=True).stderr
+        (line,) = [line for line in told.splitlines() if "`train`" in line]
+        assert re.match(r"train\.py:\d+: `train` has so many states that some were not told apart", line)
+    counted = subprocess.run([*command, "--statistics"], cwd=tmp_path, capture_output=True, text=True).stdout
+    assert "1  functions with more paths than were told apart" in counted
+    as_json = subprocess.run(
+        [*command, "--statistics", "--output-format", "json"], cwd=tmp_path, capture_output=True, text=True
+    )
+    assert [row["count"] for row in json.loads(as_json.stdout) if row["code"] is None] == [1]

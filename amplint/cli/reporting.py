@@ -90,4 +90,4 @@ def _pieces(result: Result, view: View, options: Options) -> Iterator[str]:
     from amplint.report import statistics
 
     render = statistics.render_json if options.output_format in ("json", "jsonl") else statistics.render
-    return render(result.diagnostics, view)
+    return render(result.diagnostics, view, sum(len(report.partly) for report in result.reports))

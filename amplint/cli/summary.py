@@ -44,6 +44,9 @@ def summarize(result: Result, options: Options, console: Console) -> None:
     if checked:
         for line in _lines(result, checked, options):
             console.note(line)
+    for report in result.reports:
+        for row, function, how in report.partly:
+            console.detail(f"{report.path}:{row}: `{function}` {how}")
     console.detail(f"{checked} of {count(len(result.reports), 'file')} checked in {console.elapsed:.2f} s")
 
 

@@ -11,6 +11,7 @@ from collections.abc import Sequence
 import libcst as cst
 
 from amplint.diagnostics import Edit
+from amplint.source import indent_of
 from amplint.syntax.tree import Tree
 
 Statement = cst.SimpleStatementLine | cst.BaseCompoundStatement
@@ -155,7 +156,7 @@ class Editor:
         """Rows with the indentation `old` replaced by `new`; blank rows, and rows inside a string, stay as they are."""
         inside = self._string_rows()
         return [
-            new + line[len(old) :] if line.strip() and line.startswith(old) and row not in inside else line
+            line if row in inside or not line.strip() else _shifted(line, old, new)
             for row, line in zip(range(first, last + 1), self.lines(first, last))
         ]
 
@@ -218,3 +219,10 @@ class Editor:
             start, end = self._tree.span(node)
             rows.update(range(self._source.position(start).row + 1, self._source.position(end).row + 1))
         return rows
+
+
+def _shifted(line: str, old: str, new: str) -> str:
+    """A line under another indentation; a form feed, behind which Python begins to count, keeps its place."""
+    kept = line[: indent_of(line).rfind("\f") + 1]
+    rest = line[len(kept) :]
+    return kept + new + rest[len(old) :] if rest.startswith(old) else line

@@ -99,8 +99,8 @@ class Unimporter:
         return not any(_KEPT_BY_COMMENT.search(self.source.line(row)) for row in rows)
 
     def remove(self, what: Import) -> tuple[Edit, ...]:
-        """The edit that removes an import and keeps every comment; none when it may be there for others."""
-        if not self.may_remove(what):
+        """The edit that removes an import and keeps every comment; none when it may be there for others, or cannot."""
+        if not self.may_remove(what) or self._holds_comments_amid_a_line(what):
             return ()
         if isinstance(what, cst.ImportFrom):
             return (self._without_statement(what),)
@@ -109,6 +109,14 @@ class Unimporter:
         if len(statement.names) > 1:
             return (self._without_name(statement, statement.names, statement.names.index(what)),)
         return (self._without_statement(statement),)
+
+    def _holds_comments_amid_a_line(self, what: Import) -> bool:
+        """Whether there would be no place for the comments inside an import that shares its line."""
+        line = self._statement(what)
+        assert isinstance(line, (cst.SimpleStatementLine, cst.SimpleStatementSuite))
+        start, end = self._tree.span(line)
+        shared = len(line.body) > 1 or isinstance(line, cst.SimpleStatementSuite)
+        return shared and _COMMENT.search(self.source.text, start, end) is not None
 
     # -- one name of several -----------------------------------------------------------------------------------------
 
@@ -155,10 +163,10 @@ class Unimporter:
             return Edit(self._tree.span(line.body[index - 1])[1], end, "")
         block = self._tree.parent(line)
         alone = isinstance(block, cst.IndentedBlock) and len(block.body) == 1
-        if alone or isinstance(line, cst.SimpleStatementSuite):
-            return Edit(start, end, "pass")
         comments = _COMMENT.findall(text[start:end])
-        if isinstance(line, cst.SimpleStatementLine) and line.trailing_whitespace.comment is not None:
+        if alone or isinstance(line, cst.SimpleStatementSuite):
+            comments.append("pass")
+        elif isinstance(line, cst.SimpleStatementLine) and line.trailing_whitespace.comment is not None:
             end = text.index("#", end)
             comments.append("")
         elif not comments:

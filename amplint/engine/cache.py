@@ -129,7 +129,7 @@ class Cache:
         hashing."""
         if report.error:
             return
-        plain = not report.diagnostics and not report.facts
+        plain = not (report.diagnostics or report.facts or report.partly)
         found = None if plain else report_codec.encode_report(report)
         self._set(key, [_stamp(stat), content, found, report_codec.encode_footing(report.footing)])
 

@@ -13,6 +13,7 @@ from pathlib import Path
 
 from amplint.diagnostics import Applicability, Diagnostic, Edit, FileReport
 from amplint.engine.fix_conflicts import Taken, claims, stutters
+from amplint.python_ast.gate import is_python
 from amplint.source import Source
 from amplint.system import atomic
 from amplint.system.reading import read_file
@@ -105,20 +106,27 @@ def _flaw(diagnostic: Diagnostic, source: Source) -> str:
 
 
 def _encodable(source: Source, first: FileReport, outcome: FixOutcome) -> FixOutcome:
+    """The outcome, if its text can be written without other bytes changing, else that nothing was fixed."""
+    if not outcome.applied:
+        return outcome
+    message = f"its text cannot be written back in {source.encoding} byte for byte; nothing was fixed"
     try:
         source.encode(outcome.text)
+        if source.faithful:
+            return outcome
     except UnicodeEncodeError as error:
         lacking = error.object[error.start]
         message = (
             f"the fixes of {_names(outcome.applied)} need {lacking!r}, which {source.encoding} lacks; nothing was fixed"
         )
-        return FixOutcome(source.text, report=first, error=message)
-    return outcome
+    except UnicodeError:  # few codecs are so short of words
+        pass
+    return FixOutcome(source.text, report=first, error=message)
 
 
 def _damage(source: Source, text: str) -> str:
-    """What an edited text is worse in than the one it was made from: it does not compile, it is no longer that of the same
-    notebook, or it leaves a name unbound; empty for nothing."""
+    """What an edited text is worse in than the one it was made from: it does not compile, or parse, it is no longer that of the
+    same notebook, or it leaves a name unbound; empty for nothing."""
     if source.notebook is not None:
         from amplint.notebook import CellsCrossed  # few files are notebooks
 
@@ -127,7 +135,10 @@ def _damage(source: Source, text: str) -> str:
         except CellsCrossed:
             return _BREAKS
     if not compiles(text):
-        return _BREAKS if compiles(source.text) else ""
+        if compiles(source.text) or is_python(source.text) and not is_python(text):
+            return _BREAKS
+        if not is_python(text):
+            return ""
     from amplint.python_ast.definite_assignment import newly_unbound  # only what is fixed needs it
 
     names = ", ".join(f"`{name}`" for name in newly_unbound(source.text, text))

@@ -97,7 +97,7 @@ def _check(
     except RecursionError:
         return FileReport(source.path, error=_TOO_DEEP)
     ordered = tuple(sorted(found, key=lambda diagnostic: diagnostic.sort_key))
-    return FileReport(source.path, ordered, facts, _told(crashes, source.path), file.footing)
+    return FileReport(source.path, ordered, facts, _told(crashes, source.path), file.footing, file.partly)
 
 
 def _told(crashes: dict[str, Exception], path: str) -> str:

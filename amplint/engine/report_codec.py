@@ -4,7 +4,18 @@ from __future__ import annotations
 
 from typing import Any
 
-from amplint.diagnostics import Applicability, Diagnostic, Edit, FileReport, Fix, Footing, Position, Range, Related
+from amplint.diagnostics import (
+    Applicability,
+    Diagnostic,
+    Edit,
+    FileReport,
+    Fix,
+    Footing,
+    Partly,
+    Position,
+    Range,
+    Related,
+)
 
 
 class Damaged(Exception):
@@ -13,7 +24,8 @@ class Damaged(Exception):
 
 def encode_report(report: FileReport) -> list[Any]:
     """A report without its path and error, as lists, strings and numbers."""
-    return [sorted(report.facts), [_diagnostic(diagnostic) for diagnostic in report.diagnostics]]
+    partly = [list(each) for each in report.partly]
+    return [sorted(report.facts), [_diagnostic(diagnostic) for diagnostic in report.diagnostics], partly]
 
 
 def decode_report(path: str, value: Any) -> FileReport:
@@ -23,8 +35,10 @@ def decode_report(path: str, value: Any) -> FileReport:
         Damaged: the value was not made by `encode_report`.
     """
     try:
-        facts, diagnostics = value
-        return FileReport(path, tuple(_read_diagnostic(path, one) for one in diagnostics), frozenset(map(_text, facts)))
+        facts, diagnostics, partly = value
+        found = tuple(_read_diagnostic(path, one) for one in diagnostics)
+        short = tuple(Partly(_number(row), _text(name), _text(how)) for row, name, how in partly)
+        return FileReport(path, found, frozenset(map(_text, facts)), partly=short)
     except (TypeError, ValueError, AttributeError) as error:
         raise Damaged from error
 

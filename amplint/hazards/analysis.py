@@ -8,6 +8,7 @@ from functools import cached_property
 
 import libcst as cst
 
+from amplint.diagnostics import Partly
 from amplint.hazards.cross_file import Elsewhere
 from amplint.hazards.entry_points import Entries, Entry, explore
 from amplint.lowering.program import Program
@@ -15,6 +16,9 @@ from amplint.model.event_graph import Function
 from amplint.model.events import ObjectFacts
 from amplint.model.exploration.explorer import Explorer
 from amplint.model.protocol.hazards import Hazard
+
+GAVE_UP = "has more paths than are explored: what was found stands, the rest was not looked at"
+FORGOT = "has so many states that some were not told apart: what differs between them is taken for unknown"
 
 
 @dataclass(frozen=True)
@@ -74,8 +78,21 @@ class Analysis:
 
     @property
     def gave_up(self) -> bool:
-        """Whether the bound was met in some function, of which nothing is known then."""
+        """Whether the bound was met in some function, so that some of its paths were not seen."""
         return any(explorer.gave_up for _, explorer in self._explored)
+
+    @property
+    def partly(self) -> tuple[Partly, ...]:
+        """The functions of which some paths are not known, or not told apart; empty while nobody has asked for hazards."""
+        if "_explored" not in self.__dict__:
+            return ()
+        places, tree = self.program.places, self.program.tree
+        found = {
+            Partly(tree.range(places[entry.function.site]).start.row, entry.function.key.partition("@")[0], how): None
+            for entry, explorer in self._explored
+            if (how := GAVE_UP if explorer.gave_up else FORGOT if explorer.degraded else "")
+        }
+        return tuple(found)
 
     @cached_property
     def _elsewhere(self) -> Elsewhere:

@@ -6,7 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from .limits import GUESSES, LIMITS, Case, Limit, limit_of
-from .witnesses import Program, Reading, Run, Spot, read, runs, text_of
+from .program import Program
+from .witnesses import Reading, Run, Spot, read, runs, text_of
 
 
 @dataclass(frozen=True)

@@ -9,10 +9,10 @@ from hypothesis import strategies as st
 from .code import Block, Code, Line, Move, grouped, renamed, rendered, words
 from .mistakes import MISTAKES
 from .moves import textbook
+from .program import Program
 from .regions import autocast
 from .scene import Scene, constructions, new_scaler, scenes
 from .shapes import SHAPES, modal
-from .witnesses import Program
 
 
 @st.composite

@@ -10,7 +10,8 @@ import re
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 
-from .witnesses import Program, Run, Spot, runs
+from .program import Program
+from .witnesses import Run, Spot, runs
 
 
 @dataclass(frozen=True)

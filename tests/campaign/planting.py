@@ -15,9 +15,9 @@ from hypothesis import strategies as st
 
 from .grammar import composed
 from .probing import Sweep
+from .program import Program
 from .scene import DTYPES, SCALINGS, Scene, scenes
 from .showing import Show
-from .witnesses import Program
 
 Oracle = Callable[[Program, tuple[Show, ...]], bool]
 SOWERS: dict[str, Plant] = {}

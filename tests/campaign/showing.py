@@ -21,7 +21,8 @@ from amplint.runtime.recorder import Recorder
 
 from .gpu import as_on_a_gpu
 from .probing import Probe, Prober, Sweep
-from .witnesses import FILE, Program, Setting, batches
+from .program import Program, Setting
+from .witnesses import FILE, batches
 
 
 @dataclass(frozen=True)

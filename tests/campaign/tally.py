@@ -10,7 +10,8 @@ from hypothesis import HealthCheck, Phase, given, seed, settings
 
 from .agreement import examine, explain
 from .grammar import programs
-from .witnesses import Program, hazard_kinds
+from .program import Program
+from .witnesses import hazard_kinds
 
 PIECE = 250
 """Programs that are drawn from one seed. Hypothesis draws variations of programs before: pieces begin afresh."""

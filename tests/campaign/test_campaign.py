@@ -13,8 +13,8 @@ pytest.importorskip("hypothesis", reason="the campaign draws programs with hypot
 from hypothesis import HealthCheck, given, settings
 
 from .grammar import programs
+from .program import Program
 from .tally import must_agree
-from .witnesses import Program
 
 pytestmark = pytest.mark.filterwarnings("ignore::UserWarning")
 

@@ -19,7 +19,8 @@ from . import plants  # noqa: F401  # each module files its plants
 from .grammar import programs
 from .judging import findings
 from .planting import SOWERS, Planted, planted
-from .witnesses import Program, hazard_kinds, read
+from .program import Program
+from .witnesses import hazard_kinds, read
 
 _SETTINGS = settings(
     max_examples=2000,

@@ -8,7 +8,7 @@ pytest.importorskip("torch", reason="the campaign runs programs: pip install 'am
 
 from .agreement import examine
 from .limits import GUESSES, LIMITS
-from .witnesses import Program
+from .program import Program
 
 pytestmark = pytest.mark.filterwarnings("ignore::UserWarning")
 

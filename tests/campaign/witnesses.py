@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ast
-import itertools
 import re
 from collections import Counter
 from collections.abc import Iterator, Mapping
@@ -21,26 +20,13 @@ from amplint.rule import File, Finding, Rule
 from amplint.runtime.recorder import Recorder
 from amplint.source import Source
 
+from .program import Program, Setting
+
 FILE = "program.py"
 _SEEN_AT = {"exit-between-unscale-and-update": "unscaled"}
 """Hazards that stand at a statement, with the label of the call at which the recorder tells them."""
 Spot = tuple[str, int]
 """A kind of hazard, and the line where it stands."""
-Setting = tuple[tuple[str, bool], ...]
-"""The values of a program's flags."""
-
-
-@dataclass(frozen=True)
-class Program:
-    """A training program: it defines `train(batches, <flags>)`."""
-
-    text: str
-    flags: tuple[str, ...] = ()
-
-    def settings(self) -> Iterator[Setting]:
-        """Every way to set the flags."""
-        for values in itertools.product((False, True), repeat=len(self.flags)):
-            yield tuple(zip(self.flags, values))
 
 
 @dataclass(frozen=True)

@@ -48,6 +48,16 @@ class Frame:
         found = (each for each in self.conditions if key == f"‹{each[0]}›")
         return next(((condition, frame) for _, condition, frame in found), None)
 
+    def told(self, condition: Condition) -> Condition:
+        """A condition as the root function would write it, with those that callers have handed over put in."""
+        match condition:
+            case Test():
+                handed = self.handed(condition.key)
+                return handed[1].told(handed[0]) if handed else replace(condition, key=self.key(condition.key))
+            case Not():
+                return Not(self.told(condition.part))
+        return replace(condition, parts=tuple(map(self.told, condition.parts)))
+
     def ref(self, reference: str) -> str:
         """A reference of this frame as the root function would write it."""
         root, dot, rest = reference.partition(".")

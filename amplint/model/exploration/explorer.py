@@ -256,15 +256,16 @@ class Explorer:
 
     def _activation(self, function: Function, call: Call, frame: Frame) -> _Activation:
         """How a call enters a function; the same for all calls that hand over the same."""
+        effects = self._flows.of(function)
         below = frame.entering(function, call, "")
-        handed = tuple((name, id(condition), caller.prefix) for name, condition, caller in below.conditions)
+        conditions = tuple(each for each in below.conditions if f"‹{each[0]}›" in effects.asked)
+        handed = tuple((name, caller.told(condition)) for name, condition, caller in conditions)
         key = (function.key, below.binding, below.loops, below.at, handed, below.depth)
         if key not in self._activations:
-            below = replace(below, prefix=f"#{len(self._activations)}/", calls=())
+            below = replace(below, prefix=f"#{len(self._activations)}/", calls=(), conditions=conditions)
             liveness = self._liveness(function, called=True)
             asked = {*map(below.need, liveness.at_start), *_handed_keys(below)}
-            assigned = frozenset(map(below.ref, self._flows.of(function).assigned))
-            concern = Concern(frozenset(asked), assigned)
+            concern = Concern(frozenset(asked), frozenset(map(below.ref, effects.assigned)))
             self._activations[key] = _Activation(below, self._flows.graph(function), liveness, concern)
         return self._activations[key]
 
@@ -286,10 +287,7 @@ class _Returned:
 def _handed_keys(frame: Frame) -> Iterator[str]:
     """The keys of the conditions whose outcomes a call is given."""
     for _, condition, caller in frame.conditions:
-        for key in keys_of(condition):
-            yield caller.key(key)
-            if caller.handed(key) is not None:
-                yield from _handed_keys(caller)
+        yield from keys_of(caller.told(condition))
 
 
 def _back(state: State, beside: Mapping[Slot, object], prefix: str, target: str) -> State:

@@ -7,9 +7,9 @@ import torch
 from ..code import Block, Line
 from ..planting import marked, plant
 from ..probing import HALVES, Sweep
+from ..program import Program
 from ..scene import Scene
 from ..showing import Show
-from ..witnesses import Program
 
 _LOGITS = (0.0, 1e-3, 5.0, 7.0, 9.0, 12.0, 18.0, 30.0, 60.0)
 """What classifiers give, and more: a float16 sigmoid is 1 from 8.32 on, and 0 from -17.34."""

@@ -6,9 +6,9 @@ import torch
 
 from ..code import Block
 from ..planting import marked, plant
+from ..program import Program
 from ..scene import Scene
 from ..showing import Show
-from ..witnesses import Program
 
 
 def handed_over(program: Program, shows: tuple[Show, ...]) -> bool:

@@ -7,10 +7,10 @@ import torch
 from ..code import Block, Code, Line
 from ..planting import marked, plant
 from ..probing import HALVES
+from ..program import Program
 from ..regions import autocast, region
 from ..scene import Scene
 from ..showing import Pass, Show
-from ..witnesses import Program
 
 
 def _passes(shows: tuple[Show, ...]) -> list[Pass]:

@@ -12,9 +12,9 @@ from amplint.model.events import Backward, GradAccess, OptimizerStep, Scale, Sca
 from ..code import Block, Code, Move
 from ..planting import marked, plant
 from ..probing import HALVES
+from ..program import Program
 from ..scene import Scene, new_scaler
 from ..showing import Show
-from ..witnesses import Program
 
 _WITH_A_SCALER = ("always", "flag", "optional")
 

@@ -6,9 +6,9 @@ import torch
 
 from ..planting import marked, plant
 from ..probing import HALVES
+from ..program import Program
 from ..scene import Scene
 from ..showing import Pass, Show
-from ..witnesses import Program
 
 
 def _in_half(shows: tuple[Show, ...], *kinds: type[torch.nn.Module]) -> list[Pass]:

@@ -6,9 +6,9 @@ from collections.abc import Callable
 
 from ..code import Block, Code
 from ..planting import marked, plant, raised
+from ..program import Program
 from ..scene import Scene
 from ..showing import Show
-from ..witnesses import Program
 
 
 def _head(scene: Scene, code: str, call: str) -> Callable[[Code], Code]:

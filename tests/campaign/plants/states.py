@@ -12,9 +12,9 @@ from amplint.model.events import ScalerStep
 from ..code import Block, Line
 from ..planting import marked, plant
 from ..probing import HALVES
+from ..program import Program
 from ..scene import Scene
 from ..showing import Show
-from ..witnesses import Program
 
 
 def _parts(saved: Any) -> Iterator[Any]:

@@ -1,0 +1,4 @@
+def inner():
+    from torch.cuda.amp import (
+        autocast,  # one
+    )  # two

@@ -1,0 +1,3 @@
+# coding: punycode
+scaler = GradScaler()
+-

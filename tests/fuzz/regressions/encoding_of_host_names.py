@@ -1,0 +1,2 @@
+# -*- coding: idna -*-
+train_one_epochmodelGradScaler, batches:

@@ -1,0 +1,4 @@
+# coding: unicode_escape
+import torch
+
+scaler = torch.cuda.amp.GradScaler()

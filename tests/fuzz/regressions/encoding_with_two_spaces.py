@@ -1,0 +1,4 @@
+# coding: mac_arabic
+import torch
+
+scaler = torch.cuda.amp.GradScaler()
