@@ -73,9 +73,9 @@ def write_fixed(request: pytest.FixtureRequest) -> bool:
 def emulated() -> Iterator[None]:
     """CUDA's autocast on CPU tensors."""
     pytest.importorskip("torch")
-    from amplint.runtime import emulate
+    from amplint.runtime.emulation import cuda_autocast
 
-    with emulate.cuda_autocast():
+    with cuda_autocast.cuda_autocast():
         yield
 
 

@@ -13,7 +13,7 @@ import torch
 
 from amplint.diagnostics import Diagnostic
 from amplint.rule import Rule
-from amplint.runtime.outcome import CONFIRMED, REFUTED, Outcome
+from amplint.runtime.verdict import CONFIRMED, REFUTED, Outcome
 from amplint.source import Source
 
 STEPS = 6

@@ -46,7 +46,7 @@ def small(monkeypatch: pytest.MonkeyPatch) -> None:
     pytest.importorskip("torch")
     import small_replay
 
-    monkeypatch.setitem(sys.modules, "amplint.runtime.replay", small_replay)
+    monkeypatch.setitem(sys.modules, "amplint.runtime.replay.finding_replay", small_replay)
 
 
 def amplint(*arguments: str, stdin: str | None = None) -> Result:

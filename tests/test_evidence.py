@@ -21,7 +21,7 @@ from amplint.report.evidence.plot import plot
 from amplint.report.view import View
 from amplint.runtime.devices import Device
 from amplint.runtime.evidence import Evidence
-from amplint.runtime.outcome import (
+from amplint.runtime.verdict import (
     CONFIRMED,
     ERROR,
     NOT_OBSERVABLE,

@@ -11,7 +11,7 @@ import click
 
 from amplint.engine.config import Overrides, torch_version
 from amplint.report import FORMATS
-from amplint.runtime.kinds import AUTO, CHOICES
+from amplint.runtime.device_names import AUTO, CHOICES
 
 TIMEOUT = 60.0
 """Seconds that one replay may take, unless told otherwise."""

@@ -13,7 +13,7 @@ from amplint.engine.fixer import fixable
 from amplint.report.evidence.text import place, verdict
 from amplint.runtime.devices import DeviceError
 from amplint.runtime.evidence import Evidence
-from amplint.runtime.outcome import CONFIRMED
+from amplint.runtime.verdict import CONFIRMED
 from amplint.runtime.verify import Finding, How, choose_device, verify
 from amplint.source import Source
 
@@ -25,7 +25,7 @@ def how_to_replay(options: Options) -> How:
         DeviceError: there is no PyTorch or no such device.
     """
     chosen = choose_device(options.device)
-    from amplint.runtime.replay import replay  # needs torch, which is known to be there only now
+    from amplint.runtime.replay.finding_replay import replay  # needs torch, which is known to be there only now
 
     return How(replay, chosen, options.seed, options.timeout, options.jobs)
 

@@ -29,7 +29,7 @@ from amplint.report.evidence.text import place
 from amplint.report.view import View
 from amplint.runtime.devices import Device, DeviceError
 from amplint.runtime.evidence import Evidence
-from amplint.runtime.outcome import ERROR, REFUTED
+from amplint.runtime.verdict import ERROR, REFUTED
 from amplint.runtime.verify import Finding
 from amplint.runtime.verify import verify as replay_all
 

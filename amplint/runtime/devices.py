@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from types import ModuleType
 
-from amplint.runtime.kinds import AUTO, CHOICES, CPU, CUDA, EMULATED
+from amplint.runtime.device_names import AUTO, CHOICES, CPU, CUDA, EMULATED
 
 __all__ = [
     "AUTO",
@@ -97,8 +97,8 @@ def find_device(choice: str) -> Device:
 
 
 def _emulation_problem() -> str:
-    from amplint.runtime.cuda_table import UnreadableTable
-    from amplint.runtime.emulate import cuda_autocast
+    from amplint.runtime.emulation.cuda_autocast import cuda_autocast
+    from amplint.runtime.emulation.cuda_table import UnreadableTable
 
     try:
         with cuda_autocast():

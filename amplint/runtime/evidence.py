@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from amplint.diagnostics import Diagnostic
 from amplint.runtime.devices import Device
-from amplint.runtime.outcome import Outcome
+from amplint.runtime.verdict import Outcome
 from amplint.source import Source
 
 

@@ -13,10 +13,10 @@ from amplint.engine.fixer import apply, compiles
 from amplint.engine.pool import Died, run_all, worker_count
 from amplint.engine.registry import load_rules
 from amplint.rule import Rule
-from amplint.runtime.company import judge_in_company
 from amplint.runtime.devices import CUDA, Device, DeviceError, find_device, require_torch
 from amplint.runtime.evidence import Evidence
-from amplint.runtime.outcome import ERROR, NOT_REPLAYABLE, REFUTED, Outcome
+from amplint.runtime.replay.neighbouring_fixes import judge_in_company
+from amplint.runtime.verdict import ERROR, NOT_REPLAYABLE, REFUTED, Outcome
 from amplint.source import Source
 
 Replay = Callable[[Source, Source, Diagnostic, Rule, str, int], Outcome]

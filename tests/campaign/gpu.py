@@ -1,7 +1,8 @@
 """A machine that looks to PyTorch as if it had a GPU: programs written for CUDA run on it as they stand, on CPU tensors.
 
-The operations are those of a CPU under CUDA's autocast table (`amplint.runtime.emulate`), so that every dtype is the one that
-a GPU would give. Nothing of `torch.autocast` and `GradScaler` is replaced: they are only told that there is a GPU.
+The operations are those of a CPU under CUDA's autocast table (`amplint.runtime.emulation.cuda_autocast`), so that every
+dtype is the one that a GPU would give. Nothing of `torch.autocast` and `GradScaler` is replaced: they are only told that
+there is a GPU.
 """
 
 from __future__ import annotations
@@ -12,8 +13,8 @@ from contextlib import contextmanager
 
 import torch
 
-from amplint.runtime.emulate import cuda_autocast
-from amplint.runtime.patches import Patches
+from amplint.runtime.emulation.cuda_autocast import cuda_autocast
+from amplint.runtime.recording.patches import Patches
 
 GROWTH_INTERVAL = 2
 """After how many steps in a row a scaler doubles its scale, so that it grows within a run; it is 2000 by default."""

@@ -14,10 +14,10 @@ import torch
 from torch.nn.modules.module import register_module_forward_hook
 from torch.optim.optimizer import register_optimizer_step_post_hook
 
-from amplint.runtime.journal import Recorded
-from amplint.runtime.patches import Patches
-from amplint.runtime.places import caller
-from amplint.runtime.recorder import Recorder
+from amplint.runtime.recording.call_sites import caller
+from amplint.runtime.recording.event_log import Recorded
+from amplint.runtime.recording.patches import Patches
+from amplint.runtime.recording.recorder import Recorder
 
 from .gpu import as_on_a_gpu
 from .probing import Probe, Prober, Sweep

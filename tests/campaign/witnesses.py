@@ -17,7 +17,7 @@ from amplint.engine.linter import lint_source
 from amplint.engine.registry import load_rules
 from amplint.model.protocol import hazards
 from amplint.rule import File, Finding, Rule
-from amplint.runtime.recorder import Recorder
+from amplint.runtime.recording.recorder import Recorder
 from amplint.source import Source
 
 from .program import Program, Setting

@@ -17,9 +17,9 @@ from autocast_samples import SAMPLES, Make
 from checkout import ROOT
 from program import amplint, problems
 
-from amplint.runtime.dispatch import overload
-from amplint.runtime.emulate import cuda_autocast, region
-from amplint.runtime.recorder import Recorder
+from amplint.runtime.emulation.cuda_autocast import cuda_autocast, region
+from amplint.runtime.emulation.kernels import overload
+from amplint.runtime.recording.recorder import Recorder
 
 F = torch.nn.functional
 HALF, BFLOAT, SINGLE = torch.float16, torch.bfloat16, torch.float32

@@ -11,7 +11,7 @@ import pytest
 torch = pytest.importorskip("torch", reason="the emulation needs torch: pip install 'amplint[verify]'")
 
 
-from amplint.runtime.cuda_table import registered_overloads, runs_on_cpu  # noqa: E402
+from amplint.runtime.emulation.cuda_table import registered_overloads, runs_on_cpu  # noqa: E402
 
 F = torch.nn.functional
 

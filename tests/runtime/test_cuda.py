@@ -22,11 +22,11 @@ import cuda_experiments as lab  # noqa: E402
 from cuda_experiments import BFLOAT, CPU, CUDA, HALF, SINGLE  # noqa: E402
 
 from amplint.model.observables import PRODUCT_TIME  # noqa: E402
-from amplint.runtime.cuda_table import registered_overloads, runs_on_cpu  # noqa: E402
 from amplint.runtime.devices import EMULATED  # noqa: E402
-from amplint.runtime.outcome import CONFIRMED, NOT_OBSERVABLE  # noqa: E402
-from amplint.runtime.products import Layer, judge, products  # noqa: E402
-from amplint.runtime.timing import Times, Work, gpu_clock, in_turns  # noqa: E402
+from amplint.runtime.emulation.cuda_table import registered_overloads, runs_on_cpu  # noqa: E402
+from amplint.runtime.measures.linear_products import Layer, judge, products  # noqa: E402
+from amplint.runtime.measures.timing import Times, Work, gpu_clock, in_turns  # noqa: E402
+from amplint.runtime.verdict import CONFIRMED, NOT_OBSERVABLE  # noqa: E402
 
 GPUS = torch.cuda.device_count() if torch.cuda.is_available() else 0
 CAPABILITY = torch.cuda.get_device_capability() if GPUS else (0, 0)

@@ -12,9 +12,9 @@ torch = pytest.importorskip("torch", reason="the experiments need torch: pip ins
 import cuda_experiments as lab  # noqa: E402
 from cuda_experiments import BFLOAT, CPU, HALF  # noqa: E402
 
-from amplint.runtime.cuda_table import registered_overloads, runs_on_cpu  # noqa: E402
 from amplint.runtime.devices import EMULATED  # noqa: E402
-from amplint.runtime.outcome import NOT_OBSERVABLE  # noqa: E402
+from amplint.runtime.emulation.cuda_table import registered_overloads, runs_on_cpu  # noqa: E402
+from amplint.runtime.verdict import NOT_OBSERVABLE  # noqa: E402
 
 
 @pytest.mark.parametrize("by", lab.INDICES)

@@ -17,9 +17,9 @@ torch = pytest.importorskip("torch", reason="the emulation needs torch: pip inst
 from emulation import BFLOAT, DOUBLE, HALF, MIXES, ON_CPU, SINGLE, WITHOUT_FAKES, F, answer, dtypes_of  # noqa: E402
 from torch._subclasses.fake_tensor import FakeTensorMode  # noqa: E402
 
-from amplint.runtime import cuda_table, emulate  # noqa: E402
-from amplint.runtime.cuda_table import Arrival, arrival, registered_overloads, witnessed  # noqa: E402
-from amplint.runtime.dispatch import overload  # noqa: E402
+from amplint.runtime.emulation import cuda_autocast, cuda_table  # noqa: E402
+from amplint.runtime.emulation.cuda_table import Arrival, arrival, registered_overloads, witnessed  # noqa: E402
+from amplint.runtime.emulation.kernels import overload  # noqa: E402
 
 # -- the table ---------------------------------------------------------------------------------------------------------
 
@@ -66,7 +66,7 @@ def test_what_arrives_behind_autocast(emulated: None, dtype: Any) -> None:
         calls = itertools.product(ON_CPU, MIXES)
         return {(name, mix): answer(arrival, name, _tensors(mix, device)) for name, mix in calls}
 
-    with witnessed(ON_CPU), emulate.region(dtype):
+    with witnessed(ON_CPU), cuda_autocast.region(dtype):
         ours = arrivals("cpu")
         with FakeTensorMode(), torch.no_grad():
             cuda = arrivals("cuda")
@@ -76,7 +76,7 @@ def test_what_arrives_behind_autocast(emulated: None, dtype: Any) -> None:
 def test_what_arrives_is_told_apart(emulated: None) -> None:
     """The comparison above can fail: what it compares depends on the region."""
     with witnessed(["linear"]):
-        with emulate.region(HALF):
+        with cuda_autocast.region(HALF):
             inside = arrival("linear", _tensors((SINGLE,), "cpu"))
         outside = arrival("linear", _tensors((SINGLE,), "cpu"))
     assert (inside.tensors, outside.tensors) == ((HALF,) * 3, (SINGLE,) * 3)
@@ -96,7 +96,7 @@ def _result_on_cuda(name: str, given: Any) -> Any:
             arrived = answer(arrival, name, _tensors((given,), "cuda"))
     if isinstance(arrived, str):
         return arrived
-    with emulate.region(enabled=False):
+    with cuda_autocast.region(enabled=False):
         return _result(name, Make(torch, arrived.tensors[0]))
 
 
@@ -105,7 +105,7 @@ def _result_on_cuda(name: str, given: Any) -> Any:
 def test_results_have_the_dtypes_of_cuda(emulated: None, name: str) -> None:
     assert name in SAMPLES, f"CUDA's autocast has a new operation: add a call of {name} to autocast_samples.py"
     for dtype, given in itertools.product((HALF, BFLOAT), (SINGLE, HALF, BFLOAT)):
-        with emulate.region(dtype):
+        with cuda_autocast.region(dtype):
             assert _result(name, Make(torch, given)) == _result_on_cuda(name, given), f"{given} in a region of {dtype}"
 
 
@@ -118,14 +118,14 @@ UNLISTED = """
 @pytest.mark.parametrize("name", UNLISTED)
 def test_other_operations_keep_their_dtype(emulated: None, name: str) -> None:
     for dtype, given in itertools.product((HALF, BFLOAT), (SINGLE, HALF, BFLOAT)):
-        with emulate.region(dtype):
+        with cuda_autocast.region(dtype):
             assert getattr(torch, name)(Make(torch, given)(3, 3)).dtype is given
 
 
 def test_forms_that_autocast_never_sees(emulated: None) -> None:
     x = torch.full((3, 3), 0.5, dtype=HALF)
     single = x.float()
-    with emulate.region(HALF):
+    with cuda_autocast.region(HALF):
         assert x.exp().dtype is SINGLE
         assert x.clone().exp_().dtype is HALF
         assert torch.exp(x, out=torch.empty_like(x)).dtype is HALF
@@ -139,12 +139,12 @@ def test_forms_that_autocast_never_sees(emulated: None) -> None:
 
 def test_binary_cross_entropy_is_refused_in_cudas_words(emulated: None) -> None:
     x = torch.rand(3)
-    with emulate.region(HALF):
+    with cuda_autocast.region(HALF):
         with pytest.raises(
             RuntimeError, match=r"^torch\.nn\.functional\.binary_cross_entropy and .* unsafe to autocast"
         ):
             F.binary_cross_entropy(x, x)
-        with emulate.region(enabled=False):
+        with cuda_autocast.region(enabled=False):
             assert F.binary_cross_entropy(x, x).dtype is SINGLE
     assert F.binary_cross_entropy(x, x).dtype is SINGLE
 
@@ -183,7 +183,7 @@ def test_modules_compute_in_the_dtypes_of_cuda(emulated: None, name: str) -> Non
                 hook.remove()
         return seen
 
-    with torch.no_grad(), emulate.region(HALF):
+    with torch.no_grad(), cuda_autocast.region(HALF):
         ours = outputs("cpu")
         with FakeTensorMode():
             cuda = outputs("cuda")
@@ -203,7 +203,7 @@ def _attention(x: Any, w: Any) -> tuple[Any, ...]:
 
 
 def test_attention_computes_in_the_dtypes_of_cuda(emulated: None) -> None:
-    with torch.no_grad(), emulate.region(HALF):
+    with torch.no_grad(), cuda_autocast.region(HALF):
         ours = dtypes_of(_attention(torch.rand(2, 4, 8), torch.rand(8, 8)))
         with FakeTensorMode():
             cuda = dtypes_of(_attention(torch.empty(2, 4, 8, device="cuda"), torch.empty(8, 8, device="cuda")))
@@ -217,7 +217,7 @@ def test_recurrent_layers_give_what_cudnn_gives(emulated: None, kind: str, dtype
     """All results in the precision of the region, from operands rounded to it."""
     layer = getattr(torch.nn, kind)(4, 3)
     x = torch.rand(5, 2, 4)
-    with emulate.region(dtype):
+    with cuda_autocast.region(dtype):
         out, state = layer(x)
     assert {one.dtype for one in (out, *(state if kind == "LSTM" else [state]))} == {dtype}
     out.float().sum().backward()

@@ -12,21 +12,21 @@ torch = pytest.importorskip("torch", reason="the emulation needs torch: pip inst
 
 from emulation import BFLOAT, HALF, SINGLE, F, doubled, new_weight  # noqa: E402
 
-from amplint.runtime import cuda_table, emulate  # noqa: E402
-from amplint.runtime.dispatch import EMULATION, WITNESS  # noqa: E402
+from amplint.runtime.emulation import cuda_autocast, cuda_table  # noqa: E402
+from amplint.runtime.emulation.kernels import EMULATION, WITNESS  # noqa: E402
 
 # -- regions -----------------------------------------------------------------------------------------------------------
 
 
 def test_a_region_is_torchs_own(emulated: None) -> None:
     outside = torch.is_autocast_enabled("cuda"), torch.get_autocast_dtype("cuda")
-    region = emulate.region(BFLOAT)
+    region = cuda_autocast.region(BFLOAT)
     assert isinstance(region, torch.autocast)
     with region:
         assert (torch.is_autocast_enabled("cuda"), torch.get_autocast_dtype("cuda")) == (True, BFLOAT)
-        with emulate.region():
+        with cuda_autocast.region():
             assert torch.get_autocast_dtype("cuda") is BFLOAT
-        with emulate.region(enabled=False):
+        with cuda_autocast.region(enabled=False):
             assert not torch.is_autocast_enabled("cuda")
     assert (torch.is_autocast_enabled("cuda"), torch.get_autocast_dtype("cuda")) == outside
 
@@ -34,21 +34,21 @@ def test_a_region_is_torchs_own(emulated: None) -> None:
 def test_regions_nest(emulated: None) -> None:
     x = torch.rand(3, 3)
     dtypes = []
-    with emulate.region(HALF):
+    with cuda_autocast.region(HALF):
         dtypes.append((x @ x).dtype)
-        with emulate.region(enabled=False):
+        with cuda_autocast.region(enabled=False):
             dtypes.append((x @ x).dtype)
-            with emulate.region(BFLOAT):
+            with cuda_autocast.region(BFLOAT):
                 dtypes.append((x @ x).dtype)
         dtypes.append((x @ x).dtype)
-        with emulate.region(SINGLE):
+        with cuda_autocast.region(SINGLE):
             dtypes.append((x.half() @ x).dtype)
     dtypes.append((x @ x).dtype)
     assert dtypes == [HALF, SINGLE, BFLOAT, HALF, SINGLE, SINGLE]
 
 
 def test_a_region_decorates(emulated: None) -> None:
-    @emulate.region(HALF)
+    @cuda_autocast.region(HALF)
     def product(x: Any) -> Any:
         return x @ x
 
@@ -81,7 +81,7 @@ def test_nothing_is_left_behind() -> None:
 
     def work() -> list[Any]:
         seen = [_trace()]
-        with emulate.cuda_autocast(), emulate.region(BFLOAT, cache_enabled=False):
+        with cuda_autocast.cuda_autocast(), cuda_autocast.region(BFLOAT, cache_enabled=False):
             seen.append((torch.ones(2, 2) @ torch.ones(2, 2)).dtype)
         return [*seen, _trace()]
 
@@ -100,18 +100,18 @@ def test_nothing_is_left_behind_by_an_exception() -> None:
     before = _trace()
     x = torch.rand(2, 3)
     with pytest.raises(RuntimeError, match="cannot be multiplied"):
-        with emulate.cuda_autocast(), emulate.region(HALF):
-            with emulate.region(enabled=False):
+        with cuda_autocast.cuda_autocast(), cuda_autocast.region(HALF):
+            with cuda_autocast.region(enabled=False):
                 x @ x
     with pytest.raises(RuntimeError, match="cannot be multiplied"):
-        with emulate.cuda_autocast(), emulate.region(HALF):
+        with cuda_autocast.cuda_autocast(), cuda_autocast.region(HALF):
             x @ x
     assert _trace() == before
 
 
 def test_an_error_inside_an_operation_does_not_end_the_emulation(emulated: None) -> None:
     x = torch.rand(2, 3)
-    with emulate.region(HALF):
+    with cuda_autocast.region(HALF):
         with pytest.raises(RuntimeError, match="cannot be multiplied"):
             x @ x
         assert (x @ x.T).dtype is HALF
@@ -120,10 +120,10 @@ def test_an_error_inside_an_operation_does_not_end_the_emulation(emulated: None)
 def test_emulations_nest() -> None:
     before = _trace()
     x = torch.rand(3, 3)
-    with emulate.cuda_autocast():
-        with emulate.cuda_autocast(), emulate.region(HALF):
+    with cuda_autocast.cuda_autocast():
+        with cuda_autocast.cuda_autocast(), cuda_autocast.region(HALF):
             assert (x @ x).dtype is HALF
-        with emulate.region(HALF):
+        with cuda_autocast.region(HALF):
             assert (x @ x).exp().dtype is SINGLE
     assert _trace() == before
 
@@ -142,7 +142,7 @@ def test_without_a_region_nothing_changes(emulated: None) -> None:
 
 def test_without_the_emulation_a_region_leaves_cpu_tensors_alone() -> None:
     x = torch.rand(3, 3)
-    with emulate.region(HALF):
+    with cuda_autocast.region(HALF):
         assert (x @ x).dtype is SINGLE
 
 
@@ -167,7 +167,7 @@ def test_other_threads_see_nothing_of_it() -> None:
         return [on_cpu, (x @ x).dtype, x.half().exp().dtype, torch.is_autocast_enabled("cuda")]
 
     expected = look()
-    with emulate.cuda_autocast(), emulate.region(HALF):
+    with cuda_autocast.cuda_autocast(), cuda_autocast.region(HALF):
         assert _in_thread(look) == expected
         assert (x @ x).dtype is HALF
 
@@ -180,7 +180,7 @@ def test_threads_emulate_at_the_same_time(first_ends: bool) -> None:
     both_inside, gone = threading.Barrier(2, timeout=60), threading.Event()
 
     def emulate_in(dtype: Any, goes: bool) -> list[Any]:
-        with emulate.cuda_autocast(), emulate.region(dtype):
+        with cuda_autocast.cuda_autocast(), cuda_autocast.region(dtype):
             both_inside.wait()
             dtypes = [(x @ x).dtype]
             if not goes:
@@ -208,7 +208,7 @@ def test_a_thread_forgets_its_weights_when_its_own_region_ends(emulated: None) -
     entered, done = threading.Event(), threading.Event()
 
     def stay_inside() -> None:
-        with emulate.cuda_autocast(), emulate.region(HALF):
+        with cuda_autocast.cuda_autocast(), cuda_autocast.region(HALF):
             entered.set()
             done.wait(60)
 
@@ -217,7 +217,7 @@ def test_a_thread_forgets_its_weights_when_its_own_region_ends(emulated: None) -
     assert entered.wait(60)
     values = []
     for _ in range(2):
-        with emulate.region(HALF):
+        with cuda_autocast.region(HALF):
             values.append(F.linear(x, w).item())
         doubled(w)
     done.set()
@@ -227,7 +227,7 @@ def test_a_thread_forgets_its_weights_when_its_own_region_ends(emulated: None) -
 
 def test_a_backward_in_another_thread_is_that_threads_own(emulated: None) -> None:
     w = new_weight(3, 3)
-    with emulate.region(HALF):
+    with cuda_autocast.region(HALF):
         loss = F.linear(w, w).float().sum()
         _in_thread(lambda: loss.backward() or True)
     assert w.grad.dtype is SINGLE

@@ -12,7 +12,7 @@ torch = pytest.importorskip("torch", reason="the emulation needs torch: pip inst
 
 from emulation import BFLOAT, HALF, SINGLE, F, doubled, new_weight  # noqa: E402
 
-from amplint.runtime import emulate  # noqa: E402
+from amplint.runtime.emulation import cuda_autocast  # noqa: E402
 
 # -- values and gradients ----------------------------------------------------------------------------------------------
 
@@ -40,7 +40,7 @@ def _addcmul_by_hand(w: Any) -> Any:
 def test_values_and_gradients_are_those_of_casts_by_hand(emulated: None, name: str) -> None:
     under_autocast, by_hand = BY_HAND[name]
     ours, theirs = new_weight(4, 4), new_weight(4, 4)
-    with emulate.region(HALF, cache_enabled=False):
+    with cuda_autocast.region(HALF, cache_enabled=False):
         result = under_autocast(ours)
     expected = by_hand(theirs)
     assert result.dtype is expected.dtype
@@ -54,7 +54,7 @@ def test_values_and_gradients_are_those_of_casts_by_hand(emulated: None, name: s
 def test_a_gradient_is_narrowed_where_its_operand_was_widened(emulated: None) -> None:
     """1/x of a float16 operand does not fit into float16, though the logarithm itself is taken in float32."""
     p = torch.full((1,), 1e-5, dtype=HALF, requires_grad=True)
-    with emulate.region(HALF):
+    with cuda_autocast.region(HALF):
         loss = p.log()
     loss.backward()
     assert (loss.dtype, loss.isfinite().item()) == (SINGLE, True)
@@ -64,7 +64,7 @@ def test_a_gradient_is_narrowed_where_its_operand_was_widened(emulated: None) ->
 def test_backward_runs_in_the_dtypes_of_forward(emulated: None) -> None:
     x, w = torch.rand(2, 4), new_weight(3, 4)
     seen: list[Any] = []
-    with emulate.region(BFLOAT):
+    with cuda_autocast.region(BFLOAT):
         y = F.linear(x, w)
         y.register_hook(lambda gradient: seen.append(gradient.dtype))
         loss = F.mse_loss(y, torch.zeros(2, 3))
@@ -79,8 +79,8 @@ def test_backward_inside_the_region_recasts_a_float32_island(emulated: None) -> 
 
     def gradient(inside: bool) -> Any:
         w = new_weight(8, 8)
-        with emulate.region(HALF):
-            with emulate.region(enabled=False):
+        with cuda_autocast.region(HALF):
+            with cuda_autocast.region(enabled=False):
                 loss = (w @ w).square().sum()
             if inside:
                 loss.backward()
@@ -183,9 +183,9 @@ def test_weights_are_cached_as_torch_caches_them(story: Callable[[Open], Iterato
         return region
 
     def ours(**how: Any) -> AbstractContextManager[Any]:
-        return emulate.region(BFLOAT, **how)
+        return cuda_autocast.region(BFLOAT, **how)
 
     expected = [(y.dtype, y.tolist(), y.requires_grad) for y in story(on_cpu)]
-    with emulate.cuda_autocast():
+    with cuda_autocast.cuda_autocast():
         seen = [(y.dtype, y.tolist(), y.requires_grad) for y in story(ours)]
     assert seen == expected

@@ -16,7 +16,7 @@ from program import amplint, problems
 from amplint.engine.registry import rule_index
 from amplint.model.observables import PRODUCT_TIME
 from amplint.runtime.devices import EMULATED
-from amplint.runtime.outcome import CONFIRMED, ERROR, REFUTED
+from amplint.runtime.verdict import CONFIRMED, ERROR, REFUTED
 
 torch = pytest.importorskip("torch", reason="replays need torch: pip install 'amplint[verify]'")
 

@@ -13,12 +13,12 @@ from amplint.engine.config import Settings
 from amplint.engine.fixer import apply, fixable
 from amplint.engine.registry import load_rules
 from amplint.runtime.devices import EMULATED
-from amplint.runtime.outcome import CONFIRMED, NOT_REPLAYABLE, REFUTED, Outcome
+from amplint.runtime.verdict import CONFIRMED, NOT_REPLAYABLE, REFUTED, Outcome
 from amplint.source import Source
 
 torch = pytest.importorskip("torch", reason="replays need torch: pip install 'amplint[verify]'")
 
-from amplint.runtime.replay import replay  # noqa: E402
+from amplint.runtime.replay.finding_replay import replay  # noqa: E402
 
 RULE = next(rule for rule in load_rules() if rule.code == "AMP403")
 QUESTION = "import torch\n\nhalf = torch.bfloat16 if torch.cuda.is_bf16_supported() else torch.float16\n"

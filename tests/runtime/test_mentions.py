@@ -12,8 +12,8 @@ from fixture_harness import ROOT
 from amplint.engine.fixer import apply
 from amplint.engine.linter import lint_source
 from amplint.engine.registry import load_rules
-from amplint.runtime.outcome import CONFIRMED, NOT_OBSERVABLE, REFUTED, Outcome
-from amplint.runtime.replay import replay
+from amplint.runtime.replay.finding_replay import replay
+from amplint.runtime.verdict import CONFIRMED, NOT_OBSERVABLE, REFUTED, Outcome
 from amplint.source import Source
 
 RULES = {rule.code: rule for rule in load_rules()}

@@ -19,8 +19,8 @@ from amplint.engine.linter import lint_source
 from amplint.engine.registry import load_rules
 from amplint.model.observables import NON_FINITE, VALUE_ERROR, Observable
 from amplint.model.torch import precision
-from amplint.runtime.outcome import CONFIRMED, NOT_OBSERVABLE, NOT_REPLAYABLE, REFUTED, Outcome
-from amplint.runtime.replay import replay
+from amplint.runtime.replay.finding_replay import replay
+from amplint.runtime.verdict import CONFIRMED, NOT_OBSERVABLE, NOT_REPLAYABLE, REFUTED, Outcome
 from amplint.source import Source
 
 RULE = next(rule for rule in load_rules() if rule.code == "AMP301")

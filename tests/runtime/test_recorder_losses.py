@@ -20,7 +20,7 @@ torch = pytest.importorskip("torch", reason="the recorder needs torch: pip insta
 from torch.nn.utils import clip_grad_norm_  # noqa: E402
 from watched_training import Training, events, kinds, line, scaled_step  # noqa: E402
 
-from amplint.runtime.recorder import Recorder  # noqa: E402
+from amplint.runtime.recording.recorder import Recorder  # noqa: E402
 
 # -- schedulers --------------------------------------------------------------------------------------------------------
 

@@ -8,7 +8,7 @@ import pytest
 
 torch = pytest.importorskip("torch")
 
-from amplint.runtime.recorder import Recorder  # noqa: E402
+from amplint.runtime.recording.recorder import Recorder  # noqa: E402
 
 
 class Loop:

@@ -19,8 +19,8 @@ torch = pytest.importorskip("torch", reason="the recorder needs torch: pip insta
 from torch.nn.utils import clip_grad_norm_, clip_grad_value_  # noqa: E402
 from watched_training import Training, events, scaled_step, textbook  # noqa: E402
 
-from amplint.runtime.places import Place  # noqa: E402
-from amplint.runtime.recorder import Recorder  # noqa: E402
+from amplint.runtime.recording.call_sites import Place  # noqa: E402
+from amplint.runtime.recording.recorder import Recorder  # noqa: E402
 
 
 def watched() -> Iterator[tuple[object, str, object]]:

@@ -17,9 +17,9 @@ from amplint.engine.fixer import apply
 from amplint.engine.linter import lint_source
 from amplint.engine.registry import load_rules
 from amplint.rule import Rule
-from amplint.runtime.company import judge_in_company
-from amplint.runtime.outcome import CONFIRMED, NOT_REPLAYABLE, REFUTED, Outcome
-from amplint.runtime.replay import replay
+from amplint.runtime.replay.finding_replay import replay
+from amplint.runtime.replay.neighbouring_fixes import judge_in_company
+from amplint.runtime.verdict import CONFIRMED, NOT_REPLAYABLE, REFUTED, Outcome
 from amplint.source import Source
 
 RULES = {rule.code: rule for rule in load_rules()}

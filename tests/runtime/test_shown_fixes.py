@@ -14,12 +14,12 @@ from amplint.engine.config import Settings
 from amplint.engine.fixer import apply, shown
 from amplint.engine.registry import load_rules
 from amplint.runtime.devices import EMULATED
-from amplint.runtime.outcome import CONFIRMED, Outcome
+from amplint.runtime.verdict import CONFIRMED, Outcome
 from amplint.source import Source
 
 torch = pytest.importorskip("torch", reason="replays need torch: pip install 'amplint[verify]'")
 
-from amplint.runtime.replay import replay  # noqa: E402
+from amplint.runtime.replay.finding_replay import replay  # noqa: E402
 
 ALSO = {"AMP106", "AMP212"}
 """Rules that show a fix where they have none that may be applied."""

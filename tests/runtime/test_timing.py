@@ -7,13 +7,13 @@ from checkout import ROOT
 
 from amplint.rule import File
 from amplint.runtime.devices import CPU, EMULATED
-from amplint.runtime.outcome import CONFIRMED, NOT_OBSERVABLE, REFUTED
+from amplint.runtime.verdict import CONFIRMED, NOT_OBSERVABLE, REFUTED
 from amplint.source import Source
 from amplint.syntax.tree import Tree
 
 torch = pytest.importorskip("torch", reason="replays need torch: pip install 'amplint[verify]'")
 
-from amplint.runtime.products import (  # noqa: E402
+from amplint.runtime.measures.linear_products import (  # noqa: E402
     ASSUMED,
     Layer,
     Operands,
@@ -22,7 +22,7 @@ from amplint.runtime.products import (  # noqa: E402
     replay,
     resized_layers,
 )
-from amplint.runtime.timing import ROUNDS, Times, in_turns, spread  # noqa: E402
+from amplint.runtime.measures.timing import ROUNDS, Times, in_turns, spread  # noqa: E402
 
 FIXTURES = ROOT / "fixtures" / "amp401_misaligned_linear"
 FIXED = sorted(path.name.replace(".fixed.py", "") for path in FIXTURES.glob("*.fixed.py"))

@@ -16,7 +16,7 @@ from amplint.engine.config import Settings
 from amplint.engine.fixer import fixable
 from amplint.runtime.devices import AUTO, CPU, CUDA, EMULATED, Device, DeviceError
 from amplint.runtime.evidence import Evidence
-from amplint.runtime.outcome import CONFIRMED, ERROR, NOT_REPLAYABLE, REFUTED
+from amplint.runtime.verdict import CONFIRMED, ERROR, NOT_REPLAYABLE, REFUTED
 from amplint.runtime.verify import Finding, How, choose_device, verify
 from amplint.source import Source
 

@@ -17,7 +17,7 @@ torch = pytest.importorskip("torch", reason="the recorder needs torch: pip insta
 
 from torch.nn.utils import clip_grad_norm_  # noqa: E402
 
-from amplint.runtime.recorder import Recording  # noqa: E402
+from amplint.runtime.recording.recorder import Recording  # noqa: E402
 
 
 def line(mark: str) -> int:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 
-from amplint.runtime.outcome import Outcome, Values
+from amplint.runtime.verdict import Outcome, Values
 
 
 def shown(value: float | str) -> str:

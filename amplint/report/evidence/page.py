@@ -16,7 +16,7 @@ from amplint.report.evidence.plot import plot
 from amplint.report.evidence.text import COLUMNS, by_rule, place
 from amplint.runtime.devices import EMULATED
 from amplint.runtime.evidence import Evidence
-from amplint.runtime.outcome import CONFIRMED, ERROR, NOT_OBSERVABLE, NOT_REPLAYABLE, REFUTED, VERDICTS, Outcome
+from amplint.runtime.verdict import CONFIRMED, ERROR, NOT_OBSERVABLE, NOT_REPLAYABLE, REFUTED, VERDICTS, Outcome
 
 _TONES = {CONFIRMED: ("good", "\N{CHECK MARK}"), REFUTED: ("bad", "\N{BALLOT X}"), ERROR: ("bad", "!")}
 _OTHER = ("other", "\N{EN DASH}")

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 from amplint.report.evidence.markup import escape
-from amplint.runtime.outcome import Axis
+from amplint.runtime.verdict import Axis
 
 WIDTH, HEIGHT = 460, 190
 _LEFT, _RIGHT, _TOP, _BOTTOM = 62, 10, 12, 34

@@ -10,7 +10,7 @@ from amplint import __version__
 from amplint.diagnostics import Diagnostic
 from amplint.report import diff
 from amplint.runtime.evidence import Evidence
-from amplint.runtime.outcome import Axis, Values
+from amplint.runtime.verdict import Axis, Values
 
 SCHEMA = 1
 """Goes up when a reader of the older form would misread the newer one."""

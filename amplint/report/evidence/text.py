@@ -10,7 +10,7 @@ from amplint.report.escape import printable
 from amplint.report.evidence.numbers import summary
 from amplint.report.view import View
 from amplint.runtime.evidence import Evidence
-from amplint.runtime.outcome import CONFIRMED, ERROR, NOT_OBSERVABLE, NOT_REPLAYABLE, REFUTED, VERDICTS, Outcome
+from amplint.runtime.verdict import CONFIRMED, ERROR, NOT_OBSERVABLE, NOT_REPLAYABLE, REFUTED, VERDICTS, Outcome
 
 _STYLES = {CONFIRMED: "added", REFUTED: "removed", ERROR: "removed"}
 COLUMNS = {NOT_OBSERVABLE: "not observable"}  # short for a heading

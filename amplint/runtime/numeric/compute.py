@@ -15,7 +15,7 @@ from amplint.model.events import Region
 from amplint.runtime.devices import CUDA
 from amplint.runtime.numeric import operations
 from amplint.runtime.numeric.expression import Apply, Constant, Expression, Items, Operand, bare, below
-from amplint.runtime.worlds import autocast
+from amplint.runtime.training.amp_and_reference import autocast
 
 _FLOATING = frozenset({"float16", "bfloat16", "float32", "float64"})
 

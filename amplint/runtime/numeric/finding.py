@@ -17,7 +17,7 @@ from amplint.runtime.numeric.choices import Path
 from amplint.runtime.numeric.expression import Apply, Expression, Outside, below, dependents
 from amplint.runtime.numeric.facts import Facts, Seen
 from amplint.runtime.numeric.reader import BACKWARD, RETURN, Reader, Result, matching
-from amplint.runtime.record import NotReplayable
+from amplint.runtime.training.run_record import NotReplayable
 from amplint.syntax.tree import Tree
 
 

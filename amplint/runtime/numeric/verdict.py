@@ -12,7 +12,7 @@ from amplint.diagnostics import Applicability, Diagnostic
 from amplint.model import observables
 from amplint.rule import File
 from amplint.runtime.devices import CPU
-from amplint.runtime.measurement import NONE
+from amplint.runtime.measures.measurement import NONE
 from amplint.runtime.numeric.answer import Question, Side, answer
 from amplint.runtime.numeric.compute import Program, Way
 from amplint.runtime.numeric.expression import Apply, Operand
@@ -20,8 +20,8 @@ from amplint.runtime.numeric.facts import Facts
 from amplint.runtime.numeric.finding import Pair, above, aside, pairs
 from amplint.runtime.numeric.sweep import FREE, ORDINARY, Layout, Sweep, bounds, kinds, layouts
 from amplint.runtime.numeric.tally import Tally, tally
-from amplint.runtime.outcome import CONFIRMED, NOT_OBSERVABLE, NOT_REPLAYABLE, REFUTED, Axis, Outcome
-from amplint.runtime.record import NotReplayable
+from amplint.runtime.training.run_record import NotReplayable
+from amplint.runtime.verdict import CONFIRMED, NOT_OBSERVABLE, NOT_REPLAYABLE, REFUTED, Axis, Outcome
 
 _WORST = "worst relative error"
 _GPUS = frozenset({"cuda", "xpu", "mtia", "maia"})

@@ -1,0 +1,1 @@
+"""What would a GPU's autocast do? CUDA's dtypes on CPU tensors."""

@@ -1,0 +1,1 @@
+"""What shows without a path through the code? One small experiment a module."""

@@ -1,0 +1,46 @@
+"""What a scaler says to the gradients of a model in half, and to those of the model that the fix leaves."""
+
+from __future__ import annotations
+
+import torch
+
+from amplint.diagnostics import Diagnostic
+from amplint.facts.half_models import Halved
+from amplint.model import observables
+from amplint.rule import File
+from amplint.runtime.devices import CUDA
+from amplint.runtime.measures.measurement import NONE, Figure, Measurement
+from amplint.runtime.training import torch_objects
+from amplint.runtime.training.run_record import NotReplayable
+
+
+def take(before: File, after: File, diagnostic: Diagnostic, *, device: str, seed: int) -> Measurement:
+    """Step an optimizer of the code's class through a scaler, with parameters in the precision that the code gives them.
+
+    Raises:
+        NotReplayable: the cast is not found again.
+    """
+    casts = list(before.halves.stepped())
+    found = next((each for each in casts if before.range(each.name) == diagnostic.range), None)
+    if found is None:
+        raise NotReplayable("the cast is not found again")
+    gone = len(list(after.halves.stepped())) < len(casts)
+    place = "cuda" if device == CUDA else "cpu"
+    error = _raised(found, torch.float16, place, seed)
+    fixed = _raised(found, torch.float32 if gone else torch.float16, place, seed)
+    return Measurement((Figure(observables.REFUSED, error, fixed, NONE),))
+
+
+def _raised(found: Halved, dtype: torch.dtype, place: str, seed: int) -> str:
+    generator = torch.Generator().manual_seed(seed)
+    weight = torch.randn(8, 8, generator=generator).to(place, dtype).requires_grad_()
+    optimizer, _ = torch_objects.optimizer(found.optimizer, [weight])
+    scaler = torch.amp.GradScaler(place, init_scale=1024.0)
+    try:
+        scaler.scale((weight.float() ** 2).mean()).backward()
+        if found.unscaled:
+            scaler.unscale_(optimizer)
+        scaler.step(optimizer)
+    except (ValueError, RuntimeError) as error:
+        return f"{type(error).__name__}: {str(error).partition('. ')[0].strip()}"
+    return NONE

@@ -1,0 +1,100 @@
+"""What a batch whose gradients are not finite does to the parameters: without any guard, and with the one of a fix."""
+
+from __future__ import annotations
+
+import torch
+
+from amplint.diagnostics import Diagnostic
+from amplint.model import observables
+from amplint.model.events import ObjectFacts, Region
+from amplint.model.literals import number
+from amplint.rule import File
+from amplint.runtime.devices import CUDA
+from amplint.runtime.experiments.loss_scale import STEPS, TrainingRun
+from amplint.runtime.experiments.rule_recheck import is_mended
+from amplint.runtime.measures.measurement import Figure, Measurement
+from amplint.runtime.training import torch_objects
+from amplint.runtime.training.amp_and_reference import autocast
+from amplint.runtime.training.run_record import NotReplayable
+from amplint.runtime.training.toy_problem import Problem
+from amplint.runtime.training.trainer import flat
+
+_BAD_BATCH = 3
+_OVERFLOWS = 2.0**20
+"""The product of factor and loss at which gradients overflow in float16."""
+
+
+def unguarded(before: File, after: File, diagnostic: Diagnostic, *, device: str, seed: int) -> Measurement:
+    """Train in bfloat16 on a batch whose loss is NaN, with a test for that or without.
+
+    Raises:
+        NotReplayable: the backward pass is not found again.
+    """
+    mended = is_mended(before, after, diagnostic)
+    counts = [_after_bad_batch(tested, device, seed) for tested in (False, mended, True)]
+    return Measurement((Figure(observables.DAMAGED, *counts),), {"bad batch": _BAD_BATCH, "batches": STEPS})
+
+
+def _after_bad_batch(tested: bool, device: str, seed: int) -> int:
+    problem = _problem(device, seed)
+    optimizer = torch.optim.SGD(problem.parameters("optimizer"), lr=torch_objects.STAND_IN_RATE)
+    for batch in range(1, STEPS + 1):
+        optimizer.zero_grad()
+        with autocast(Region("cuda", "bfloat16", "yes"), device, True):
+            [loss] = problem.losses().values()
+        if batch == _BAD_BATCH:
+            loss = loss * torch.nan
+        if tested and not loss.isfinite():
+            break  # an error ends the training
+        loss.backward()
+        optimizer.step()
+    return _not_finite(problem)
+
+
+def scaled_by_hand(before: File, after: File, diagnostic: Diagnostic, *, device: str, seed: int) -> Measurement:
+    """Train in float16 on losses that the factor of the code makes overflow, and with a scaler in its place.
+
+    Raises:
+        NotReplayable: the multiplication is not found again.
+    """
+    mended = is_mended(before, after, diagnostic)
+    scaled = next(
+        (each for each in before.hand_scaling.found if before.range(each.multiplication) == diagnostic.range), None
+    )
+    if scaled is None:
+        raise NotReplayable("the multiplication is not found again")
+    factor = number(before.tree.text(scaled.factor))
+    given: dict[str, float | str] = {"factor" if factor else "factor (assumed)": factor or torch_objects.INIT_SCALE}
+    by_hand = _by_hand(factor or torch_objects.INIT_SCALE, device, seed)
+    with_scaler = _with_scaler(device, seed)
+    counts = (by_hand, with_scaler if mended else by_hand, with_scaler)
+    return Measurement((Figure(observables.OVERFLOWED, *counts),), given)
+
+
+def _by_hand(factor: float, device: str, seed: int) -> int:
+    problem = _problem(device, seed, _OVERFLOWS / factor)
+    optimizer = torch.optim.SGD(problem.parameters("optimizer"), lr=torch_objects.STAND_IN_RATE)
+    with autocast(Region("cuda", "float16", "yes"), device, True):
+        [loss] = problem.losses().values()
+    (loss * factor).backward()
+    for parameter in problem.parameters("optimizer"):
+        if parameter.grad is not None:
+            parameter.grad.div_(factor)
+    optimizer.step()
+    return _not_finite(problem)
+
+
+def _with_scaler(device: str, seed: int) -> int:
+    run = TrainingRun(
+        ObjectFacts("scaler", enabled="yes"), "float16", _OVERFLOWS / torch_objects.INIT_SCALE, device, seed
+    )
+    run.skips()
+    return int((~flat(run.optimizer.param_groups[0]["params"]).isfinite()).sum())
+
+
+def _problem(device: str, seed: int, magnitude: float = 1.0) -> Problem:
+    return Problem(["optimizer"], (), "cuda" if device == CUDA else "cpu", seed, magnitude)
+
+
+def _not_finite(problem: Problem) -> int:
+    return int((~flat(problem.parameters("optimizer")).isfinite()).sum())

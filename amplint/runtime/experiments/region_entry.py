@@ -1,0 +1,76 @@
+"""What becomes of a place that should enter an autocast region: the error, and the precision that operations get there."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import libcst as cst
+import torch
+
+from amplint.diagnostics import Diagnostic
+from amplint.model import observables
+from amplint.roles.autocast_contexts import Maker
+from amplint.rule import File
+from amplint.runtime.experiments.matmul_dtype import product_dtype
+from amplint.runtime.measures.measurement import NONE, Figure, Measurement
+from amplint.runtime.training.run_record import NotReplayable
+
+_CLASSES: dict[str, type[torch.autocast]] = {
+    "torch.autocast": torch.autocast,
+    "torch.amp.autocast": torch.amp.autocast,
+    "torch.cuda.amp.autocast": torch.cuda.amp.autocast,
+    "torch.cpu.amp.autocast": torch.cpu.amp.autocast,
+}
+
+
+def take(before: File, after: File, diagnostic: Diagnostic, device: str, seed: int) -> Measurement:
+    """Enter what the diagnostic is about, or decorate a function with it, as the code stands and with the fix.
+
+    Raises:
+        NotReplayable: the place is not found again, or what it enters is not known.
+    """
+    places, counterparts = _places(before), _places(after)
+    index = next((index for index, node in enumerate(places) if before.range(node) == diagnostic.range), None)
+    if index is None or len(places) != len(counterparts):
+        raise NotReplayable("what is entered is not found again")
+    made, region = before.contexts.maker(places[index]), after.contexts.of(counterparts[index])
+    if made is None or region is None:
+        raise NotReplayable("what is entered is not known")
+    decorates = isinstance(before.tree.parent(places[index]), cst.Decorator)
+    error = _raised(lambda: _decorate(made) if decorates else _enter(made))
+    meant = "float16" if region.dtype == "?" else region.dtype
+    return Measurement(
+        (
+            Figure(observables.ERROR, error, NONE, NONE),
+            Figure(observables.ENTERED, NONE, product_dtype(region, device), meant),
+        )
+    )
+
+
+def _places(file: File) -> list[cst.BaseExpression]:
+    """Everything that is entered or decorates, in the order of the file."""
+    decorators = [each.decorator for each in file.tree.find(cst.Decorator)]
+    return sorted([*decorators, *(item.item for item in file.tree.find(cst.WithItem))], key=file.tree.span)
+
+
+def _enter(made: Maker) -> None:
+    with _class(made):  # type: ignore[attr-defined]
+        pass
+
+
+def _decorate(made: Maker) -> None:
+    given = {"device_type": "cuda"} if made.preset else {}
+    _class(made)(torch.square, **given)(torch.ones(1))  # type: ignore[operator]
+
+
+def _class(made: Maker) -> object:
+    names = sorted(name for name in made.names if name in _CLASSES)
+    return _CLASSES[names[0]]
+
+
+def _raised(use: Callable[[], None]) -> str:
+    try:
+        use()
+    except (AttributeError, TypeError, ValueError, RuntimeError) as error:
+        return f"{type(error).__name__}: {' '.join(str(error).split())}".partition(". ")[0]
+    return NONE

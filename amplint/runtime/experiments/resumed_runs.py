@@ -1,0 +1,67 @@
+"""What becomes of a run that is resumed from a checkpoint: an experiment with real scalers, states and files."""
+
+from __future__ import annotations
+
+import io
+from typing import Any
+
+import torch
+
+from amplint.diagnostics import Diagnostic
+from amplint.model import observables
+from amplint.model.events import ObjectFacts
+from amplint.roles.step_pairs import Stepped
+from amplint.rule import File
+from amplint.runtime.experiments.loss_scale import STEPS, TrainingRun, too_steep
+from amplint.runtime.measures.measurement import Figure, Measurement
+from amplint.runtime.training.run_record import NotReplayable
+
+
+def take(before: File, after: File, diagnostic: Diagnostic, device: str, seed: int) -> Measurement:
+    """Train until the scale has settled, save what the checkpoint holds, and resume from that.
+
+    Raises:
+        NotReplayable: the checkpoint is not found, or the fix leaves its load to be written.
+    """
+    pair, restores = _repaired(before, after, diagnostic)
+    facts = before.analysis.program.roles.of(pair.scaler)
+    runs = [_skips(facts, holds, device, seed) for holds in (False, restores, True)]
+    series = dict(zip(("before", "after", "reference"), runs))
+    return Measurement((Figure(observables.RESUMED, *(int(sum(each)) for each in runs)),), {"steps": STEPS}, series)
+
+
+def _repaired(before: File, after: File, diagnostic: Diagnostic) -> tuple[Stepped, bool]:
+    """The scaler of a finding with its optimizer, and whether its state comes back with the fix.
+
+    Where the file loads no optimizer's state, the load lies elsewhere, and is taken to follow.
+    """
+    lacking, kept_back = before.checkpoints.incomplete, before.checkpoints.unrestored
+    for unsaved in lacking:
+        if before.range(unsaved.place) == diagnostic.range:
+            if len(after.checkpoints.unrestored) > len(kept_back):
+                raise NotReplayable("the fix saves the state, and the load is left to you")
+            return unsaved.pair, len(after.checkpoints.incomplete) < len(lacking)
+    for unloaded in kept_back:
+        if before.range(unloaded.call) == diagnostic.range:
+            return unloaded.pair, len(after.checkpoints.unrestored) < len(kept_back)
+    raise NotReplayable("the checkpoint is not found again")
+
+
+def _skips(facts: ObjectFacts, holds_scaler: bool, device: str, seed: int) -> tuple[float, ...]:
+    """For each step after the resume whether it was skipped (1.0)."""
+    first = TrainingRun(facts, "float16", too_steep(facts), device, seed)
+    for _ in range(STEPS):
+        first.backward()
+        first.step()
+    states: dict[str, Any] = {"optimizer": first.optimizer.state_dict()}
+    if holds_scaler:
+        states["scaler"] = first.scaler.state_dict()
+    checkpoint = io.BytesIO()
+    torch.save(states, checkpoint)
+    checkpoint.seek(0)
+    loaded = torch.load(checkpoint)
+    second = TrainingRun(facts, "float16", too_steep(facts), device, seed)
+    second.optimizer.load_state_dict(loaded["optimizer"])
+    if "scaler" in loaded:
+        second.scaler.load_state_dict(loaded["scaler"])
+    return tuple(float(second.skips()) for _ in range(STEPS))

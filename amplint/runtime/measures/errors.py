@@ -1,0 +1,22 @@
+"""What went wrong in a run, as figures."""
+
+from __future__ import annotations
+
+from amplint.model import observables
+from amplint.runtime.measures.measurement import NONE, Figure, Trio
+from amplint.runtime.training.run_record import Record
+
+
+def raised(record: Record) -> str:
+    """The error that ended a run; `NONE` where there was none."""
+    return record.error or NONE
+
+
+def error_figures(trio: Trio) -> list[Figure]:
+    """The errors of three runs, where they are not all the same."""
+    return differing(observables.ERROR, trio.each(raised))
+
+
+def differing(name: str, values: tuple[float | str, ...]) -> list[Figure]:
+    """A figure that is worth a word only where it differs."""
+    return [Figure(name, *values)] if len(set(values)) > 1 else []

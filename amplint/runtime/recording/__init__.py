@@ -1,0 +1,1 @@
+"""What does a running program do? Its calls of torch, written down as events and judged."""

@@ -1,0 +1,47 @@
+"""Where in the program an observed call stands."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import sys
+import warnings
+from dataclasses import dataclass
+from types import FrameType
+
+import torch
+import typing_extensions
+
+_TORCH = os.path.dirname(torch.__file__) + os.sep
+# The last two wrap what torch has deprecated.
+_BETWEEN = (
+    _TORCH,
+    os.path.dirname(os.path.dirname(__file__)) + os.sep,
+    contextlib.__file__,
+    warnings.__file__,
+    typing_extensions.__file__,
+)
+
+
+@dataclass(frozen=True)
+class Place:
+    """A line of a file; the line counts from 1."""
+
+    file: str
+    line: int
+
+    def __str__(self) -> str:
+        return f"{self.file}:{self.line}"
+
+
+def in_torch(frame: FrameType) -> bool:
+    """Whether a frame runs torch's own code."""
+    return frame.f_code.co_filename.startswith(_TORCH)
+
+
+def caller() -> Place | None:
+    """The innermost line on this thread's stack that belongs to the program; None in a thread that torch runs by itself."""
+    frame: FrameType | None = sys._getframe(1)
+    while frame is not None and frame.f_code.co_filename.startswith(_BETWEEN):
+        frame = frame.f_back
+    return None if frame is None else Place(frame.f_code.co_filename, frame.f_lineno)

@@ -1,0 +1,213 @@
+"""What the protocol says to what was observed.
+
+The protocol is the one that the static witness runs. Where the static witness must assume, a run has measured, and the
+measurement goes into the state:
+
+- A loss is scaled if the autograd graph says so, and a backward pass reaches only the optimizers whose parameters are leaves
+  of that graph.
+- A scaler's step that was taken is settled: nothing has to ask any more whether it was skipped. So a scheduler is a hazard
+  if it advances although the step before it was skipped. It has to move in step with the optimizer for that, one scheduler
+  step for one scaler step: one that moves once per epoch does not mind a skipped step. (An epoch of one batch looks like an
+  iteration, here.)
+- `unscale_` that met no overflow leaves nothing to be tested before a plain step.
+- Loops are not seen. A backward pass or a step is in a loop inside a region if its line has run before in that region.
+- A call that raised is judged, and then changes nothing.
+
+Gradients, scalers and optimizers are shared by all threads; regions belong to one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+
+from amplint.model.events import (
+    AutocastEnter,
+    Backward,
+    Event,
+    GradAccess,
+    InnerGrad,
+    Leave,
+    ObjectFacts,
+    OptimizerStep,
+    Report,
+    ScalerStep,
+    SchedulerStep,
+    Unscale,
+)  # fmt: skip
+from amplint.model.protocol.hazards import Hazard
+from amplint.model.protocol.state import Slot, Stage, State, Stepped
+from amplint.model.protocol.transitions import Protocol
+from amplint.runtime.recording.call_sites import Place
+from amplint.runtime.recording.event_log import Facts, Move, Recorded
+
+_IN_REGION = (0,)
+"""The loops around an event that has run before in its region."""
+
+
+@dataclass(frozen=True)
+class Seen:
+    """A hazard that happened: its kind and place, the places of the other half by label, and how often.
+
+    `trigger` is the first event that brought it about; `values` is what was measured at it.
+    """
+
+    kind: str
+    place: Place
+    related: Mapping[str, Place]
+    scaler: str
+    optimizer: str
+    details: tuple[str, ...]
+    times: int
+    trigger: Recorded
+
+    @property
+    def values(self) -> Mapping[str, object]:
+        """What was measured at the trigger."""
+        return self.trigger.values
+
+
+def judge(
+    moves: Iterable[Move],
+    places: Sequence[Place],
+    objects: Mapping[str, ObjectFacts],
+    members: Mapping[str, frozenset[int]],
+) -> tuple[Seen, ...]:
+    """Run the protocol over what happened.
+
+    Args:
+        moves: the events, in the order in which they took effect.
+        places: the places of the events' sites.
+        objects: what is known of the objects that the events name.
+        members: the parameters (by id) of each optimizer.
+
+    Returns:
+        The hazards, in the order in which they first happened.
+    """
+    course = _Course(Protocol(objects), members)
+    triggers: dict[Hazard, list[Recorded]] = {}
+    for move in moves:
+        for hazard in course.follow(move):
+            triggers.setdefault(hazard, []).append(move.recorded)
+    return tuple(
+        Seen(
+            hazard.kind,
+            places[hazard.site],
+            {label: places[site] for label, site in hazard.related},
+            hazard.scaler,
+            hazard.optimizer,
+            hazard.details,
+            len(found),
+            found[0],
+        )
+        for hazard, found in triggers.items()
+    )
+
+
+@dataclass
+class _Stack:
+    """The regions that a thread is in and the weights that they keep (slots of the state); which lines have run in each."""
+
+    regions: object | None = None
+    casts: object | None = None
+    run: list[set[tuple[int, str]]] = field(default_factory=list)
+
+
+class _Course:
+    """The state of the protocol along a run."""
+
+    def __init__(self, protocol: Protocol, members: Mapping[str, frozenset[int]]) -> None:
+        self._protocol = protocol
+        self._members = members
+        self._state = State()
+        self._stacks: dict[int, _Stack] = {}
+        self._overflowed: dict[str, bool] = {}
+        self._steps: dict[str, int] = {}
+        self._advanced: dict[str, dict[str, int]] = {}
+
+    def follow(self, move: Move) -> tuple[Hazard, ...]:
+        """Take the next move; the hazards that it is."""
+        event, facts = move.recorded.event, move.facts
+        stack = self._stacks.setdefault(move.thread, _Stack())
+        measured = self._measured_before(event, facts)
+        state = self._state.put({("regions",): stack.regions, ("casts",): stack.casts, **measured})
+        if isinstance(event, Backward):
+            state = self._left(state)
+        loops = _IN_REGION if self._runs_again(state, stack, event) else ()
+        after, hazards = self._protocol.apply(self._in_step(state, event), event, loops)
+        hazards = tuple(hazard for hazard in hazards if not self._is_spared(hazard, event, facts))
+        if not move.raised:
+            after = after.put(self._measured_after(state, after, event, facts))
+            stack.regions, stack.casts = after.get("regions"), after.get("casts")
+            stack.run = [*stack.run[: len(after.regions)], *([set()] if isinstance(event, AutocastEnter) else [])]
+            self._state = after.put(
+                {("regions",): None, ("casts",): None, **{slot: None for slot, _ in after.having("value")}}
+            )
+            self._count(event, facts)
+        return hazards
+
+    def _measured_before(self, event: Event, facts: Facts) -> dict[Slot, object | None]:
+        if isinstance(event, Backward):
+            return {("value", event.loss): facts.value}
+        if isinstance(event, Report):
+            return {("value", event.value): facts.value}
+        if isinstance(event, InnerGrad):
+            return {("value", event.outputs): facts.value}
+        if isinstance(event, OptimizerStep):
+            return {("untested",): self._overflowed.get(event.optimizer) or None}
+        return {}
+
+    def _measured_after(self, state: State, after: State, event: Event, facts: Facts) -> dict[Slot, object | None]:
+        match event:
+            case Backward() | GradAccess() if facts.reached is not None:
+                return {("grad", name): state.grad(name) for name in self._spared(facts)}
+            case ScalerStep():
+                slot = ("stepped", event.optimizer)
+                stepped = after.get(*slot)
+                return {slot: replace(stepped, loops=()) if isinstance(stepped, Stepped) and not facts.taken else None}
+        return {}
+
+    def _left(self, state: State) -> State:
+        """The state when the next backward pass begins: what was unscaled and not stepped was left. Exits are not seen."""
+        for _, stage in state.having("stage"):
+            if isinstance(stage, Stage) and stage.name == "unscaled":
+                state, _ = self._protocol.apply(state, Leave(stage.site))
+        return state
+
+    def _spared(self, facts: Facts) -> list[str]:
+        """The optimizers whose gradients an event has not reached."""
+        reached = facts.reached
+        return [name for name, members in self._members.items() if reached is not None and members.isdisjoint(reached)]
+
+    def _is_spared(self, hazard: Hazard, event: Event, facts: Facts) -> bool:
+        """Whether a hazard is about gradients that a backward pass has not added to."""
+        return isinstance(event, Backward) and hazard.optimizer in self._spared(facts)
+
+    def _in_step(self, state: State, event: Event) -> State:
+        """The state without the steps that a scheduler does not move in step with."""
+        if not isinstance(event, SchedulerStep):
+            return state
+        before = self._advanced.get(event.scheduler, {})
+        stepped = [slot for slot, _ in state.having("stepped")]
+        return state.put({slot: None for slot in stepped if self._steps[slot[1]] - before.get(slot[1], 0) > 1})
+
+    def _count(self, event: Event, facts: Facts) -> None:
+        match event:
+            case Unscale():
+                self._overflowed[event.optimizer] = facts.overflow
+            case ScalerStep():
+                self._steps[event.optimizer] = self._steps.get(event.optimizer, 0) + 1
+            case SchedulerStep():
+                self._advanced[event.scheduler] = dict(self._steps)
+
+    @staticmethod
+    def _runs_again(state: State, stack: _Stack, event: Event) -> bool:
+        """Whether this line has run before in the region that is active."""
+        if not isinstance(event, (Backward, OptimizerStep, ScalerStep)):
+            return False
+        active = state.active_region()
+        key = (event.site, "" if isinstance(event, Backward) else event.optimizer)
+        again = any(entered is active and key in run for entered, run in zip(state.regions, stack.run))
+        for run in stack.run:
+            run.add(key)
+        return again

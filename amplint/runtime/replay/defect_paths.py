@@ -1,0 +1,110 @@
+"""The way to a defect: a path of the code that shows it, and the same path in the code with the fix."""
+
+from __future__ import annotations
+
+import libcst as cst
+
+from amplint.diagnostics import Diagnostic
+from amplint.hazards.analysis import Found
+from amplint.hazards.entry_points import Entry
+from amplint.model.events import NO_GRAD, AutocastEnter, Backward, Event, ObjectFacts, Scale, SchedulerStep
+from amplint.model.observables import Observable
+from amplint.model.protocol.hazards import Hazard
+from amplint.rule import File
+from amplint.runtime.replay.branch_choices import Decisions, search
+from amplint.runtime.replay.event_world import Idle
+from amplint.runtime.replay.graph_runner import TooLong, Walk, bare
+from amplint.runtime.training.path_facts import owner_of, used
+from amplint.runtime.training.run_record import NotReplayable
+
+
+def find(file: File, diagnostic: Diagnostic) -> Found | None:
+    """The hazard that a diagnostic is about."""
+    for found in file.analysis.of(diagnostic.name, elsewhere=True):
+        if any(file.range(node) == diagnostic.range for node in _pointed_at(found.node)):
+            return found
+    return None
+
+
+def _pointed_at(node: cst.CSTNode) -> list[cst.CSTNode]:
+    """The parts of a node at which a diagnostic may stand: what is called, or one of the decorators."""
+    if isinstance(node, cst.FunctionDef):
+        return [each.decorator for each in node.decorators]
+    return [node.func if isinstance(node, cst.Call) else node]
+
+
+def routes(found: Found, before: File, after: File) -> tuple[Walk, Walk]:
+    """A path that shows a hazard, and the same path in the code with the fix."""
+    kind, site = found.hazard.kind, found.hazard.site
+    for entry in (found.entry, *before.analysis.entries):
+        walk = _path_to(kind, site, entry)
+        if walk is not None and any(isinstance(event, Backward) for event in walk.events):
+            break
+    else:
+        # The backward pass is in a caller out of sight, which scales the loss.
+        prelude = (Scale(-1, _GIVEN, found.hazard.scaler), Backward(-1, _GIVEN))
+        walk = _path_to(kind, site, found.entry, prelude)
+    if walk is None:
+        raise NotReplayable("no path found that shows the defect")
+    counterpart = _counterpart(walk.entry, before, after)
+    fixed = _walked(Walk(counterpart, walk.decisions.again(), Idle(), walk.prelude))
+    if fixed is None:
+        raise NotReplayable("with the fix, the path does not come to an end")
+    return walk, fixed
+
+
+_GIVEN = "%given"
+
+
+def _path_to(kind: str, site: int, entry: Entry, prelude: tuple[Event, ...] = ()) -> Walk | None:
+    """The likeliest path from an entry that shows a hazard."""
+    shown: list[Walk] = []
+
+    def leads_there(decisions: Decisions) -> bool:
+        walk = _walked(Walk(entry, decisions, Idle(), prelude))
+        if walk is not None and any((each.kind, each.site) == (kind, site) for each in walk.hazards):
+            shown.append(walk)
+        return bool(shown)
+
+    search(leads_there)
+    return shown[0] if shown else None
+
+
+def _walked(walk: Walk) -> Walk | None:
+    try:
+        walk.run()
+    except TooLong:
+        return None
+    return walk
+
+
+def _counterpart(entry: Entry, before: File, after: File) -> Entry:
+    """The same function in the file with the fix: of its name, and of the namesakes the one in the same place."""
+    name = bare(entry.function), entry.heir
+    namesakes = [each for each in before.analysis.entries if (bare(each.function), each.heir) == name]
+    fixed = [each for each in after.analysis.entries if (bare(each.function), each.heir) == name]
+    if len(namesakes) != len(fixed):
+        raise NotReplayable("with the fix, the function is not found again")
+    return next(there for here, there in zip(namesakes, fixed) if here is entry)
+
+
+def subject_of(hazard: Hazard, path: Walk) -> str:
+    """The optimizer that a hazard is about: for a scheduler, the one whose rate it sets."""
+    names = dict.fromkeys(filter(None, (hazard.optimizer, *sorted(used(path.events)))))
+    schedulers = [
+        each.scheduler for each in path.events if isinstance(each, SchedulerStep) and each.site == hazard.site
+    ]
+    if not (schedulers and names):
+        return hazard.optimizer
+    return owner_of(schedulers[0], path.entry.objects.get(schedulers[0], ObjectFacts()), names)
+
+
+def foreign_device(observable: Observable, path: Walk) -> str:
+    """A device type of the code's regions on which the defect may show in another way than on those replayed."""
+    devices = {event.region.device for event in path.events if isinstance(event, AutocastEnter)} - {NO_GRAD.device, "?"}
+    return next(iter(sorted(devices - observable.devices)), "") if observable.devices else ""
+
+
+def others(fixed: Walk, hazard: Hazard) -> list[str]:
+    """The kinds of other defects on the path with the fix."""
+    return sorted({each.kind for each in fixed.hazards} - {hazard.kind})

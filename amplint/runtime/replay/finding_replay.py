@@ -1,0 +1,119 @@
+"""A finding and its fix, replayed: the defect is made to show, the fix must make it go away.
+
+The code of the author is never run. Its event graph is walked along a path that shows the hazard, and each event is made
+to happen with real torch objects on a small problem (`walk`, `worlds`, `makers`, `problem`). The text with the fix is read
+anew and walked with the same answers to the same conditions: what is proved is what will be written.
+
+Conditions are not evaluated, but answered; values that only a call in the author's code could tell are the problem's own;
+calls whose effect on AMP's objects is unknown are left out.
+"""
+
+from __future__ import annotations
+
+import warnings
+from functools import lru_cache
+
+from amplint.diagnostics import Diagnostic
+from amplint.model.observables import (
+    ERROR,
+    NON_FINITE,
+    NORM_SEEN,
+    PRODUCT_TIME,
+    SCHEDULER_LEAD,
+    VALUE_ERROR,
+    Observable,
+)
+from amplint.rule import File, Rule
+from amplint.runtime.experiments.by_observable import EXPERIMENTS
+from amplint.runtime.measures import linear_products, path_measures
+from amplint.runtime.measures.measurement import NONE, Measurement, agree
+from amplint.runtime.numeric.verdict import prove
+from amplint.runtime.replay.defect_paths import find, foreign_device, others, routes, subject_of
+from amplint.runtime.replay.graph_runner import TooLong
+from amplint.runtime.replay.three_runs import Trial, emulation
+from amplint.runtime.training.run_record import NotReplayable
+from amplint.runtime.training.torch_objects import CannotMake
+from amplint.runtime.verdict import CONFIRMED, NOT_OBSERVABLE, NOT_REPLAYABLE, REFUTED, Outcome
+from amplint.source import Source
+from amplint.syntax.tree import Tree
+
+
+def replay(before: Source, after: Source, diagnostic: Diagnostic, rule: Rule, device: str, seed: int) -> Outcome:
+    """Replay a finding in a file, and the file with the fix of this finding applied.
+
+    Args:
+        before: the file.
+        after: the file with the fix.
+        diagnostic: the finding.
+        rule: the rule it is of.
+        device: one of `amplint.runtime.devices`; `auto` is none.
+        seed: decides the small problem; same seed, same device: same outcome.
+    """
+    if rule.observable is None:
+        return Outcome(NOT_REPLAYABLE, f"{rule.code} does not say how its defect shows")
+    if rule.observable.measure == PRODUCT_TIME:
+        return linear_products.replay(_file(before), _file(after), device, seed, rule.observable.tolerance)
+    file = _file(before)
+    experiment = EXPERIMENTS.get(rule.observable.measure)
+    if experiment is not None:
+        try:
+            with emulation(device):
+                taken = experiment(file, _file(after), diagnostic, device=device, seed=seed)
+        except NotReplayable as problem:
+            return Outcome(NOT_REPLAYABLE, str(problem), rule.observable.measure)
+        return _judge(rule.observable, taken, [])
+    if rule.observable.measure in (NON_FINITE, VALUE_ERROR):
+        with emulation(device):
+            return prove(file, _file(after), diagnostic, rule.observable.measure, device, seed)
+    found = find(file, diagnostic)
+    if found is None:
+        return Outcome(
+            NOT_REPLAYABLE, "the event that the finding is about is not found again", rule.observable.measure
+        )
+    try:
+        paths = routes(found, file, _file(after))
+        foreign = foreign_device(rule.observable, paths[0])
+        if foreign:
+            return Outcome(NOT_OBSERVABLE, f"the code is for {foreign!r}", rule.observable.measure)
+        player = Trial(*paths, subject_of(found.hazard, paths[0]), device, seed)
+        with emulation(device), warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # code with a defect is what torch warns about
+            taken = path_measures.take(rule.observable.measure, player, found.hazard)
+    except (NotReplayable, CannotMake, TooLong) as problem:
+        return Outcome(NOT_REPLAYABLE, str(problem), rule.observable.measure)
+    return _judge(rule.observable, taken, others(paths[1], found.hazard))
+
+
+@lru_cache(maxsize=8)
+def _file(source: Source) -> File:
+    return File(Tree(source), torch=(2, 3))
+
+
+def _judge(observable: Observable, taken: Measurement, others: list[str]) -> Outcome:
+    figures = taken.figures
+    right = all(agree(each.after, each.reference, observable.tolerance) for each in figures)
+    wrong = not all(agree(each.before, each.reference, observable.tolerance) for each in figures)
+    errors = {(each.before, each.after) for each in figures if each.name == ERROR and each.reference == NONE}
+    if observable.measure in (NORM_SEEN, SCHEDULER_LEAD) and any(before == after for before, after in errors):
+        verdict, reason = NOT_REPLAYABLE, "the path raises an error that neither defect nor fix has to do with"
+    elif not figures or not taken.ordinary:
+        verdict, reason = NOT_REPLAYABLE, "no step was taken from which to judge"
+    elif right and wrong:
+        verdict, reason = CONFIRMED, ""
+    elif right:
+        verdict, reason = NOT_OBSERVABLE, "the defect makes no difference to what is measured"
+    elif others:
+        verdict, reason = NOT_REPLAYABLE, f"another defect remains on the path: {', '.join(others)}"
+    else:
+        verdict, reason = REFUTED, "with the fix, what is measured is not what it should be"
+    return Outcome(
+        verdict,
+        reason,
+        figures[0].name if figures else observable.measure,
+        {each.name: each.before for each in figures},
+        {each.name: each.after for each in figures},
+        {**{each.name: each.reference for each in figures}, **taken.given},
+        taken.series,
+        taken.axis,
+        others=tuple(others) if verdict == NOT_REPLAYABLE else (),
+    )

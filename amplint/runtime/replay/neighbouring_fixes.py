@@ -1,0 +1,48 @@
+"""Findings on one path: where another defect hides what a fix does, the fix is judged with the other one already repaired."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import replace
+
+from amplint.diagnostics import Diagnostic, Fix, Range
+from amplint.engine.fixer import apply
+from amplint.runtime.verdict import CONFIRMED, REFUTED, Outcome
+from amplint.source import Source
+
+
+def judge_in_company(
+    source: Source,
+    diagnostic: Diagnostic,
+    outcome: Outcome,
+    neighbours: Iterable[Diagnostic],
+    replay: Callable[[Source, Source, Diagnostic], Outcome],
+) -> Outcome:
+    """The outcome with those neighbours repaired, before the fix and after, that kept it from a verdict; else the same one.
+
+    Args:
+        source: the file as it stands.
+        diagnostic: the finding.
+        outcome: what its replay alone came to.
+        neighbours: the other findings in the file.
+        replay: replays a file before and after a fix, and the finding in the former.
+    """
+    others = [one for one in neighbours if one.name in outcome.others and one.fix is not None]
+    repaired, used = apply(source, others)
+    both, together = apply(source, [*used, diagnostic])
+    if not used or len(together) == len(used):  # none, or fixes that touch
+        return outcome
+    before, after = replace(source, text=repaired), replace(source, text=both)
+    judged = replay(before, after, replace(diagnostic, range=_moved(diagnostic, source, used, before)))
+    if judged.verdict not in (CONFIRMED, REFUTED):
+        return outcome
+    return replace(judged, together=tuple(f"{one.code} in line {one.range.start.row}" for one in used))
+
+
+def _moved(diagnostic: Diagnostic, source: Source, used: Sequence[Diagnostic], repaired: Source) -> Range:
+    """Where a finding is once the fixes of others have been applied; none of their edits lies inside it."""
+    start, end = (position.offset for position in diagnostic.range)
+    ahead = {edit for one in used if one.fix is not None for edit in one.fix.edits if edit.end <= start}
+    moved, _ = apply(source, [replace(diagnostic, fix=Fix("", tuple(sorted(ahead))))])
+    shift = len(moved) - len(source.text)
+    return repaired.range(start + shift, end + shift)

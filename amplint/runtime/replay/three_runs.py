@@ -1,0 +1,93 @@
+"""Three runs side by side: the code as it stands, the code with the fix, and the reference."""
+
+from __future__ import annotations
+
+from contextlib import AbstractContextManager, nullcontext
+from dataclasses import dataclass
+
+from amplint.model.events import AutocastEnter, Event, Region
+from amplint.runtime.devices import CUDA, EMULATED
+from amplint.runtime.measures.measurement import Trio
+from amplint.runtime.replay.branch_choices import YES
+from amplint.runtime.replay.graph_runner import Walk
+from amplint.runtime.training.amp_and_reference import Amp, Reference, autocast
+from amplint.runtime.training.iterations import Rounds
+from amplint.runtime.training.path_facts import feeding, last_steps, scalers_of, used
+from amplint.runtime.training.run_record import NotReplayable, Record
+from amplint.runtime.training.toy_problem import Problem
+from amplint.runtime.training.trainer import Training
+
+_TORCH_ERRORS = (RuntimeError, AssertionError, ValueError)
+"""What torch raises on a misuse."""
+
+
+@dataclass(frozen=True)
+class Trial:
+    """Plays the two paths, and the reference."""
+
+    before: Walk
+    after: Walk
+    subject: str
+    """The optimizer that the finding is about; empty when it is about all."""
+    device: str
+    seed: int
+
+    @property
+    def events(self) -> list[Event]:
+        """What happens with the code as it stands."""
+        return self.before.events
+
+    def play(self, magnitude: float = 1.0, island: bool = False, spared: str = "", recheck: bool = False) -> Trio:
+        """See `amplint.runtime.measures.path_measures.Player`."""
+        optimizers = sorted(used(self.before.events) | used(self.after.events))
+        if not optimizers or "" in optimizers:
+            raise NotReplayable("an optimizer cannot be told")
+        overflowing = [self.subject] if self.subject in optimizers else optimizers
+        if spared:
+            overflowing = [name for name in optimizers if name != spared]
+        if recheck:
+            overflowing = []
+
+        def problem(device: str) -> Problem:
+            place = "cuda" if device == CUDA else "cpu"
+            aside, again = (
+                (lambda: autocast(self._region(), device, True)) if each else None for each in (island, recheck)
+            )
+            return Problem(optimizers, overflowing, place, self.seed, magnitude, aside, again)
+
+        before, after = (self._amp(walk, problem(self.device)) for walk in (self.before, self.after))
+        walk, rounds = self.before, Rounds()
+        feeds, last = feeding(walk.events), last_steps(walk.events)
+        reference = Reference(problem(self.device), walk.entry.objects, rounds, feeds, last, after.skips())
+        return Trio(before, after, _run(walk, reference, rounds))
+
+    def _amp(self, walk: Walk, problem: Problem) -> Record:
+        rounds, decisions = Rounds(), walk.decisions.again()
+        on = decisions.chosen.get("mode", YES).truth
+        events = walk.events
+        feeds, scalers = feeding(events), scalers_of(events)
+        return _run(walk, Amp(problem, walk.entry.objects, rounds, feeds, self.device, on, scalers), rounds)
+
+    def _region(self) -> Region:
+        """A region that switches autocast off for the device of the code's own regions."""
+        regions = [event.region for event in self.before.events if isinstance(event, AutocastEnter)]
+        device = next((region.device for region in regions if region.device != "grad"), "cuda")
+        return Region(device, "?", "no")
+
+
+def _run(walk: Walk, world: Training, rounds: Rounds) -> Record:
+    """Walk a path again, in a world where things happen."""
+    try:
+        Walk(walk.entry, walk.decisions.again(), world, walk.prelude, rounds).run()
+    except _TORCH_ERRORS as error:
+        world.record.error = f"{type(error).__name__}: {str(error).partition('. ')[0].strip()}"
+    world.record.loss_errors = world.problem.loss_errors
+    return world.record
+
+
+def emulation(device: str) -> AbstractContextManager[None]:
+    if device != EMULATED:
+        return nullcontext()
+    from amplint.runtime.emulation.cuda_autocast import cuda_autocast
+
+    return cuda_autocast()

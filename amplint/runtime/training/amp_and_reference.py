@@ -1,0 +1,172 @@
+"""The two worlds of a replay: the code's own, with AMP as it uses it; and the reference, float32 without AMP, done right."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from contextlib import AbstractContextManager, nullcontext
+from dataclasses import replace
+
+import torch
+
+from amplint.model.event_graph import Test
+from amplint.model.events import (
+    Assign,
+    Clip,
+    ObjectFacts,
+    OptimizerStep,
+    Region,
+    Scale,
+    ScalerStep,
+    ScalerUpdate,
+    SchedulerStep,
+    Unscale,
+)  # fmt: skip
+from amplint.runtime.devices import CUDA, EMULATED
+from amplint.runtime.training import torch_objects
+from amplint.runtime.training.iterations import Rounds
+from amplint.runtime.training.toy_problem import Problem
+from amplint.runtime.training.trainer import Training
+
+
+class Amp(Training):
+    """AMP as the code uses it, on a device (`amplint.runtime.devices`); `on` says whether its options switch it on."""
+
+    def __init__(
+        self,
+        problem: Problem,
+        objects: Mapping[str, ObjectFacts],
+        rounds: Rounds,
+        feeds: frozenset[str],
+        device: str,
+        on: bool,
+        scalers: Mapping[str, frozenset[str]],
+    ) -> None:
+        super().__init__(problem, objects, rounds, feeds)
+        self._device, self._on, self._scalers_of = device, on, scalers
+        self._scalers: dict[str, torch.amp.GradScaler] = {}
+        self._marks: dict[str, dict[str, float]] = {}
+
+    def region(self, region: Region) -> AbstractContextManager[object]:
+        """The region that the code enters."""
+        return autocast(region, self._device, self._on)
+
+    def has_skipped(self, test: Test) -> bool:
+        """Whether a scale fell since the values that the condition looks at were taken."""
+        taken = [self._marks[name] for name in self._marks if name in test.refs]  # in the order in which they were
+        if not taken:
+            return False
+        after = taken[-1] if len(taken) > 1 else self._scales()
+        asked = {name.rpartition(".")[0] for name in test.refs} & after.keys() or after.keys()
+        return any(after[name] < taken[0].get(name, after[name]) for name in asked)
+
+    def _scales(self) -> dict[str, float]:
+        return {name: scaler.get_scale() for name, scaler in self._scalers.items()}
+
+    def _scaler(self, name: str) -> torch.amp.GradScaler:
+        if name not in self._scalers:
+            facts = self.objects.get(name, ObjectFacts())
+            on = facts.enabled != "no" and (self._on or (facts.made and facts.enabled == "yes"))
+            self._scalers[name] = torch_objects.scaler(facts, "cuda" if self._device == CUDA else "cpu", on)
+        return self._scalers[name]
+
+    def _on_Assign(self, event: Assign) -> None:
+        self._marks.pop(event.target, None)
+        self._marks[event.target] = self._scales()
+        super()._on_Assign(event)
+
+    def _on_Scale(self, event: Scale) -> None:
+        scaler = self._scaler(event.scaler)
+        losses = self.loss(event.source)
+        # A loss that one of several scalers scales belongs to the optimizers that this scaler steps.
+        meant = {name for name in losses if event.scaler in self._scalers_of.get(name, {event.scaler})}
+        self.assign(event.target, {name: scaler.scale(losses[name]) for name in losses if name in meant})
+
+    def _on_Unscale(self, event: Unscale) -> None:
+        self._scaler(event.scaler).unscale_(self.optimizers[event.optimizer])
+
+    def _on_ScalerStep(self, event: ScalerStep) -> None:
+        scaler, optimizer = self._scaler(event.scaler), self.optimizers[event.optimizer]
+        self.step(event.optimizer, lambda: scaler.step(optimizer))
+
+    def _on_ScalerUpdate(self, event: ScalerUpdate) -> None:
+        self._scaler(event.scaler).update()
+
+    def _on_OptimizerStep(self, event: OptimizerStep) -> None:
+        self.step(event.optimizer, self.optimizers[event.optimizer].step)
+
+    def _on_SchedulerStep(self, event: SchedulerStep) -> None:
+        self.advance(event.scheduler)
+
+
+class Reference(Training):
+    """What the author meant, in float32: a scaler only steps, and each iteration steps once, unless its gradients overflowed.
+
+    `last` says how many steps the code takes for an optimizer in an iteration: the last one counts. `skips` are the steps
+    that the AMP run skips for an overflow of its own. Both go by optimizer and iteration.
+    """
+
+    def __init__(
+        self,
+        problem: Problem,
+        objects: Mapping[str, ObjectFacts],
+        rounds: Rounds,
+        feeds: frozenset[str],
+        last: Mapping[tuple[str, int], int],
+        skips: frozenset[tuple[str, int]],
+    ) -> None:
+        super().__init__(problem, objects, rounds, feeds)
+        self._last, self._skips = last, skips
+        self._asked: dict[tuple[str, int], int] = {}
+        self._turns: dict[str, int] = {}
+
+    def region(self, region: Region) -> AbstractContextManager[object]:
+        """Nothing runs in half here."""
+        context: AbstractContextManager[object] = torch.no_grad() if region.device == "grad" else nullcontext()
+        return context
+
+    def has_skipped(self, test: Test) -> bool:
+        """Whether the last step was skipped."""
+        return bool(self.record.steps) and self.record.steps[-1].gradient is None
+
+    def _on_Scale(self, event: Scale) -> None:
+        self.assign(event.target, self.loss(event.source))
+
+    def _on_Clip(self, event: Clip) -> None:
+        super()._on_Clip(replace(event, raises=False))
+
+    def _on_ScalerStep(self, event: ScalerStep | OptimizerStep) -> None:
+        name = event.optimizer
+        at = name, self.rounds.of(name)
+        self._asked[at] = self._asked.get(at, 0) + 1
+        if self._asked[at] == self._last.get(at, 1):
+            rightly = at not in self._skips and bool(self.gradient(name).isfinite().all())
+            self.step(name, self.optimizers[name].step if rightly else _nothing)
+
+    _on_OptimizerStep = _on_ScalerStep
+
+    def _on_SchedulerStep(self, event: SchedulerStep) -> None:
+        steps = [step for step in self.record.steps if step.optimizer == self.owner(event.scheduler)]
+        is_new, self._turns[event.scheduler] = len(steps) > self._turns.get(event.scheduler, 0), len(steps)
+        if not (is_new and steps[-1].gradient is None):
+            self.advance(event.scheduler)
+
+
+def _nothing() -> None:
+    """A step that is skipped."""
+
+
+def autocast(region: Region, device: str, on: bool) -> AbstractContextManager[object]:
+    """A region of the code on a device; `on` decides about those that an option switches."""
+    context: AbstractContextManager[object] = torch.no_grad()
+    if region.device == "grad":
+        return context
+    enabled = on if region.enabled == "maybe" else region.enabled == "yes"
+    cached = None if region.cached else False
+    dtype = torch.float16 if region.dtype == "?" else getattr(torch, region.dtype)
+    if device == EMULATED and region.device != "cpu":
+        from amplint.runtime.emulation import cuda_autocast
+
+        context = cuda_autocast.region(dtype, enabled, cached)
+    else:
+        context = torch.autocast("cuda" if device == CUDA else "cpu", dtype, enabled, cached)
+    return context

@@ -1,0 +1,267 @@
+"""What training runs are made of: values, optimizers, schedulers, and the record of every step.
+
+`Training` makes the events happen that mean the same with and without AMP; `amplint.runtime.training.amp_and_reference`
+adds the others.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterable, Mapping
+from contextlib import AbstractContextManager
+
+import torch
+
+from amplint.model.event_graph import Test
+from amplint.model.events import (
+    ADD,
+    Assign,
+    AutocastEnter,
+    AutocastExit,
+    Backward,
+    Clip,
+    Event,
+    GradAccess,
+    ObjectFacts,
+    Region,
+    Report,
+    ZeroGrad,
+)  # fmt: skip
+from amplint.model.literals import number
+from amplint.model.protocol.state import whole_of
+from amplint.runtime.training import torch_objects
+from amplint.runtime.training.iterations import Rounds
+from amplint.runtime.training.path_facts import owner_of, words
+from amplint.runtime.training.run_record import NotReplayable, Record, Step
+from amplint.runtime.training.toy_problem import Problem
+
+OVERFLOW_ROUND = 2
+"""The iteration, counted from 0, whose gradients are made to overflow."""
+ASSUMED_LIMIT = 1.0
+"""The threshold of a clip whose author does not write it down."""
+
+Losses = dict[str, torch.Tensor]
+"""The part of a loss that depends on the parameters of each optimizer."""
+
+
+class Training(ABC):
+    """A run of training in which events happen for real.
+
+    Args:
+        problem: nets and losses.
+        objects: what is known of the objects that events name.
+        rounds: which iteration it is, kept by whoever tells of the events.
+        feeds: the values that losses are computed from; others are not computed.
+    """
+
+    def __init__(
+        self, problem: Problem, objects: Mapping[str, ObjectFacts], rounds: Rounds, feeds: frozenset[str]
+    ) -> None:
+        self.record = Record()
+        self.problem, self.rounds = problem, rounds
+        self.objects, self._feeds = objects, feeds
+        self.optimizers = {
+            name: torch_objects.optimizer(objects.get(name, ObjectFacts()), problem.parameters(name))[0]
+            for name in problem.nets
+        }
+        self._schedulers: dict[str, tuple[str, torch.optim.lr_scheduler.LRScheduler]] = {}
+        self._values: dict[str, Losses] = {}
+        self._numbers: dict[str, float] = {}
+        self._regions: list[Region] = []
+
+    def do(self, event: Event) -> None:
+        """Make an event happen."""
+        happen: Callable[[Event], None] | None = getattr(self, f"_on_{type(event).__name__}", None)
+        if happen is not None:
+            happen(event)
+
+    @abstractmethod
+    def region(self, region: Region) -> AbstractContextManager[object]:
+        """The context of an autocast or no-grad region."""
+
+    @abstractmethod
+    def has_skipped(self, test: Test) -> bool:
+        """Whether the scale that a condition asks about fell."""
+
+    # -- values ----------------------------------------------------------------------------------------------------
+
+    def _on_Assign(self, event: Assign) -> None:
+        inputs, passed = self._differentiable(event.carried), self._differentiable(event.args)
+        self._values.pop(event.target, None)
+        self._numbers.pop(event.target, None)
+        if event.target not in self._feeds or event.truth is not None:
+            return
+        calls = event.computes and bool(event.args or not event.carried)
+        if calls and self._in_region:
+            inputs.append(self._forward())  # what was passed may be no more than the batch
+        else:
+            inputs += passed
+        if inputs:
+            self.assign(event.target, _mean(inputs))
+        elif event.computes:
+            self.assign(event.target, self._forward())
+
+    def _differentiable(self, references: Iterable[str]) -> list[Losses]:
+        values = (self._known(reference) for reference in references)
+        return [value for value in values if value and all(loss.requires_grad for loss in value.values())]
+
+    def _on_AutocastEnter(self, event: AutocastEnter) -> None:
+        self._regions.append(event.region)
+
+    def _on_AutocastExit(self, event: AutocastExit) -> None:
+        self._regions.pop()
+
+    @property
+    def _in_region(self) -> bool:
+        """Whether forward passes belong here: the code may be in an autocast region that is enabled."""
+        regions = [region for region in self._regions if region.device != "grad"]
+        return bool(regions) and regions[-1].lowers
+
+    def _known(self, reference: str) -> Losses | None:
+        while reference:
+            if reference in self._values:
+                return self._values[reference]
+            reference = whole_of(reference)
+        return None
+
+    def loss(self, reference: str) -> Losses:
+        """The loss that a reference stands for; one that was computed out of sight, or before a step, is computed now.
+
+        Of several optimizers it belongs to those that share most words with it (`loss_d`, `optimizer_d`).
+        """
+        known = self._known(reference)
+        if not known:
+            known = self._forward()
+            self.assign(reference, known)
+        shared = {name: len(words(name) & words(reference)) for name in known}
+        most = max(shared.values())
+        return {name: loss for name, loss in known.items() if shared[name] == most}
+
+    def assign(self, reference: str, value: Losses) -> None:
+        """Let a reference stand for a loss."""
+        self._values[reference] = value
+        self._numbers[reference] = sum(float(loss.detach()) for loss in value.values())
+
+    def _on_Report(self, event: Report) -> None:
+        reference = event.value
+        while reference and reference not in self._numbers:
+            reference = whole_of(reference)
+        if reference:
+            self.record.reported.setdefault(event.site, []).append(self._numbers[reference])
+
+    def _forward(self) -> Losses:
+        overflowing = {name for name in self.optimizers if self.rounds.coming_of(name) == OVERFLOW_ROUND}
+        return self.problem.losses(overflowing)
+
+    # -- gradients -------------------------------------------------------------------------------------------------
+
+    def _on_Backward(self, event: Backward) -> None:
+        losses = self.loss(event.loss)
+        if not all(loss.requires_grad for loss in losses.values()):
+            raise NotReplayable("the loss of a backward pass was computed without gradients")
+        before = {name: self.gradient(name) for name in losses}
+        # A loop over losses meets the same one again: its graph is kept.
+        torch.autograd.backward(list(losses.values()), retain_graph=True)
+        after = {name: self.gradient(name) for name in losses}
+        self.record.backward.append({name: after[name] - before[name] for name in losses})
+
+    def gradient(self, optimizer: str) -> torch.Tensor:
+        """The gradients of an optimizer's parameters as one vector; none are zero."""
+        parameters = self.problem.parameters(optimizer)
+        return flat(torch.zeros_like(each) if each.grad is None else each.grad for each in parameters)
+
+    def owners(self, event: Clip | ZeroGrad | GradAccess) -> list[str]:
+        """The optimizers whose gradients an event concerns."""
+        if not isinstance(event, GradAccess) and event.optimizer:
+            return [event.optimizer] if event.optimizer in self.optimizers else []
+        named = {event.owner} if isinstance(event, ZeroGrad) else set(event.owners)
+        owning = [name for name in self.optimizers if named & set(self.objects.get(name, ObjectFacts()).owners)]
+        return owning or list(self.optimizers)
+
+    def _on_ZeroGrad(self, event: ZeroGrad) -> None:
+        for name in self.owners(event):
+            self.optimizers[name].zero_grad()
+
+    def _on_Clip(self, event: Clip) -> None:
+        known = number(event.limit)
+        limit = ASSUMED_LIMIT if known is None else known
+        parameters = [each for name in self.owners(event) for each in self.problem.parameters(name)]
+        if by_value(event):
+            torch.nn.utils.clip_grad_value_(parameters, limit)
+        else:
+            torch.nn.utils.clip_grad_norm_(parameters, limit, error_if_nonfinite=event.raises)
+
+    def _on_GradAccess(self, event: GradAccess) -> None:
+        names = self.owners(event)
+        if event.by == ADD:
+            for parameter in (each for name in names for each in self.problem.parameters(name)):
+                if parameter.grad is not None:
+                    parameter.grad += parameter.detach()
+        elif event.writes:
+            raise NotReplayable("gradients are changed by hand")
+        elif event.by:
+            self.record.readings.append(float(flat(map(self.gradient, names)).norm()))
+
+    # -- steps -----------------------------------------------------------------------------------------------------
+
+    def step(self, name: str, call: Callable[[], object]) -> None:
+        """Let `call` step an optimizer, and record it."""
+        optimizer, parameters = self.optimizers[name], self.problem.parameters(name)
+        seen: list[torch.Tensor | None] = []
+        hook = optimizer.register_step_pre_hook(lambda stepping, *_: seen.append(_seen(stepping, self.gradient(name))))
+        before = flat(parameters)
+        try:
+            call()
+        finally:
+            hook.remove()
+        for losses in self._values.values():
+            losses.pop(name, None)  # what was computed with other parameters
+        after = flat(parameters)
+        taken = seen[0] if seen else None
+        finite, changed = bool(after.isfinite().all()), not bool(torch.equal(before, after))
+        self.record.steps.append(Step(name, self.rounds.of(name), taken, finite, changed))
+
+    def advance(self, scheduler: str) -> None:
+        """Let a scheduler step."""
+        name, real = self._scheduler(scheduler)
+        leads = self.record.leads.setdefault(scheduler, [])
+        taken = sum(step.optimizer == name and step.gradient is not None for step in self.record.steps)
+        leads.append(len(leads) + 1 - taken)
+        real.step()
+
+    def owner(self, scheduler: str) -> str:
+        """The optimizer whose rate a scheduler sets."""
+        return self._scheduler(scheduler)[0]
+
+    def _scheduler(self, reference: str) -> tuple[str, torch.optim.lr_scheduler.LRScheduler]:
+        if reference not in self._schedulers:
+            facts = self.objects.get(reference, ObjectFacts())
+            recent = [step.optimizer for step in reversed(self.record.steps)]  # of equals, the last that stepped
+            name = owner_of(reference, facts, dict.fromkeys((*recent, *self.optimizers)))
+            self._schedulers[reference] = name, torch_objects.scheduler(facts, self.optimizers[name])
+        return self._schedulers[reference]
+
+
+def by_value(event: Clip) -> bool:
+    """Whether each element is clipped for itself: a clip by hand, too, if its limit is a number and no coefficient."""
+    return event.by == "value" or (event.by == "hand" and number(event.limit) is not None)
+
+
+def flat(tensors: Iterable[torch.Tensor]) -> torch.Tensor:
+    """All elements as one vector on the CPU."""
+    return torch.cat([tensor.detach().flatten().float().cpu() for tensor in tensors])
+
+
+def _seen(optimizer: torch.optim.Optimizer, gradient: torch.Tensor) -> torch.Tensor | None:
+    """The gradients that an optimizer is about to use; None when it will not, which a fused one decides for itself."""
+    found_inf, scale = getattr(optimizer, "found_inf", None), getattr(optimizer, "grad_scale", None)
+    if found_inf is not None and float(found_inf) > 0:  # 0, no tensor, where there were no gradients
+        return None
+    return gradient if scale is None else gradient / scale.cpu()
+
+
+def _mean(values: list[Losses]) -> Losses:
+    """One value of several: their mean, so that gradients keep their magnitude however many there are."""
+    names = dict.fromkeys(name for value in values for name in value)
+    parts = {name: [value[name] for value in values if name in value] for name in names}
+    return {name: sum(each[1:], each[0]) / len(each) for name, each in parts.items()}
