@@ -64,9 +64,7 @@ from amplint.model.literals import number
 from amplint.model.observables import NORM_SEEN, Observable
 from amplint.rule import File, Finding, Found, rule
 
-from . import _owner as owner
-from . import _protocol as protocol
-from . import _unscale as unscale
+from ._support import hazard_calls, insert_unscale, scaler_owners
 
 KIND = "clip-before-unscale"
 
@@ -76,12 +74,12 @@ def check(file: File) -> Iterator[Finding]:
     for found in file.analysis.of(KIND, elsewhere=True):
         scaler = found.hazard.scaler_name
         yield Finding(
-            file.range(protocol.callee_range(file, found.node)),
+            file.range(hazard_calls.callee_range(file, found.node)),
             f"Gradients are clipped while still scaled by `{scaler}`",
             note=consequence(found),
-            related=protocol.related(file, found, scaled="scaled here"),
-            defect=protocol.defect(found),
-            fix=unscale.repair(file, found, "the clip") or owner.clip(file, found),
+            related=hazard_calls.related(file, found, scaled="scaled here"),
+            defect=hazard_calls.defect(found),
+            fix=insert_unscale.repair(file, found, "the clip") or scaler_owners.clip(file, found),
         )
 
 

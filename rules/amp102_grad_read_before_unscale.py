@@ -65,9 +65,7 @@ from amplint.model.events import ADD, COMPARE, MEASURE
 from amplint.model.observables import GRADIENT_READ, Observable
 from amplint.rule import File, Finding, Found, rule
 
-from . import _optimizers as optimizers
-from . import _protocol as protocol
-from . import _unscale as unscale
+from ._support import hazard_calls, insert_unscale, optimizer_notes
 
 KIND = "grad-read-before-unscale"
 
@@ -84,12 +82,12 @@ def check(file: File) -> Iterator[Finding]:
         (by,) = found.hazard.details
         done, consequence = _SAID[by]
         yield Finding(
-            file.range(protocol.callee_range(file, found.node)),
+            file.range(hazard_calls.callee_range(file, found.node)),
             f"Gradients {done} while still scaled by `{found.hazard.scaler_name}`",
-            note=f"every gradient is multiplied by {optimizers.initial_scale(found)} here at first{consequence}",
-            related=protocol.related(file, found, scaled="scaled here"),
-            defect=protocol.defect(found),
-            fix=unscale.repair(
+            note=f"every gradient is multiplied by {optimizer_notes.initial_scale(found)} here at first{consequence}",
+            related=hazard_calls.related(file, found, scaled="scaled here"),
+            defect=hazard_calls.defect(found),
+            fix=insert_unscale.repair(
                 file,
                 found,
                 "the gradients are changed" if by == ADD else "the gradients are read",

@@ -65,9 +65,7 @@ from amplint.model.events import Scale, ScalerStep, ScalerUpdate, Unscale
 from amplint.model.observables import NORM_SEEN, Observable
 from amplint.rule import File, Finding, Found, rule
 
-from . import _optimizers as optimizers
-from . import _protocol as protocol
-from . import _repair as repair
+from ._support import hazard_calls, optimizer_notes, protocol_edits
 
 KIND = "unscaled-backward"
 
@@ -79,18 +77,18 @@ def check(file: File) -> Iterator[Finding]:
         if not scaler or is_scaled_otherwise(file, found):
             continue
         yield Finding(
-            file.range(protocol.callee_range(file, found.node)),
+            file.range(hazard_calls.callee_range(file, found.node)),
             f"{_act(file, found)} unscaled, although `{scaler}` {_use(found)}",
             note=consequence(file, found),
-            related=protocol.related(file, found, step="divided by the scale here"),
-            defect=protocol.defect(found),
+            related=hazard_calls.related(file, found, step="divided by the scale here"),
+            defect=hazard_calls.defect(found),
             fix=mend(file, found) if found.whole else None,
         )
 
 
 def _act(file: File, found: Found) -> str:
     if found.origin is not None:
-        return f"`{repair.one_line(file.tree.text(found.node), 'the call')}` propagates a loss"
+        return f"`{protocol_edits.one_line(file.tree.text(found.node), 'the call')}` propagates a loss"
     return f"`{loss_of(file, found)}` is propagated"
 
 
@@ -110,14 +108,18 @@ def loss_of(file: File, found: Found) -> str:
     if not isinstance(call, cst.Call):
         return "loss"
     if call.args and file.names.any_in(call.func, {"torch.autograd.backward"}):
-        return repair.one_line(file.tree.text(call.args[0].value), "loss")
-    return repair.one_line(file.tree.text(call.func.value), "loss") if isinstance(call.func, cst.Attribute) else "loss"
+        return protocol_edits.one_line(file.tree.text(call.args[0].value), "loss")
+    return (
+        protocol_edits.one_line(file.tree.text(call.func.value), "loss")
+        if isinstance(call.func, cst.Attribute)
+        else "loss"
+    )
 
 
 def is_scaled_otherwise(file: File, found: Found) -> bool:
     """Whether, in the same function, another scaler scales this very loss: then that one steps what the loss trains."""
     loss, home = loss_of(file, found), file.tree.enclosing(found.node, cst.FunctionDef)
-    scaled = [(method, file.tree.parent(method)) for method in repair.scaler_methods(file, "scale")]
+    scaled = [(method, file.tree.parent(method)) for method in protocol_edits.scaler_methods(file, "scale")]
     pairs = [
         (file.tree.text(method.value), file.tree.text(call.args[0].value))
         for method, call in scaled
@@ -131,19 +133,21 @@ def consequence(file: File, found: Found) -> str:
     """What the scaler does to gradients that nothing multiplied."""
     step = found.related.get("step")
     scaler = found.hazard.scaler_name
-    scaled = [call for call in repair.of_scaler(file, found, Scale) if not is_dropped(file, call)]
+    scaled = [call for call in protocol_edits.of_scaler(file, found, Scale) if not is_dropped(file, call)]
     if never_scales(file, found):
-        first = "unscale_" if repair.of_scaler(file, found, Unscale) else "step"
+        first = "unscale_" if protocol_edits.of_scaler(file, found, Unscale) else "step"
         error = f"`AssertionError: Attempted {first} but _scale is None`"
-        return f"nothing in this file is scaled, so `{scaler}.{first}` raises {error}{repair.while_enabled(found)}"
-    scale = optimizers.initial_scale(found)
+        return (
+            f"nothing in this file is scaled, so `{scaler}.{first}` raises {error}{protocol_edits.while_enabled(found)}"
+        )
+    scale = optimizer_notes.initial_scale(found)
     divided = f"`{scaler}.{_divisor(found)}` divides by the scale, {scale} at first, what nothing multiplied"
     if scaled or not isinstance(step, cst.Call) or not step.args:
         return f"{divided}: of this loss next to nothing is left"
-    name = optimizers.class_name(file, optimizers.constructor(file, step.args[0].value))
+    name = optimizer_notes.class_name(file, optimizer_notes.constructor(file, step.args[0].value))
     if name == "SGD":
         return f"{divided}: SGD moves too little by that factor"
-    if optimizers.is_adaptive(name):
+    if optimizer_notes.is_adaptive(name):
         return f"{divided}: the eps of {name} outweighs small gradients"
     return f"{divided}: SGD moves too little, Adam's eps outweighs small gradients"
 
@@ -164,27 +168,27 @@ def mend(file: File, found: Found) -> Fix | None:
     step, backward = found.related.get("step"), found.node
     if not isinstance(step, cst.Call) or not isinstance(backward, cst.Call):
         return None
-    scaler = repair.scaler_at(file, found, backward, ScalerStep, Scale, Unscale, ScalerUpdate)
-    if scaler is None or repair.amp_guards(file, backward, step):
+    scaler = protocol_edits.scaler_at(file, found, backward, ScalerStep, Scale, Unscale, ScalerUpdate)
+    if scaler is None or protocol_edits.amp_guards(file, backward, step):
         return None
-    if repair.amp_guards(file, step, backward) and not repair.always_made(file, found, scaler):
+    if protocol_edits.amp_guards(file, step, backward) and not protocol_edits.always_made(file, found, scaler):
         return None
     text = file.tree.text(scaler)
-    edits, unscale = repair.scale_loss(file, backward, text), _unscale(file, found, step)
+    edits, unscale = protocol_edits.scale_loss(file, backward, text), _unscale(file, found, step)
     if edits is None or unscale is None:
         return None
     title = f"Scale the loss: `{text}.scale({loss_of(file, found)}).backward()`"
-    return Fix(title, repair.merged(*edits, *unscale, *_dropped(file, found, backward)))
+    return Fix(title, protocol_edits.merged(*edits, *unscale, *_dropped(file, found, backward)))
 
 
 def _unscale(file: File, found: Found, step: cst.Call) -> list[Edit] | None:
     """What reads the gradients, which the fix scales, gets them unscaled."""
     optimizer = found.hazard.optimizer
-    unscaled = (event for event, _ in repair.places(file, found, Unscale))
+    unscaled = (event for event, _ in protocol_edits.places(file, found, Unscale))
     if any(getattr(event, "optimizer", "") in (optimizer, "") for event in unscaled):
         return []
-    scaler = protocol.base_text(file, step)
-    return repair.unscale_before_readers(file, found, step, scaler, protocol.argument_text(file, step))
+    scaler = hazard_calls.base_text(file, step)
+    return protocol_edits.unscale_before_readers(file, found, step, scaler, hazard_calls.argument_text(file, step))
 
 
 def _dropped(file: File, found: Found, backward: cst.Call) -> list[Edit]:
@@ -192,7 +196,7 @@ def _dropped(file: File, found: Found, backward: cst.Call) -> list[Edit]:
     statement = file.editor.statement(backward)
     siblings = list(file.editor.siblings(statement)) if statement is not None else []
     loss = loss_of(file, found)
-    dropped = [call for call in repair.of_scaler(file, found, Scale) if is_dropped(file, call)]
+    dropped = [call for call in protocol_edits.of_scaler(file, found, Scale) if is_dropped(file, call)]
     for call in dropped:
         line = file.editor.statement(call)
         if line is None or line not in siblings or file.tree.text(call.args[0].value) != loss:

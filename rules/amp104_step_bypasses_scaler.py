@@ -68,9 +68,7 @@ from amplint.model.events import Backward, Scale, ScalerStep, ScalerUpdate, Unsc
 from amplint.model.observables import NORM_SEEN, Observable
 from amplint.rule import File, Finding, Found, rule
 
-from . import _optimizers as optimizers
-from . import _protocol as protocol
-from . import _repair as repair
+from ._support import hazard_calls, optimizer_notes, protocol_edits
 
 KIND = "step-bypasses-scaler"
 UPDATE_ERROR = "`AssertionError: No inf checks were recorded prior to update.`"
@@ -79,14 +77,14 @@ UPDATE_ERROR = "`AssertionError: No inf checks were recorded prior to update.`"
 @rule("AMP104", KIND, fix=Applicability.SAFE, observable=Observable(NORM_SEEN))
 def check(file: File) -> Iterator[Finding]:
     for found in file.analysis.of(KIND, elsewhere=True):
-        step = repair.one_line(file.tree.text(found.node), "optimizer.step()")
+        step = protocol_edits.one_line(file.tree.text(found.node), "optimizer.step()")
         scaler = found.hazard.scaler_name
         yield Finding(
-            file.range(protocol.callee_range(file, found.node)),
+            file.range(hazard_calls.callee_range(file, found.node)),
             f"`{step}` bypasses `{scaler}`, which scaled the gradients",
             note=consequence(file, found),
-            related=protocol.related(file, found, scaled="scaled here"),
-            defect=protocol.defect(found),
+            related=hazard_calls.related(file, found, scaled="scaled here"),
+            defect=hazard_calls.defect(found),
             fix=mend(file, found) if found.whole else None,
         )
 
@@ -96,30 +94,30 @@ def consequence(file: File, found: Found) -> str:
     scaler = found.hazard.scaler_name
     made = None
     if isinstance(found.node, cst.Call) and isinstance(found.node.func, cst.Attribute):
-        made = optimizers.constructor(file, found.node.func.value)
-    if found.scaler.made and repair.of_scaler(file, found, ScalerUpdate) and not _checks_some_gradients(file):
-        return f"nothing is checked, so `{scaler}.update()` raises {UPDATE_ERROR}{repair.while_enabled(found)}"
+        made = optimizer_notes.constructor(file, found.node.func.value)
+    if found.scaler.made and protocol_edits.of_scaler(file, found, ScalerUpdate) and not _checks_some_gradients(file):
+        return f"nothing is checked, so `{scaler}.update()` raises {UPDATE_ERROR}{protocol_edits.while_enabled(found)}"
     return _effect(file, made, found)
 
 
 def _checks_some_gradients(file: File) -> bool:
     """Whether the file has a call that looks for overflows, without which `update` refuses to work."""
-    return bool(repair.scaler_methods(file, "step") or repair.scaler_methods(file, "unscale_"))
+    return bool(protocol_edits.scaler_methods(file, "step") or protocol_edits.scaler_methods(file, "unscale_"))
 
 
 def _effect(file: File, made: cst.Call | None, found: Found) -> str:
-    scale = optimizers.initial_scale(found)
+    scale = optimizer_notes.initial_scale(found)
     skipped = "an overflow leaves non-finite weights"
     if "unscaled" in found.hazard.details:
         return f"the gradients are unscaled, but nothing skips the step: {skipped}"
-    name = optimizers.class_name(file, made)
+    name = optimizer_notes.class_name(file, made)
     if "mixed" in found.hazard.details:
         return f"one loss counts {scale} times more than the other at first, and {skipped}"
     if name == "SGD":
         return f"the weights move {scale} times too far at first, and {skipped}"
-    if optimizers.decays_through_gradient(file, made):
+    if optimizer_notes.decays_through_gradient(file, made):
         return f"the updates of {name} hide the scale, but its weight decay is divided by it, and {skipped}"
-    if optimizers.is_adaptive(name):
+    if optimizer_notes.is_adaptive(name):
         return f"the updates of {name} hide the scale, but {skipped}"
     return f"SGD moves the weights {scale} times too far at first, Adam hides it; with both {skipped}"
 
@@ -129,25 +127,25 @@ def mend(file: File, found: Found) -> Fix | None:
     step, scaled = found.node, found.related.get("scaled")
     if not isinstance(step, cst.Call) or not isinstance(step.func, cst.Attribute) or step.args or scaled is None:
         return None
-    scaler = repair.scaler_at(file, found, step, Scale, Unscale, ScalerStep, ScalerUpdate)
+    scaler = protocol_edits.scaler_at(file, found, step, Scale, Unscale, ScalerStep, ScalerUpdate)
     if scaler is None or "mixed" in found.hazard.details or "\n" in file.tree.text(step):
         return None
-    if repair.amp_guards(file, scaled, step) and not repair.always_made(file, found, scaler):
+    if protocol_edits.amp_guards(file, scaled, step) and not protocol_edits.always_made(file, found, scaler):
         return None
     if double := _also_through_scaler(file, found, step):
         return _without(file, found, step, double)
-    text, optimizer = file.tree.text(scaler), protocol.base_text(file, step)
+    text, optimizer = file.tree.text(scaler), hazard_calls.base_text(file, step)
     update = _update(file, found, step, text)
     if update is None:
         return None
     title = f"Replace with `{text}.step({optimizer})`" + (f" and add `{text}.update()`" if update else "")
-    return Fix(title, repair.merged(file.editor.replace(step, f"{text}.step({optimizer})"), *update))
+    return Fix(title, protocol_edits.merged(file.editor.replace(step, f"{text}.step({optimizer})"), *update))
 
 
 def _also_through_scaler(file: File, found: Found, step: cst.Call) -> cst.Call | None:
     """A step of the same optimizer through the scaler, with the bypassing one in its block or around it: both run."""
-    for other in protocol.calls(file, found, ScalerStep):
-        if protocol.common_block(file, step, other) in (_block(file, step), _block(file, other)):
+    for other in hazard_calls.calls(file, found, ScalerStep):
+        if hazard_calls.common_block(file, step, other) in (_block(file, step), _block(file, other)):
             return other
     return None
 
@@ -162,18 +160,18 @@ def _without(file: File, found: Found, step: cst.Call, through_scaler: cst.Call)
     if not isinstance(line, cst.SimpleStatementLine) or len(line.body) != 1:
         return None
     (_, end), (start, _) = sorted((file.tree.span(step), file.tree.span(through_scaler)))
-    between = (file.tree.span(node)[0] for node in repair.at_home(file, found, Backward, ScalerUpdate))
+    between = (file.tree.span(node)[0] for node in protocol_edits.at_home(file, found, Backward, ScalerUpdate))
     if _block(file, step) is not _block(file, through_scaler) or any(end <= other < start for other in between):
         return None
-    return Fix(f"Remove `{file.tree.text(step)}`: the scaler takes this step", (repair.without(file, line),))
+    return Fix(f"Remove `{file.tree.text(step)}`: the scaler takes this step", (protocol_edits.without(file, line),))
 
 
 def _update(file: File, found: Found, step: cst.Call, scaler: str) -> list[Edit] | None:
     """The `update()` that the iteration needs; [] where the scaler is updated already, None where it has no clear place."""
-    updated = (file.tree.text(function.value) for function in repair.scaler_methods(file, "update"))
-    if repair.of_scaler(file, found, ScalerUpdate) or scaler in updated:
+    updated = (file.tree.text(function.value) for function in protocol_edits.scaler_methods(file, "update"))
+    if protocol_edits.of_scaler(file, found, ScalerUpdate) or scaler in updated:
         return []
-    if repair.of_scaler(file, found, ScalerStep) or "[" in found.hazard.optimizer:
+    if protocol_edits.of_scaler(file, found, ScalerStep) or "[" in found.hazard.optimizer:
         return None
     lines = [file.editor.statement(other) for other in _bypassing(file, found)]
     blocks = {file.editor.block(line) for line in lines if isinstance(line, cst.SimpleStatementLine)}

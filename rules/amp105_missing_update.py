@@ -61,8 +61,7 @@ from amplint.model.events import ScalerStep, ScalerUpdate
 from amplint.model.observables import ERROR, Observable
 from amplint.rule import File, Finding, Found, rule
 
-from . import _protocol as protocol
-from . import _repair as repair
+from ._support import hazard_calls, protocol_edits
 
 KIND = "missing-update"
 _LOOPS = (cst.For, cst.While)
@@ -73,18 +72,18 @@ def check(file: File) -> Iterator[Finding]:
     for found in last_steps(file):
         if not found.scaler.made and scales_without_update(file):
             continue
-        updates = repair.of_scaler(file, found, ScalerUpdate)
+        updates = protocol_edits.of_scaler(file, found, ScalerUpdate)
         if not isinstance(found.node, cst.Call) or not all(runs_less_often(file, found, update) for update in updates):
             continue
-        step = repair.one_line(file.tree.text(found.node), "scaler.step")
-        update = f"{protocol.base_text(file, found.node)}.update()"
+        step = protocol_edits.one_line(file.tree.text(found.node), "scaler.step")
+        update = f"{hazard_calls.base_text(file, found.node)}.update()"
         yield Finding(
-            file.range(protocol.callee_range(file, found.node)),
+            file.range(hazard_calls.callee_range(file, found.node)),
             f"`{step}` can run again before `{update}`" if updates else f"`{step}` is never followed by `{update}`",
             note=consequence(file, found),
             related=()
             if found.related.get("next") is found.node
-            else protocol.related(file, found, next="raises here"),
+            else hazard_calls.related(file, found, next="raises here"),
             fix=mend(file, found) if found.here and not updates else None,
         )
 
@@ -109,17 +108,17 @@ def scales_without_update(file: File) -> bool:
 def runs_less_often(file: File, found: Found, update: cst.Call) -> bool:
     """Whether the step, as the text shows, runs without `update`: nothing but loops lies between it and their common block."""
     together = file.tree.enclosing(update, cst.FunctionDef) is file.tree.enclosing(found.node, cst.FunctionDef)
-    block = protocol.common_block(file, found.node, update)
+    block = hazard_calls.common_block(file, found.node, update)
     if block is None or not together or "[" in found.hazard.optimizer:
         return False
-    return all(isinstance(guard, _LOOPS) for guard in protocol.guards(file, found.node, block))
+    return all(isinstance(guard, _LOOPS) for guard in hazard_calls.guards(file, found.node, block))
 
 
 def consequence(file: File, found: Found) -> str:
     """The error, and the call that raises it."""
     following = found.related.get("next", found.node)
     call = following if isinstance(following, cst.Call) else found.node
-    text = repair.one_line(file.tree.text(call), "scaler.step(optimizer)")
+    text = protocol_edits.one_line(file.tree.text(call), "scaler.step(optimizer)")
     unscales = (
         isinstance(call, cst.Call) and isinstance(call.func, cst.Attribute) and call.func.attr.value == "unscale_"
     )
@@ -128,14 +127,14 @@ def consequence(file: File, found: Found) -> str:
         if unscales
         else "step() has already been called since the last update()"
     )
-    return f"`RuntimeError: {error}.` is raised by the next `{text}`{repair.while_enabled(found)}"
+    return f"`RuntimeError: {error}.` is raised by the next `{text}`{protocol_edits.while_enabled(found)}"
 
 
 def mend(file: File, found: Found) -> Fix | None:
     """Update behind the last step of the iteration; None where that is not one place in this function."""
     assert isinstance(found.node, cst.Call)
     line = file.editor.statement(found.node)
-    steps = [(event, node) for event, node in repair.places(file, found, ScalerStep) if _of_same(found, event)]
+    steps = [(event, node) for event, node in protocol_edits.places(file, found, ScalerStep) if _of_same(found, event)]
     if not isinstance(line, cst.SimpleStatementLine) or "[" in found.hazard.optimizer:
         return None
     optimizers = {getattr(event, "optimizer", "") for event, node in steps if node is found.node}
@@ -143,7 +142,7 @@ def mend(file: File, found: Found) -> Fix | None:
     blocks = {file.editor.block(each) if each is not None else None for each in lines}
     if len(optimizers) > 1 or blocks != {file.editor.block(line)}:
         return None
-    update = f"{protocol.base_text(file, found.node)}.update()"
+    update = f"{hazard_calls.base_text(file, found.node)}.update()"
     return Fix(f"Add `{update}` after the step", (file.editor.insert_after(line, update),))
 
 

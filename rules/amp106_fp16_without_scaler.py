@@ -68,10 +68,8 @@ from amplint.model.events import Backward, OptimizerStep
 from amplint.model.observables import ZEROED, Observable
 from amplint.rule import File, Finding, Found, rule
 
-from . import _new_scaler as new_scaler
-from . import _protocol as protocol
-from . import _repair as repair
-from ._calls import has_star, insert_arguments, keyword, positionals
+from ._support import create_scaler, hazard_calls, protocol_edits
+from ._support.call_edits import has_star, insert_arguments, keyword, positionals
 
 KIND = "fp16-without-scaler"
 
@@ -84,13 +82,13 @@ def check(file: File) -> Iterator[Finding]:
             continue
         backward, loss = found.origin or found.node, "the loss"
         if isinstance(backward, cst.Call) and isinstance(backward.func, cst.Attribute):
-            loss = f"`{repair.one_line(file.tree.text(backward.func.value), 'loss')}`"
+            loss = f"`{protocol_edits.one_line(file.tree.text(backward.func.value), 'loss')}`"
         yield Finding(
-            file.range(protocol.callee_range(file, found.node)),
+            file.range(hazard_calls.callee_range(file, found.node)),
             f"No `GradScaler` protects the float16 gradients of {loss} from underflow",
             note="gradients at or below 2**-25 (about 3e-8) become zero, unnoticed; bfloat16 would need no scaler",
-            related=protocol.related(file, found, step="stepped without a scaler here"),
-            defect=protocol.defect(found),
+            related=hazard_calls.related(file, found, step="stepped without a scaler here"),
+            defect=hazard_calls.defect(found),
             fix=(mend(file, found) if found.whole else None) or in_bfloat16(file),
         )
 
@@ -100,22 +98,22 @@ def mend(file: File, found: Found) -> Fix | None:
     backward, step = found.node, found.related.get("step")
     if not isinstance(backward, cst.Call) or not isinstance(step, cst.Call) or not isinstance(step.func, cst.Attribute):
         return None
-    pair = (repair.at_home(file, found, Backward), repair.at_home(file, found, OptimizerStep))
+    pair = (protocol_edits.at_home(file, found, Backward), protocol_edits.at_home(file, found, OptimizerStep))
     line = file.editor.statement(step)
     if pair != ([backward], [step]) or step.args or not isinstance(line, cst.SimpleStatementLine):
         return None
-    loop = new_scaler.training_loop(file, backward, step)
-    made = new_scaler.construct(file, loop, step.func.value) if loop is not None else None
+    loop = create_scaler.training_loop(file, backward, step)
+    made = create_scaler.construct(file, loop, step.func.value) if loop is not None else None
     if made is None or file.tree.span(step) < file.tree.span(backward):
         return None
-    scaler, optimizer = made.name, protocol.base_text(file, step)
-    scaled = repair.scale_loss(file, backward, scaler)
-    unscaled = repair.unscale_before_readers(file, found, step, scaler, optimizer)
+    scaler, optimizer = made.name, hazard_calls.base_text(file, step)
+    scaled = protocol_edits.scale_loss(file, backward, scaler)
+    unscaled = protocol_edits.unscale_before_readers(file, found, step, scaler, optimizer)
     if scaled is None or unscaled is None or "\n" in optimizer:
         return None
-    stepped = repair.step_through(file, step, scaler)
+    stepped = protocol_edits.step_through(file, step, scaler)
     updated = file.editor.insert_after(line, f"{scaler}.update()")
-    edits = repair.merged(*made.edits, *scaled, *unscaled, *stepped, updated)
+    edits = protocol_edits.merged(*made.edits, *scaled, *unscaled, *stepped, updated)
     return Fix("Add a `GradScaler` to the loop", edits, Applicability.UNSAFE)
 
 

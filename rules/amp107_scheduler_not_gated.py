@@ -72,9 +72,8 @@ from amplint.diagnostics import Applicability
 from amplint.model.observables import SCHEDULER_LEAD, Observable
 from amplint.rule import File, Finding, Found, rule
 
-from . import _protocol as protocol
-from . import _repair as repair
-from ._gate import gate, has_gate
+from ._support import hazard_calls, protocol_edits
+from ._support.scheduler_gate import gate, has_gate
 
 KIND = "scheduler-not-gated"
 
@@ -88,18 +87,18 @@ def check(file: File) -> Iterator[Finding]:
     for found in file.analysis.of(KIND, elsewhere=True):
         scaler = found.hazard.scaler_name
         yield Finding(
-            file.range(protocol.callee_range(file, found.node)),
+            file.range(hazard_calls.callee_range(file, found.node)),
             f"{_act(file, found)} even when `{scaler}` has skipped the optimizer step",
             note=_BLIND if has_gate(file, found.node) else _SKIPS,
-            related=protocol.related(file, found, step="stepped, or skipped, here"),
-            defect=protocol.defect(found),
+            related=hazard_calls.related(file, found, step="stepped, or skipped, here"),
+            defect=hazard_calls.defect(found),
             fix=gate(file, found, hazards) if found.whole else None,
         )
 
 
 def _act(file: File, found: Found) -> str:
     if found.origin is not None:
-        return f"`{repair.one_line(file.tree.text(found.node), 'the call')}` advances the schedule"
+        return f"`{protocol_edits.one_line(file.tree.text(found.node), 'the call')}` advances the schedule"
     return f"`{file.tree.text(_receiver(found))}` advances"
 
 

@@ -63,9 +63,7 @@ from amplint.diagnostics import Applicability, Fix
 from amplint.model.observables import NORM_SEEN, Observable
 from amplint.rule import File, Finding, Found, rule
 
-from . import _accumulation as accumulation
-from . import _protocol as protocol
-from . import _repair as repair
+from ._support import accumulation, hazard_calls, protocol_edits
 
 
 @rule("AMP108", accumulation.UPDATE, fix=Applicability.SAFE, observable=Observable(NORM_SEEN))
@@ -73,15 +71,15 @@ def check(file: File) -> Iterator[Finding]:
     for found in file.analysis.of(accumulation.UPDATE):
         if not accumulation.runs_without_step(file, found):
             continue
-        call = repair.one_line(file.tree.text(found.node), "scaler.update()")
+        call = protocol_edits.one_line(file.tree.text(found.node), "scaler.update()")
         error = "it raises `AssertionError: No inf checks were recorded prior to update.`"
         silent = "the next backward pass adds scaled gradients to unscaled ones, and only the last micro-batch counts"
         loud = "raises" in found.hazard.details
         yield Finding(
-            file.range(protocol.callee_range(file, found.node)),
+            file.range(hazard_calls.callee_range(file, found.node)),
             f"`{call}` also runs where no step came before it",
-            note=f"{error}{repair.while_enabled(found)}" if loud else silent,
-            related=protocol.related(file, found, backward="for these gradients" if loud else "adds to them here"),
+            note=f"{error}{protocol_edits.while_enabled(found)}" if loud else silent,
+            related=hazard_calls.related(file, found, backward="for these gradients" if loud else "adds to them here"),
             fix=mend(file, found),
         )
 
@@ -92,5 +90,5 @@ def mend(file: File, found: Found) -> Fix | None:
     if moved is None or not isinstance(found.node, cst.Call):
         return None
     edits, plain = moved
-    title = f"Move `{protocol.base_text(file, found.node)}.update()` behind the step"
+    title = f"Move `{hazard_calls.base_text(file, found.node)}.update()` behind the step"
     return Fix(title, edits, Applicability.SAFE if plain else Applicability.UNSAFE)

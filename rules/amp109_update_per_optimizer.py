@@ -59,8 +59,7 @@ from amplint.model.events import ScalerStep, ScalerUpdate
 from amplint.model.observables import NORM_SEEN, Observable
 from amplint.rule import File, Finding, Found, Statement, rule
 
-from . import _protocol as protocol
-from . import _repair as repair
+from ._support import hazard_calls, protocol_edits
 
 KIND = "update-per-optimizer"
 _FUNCTIONS = (cst.FunctionDef, cst.Lambda)
@@ -71,21 +70,21 @@ def check(file: File) -> Iterator[Finding]:
     for found in file.analysis.of(KIND):
         if not steps_another(file, found):
             continue
-        call = repair.one_line(file.tree.text(found.node), "scaler.update()")
+        call = protocol_edits.one_line(file.tree.text(found.node), "scaler.update()")
         later = found.related.get("step", found.node)
-        step = repair.one_line(file.tree.text(later), "the next step")
+        step = protocol_edits.one_line(file.tree.text(later), "the next step")
         yield Finding(
-            file.range(protocol.callee_range(file, found.node)),
+            file.range(hazard_calls.callee_range(file, found.node)),
             f"`{call}` changes the scale before the next `{step}`",
             note="those gradients bear the old scale: divided by the new one, the step is half as long, or twice as long",
-            related=protocol.related(file, found, step="divides by the new scale"),
+            related=hazard_calls.related(file, found, step="divides by the new scale"),
             fix=mend(file, found),
         )
 
 
 def steps_another(file: File, found: Found) -> bool:
     """Whether the scaler steps another optimizer, too: with a single one, an update before its step is AMP108."""
-    steps = repair.places(file, found, ScalerStep)
+    steps = protocol_edits.places(file, found, ScalerStep)
     mine = [event for event, _ in steps if isinstance(event, ScalerStep) and event.scaler == found.hazard.scaler]
     return any(event.optimizer != found.hazard.optimizer or "[" in event.optimizer for event in mine)
 
@@ -96,7 +95,7 @@ def mend(file: File, found: Found) -> Fix | None:
     update, step = file.editor.statement(found.node), file.editor.statement(found.related["step"])
     if not isinstance(update, cst.SimpleStatementLine) or not isinstance(step, cst.SimpleStatementLine):
         return None
-    call, block = f"{protocol.base_text(file, found.node)}.update()", file.editor.block(update)
+    call, block = f"{hazard_calls.base_text(file, found.node)}.update()", file.editor.block(update)
     if block is not file.editor.block(step):
         return None
     last: Statement = step
@@ -106,7 +105,7 @@ def mend(file: File, found: Found) -> Fix | None:
             return None
         last = loop
     if any(_comes_always(file, update, other) for other in _later(file, found, last)):
-        return Fix(f"Remove `{call}`: one follows the last step", (repair.without(file, update),))
+        return Fix(f"Remove `{call}`: one follows the last step", (protocol_edits.without(file, update),))
     lines = file.editor.reindented(update, file.editor.indent(last))
     title, rows = f"Move `{call}` behind the last step", file.editor.rows(update)
     if rows[1] == file.editor.rows(last)[1]:
@@ -119,7 +118,7 @@ def mend(file: File, found: Found) -> Fix | None:
 def _later(file: File, found: Found, last: Statement) -> list[cst.Call]:
     """The updates of the scaler in the same function that come after a step, or after the loop that holds it."""
     home = file.tree.enclosing(last, *_FUNCTIONS)
-    updates = repair.of_scaler(file, found, ScalerUpdate)
+    updates = protocol_edits.of_scaler(file, found, ScalerUpdate)
     here = [update for update in updates if file.tree.enclosing(update, *_FUNCTIONS) is home]
     return [update for update in here if file.tree.span(last)[1] <= file.tree.span(update)[0]]
 
@@ -127,4 +126,4 @@ def _later(file: File, found: Found, last: Statement) -> list[cst.Call]:
 def _comes_always(file: File, update: cst.SimpleStatementLine, later: cst.Call) -> bool:
     """Whether an update follows another one whatever happens: its block holds it."""
     line = file.editor.statement(later)
-    return line is not None and protocol.holds(file, file.editor.block(line), update)
+    return line is not None and hazard_calls.holds(file, file.editor.block(line), update)

@@ -60,8 +60,7 @@ from amplint.model.events import ScalerUpdate
 from amplint.model.observables import ERROR, Observable
 from amplint.rule import File, Finding, Found, rule
 
-from . import _protocol as protocol
-from . import _repair as repair
+from ._support import hazard_calls, protocol_edits
 
 KIND = "repeated-unscale"
 ERROR_TEXT = "`RuntimeError: unscale_() has already been called on this optimizer since the last update().`"
@@ -70,15 +69,15 @@ ERROR_TEXT = "`RuntimeError: unscale_() has already been called on this optimize
 @rule("AMP110", KIND, fix=Applicability.SAFE, observable=Observable(ERROR))
 def check(file: File) -> Iterator[Finding]:
     for found in file.analysis.of(KIND, elsewhere=True):
-        call = repair.one_line(file.tree.text(found.node), "scaler.unscale_(optimizer)")
+        call = protocol_edits.one_line(file.tree.text(found.node), "scaler.unscale_(optimizer)")
         again = found.related.get("first") is found.node
         second = "is called" if found.origin is None else "unscales"
         yield Finding(
-            file.range(protocol.callee_range(file, found.node)),
+            file.range(hazard_calls.callee_range(file, found.node)),
             f"`{call}` is repeated by a loop" if again else f"`{call}` {second} a second time",
-            note=f"the second call raises {ERROR_TEXT}{repair.while_enabled(found)}",
-            related=() if again else protocol.related(file, found, first="called here already"),
-            defect=protocol.defect(found),
+            note=f"the second call raises {ERROR_TEXT}{protocol_edits.while_enabled(found)}",
+            related=() if again else hazard_calls.related(file, found, first="called here already"),
+            defect=hazard_calls.defect(found),
             fix=mend(file, found) if found.whole else None,
         )
 
@@ -89,10 +88,10 @@ def mend(file: File, found: Found) -> Fix | None:
     if not isinstance(first, cst.SimpleStatementLine) or not isinstance(second, cst.SimpleStatementLine):
         return None
     start, end = file.tree.span(first)[0], file.tree.span(second)[0]
-    updates = repair.of_scaler(file, found, ScalerUpdate)
-    always = protocol.holds(file, file.editor.block(first), second) and start < end
+    updates = protocol_edits.of_scaler(file, found, ScalerUpdate)
+    always = hazard_calls.holds(file, file.editor.block(first), second) and start < end
     if not always or len(file.editor.siblings(second)) == 1:
         return None
     if any(start < file.tree.span(update)[0] < end for update in updates):
         return None
-    return Fix("Remove the second `unscale_`", (repair.without(file, second),))
+    return Fix("Remove the second `unscale_`", (protocol_edits.without(file, second),))

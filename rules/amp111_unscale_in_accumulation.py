@@ -69,10 +69,7 @@ from amplint.diagnostics import Applicability, Fix
 from amplint.model.observables import NORM_SEEN, Observable
 from amplint.rule import File, Finding, Found, rule
 
-from . import _accumulation as accumulation
-from . import _optimizers as optimizers
-from . import _protocol as protocol
-from . import _repair as repair
+from ._support import accumulation, hazard_calls, optimizer_notes, protocol_edits
 from .amp110_repeated_unscale import ERROR_TEXT
 
 
@@ -81,22 +78,22 @@ def check(file: File) -> Iterator[Finding]:
     for found in file.analysis.of(accumulation.UNSCALE):
         if not accumulation.runs_without_step(file, found):
             continue
-        call = repair.one_line(file.tree.text(found.node), "scaler.unscale_(optimizer)")
+        call = protocol_edits.one_line(file.tree.text(found.node), "scaler.unscale_(optimizer)")
         yield Finding(
-            file.range(protocol.callee_range(file, found.node)),
+            file.range(hazard_calls.callee_range(file, found.node)),
             f"`{call}` runs before the last backward pass of an accumulation",
             note=consequence(found),
-            related=protocol.related(file, found, backward="adds scaled gradients"),
+            related=hazard_calls.related(file, found, backward="adds scaled gradients"),
             fix=mend(file, found),
         )
 
 
 def consequence(found: Found) -> str:
     """What the next backward pass does to the unscaled gradients, and whether the scaler objects."""
-    mixed = f"gradients multiplied by {optimizers.initial_scale(found)} at first are added to unscaled ones"
+    mixed = f"gradients multiplied by {optimizer_notes.initial_scale(found)} at first are added to unscaled ones"
     if accumulation.is_silent(found):
         return f"{mixed}"
-    return f"{mixed}; the next `unscale_` raises {ERROR_TEXT}{repair.while_enabled(found)}"
+    return f"{mixed}; the next `unscale_` raises {ERROR_TEXT}{protocol_edits.while_enabled(found)}"
 
 
 def mend(file: File, found: Found) -> Fix | None:
@@ -105,7 +102,7 @@ def mend(file: File, found: Found) -> Fix | None:
     if moved is None or not isinstance(found.node, cst.Call):
         return None
     edits, plain = moved
-    call = f"{protocol.base_text(file, found.node)}.unscale_({protocol.argument_text(file, found.node)})"
+    call = f"{hazard_calls.base_text(file, found.node)}.unscale_({hazard_calls.argument_text(file, found.node)})"
     if plain:
         return Fix(f"Move `{call}` to the step", edits, Applicability.SAFE)
     return Fix(f"Move `{call}`, and what follows from it, to the step", edits, Applicability.UNSAFE)

@@ -63,15 +63,13 @@ from amplint.diagnostics import Applicability, Fix, Related
 from amplint.model.observables import OVERFLOWED, Observable
 from amplint.rule import File, Finding, HandScaled, Statement, rule
 
-from . import _new_scaler as new_scaler
-from . import _protocol as protocol
-from . import _repair as repair
+from ._support import create_scaler, hazard_calls, protocol_edits
 
 
 @rule("AMP112", "manual-loss-scaling", fix=Applicability.DISPLAY, observable=Observable(OVERFLOWED))
 def check(file: File) -> Iterator[Finding]:
     for scaled in file.hand_scaling.found:
-        factor = repair.one_line(file.tree.text(scaled.factor), "a constant")
+        factor = protocol_edits.one_line(file.tree.text(scaled.factor), "a constant")
         yield Finding(
             file.range(scaled.multiplication),
             f"The loss is scaled by hand: nothing notices when `{factor}` makes gradients overflow",
@@ -84,14 +82,14 @@ def check(file: File) -> Iterator[Finding]:
 def suggest(file: File, scaled: HandScaled) -> Fix | None:
     """A scaler that scales, unscales and steps in the author's place; None unless all of it stands in one plain loop."""
     step = _step(file, scaled.backward)
-    loop = new_scaler.training_loop(file, scaled.backward, step) if step is not None else None
+    loop = create_scaler.training_loop(file, scaled.backward, step) if step is not None else None
     line = file.editor.statement(step) if step is not None else None
     division = _division(file, scaled, line) if line is not None else None
     product = scaled.multiplication
     if step is None or loop is None or line is None or division is None or isinstance(product, cst.AugAssign):
         return None
     assert isinstance(step.func, cst.Attribute) and isinstance(scaled.backward.func, cst.Attribute)
-    made = new_scaler.construct(file, loop, step.func.value)
+    made = create_scaler.construct(file, loop, step.func.value)
     if made is None:
         return None
     optimizer, loss = file.tree.text(step.func.value), file.tree.text(scaled.loss)
@@ -107,7 +105,9 @@ def suggest(file: File, scaled: HandScaled) -> Fix | None:
         edits.append(file.editor.replace(product, loss))
         edits.append(file.editor.replace(propagated, f"{made.name}.scale({file.tree.text(propagated)})"))
     return Fix(
-        f"Let a `GradScaler` scale `{repair.one_line(loss, 'the loss')}`", repair.merged(*edits), Applicability.DISPLAY
+        f"Let a `GradScaler` scale `{protocol_edits.one_line(loss, 'the loss')}`",
+        protocol_edits.merged(*edits),
+        Applicability.DISPLAY,
     )
 
 
@@ -115,7 +115,7 @@ def _step(file: File, backward: cst.Call) -> cst.Call | None:
     """The only step of an optimizer in the function of a backward pass."""
     home, roles = file.tree.enclosing(backward, cst.FunctionDef), file.analysis.program.roles
     calls = (call for call in file.tree.find(cst.Call) if file.tree.enclosing(call, cst.FunctionDef) is home)
-    return protocol.only(
+    return hazard_calls.only(
         call
         for call in calls
         if isinstance(call.func, cst.Attribute) and call.func.attr.value == "step" and not call.args
@@ -131,7 +131,7 @@ def _division(file: File, scaled: HandScaled, step: Statement) -> Statement | No
     loop = file.editor.member_of(scaled.undone[0], block)
     if not isinstance(loop, cst.For) or "#" in file.tree.text(loop):
         return None
-    inside = [node for node in repair.inside(loop.body) if isinstance(node, cst.BaseSmallStatement)]
+    inside = [node for node in protocol_edits.inside(loop.body) if isinstance(node, cst.BaseSmallStatement)]
     return loop if inside == [scaled.undone[0]] else None
 
 

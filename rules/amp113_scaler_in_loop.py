@@ -72,7 +72,7 @@ from amplint.diagnostics import Applicability, Fix, Related
 from amplint.model.observables import SKIPPED, Observable
 from amplint.rule import File, Finding, Rebuilt, rule
 
-from . import _protocol as protocol
+from ._support import hazard_calls
 
 _SEPARATE_RUNS = re.compile(r"stage|phase|fold|trial|sweep|seed|run|split|task|round", re.IGNORECASE)
 _NOTE = "the optimizer goes on, but the scale starts anew: where it is too large at first, steps are skipped again each time"
@@ -114,7 +114,7 @@ def hoist(file: File, rebuilt: Rebuilt) -> Fix | None:
     assign = line.body[0] if isinstance(line, cst.SimpleStatementLine) else None
     if loop is None or line is None or not isinstance(assign, cst.Assign) or assign.value is not rebuilt.call:
         return None
-    guards = protocol.guards(file, line, file.tree.parent(loop) or file.tree.module)
+    guards = hazard_calls.guards(file, line, file.tree.parent(loop) or file.tree.module)
     if not all(isinstance(guard, (cst.For, cst.While)) for guard in guards):
         return None
     if len(assign.targets) != 1 or not _is_alone(file, assign.targets[0].target) or rebuilt.varies:

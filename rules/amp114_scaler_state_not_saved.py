@@ -78,7 +78,7 @@ from amplint.diagnostics import Applicability, Related
 from amplint.model.observables import RESUMED, Observable
 from amplint.rule import File, Finding, Incomplete, rule
 
-from ._checkpoints import complete, give_back
+from ._support.checkpoint_state import complete, give_back
 
 _NOTE = (
     "a resumed run starts at the initial scale again: where that is too large, steps are skipped until it has come down"

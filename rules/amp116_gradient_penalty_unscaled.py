@@ -68,8 +68,7 @@ from amplint.model.events import Scale, ScalerStep, ScalerUpdate
 from amplint.model.observables import INNER_GRADIENTS, Observable
 from amplint.rule import File, Finding, Found, rule
 
-from . import _protocol as protocol
-from . import _repair as repair
+from ._support import hazard_calls, protocol_edits
 
 KIND = "gradient-penalty-unscaled"
 
@@ -80,7 +79,7 @@ def check(file: File) -> Iterator[Finding]:
         unscaled = found.hazard.details == ("unscaled",)
         scaler = found.hazard.scaler_name
         yield Finding(
-            file.range(protocol.callee_range(file, found.node)),
+            file.range(hazard_calls.callee_range(file, found.node)),
             "Gradients for a penalty are computed in float16 without scaling"
             if unscaled
             else f"Gradients for a penalty are still scaled by `{scaler}`",
@@ -94,7 +93,7 @@ def check(file: File) -> Iterator[Finding]:
 def mend(file: File, found: Found) -> Fix | None:
     """Scale the outputs, and divide the gradients by the scale; None where scaler or gradients have no name."""
     call = found.node
-    scaler = repair.scaler_at(file, found, call, Scale, ScalerStep, ScalerUpdate)
+    scaler = protocol_edits.scaler_at(file, found, call, Scale, ScalerStep, ScalerUpdate)
     if scaler is None or not isinstance(call, cst.Call):
         return None
     name = file.tree.text(scaler)
@@ -104,7 +103,7 @@ def mend(file: File, found: Found) -> Fix | None:
     outputs = _outputs(call)
     if found.hazard.details == ("unscaled",):
         start, end = file.tree.span(outputs)
-        edits = repair.merged(Edit(start, start, f"{name}.scale("), Edit(end, end, ")"), *divided)
+        edits = protocol_edits.merged(Edit(start, start, f"{name}.scale("), Edit(end, end, ")"), *divided)
         return Fix("Scale the outputs, and unscale the gradients", edits, Applicability.UNSAFE)
     return Fix("Unscale the gradients", tuple(divided), Applicability.UNSAFE)
 

@@ -60,8 +60,7 @@ import libcst as cst
 
 from amplint.rule import File, Finding, Found, rule
 
-from . import _protocol as protocol
-from . import _repair as repair
+from ._support import hazard_calls, protocol_edits
 
 KIND = "closure-with-scaler"
 _NOTES = {
@@ -75,14 +74,14 @@ _NOTES = {
 def check(file: File) -> Iterator[Finding]:
     for found in file.analysis.of(KIND):
         how = _how(found)
-        optimizer = repair.one_line(found.hazard.optimizer_name, "optimizer")
+        optimizer = protocol_edits.one_line(found.hazard.optimizer_name, "optimizer")
         scaler = found.hazard.scaler_name
         message = (
             f"`{optimizer}` needs a closure, which `{scaler}` does not support"
             if how == "missing"
             else f"`{scaler}` does not support the closure that `{optimizer}` is given"
         )
-        yield Finding(file.range(protocol.callee_range(file, found.node)), message, note=_NOTES[how])
+        yield Finding(file.range(hazard_calls.callee_range(file, found.node)), message, note=_NOTES[how])
 
 
 def _how(found: Found) -> str:

@@ -64,7 +64,7 @@ from amplint.diagnostics import Applicability, Fix, Related
 from amplint.model.observables import CHECKED, Observable
 from amplint.rule import File, Finding, rule
 
-from ._calls import insert_arguments, keyword, positionals
+from ._support.call_edits import insert_arguments, keyword, positionals
 
 
 @rule("AMP118", "scaler-with-bf16", fix=Applicability.UNSAFE, observable=Observable(CHECKED))

@@ -66,9 +66,7 @@ from amplint.model.events import Scale
 from amplint.model.observables import REPORTED, Observable
 from amplint.rule import File, Finding, Found, rule
 
-from . import _optimizers as optimizers
-from . import _protocol as protocol
-from . import _repair as repair
+from ._support import hazard_calls, optimizer_notes, protocol_edits
 
 KIND = "scaled-loss-reported"
 _ATOMS = (cst.Name, cst.Attribute, cst.Call, cst.Subscript)
@@ -78,13 +76,13 @@ _ATOMS = (cst.Name, cst.Attribute, cst.Call, cst.Subscript)
 def check(file: File) -> Iterator[Finding]:
     for found in file.analysis.of(KIND):
         value, scale = _scaled(file, found)
-        shown = repair.one_line(file.tree.text(value), "The scaled loss")
+        shown = protocol_edits.one_line(file.tree.text(value), "The scaled loss")
         shown = shown if shown.startswith("The") else f"`{shown}`"
         yield Finding(
-            file.range(protocol.callee_range(file, found.node)),
+            file.range(hazard_calls.callee_range(file, found.node)),
             f"{shown} is reported while still multiplied by the scale of `{found.hazard.scaler_name}`",
-            note=f"it is {optimizers.initial_scale(found)} times the loss at first, and jumps whenever the scale changes",
-            related=repair.marked(file, "scaled here", scale if scale is not value else None),
+            note=f"it is {optimizer_notes.initial_scale(found)} times the loss at first, and jumps whenever the scale changes",
+            related=protocol_edits.marked(file, "scaled here", scale if scale is not value else None),
             fix=mend(file, value, scale),
         )
 
@@ -92,13 +90,13 @@ def check(file: File) -> Iterator[Finding]:
 def _scaled(file: File, found: Found) -> tuple[cst.BaseExpression, cst.Call | None]:
     """What is reported, and the only call of `scale`, in the same function, that it comes from."""
     values = file.analysis.program.reports.found[found.node]
-    calls = [call for call in repair.at_home(file, found, Scale) if isinstance(call, cst.Call)]
+    calls = [call for call in protocol_edits.at_home(file, found, Scale) if isinstance(call, cst.Call)]
     for value in values:
         name = file.tree.text(value)
         scale = (
             value
             if isinstance(value, cst.Call)
-            else protocol.only(call for call in calls if name in _targets(file, call))
+            else hazard_calls.only(call for call in calls if name in _targets(file, call))
         )
         if scale is not None:
             return value, scale
@@ -118,13 +116,13 @@ def mend(file: File, value: cst.BaseExpression, scale: cst.Call | None) -> Fix |
     text = file.tree.text(loss)
     alone = isinstance(loss, _ATOMS) or not isinstance(file.tree.parent(value), cst.Attribute)
     edit = file.editor.replace(value, text if alone else f"({text})")
-    title = f"Report `{repair.one_line(text, 'the loss')}`"
+    title = f"Report `{protocol_edits.one_line(text, 'the loss')}`"
     if value is scale:
         return Fix(title, (edit,))
-    names = [node for node in repair.inside(loss) if isinstance(node, (cst.Name, cst.Attribute))]
+    names = [node for node in protocol_edits.inside(loss) if isinstance(node, (cst.Name, cst.Attribute))]
     if any(file.tree.text(node) == file.tree.text(value) for node in names):
         return _scale_in_place(file, value, scale)
-    if any(isinstance(node, cst.Call) for node in repair.inside(loss)) or _rebound(file, loss, scale, value):
+    if any(isinstance(node, cst.Call) for node in protocol_edits.inside(loss)) or _rebound(file, loss, scale, value):
         return None
     return Fix(title, (edit,), Applicability.SAFE if loss in names[:1] else Applicability.UNSAFE)
 
@@ -132,7 +130,7 @@ def mend(file: File, value: cst.BaseExpression, scale: cst.Call | None) -> Fix |
 def _rebound(file: File, loss: cst.BaseExpression, scale: cst.Call, value: cst.BaseExpression) -> bool:
     """Whether something in the loss is assigned anew between its scaling and the report."""
     first, last = sorted((file.tree.span(scale), file.tree.span(value)))
-    names = [node for node in repair.inside(loss) if isinstance(node, cst.Name)]
+    names = [node for node in protocol_edits.inside(loss) if isinstance(node, cst.Name)]
     bound = [each.node for node in names for each in file.names.bindings(node.value, node)]
     return any(node is not None and first < file.tree.span(node) < last for node in bound)
 

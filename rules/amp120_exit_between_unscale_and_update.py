@@ -72,8 +72,7 @@ from amplint.model.events import Unscale
 from amplint.model.observables import ERROR, Observable
 from amplint.rule import File, Finding, Found, rule
 
-from . import _protocol as protocol
-from . import _repair as repair
+from ._support import hazard_calls, protocol_edits
 from .amp110_repeated_unscale import ERROR_TEXT
 
 KIND = "exit-between-unscale-and-update"
@@ -89,15 +88,15 @@ def check(file: File) -> Iterator[Finding]:
         yield Finding(
             file.range(found.node),
             f"`{word}` leaves between `unscale_` and `update` of `{scaler}`",
-            note=f"the next `unscale_` raises {ERROR_TEXT}{repair.while_enabled(found)}",
-            related=protocol.related(file, found, unscaled="unscaled here", next="raises here"),
+            note=f"the next `unscale_` raises {ERROR_TEXT}{protocol_edits.while_enabled(found)}",
+            related=hazard_calls.related(file, found, unscaled="unscaled here", next="raises here"),
             fix=mend(file, found),
         )
 
 
 def mend(file: File, found: Found) -> Fix | None:
     """Update before leaving."""
-    scaler, line = repair.scaler_at(file, found, found.node, Unscale), file.editor.statement(found.node)
+    scaler, line = protocol_edits.scaler_at(file, found, found.node, Unscale), file.editor.statement(found.node)
     if scaler is None or not isinstance(line, cst.SimpleStatementLine):
         return None
     update = f"{file.tree.text(scaler)}.update()"

@@ -59,9 +59,8 @@ from amplint.diagnostics import Applicability, Edit, Fix
 from amplint.model.observables import ERROR, Observable
 from amplint.rule import File, Finding, rule
 
-from . import _protocol as protocol
-from . import _repair as repair
-from ._calls import keyword, positionals
+from ._support import hazard_calls, protocol_edits
+from ._support.call_edits import keyword, positionals
 
 KIND = "clip-raises-on-overflow"
 
@@ -71,10 +70,11 @@ def check(file: File) -> Iterator[Finding]:
     for found in file.analysis.of(KIND):
         if isinstance(found.node, cst.Call):
             yield Finding(
-                file.range(protocol.callee_range(file, found.node)),
+                file.range(hazard_calls.callee_range(file, found.node)),
                 "Clip raises where the `GradScaler` would skip the step",
-                note=f"an overflow is ordinary{repair.while_enabled(found)}: the scaler skips the step and lowers the scale",
-                related=protocol.related(file, found, scaled="scaled here"),
+                note=f"an overflow is ordinary{protocol_edits.while_enabled(found)}: "
+                "the scaler skips the step and lowers the scale",
+                related=hazard_calls.related(file, found, scaled="scaled here"),
                 fix=lenient(file, found.node),
             )
 

@@ -59,9 +59,7 @@ from amplint.diagnostics import Applicability, Fix
 from amplint.model.observables import UNMOVED, Observable
 from amplint.rule import File, Finding, Found, rule
 
-from . import _optimizers as optimizers
-from . import _protocol as protocol
-from . import _repair as repair
+from ._support import hazard_calls, optimizer_notes, protocol_edits
 
 KIND = "grads-cleared-before-step"
 
@@ -72,23 +70,24 @@ def check(file: File) -> Iterator[Finding]:
         step = found.related.get("step")
         if step is None or not reaches_the_step(file, found, step):
             continue
-        call = repair.one_line(file.tree.text(found.node), "zero_grad()")
+        call = protocol_edits.one_line(file.tree.text(found.node), "zero_grad()")
         yield Finding(
-            file.range(protocol.callee_range(file, found.node)),
-            f"`{call}` clears the gradients before `{repair.one_line(file.tree.text(step), 'scaler.step')}`",
+            file.range(hazard_calls.callee_range(file, found.node)),
+            f"`{call}` clears the gradients before `{protocol_edits.one_line(file.tree.text(step), 'scaler.step')}`",
             note=consequence(file, found, step),
-            related=protocol.related(file, found, backward="computed here", step="finds none"),
+            related=hazard_calls.related(file, found, backward="computed here", step="finds none"),
             fix=mend(file, found, step),
         )
 
 
 def reaches_the_step(file: File, found: Found, step: cst.CSTNode) -> bool:
     """Whether the text shows that both run in one iteration: not each under a condition of its own."""
-    block = protocol.common_block(file, found.node, step)
+    block = hazard_calls.common_block(file, found.node, step)
     if block is None:
         return True
     return not all(
-        any(protocol.varies(file, guard) for guard in protocol.guards(file, node, block)) for node in (found.node, step)
+        any(hazard_calls.varies(file, guard) for guard in hazard_calls.guards(file, node, block))
+        for node in (found.node, step)
     )
 
 
@@ -96,14 +95,14 @@ def consequence(file: File, found: Found, step: cst.CSTNode) -> str:
     """What the step does without gradients."""
     made = None
     if isinstance(step, cst.Call) and step.args:
-        made = optimizers.constructor(file, step.args[0].value)
+        made = optimizer_notes.constructor(file, step.args[0].value)
     if "checked" in found.hazard.details:
         return "`unscale_` has checked them before: nothing is raised, and the weights do not move"
-    if made is not None and optimizers.is_fused(file, made):
+    if made is not None and optimizer_notes.is_fused(file, made):
         error = "`AssertionError: No inf checks were recorded prior to update.`"
-        return f"the fused step moves nothing, and `update` raises {error}{repair.while_enabled(found)}"
+        return f"the fused step moves nothing, and `update` raises {error}{protocol_edits.while_enabled(found)}"
     error = "`AssertionError: No inf checks were recorded for this optimizer.`"
-    return f"`zero_grad` sets them to None, and the step raises {error}{repair.while_enabled(found)}"
+    return f"`zero_grad` sets them to None, and the step raises {error}{protocol_edits.while_enabled(found)}"
 
 
 def mend(file: File, found: Found, step: cst.CSTNode) -> Fix | None:

@@ -61,9 +61,9 @@ from amplint.model.events import OptimizerStep, ScalerStep
 from amplint.model.observables import ISLAND_ERROR, Observable
 from amplint.rule import File, Finding, Found, rule
 
-from . import _protocol as protocol
-from ._dedent import cut_after, cut_before, dedent
-from ._outside import may_compute
+from ._support import hazard_calls
+from ._support.outside_autocast import may_compute
+from ._support.region_ends import cut_after, cut_before, dedent
 
 KIND = "backward-in-autocast"
 
@@ -81,11 +81,11 @@ def check(file: File) -> Iterator[Finding]:
         if found.related.get("outermost") in spanning or _trains_nothing(file, found):
             continue
         yield Finding(
-            file.range(protocol.callee_range(file, found.node)),
+            file.range(hazard_calls.callee_range(file, found.node)),
             "The backward pass runs inside an autocast region",
             note=_harm(file, region),
             related=_related(file, found),
-            defect=protocol.defect(found),
+            defect=hazard_calls.defect(found),
             fix=repair(file, found) if found.whole else None,
         )
 
@@ -101,7 +101,7 @@ def _trains_nothing(file: File, found: Found) -> bool:
 def _related(file: File, found: Found) -> tuple[Related, ...]:
     entered = _entered(file, found.related["region"])
     begins = Related("the region begins here", file.range(entered), file.path(entered))
-    return (begins, *protocol.related(file, found))
+    return (begins, *hazard_calls.related(file, found))
 
 
 def _harm(file: File, region: cst.CSTNode) -> str:

@@ -68,7 +68,7 @@ from amplint.diagnostics import Applicability, Edit, Fix, Related
 from amplint.model.observables import EVALUATED, Observable
 from amplint.rule import MIXED_PRECISION, File, Finding, Pass, Statement, rule
 
-from ._outside import may_compute
+from ._support.outside_autocast import may_compute
 
 
 @rule(

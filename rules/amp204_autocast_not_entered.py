@@ -54,8 +54,8 @@ from amplint.model.observables import ENTERED, Observable
 from amplint.model.torch import names as torch_names
 from amplint.rule import File, Finding, rule
 
-from ._calls import has_star
-from ._values import device_in_sight
+from ._support.call_edits import has_star
+from ._support.value_kinds import device_in_sight
 
 _EXPECTING = ("raises", "warns", "assertRaises", "assertRaisesRegex", "assertWarns", "assertWarnsRegex", "suppress")
 

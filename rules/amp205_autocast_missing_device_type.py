@@ -53,8 +53,8 @@ from amplint.model.observables import CONSTRUCTED, Observable
 from amplint.model.torch import names as torch_names
 from amplint.rule import File, Finding, rule
 
-from ._calls import has_star, in_format_string, insert_arguments, keyword, positionals, quoted
-from ._values import DEVICE, DTYPE, FLAG, NUMBER, device_in_sight, device_texts, kind
+from ._support.call_edits import has_star, in_format_string, insert_arguments, keyword, positionals, quoted
+from ._support.value_kinds import DEVICE, DTYPE, FLAG, NUMBER, device_in_sight, device_texts, kind
 
 _NO_STRING = "it raises ValueError from PyTorch 2.4 on, RuntimeError before"
 _INDEXED = "PyTorch 2.13 accepts it and skips the checks for CUDA and bfloat16; up to 2.3 it raises RuntimeError"

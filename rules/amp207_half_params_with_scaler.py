@@ -59,7 +59,7 @@ from amplint.diagnostics import Applicability, Edit, Fix, Related
 from amplint.model.observables import REFUSED, Observable
 from amplint.rule import File, Finding, Halved, rule
 
-from ._repair import without
+from ._support.protocol_edits import without
 
 
 @rule("AMP207", "half-params-with-scaler", fix=Applicability.UNSAFE, observable=Observable(REFUSED))

@@ -63,9 +63,9 @@ from amplint.model.torch import names as torch_names
 from amplint.model.torch.names import Replacement
 from amplint.rule import File, Finding, rule
 
-from ._calls import has_star, in_format_string, insert_arguments, quoted
-from ._regions import may_be_nested
-from ._versions import expects_absence, is_attempt, is_fallback, is_recognised
+from ._support.call_edits import has_star, in_format_string, insert_arguments, quoted
+from ._support.nested_regions import may_be_nested
+from ._support.version_checks import expects_absence, is_attempt, is_fallback, is_recognised
 
 _DEPRECATED = frozenset(torch_names.DEPRECATED) | torch_names.DEPRECATED_MODULES
 _SINCE = "{}.{}".format(*torch_names.DEPRECATED_SINCE)

@@ -66,7 +66,7 @@ from amplint.model.observables import VALUE_ERROR, Observable
 from amplint.model.torch.precision import HALF
 from amplint.rule import File, Finding, Operation, Tensor, rule
 
-from ._widening import widened
+from ._support.float32_operands import widened
 
 _LOSSES = frozenset(
     "cross_entropy nll_loss mse_loss l1_loss smooth_l1_loss huber_loss kl_div poisson_nll_loss soft_margin_loss "

@@ -65,10 +65,9 @@ from amplint.model.observables import LOSS_ERROR, Observable
 from amplint.model.torch import names as torch_names
 from amplint.rule import File, Finding, Found, rule
 
-from . import _protocol as protocol
-from . import _repair as repair
-from ._calls import has_star, insert_arguments, keyword, positionals
-from ._narrow import narrow
+from ._support import hazard_calls, protocol_edits
+from ._support.call_edits import has_star, insert_arguments, keyword, positionals
+from ._support.narrow_regions import narrow
 
 KIND = "region-spans-steps"
 
@@ -86,9 +85,9 @@ def check(file: File) -> Iterator[Finding]:
 
 
 def _related(file: File, found: Found) -> tuple[Related, ...]:
-    step = protocol.related(file, found, step="the weights change here")
-    if isinstance(found.related.get("use"), cst.Call) and not repair.at_home(file, found, Backward):
-        return (*step, *protocol.related(file, found, use="used here as they were before"))
+    step = hazard_calls.related(file, found, step="the weights change here")
+    if isinstance(found.related.get("use"), cst.Call) and not protocol_edits.at_home(file, found, Backward):
+        return (*step, *hazard_calls.related(file, found, use="used here as they were before"))
     return step
 
 
@@ -103,7 +102,9 @@ def _entered(file: File, region: cst.CSTNode) -> cst.CSTNode:
 def _fix(file: File, found: Found) -> Fix | None:
     block = file.tree.parent(found.node)
     if isinstance(block, cst.With) and len(block.items) == 1 and block.items[0].asname is None:
-        passes = [node for _, node in repair.places(file, found, Backward) if block in file.tree.ancestors(node)]
+        passes = [
+            node for _, node in protocol_edits.places(file, found, Backward) if block in file.tree.ancestors(node)
+        ]
         edits = narrow(file, block, passes[0]) if len(set(passes)) == 1 else None
         if edits is not None:
             return Fix("Enter the region for each forward pass, not around the loop", edits)

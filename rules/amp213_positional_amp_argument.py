@@ -55,8 +55,8 @@ from amplint.model.observables import CONSTRUCTED, Observable
 from amplint.model.torch import names as torch_names
 from amplint.rule import File, Finding, rule
 
-from ._calls import has_star, insert_arguments, positionals
-from ._values import DTYPE, FLAG, NUMBER, kind
+from ._support.call_edits import has_star, insert_arguments, positionals
+from ._support.value_kinds import DTYPE, FLAG, NUMBER, kind
 
 _AUTOCAST_OLD = torch_names.DEPRECATED["torch.cuda.amp.autocast"].old
 _SCALER = torch_names.GRAD_SCALER_PARAMETERS

@@ -54,7 +54,7 @@ from amplint.diagnostics import Applicability, Fix, Related
 from amplint.model.observables import IN_REPLICA, Observable
 from amplint.rule import File, Finding, Pass, rule
 
-from ._within import enter_within
+from ._support.within_function import enter_within
 
 
 @rule("AMP214", "data-parallel-bf16-region", fix=Applicability.DISPLAY, observable=Observable(IN_REPLICA))

@@ -49,7 +49,7 @@ from amplint.diagnostics import Applicability, Edit, Fix, Related
 from amplint.model.observables import LEFT_ON, Observable
 from amplint.rule import File, Finding, rule
 
-from ._within import enter_within
+from ._support.within_function import enter_within
 
 
 @rule("AMP215", "reentrant-autocast", fix=Applicability.DISPLAY, observable=Observable(LEFT_ON))

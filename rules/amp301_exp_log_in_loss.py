@@ -80,7 +80,7 @@ from amplint.model.observables import NON_FINITE, Observable
 from amplint.model.torch.precision import FLOAT16, LIMITS
 from amplint.rule import Danger, File, Finding, Hazard, rule
 
-from ._widening import widened
+from ._support.float32_operands import widened
 
 _HALF = LIMITS[FLOAT16]
 

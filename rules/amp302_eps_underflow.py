@@ -66,7 +66,7 @@ from amplint.model.observables import NON_FINITE, Observable
 from amplint.model.torch.precision import FLOAT16, LIMITS
 from amplint.rule import Constant, File, Finding, Use, rule
 
-from ._widening import innermost, widened
+from ._support.float32_operands import innermost, widened
 
 _HALF = LIMITS[FLOAT16]
 _FAR = 2.0**-10

@@ -58,9 +58,9 @@ from amplint.model.observables import NON_FINITE, Observable
 from amplint.model.torch.precision import Policy, policy
 from amplint.rule import File, Finding, Operation, Tensor, rule
 
-from ._island import island
-from ._reading import mentions, only_origin
-from ._widening import innermost
+from ._support.float32_islands import island
+from ._support.float32_operands import innermost
+from ._support.value_readers import mentions, only_origin
 
 _NAME = "binary_cross_entropy"
 _NOTE = "it raises RuntimeError: its gradient near 0 and 1 cannot be represented in float16; the form with logits is allowed"

@@ -61,7 +61,7 @@ from amplint.model.observables import NON_FINITE, Observable
 from amplint.model.torch.precision import FLOAT16, FLOAT32, HALF, LIMITS, UNKNOWN
 from amplint.rule import File, Finding, Operation, rule
 
-from ._reading import only_origin
+from ._support.value_readers import only_origin
 
 _FUSED = {
     "softmax": "torch.log_softmax",

@@ -59,7 +59,7 @@ from amplint.diagnostics import Applicability, Fix
 from amplint.model.observables import DAMAGED, Observable
 from amplint.rule import File, Finding, rule
 
-from . import _protocol as protocol
+from ._support import hazard_calls
 
 _NOTE = "one batch with a gradient of inf or NaN makes the parameters NaN; no scaler is there to skip its step"
 
@@ -68,7 +68,7 @@ _NOTE = "one batch with a gradient of inf or NaN makes the parameters NaN; no sc
 def check(file: File) -> Iterator[Finding]:
     for backward in file.finiteness.unguarded:
         yield Finding(
-            file.range(protocol.callee_range(file, backward)),
+            file.range(hazard_calls.callee_range(file, backward)),
             "Steps in bfloat16 are taken even if the loss is not finite",
             note=_NOTE,
             fix=guard(file, backward),

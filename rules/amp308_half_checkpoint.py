@@ -55,7 +55,7 @@ from amplint.diagnostics import Applicability, Edit, Fix, Related
 from amplint.model.observables import ROUNDED, Observable
 from amplint.rule import File, Finding, HalfSaved, rule
 
-from ._repair import without
+from ._support.protocol_edits import without
 
 _NOTE = (
     "a resumed run goes on from rounded weights: small updates are lost, and what half cannot hold becomes zero or inf"

@@ -63,8 +63,8 @@ from amplint.diagnostics import Applicability, Fix, Related
 from amplint.model.observables import PRODUCT_TIME, Observable
 from amplint.rule import MIXED_PRECISION, File, Finding, rule
 
-from ._linear_chains import Hidden, Model, models
-from ._resizing import resized, sizes_of
+from ._support.linear_chains import Hidden, Model, models
+from ._support.resize_layers import resized, sizes_of
 
 _MULTIPLE = 8
 _SMALLEST = 32

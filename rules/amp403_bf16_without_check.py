@@ -62,7 +62,7 @@ from amplint.model.observables import ON_OLD_GPU, Observable
 from amplint.model.torch import names as torch_names
 from amplint.rule import File, Finding, rule
 
-from ._calls import has_star, insert_arguments, keyword, positionals
+from ._support.call_edits import has_star, insert_arguments, keyword, positionals
 
 _COUNTS_EMULATION = frozenset({"torch.cuda.is_bf16_supported"})
 _AVAILABLE, _CAPABILITY = "torch.cuda.is_available", "get_device_capability() >= (8, 0)"

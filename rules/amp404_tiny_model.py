@@ -61,7 +61,7 @@ import libcst as cst
 
 from amplint.rule import File, Finding, Pass, rule
 
-from ._linear_chains import argument
+from ._support.linear_chains import argument
 
 _FEWEST_WEIGHTS = 2**16
 _SEQUENTIAL = frozenset({"torch.nn.Sequential"})

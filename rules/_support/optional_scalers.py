@@ -6,7 +6,7 @@ import libcst as cst
 
 from amplint.rule import File
 
-from ._repair import same_object
+from .protocol_edits import same_object
 
 
 def may_be_left_out(file: File, scaler: cst.BaseExpression, place: cst.CSTNode) -> bool:

@@ -12,8 +12,8 @@ from amplint.diagnostics import Edit
 from amplint.model.torch import names as torch_names
 from amplint.rule import File
 
-from . import _protocol as protocol
-from ._calls import keyword, quoted
+from . import hazard_calls
+from .call_edits import keyword, quoted
 
 Loop = cst.For | cst.While
 _LOOPS = (cst.For, cst.While)
@@ -136,7 +136,7 @@ def _enabled(file: File, regions: Sequence[cst.Call], before: int, loop: Loop) -
     for above in file.tree.ancestors(below) if given is None else ():
         if above is loop:
             break
-        if isinstance(above, cst.If) and below is above.body and protocol.asks_for_amp(file, above):
+        if isinstance(above, cst.If) and below is above.body and hazard_calls.asks_for_amp(file, above):
             flag = above.test
         below = above
     text = file.tree.text(flag) if flag is not None else ""

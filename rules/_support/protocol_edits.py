@@ -10,8 +10,8 @@ from amplint.diagnostics import Edit, Related
 from amplint.model.events import Clip, Event, GradAccess
 from amplint.rule import File, Found
 
-from . import _protocol as protocol
-from ._calls import insert_arguments
+from . import hazard_calls
+from .call_edits import insert_arguments
 
 _FUNCTIONS = (cst.FunctionDef, cst.Lambda)
 _LOOPS = (cst.For, cst.While)
@@ -131,9 +131,11 @@ def _inside_function(file: File, node: cst.CSTNode) -> Iterator[cst.CSTNode]:
 
 def amp_guards(file: File, node: cst.CSTNode, other: cst.CSTNode) -> list[cst.CSTNode]:
     """The branches around `node`, but not around `other`, that ask whether AMP is on."""
-    common = protocol.common_block(file, node, other)
+    common = hazard_calls.common_block(file, node, other)
     return [
-        guard for guard in protocol.guards(file, node, common or file.tree.module) if protocol.asks_for_amp(file, guard)
+        guard
+        for guard in hazard_calls.guards(file, node, common or file.tree.module)
+        if hazard_calls.asks_for_amp(file, guard)
     ]
 
 
@@ -158,7 +160,7 @@ def step_through(file: File, step: cst.Call, scaler: str) -> list[Edit]:
     """Turn `optimizer.step()` into `scaler.step(optimizer)`; comments in its parentheses stay."""
     return [
         file.editor.replace(step.func, f"{scaler}.step"),
-        *insert_arguments(file, step, protocol.base_text(file, step), ()),
+        *insert_arguments(file, step, hazard_calls.base_text(file, step), ()),
     ]
 
 
@@ -179,9 +181,9 @@ def unscale_before_readers(file: File, found: Found, step: cst.Call, scaler: str
     first = min(between, key=file.tree.span)
     line = file.editor.statement(step)
     block = file.editor.block(line) if line is not None else None
-    if block is None or protocol.common_block(file, first, step) is not block:
+    if block is None or hazard_calls.common_block(file, first, step) is not block:
         return None
-    clip = file.editor.statement(protocol.before_loops(file, first, block))
+    clip = file.editor.statement(hazard_calls.before_loops(file, first, block))
     if clip is None or clip in file.tree.ancestors(found.node):
         return None
     return [file.editor.insert_before(clip, f"{scaler}.unscale_({optimizer})")]

@@ -10,8 +10,8 @@ import libcst as cst
 from amplint.diagnostics import Applicability, Edit
 from amplint.rule import File
 
-from ._calls import quoted
-from ._repair import same_object
+from .call_edits import quoted
+from .protocol_edits import same_object
 
 _FUNCTIONS = (cst.FunctionDef, cst.Lambda)
 _LOOPS = (cst.For, cst.While)

@@ -10,8 +10,7 @@ from amplint.diagnostics import Edit
 from amplint.model.events import Clip, GradAccess, ScalerStep, Unscale
 from amplint.rule import File, Found, Statement
 
-from . import _protocol as protocol
-from . import _repair as repair
+from . import hazard_calls, protocol_edits
 
 UNSCALE, UPDATE = "unscale-in-accumulation", "update-in-accumulation"
 _FUNCTIONS = (cst.FunctionDef, cst.Lambda)
@@ -26,18 +25,18 @@ def runs_without_step(file: File, found: Found) -> bool:
     if file.tree.enclosing(found.node, cst.ExceptHandler) is not None:
         return False
     home = file.tree.enclosing(found.node, *_FUNCTIONS)
-    steps = repair.of_scaler(file, found, ScalerStep)
+    steps = protocol_edits.of_scaler(file, found, ScalerStep)
     here = [step for step in steps if file.tree.enclosing(step, *_FUNCTIONS) is home]
     around = file.tree.enclosing(found.node, cst.For, cst.While, *_FUNCTIONS) or file.tree.module
-    blocks = [protocol.common_block(file, found.node, step) for step in here] or [around]
-    guards = [guard for block in blocks if block is not None for guard in protocol.guards(file, found.node, block)]
+    blocks = [hazard_calls.common_block(file, found.node, step) for step in here] or [around]
+    guards = [guard for block in blocks if block is not None for guard in hazard_calls.guards(file, found.node, block)]
     inside_try = any(isinstance(guard, cst.Try) for step in here for guard in _guards_of(file, step, found.node))
-    return bool(steps) and not inside_try and not any(protocol.varies(file, guard) for guard in guards)
+    return bool(steps) and not inside_try and not any(hazard_calls.varies(file, guard) for guard in guards)
 
 
 def _guards_of(file: File, step: cst.Call, call: cst.CSTNode) -> list[cst.CSTNode]:
-    block = protocol.common_block(file, step, call)
-    return protocol.guards(file, step, block) if block is not None else []
+    block = hazard_calls.common_block(file, step, call)
+    return hazard_calls.guards(file, step, block) if block is not None else []
 
 
 def repair_both(file: File, found: Found) -> tuple[tuple[Edit, ...], bool] | None:
@@ -61,7 +60,7 @@ def repair_both(file: File, found: Found) -> tuple[tuple[Edit, ...], bool] | Non
             return None
         edits += moved[0]
         plain = plain and moved[1]
-    return repair.merged(*edits), plain
+    return protocol_edits.merged(*edits), plain
 
 
 def is_silent(found: Found) -> bool:
@@ -99,7 +98,7 @@ def _unscale_moved(file: File, found: Found) -> _Moved | None:
 
 def _only_step(file: File, found: Found) -> cst.SimpleStatementLine | None:
     """The statement of the only step that the scaler takes, if it stands in the hazard's function."""
-    steps = repair.of_scaler(file, found, ScalerStep)
+    steps = protocol_edits.of_scaler(file, found, ScalerStep)
     if len(steps) != 1 or file.tree.enclosing(steps[0], *_FUNCTIONS) is not file.tree.enclosing(
         found.node, *_FUNCTIONS
     ):
@@ -110,7 +109,7 @@ def _only_step(file: File, found: Found) -> cst.SimpleStatementLine | None:
 
 def _last_step(file: File, found: Found) -> cst.SimpleStatementLine | None:
     """The statement of the last step that the scaler takes, if all of them are members of one block of the hazard's function."""
-    steps = repair.of_scaler(file, found, ScalerStep)
+    steps = protocol_edits.of_scaler(file, found, ScalerStep)
     home = file.tree.enclosing(found.node, *_FUNCTIONS)
     lines = [file.editor.statement(step) for step in steps if file.tree.enclosing(step, *_FUNCTIONS) is home]
     plain = [line for line in lines if isinstance(line, cst.SimpleStatementLine)]
@@ -140,7 +139,7 @@ def _unscaling(file: File, found: Found, step: cst.SimpleStatementLine) -> list[
     end = file.tree.span(run[-1])[1]
     later = [user for user in users if end < file.tree.span(user)[0] < file.tree.span(step)[0]]
     in_branch = file.editor.block(step)
-    return run if all(protocol.holds(file, in_branch, user) for user in later) else None
+    return run if all(hazard_calls.holds(file, in_branch, user) for user in later) else None
 
 
 def _branch_around(file: File, statement: Statement) -> cst.If | None:
@@ -151,7 +150,7 @@ def _branch_around(file: File, statement: Statement) -> cst.If | None:
 
 
 def _users(file: File, found: Found) -> list[cst.CSTNode]:
-    return repair.at_home(file, found, Unscale, Clip, GradAccess)
+    return protocol_edits.at_home(file, found, Unscale, Clip, GradAccess)
 
 
 def _inside(node: cst.CSTNode) -> list[cst.CSTNode]:
@@ -160,7 +159,7 @@ def _inside(node: cst.CSTNode) -> list[cst.CSTNode]:
 
 def _is_all_users(file: File, statement: Statement, users: list[cst.CSTNode]) -> bool:
     """Whether a statement does nothing but unscale gradients and use them."""
-    inside = [user for user in users if protocol.holds(file, statement, user)]
+    inside = [user for user in users if hazard_calls.holds(file, statement, user)]
     if isinstance(statement, cst.SimpleStatementLine):
         return bool(inside)
     if not isinstance(statement, (cst.If, cst.For)) or statement.orelse is not None or not inside:
@@ -175,7 +174,7 @@ def _is_all_users(file: File, statement: Statement, users: list[cst.CSTNode]) ->
 def _first_use(file: File, found: Found, step: cst.SimpleStatementLine, moved: Sequence[Statement]) -> Statement:
     """The first statement of the step's block that uses gradients, and does not move: the step itself, or a clip before it."""
     block = file.editor.block(step)
-    users = [user for user in _users(file, found) if user is not found.node and protocol.holds(file, block, user)]
+    users = [user for user in _users(file, found) if user is not found.node and hazard_calls.holds(file, block, user)]
     members = [file.editor.member_of(user, block) for user in users] if block is not None else []
     staying = [member for member in members if member is not None and member not in moved]
     return min([*staying, step], key=file.tree.span)
@@ -206,5 +205,5 @@ def _is_missed(file: File, statements: Sequence[Statement], before: Statement) -
     return any(
         name.value in names and name not in moved
         for name in file.tree.find(cst.Name)
-        if file.tree.enclosing(name, *_FUNCTIONS) is home and not protocol.holds(file, target, name)
+        if file.tree.enclosing(name, *_FUNCTIONS) is home and not hazard_calls.holds(file, target, name)
     )

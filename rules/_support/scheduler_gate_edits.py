@@ -10,7 +10,7 @@ import libcst as cst
 from amplint.diagnostics import Edit
 from amplint.rule import File, Statement
 
-from . import _protocol as protocol
+from . import hazard_calls
 
 _WIDTH = 100
 """The columns that a condition may fill."""
@@ -81,7 +81,7 @@ def _moved(file: File, place: Place, update: cst.Call, test: str) -> list[Edit] 
     """The edits that put the scheduler, gated, behind `update`."""
     block = file.editor.block(place.first)
     target = file.editor.member_of(update, block) if block is not None else None
-    if target is None or block is None or not is_alone(target) or protocol.guards(file, update, block):
+    if target is None or block is None or not is_alone(target) or hazard_calls.guards(file, update, block):
         return None
     if any(_leaves(statement) for statement in between(file, place, update)):
         return None

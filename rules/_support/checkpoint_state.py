@@ -9,9 +9,9 @@ import libcst as cst
 from amplint.diagnostics import Applicability, Edit, Fix
 from amplint.rule import File, Incomplete, Unrestored
 
-from ._calls import insert_arguments, quoted
-from ._given_scaler import holds_none, may_be_left_out
-from ._restoring import Load, is_in_reach, restored
+from .call_edits import insert_arguments, quoted
+from .optional_scalers import holds_none, may_be_left_out
+from .restore_state import Load, is_in_reach, restored
 
 _OPTIMIZER = re.compile("optimizer|optim|opt", re.IGNORECASE)
 _REST_OF_ROW = re.compile(r"[ \t]*(,?)[ \t]*(#[^\r\n]*)?(?=\r?\n)")

@@ -10,9 +10,8 @@ import libcst as cst
 from amplint.diagnostics import Applicability, Fix
 from amplint.rule import File, Found, Statement
 
-from . import _protocol as protocol
-from . import _repair as repair
-from ._gating import Place, between, gated, is_alone
+from . import hazard_calls, protocol_edits
+from .scheduler_gate_edits import Place, between, gated, is_alone
 
 _NOTED = "scale_before"
 _ASKS = re.compile(r"get_scale|found_inf|skip|overflow")
@@ -34,14 +33,14 @@ def gate(file: File, found: Found, hazards: Sequence[Found]) -> Fix | None:
     if place is None or step is None or has_gate(file, found.node):
         return None
     update = _update(file, found, step, place)
-    block = protocol.common_block(file, step, place.first)
+    block = hazard_calls.common_block(file, step, place.first)
     anchor = file.editor.member_of(step, block) if block is not None else None
     if update is None or block is None or anchor is None or not is_alone(anchor):
         return None
-    conditional = bool(protocol.guards(file, step, block))
+    conditional = bool(hazard_calls.guards(file, step, block))
     if anchor in place.statements or (conditional and not _always_made(file, found, step)):
         return None
-    scaler = protocol.base_text(file, step)
+    scaler = hazard_calls.base_text(file, step)
     anchor = _shared_anchor(file, found, anchor, hazards)
     noted = _noted_before(file, found, scaler, anchor, update)
     name = noted or file.editor.fresh(_NOTED)
@@ -65,7 +64,7 @@ def _home(file: File, node: cst.CSTNode) -> cst.CSTNode | None:
 def _always_made(file: File, found: Found, step: cst.CSTNode) -> bool:
     """Whether the scaler that takes a step exists also on the paths that do not take it."""
     assert isinstance(step, cst.Call) and isinstance(step.func, cst.Attribute)
-    return repair.always_made(file, found, step.func.value)
+    return protocol_edits.always_made(file, found, step.func.value)
 
 
 def _place(file: File, found: Found, hazards: Sequence[Found]) -> Place | None:
@@ -127,7 +126,7 @@ def _first_step(file: File, found: Found, place: Place, hazards: Sequence[Found]
 def _update(file: File, found: Found, step: cst.Call, place: Place) -> cst.Call | None:
     """The only `update` between the step and the scheduler, or else the next one."""
     span = file.tree.span
-    later = [call for call in protocol.calls(file, found, protocol.ScalerUpdate) if span(call) > span(step)]
+    later = [call for call in hazard_calls.calls(file, found, hazard_calls.ScalerUpdate) if span(call) > span(step)]
     between = [call for call in later if span(call) < span(place.first)]
     return None if len(between) > 1 else next(iter(between or later), None)
 
@@ -137,7 +136,9 @@ def _shared_anchor(file: File, found: Found, anchor: Statement, hazards: Sequenc
     siblings, block = list(file.editor.siblings(anchor)), file.editor.block(anchor)
     if block is None:
         return anchor
-    updates = {file.editor.member_of(call, block) for call in protocol.calls(file, found, protocol.ScalerUpdate)}
+    updates = {
+        file.editor.member_of(call, block) for call in hazard_calls.calls(file, found, hazard_calls.ScalerUpdate)
+    }
     rivals = [each.related.get("step") for each in hazards if each.hazard.scaler == found.hazard.scaler]
     steps = {file.editor.member_of(step, block) for step in rivals if step is not None}
     first = anchor
@@ -155,7 +156,9 @@ def _noted_before(file: File, found: Found, scaler: str, anchor: Statement, upda
     end = file.editor.member_of(update, block) if block is not None else None
     if block is None or end is None:
         return None
-    updates = {file.editor.member_of(call, block) for call in protocol.calls(file, found, protocol.ScalerUpdate)}
+    updates = {
+        file.editor.member_of(call, block) for call in hazard_calls.calls(file, found, hazard_calls.ScalerUpdate)
+    }
     noted: str | None = None
     for statement in file.editor.siblings(anchor):
         if statement is end:
@@ -178,7 +181,7 @@ def _notes_scale(file: File, statement: cst.CSTNode, scaler: str) -> str | None:
 def _several(file: File, found: Found, hazards: Sequence[Found]) -> bool:
     """Whether the scaler steps several optimizers in this function, or several schedulers advance in it."""
     home, places = _home(file, found.node), file.analysis.program.places
-    steps = [event for event in found.root.events if isinstance(event, protocol.ScalerStep)]
+    steps = [event for event in found.root.events if isinstance(event, hazard_calls.ScalerStep)]
     own = [event for event in steps if event.scaler == found.hazard.scaler and _home(file, places[event.site]) is home]
     schedulers = {file.tree.text(each.node) for each in hazards if _home(file, each.node) is home}
     return len({event.optimizer for event in own}) > 1 or len(schedulers) > 1

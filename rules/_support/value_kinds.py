@@ -10,7 +10,7 @@ import libcst as cst
 from amplint.model.torch import names as torch_names
 from amplint.rule import File
 
-from ._calls import in_format_string, quoted
+from .call_edits import in_format_string, quoted
 
 FLAG, DTYPE, DEVICE, NUMBER = "flag", "dtype", "device", "number"
 

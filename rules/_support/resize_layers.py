@@ -7,7 +7,7 @@ import libcst as cst
 from amplint.diagnostics import Edit
 from amplint.rule import File
 
-from ._linear_chains import Hidden, Model, Size
+from .linear_chains import Hidden, Model, Size
 
 
 def sizes_of(model: Model, hidden: Hidden) -> list[Size]:

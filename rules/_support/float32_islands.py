@@ -9,8 +9,8 @@ import libcst as cst
 from amplint.diagnostics import Edit
 from amplint.rule import File
 
-from ._calls import quoted
-from ._widening import widening
+from .call_edits import quoted
+from .float32_operands import widening
 
 _LIGHT = frozenset("mean sum view reshape squeeze unsqueeze flatten float to contiguous detach item sigmoid".split())
 """Methods that do the same, or better, outside of autocast."""

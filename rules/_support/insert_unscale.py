@@ -8,8 +8,7 @@ from amplint.diagnostics import Applicability, Edit, Fix
 from amplint.model.events import OptimizerStep, Scale, ScalerStep, Unscale
 from amplint.rule import File, Found, Statement
 
-from . import _protocol as protocol
-from . import _repair
+from . import hazard_calls, protocol_edits
 
 KINDS = ("clip-before-unscale", "grad-read-before-unscale")
 """The uses of gradients that an `unscale_` must come before."""
@@ -20,13 +19,13 @@ def repair(file: File, found: Found, what: str, applicability: Applicability = A
     step, scaler, optimizer = _spelled(file, found)
     users = _users(file, found)
     first = min(users, key=file.tree.span)
-    block = protocol.common_block(file, first, step) if step is not None else None
+    block = hazard_calls.common_block(file, first, step) if step is not None else None
     if step is None or block is None or not found.hazard.optimizer or not _runs_with_step(file, found, step, block):
         return None
     target = _target(file, found, users, block)
     if not found.here or target is None or target in file.tree.ancestors(found.related["scaled"]):
         return None
-    others = list(dict.fromkeys(protocol.calls(file, found, Unscale)))
+    others = list(dict.fromkeys(hazard_calls.calls(file, found, Unscale)))
     late = [call for call in others if file.tree.span(call) > file.tree.span(target)]
     if any(_is_between(file, found.related["scaled"], call, target) for call in others):
         return None
@@ -40,14 +39,14 @@ def repair(file: File, found: Found, what: str, applicability: Applicability = A
 
 def _spelled(file: File, found: Found) -> tuple[cst.Call | None, str, str]:
     """The step that takes the gradients, and how scaler and optimizer are written there."""
-    step = protocol.only(protocol.calls(file, found, ScalerStep))
+    step = hazard_calls.only(hazard_calls.calls(file, found, ScalerStep))
     if step is not None:
-        return step, protocol.base_text(file, step), protocol.argument_text(file, step)
-    step = protocol.only(protocol.calls(file, found, OptimizerStep))
-    scale = next(protocol.calls(file, found, Scale), None)
+        return step, hazard_calls.base_text(file, step), hazard_calls.argument_text(file, step)
+    step = hazard_calls.only(hazard_calls.calls(file, found, OptimizerStep))
+    scale = next(hazard_calls.calls(file, found, Scale), None)
     if step is None or scale is None:
         return None, "", ""
-    return step, protocol.base_text(file, scale), protocol.base_text(file, step)
+    return step, hazard_calls.base_text(file, scale), hazard_calls.base_text(file, step)
 
 
 def _users(file: File, found: Found) -> list[cst.CSTNode]:
@@ -78,7 +77,7 @@ def _target(file: File, found: Found, users: list[cst.CSTNode], block: cst.CSTNo
     common = _common_block(file, users)
     within = block if common is None or common in file.tree.ancestors(block) else common
     anchor = first if len(users) == 1 else file.editor.member_of(first, within)
-    return file.editor.statement(protocol.before_loops(file, anchor, block)) if anchor is not None else None
+    return file.editor.statement(hazard_calls.before_loops(file, anchor, block)) if anchor is not None else None
 
 
 def _common_block(file: File, nodes: list[cst.CSTNode]) -> cst.CSTNode | None:
@@ -103,12 +102,12 @@ def _first_reading(file: File, found: Found, user: cst.CSTNode) -> cst.CSTNode |
 
 def _runs_with_step(file: File, found: Found, step: cst.Call, block: cst.CSTNode) -> bool:
     """Whether the step runs whenever the use does; or is guarded by the question of AMP, and the scaler exists anyway."""
-    guards = protocol.guards(file, step, block)
+    guards = hazard_calls.guards(file, step, block)
     if not guards:
         return True
     assert isinstance(step.func, cst.Attribute)
-    always = _repair.always_made(file, found, step.func.value)
-    return always and all(protocol.asks_for_amp(file, guard) for guard in guards)
+    always = protocol_edits.always_made(file, found, step.func.value)
+    return always and all(hazard_calls.asks_for_amp(file, guard) for guard in guards)
 
 
 def _is_between(file: File, scaled: cst.CSTNode, call: cst.Call, target: Statement) -> bool:

@@ -9,7 +9,7 @@ import libcst as cst
 from amplint.diagnostics import Edit
 from amplint.rule import File, Statement
 
-from ._outside import may_compute
+from .outside_autocast import may_compute
 
 _LOOPS = (cst.For, cst.While)
 

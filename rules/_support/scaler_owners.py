@@ -7,8 +7,7 @@ import libcst as cst
 from amplint.diagnostics import Applicability, Fix
 from amplint.rule import File, Found
 
-from . import _protocol as protocol
-from . import _unscale as unscale
+from . import hazard_calls, insert_unscale
 
 
 def clip(file: File, found: Found) -> Fix | None:
@@ -43,7 +42,7 @@ def _takes(method: cst.FunctionDef, call: cst.Call) -> bool:
 
 def _shares(file: File, found: Found) -> bool:
     """Whether the same gradients are used while scaled at another place, too: the owner unscales all of them, once."""
-    others = [other for kind in unscale.KINDS for other in file.analysis.of(kind, elsewhere=True)]
+    others = [other for kind in insert_unscale.KINDS for other in file.analysis.of(kind, elsewhere=True)]
     return any(other is not found and other.hazard.scaler == found.hazard.scaler for other in others)
 
 
@@ -59,4 +58,4 @@ def _asks_owner(file: File, node: cst.CSTNode, owner: cst.BaseExpression) -> boo
     """Whether the owner decides about a block around a node: `with accelerator.accumulate(model):`."""
     entered = [item.item for above in file.tree.ancestors(node) if isinstance(above, cst.With) for item in above.items]
     calls = [each for each in entered if isinstance(each, cst.Call) and isinstance(each.func, cst.Attribute)]
-    return any(protocol.base_text(file, call) == file.tree.text(owner) for call in calls)
+    return any(hazard_calls.base_text(file, call) == file.tree.text(owner) for call in calls)

@@ -9,7 +9,7 @@ import libcst as cst
 from amplint.model.torch import names as torch_names
 from amplint.rule import File
 
-from ._calls import keyword, positionals
+from .call_edits import keyword, positionals
 
 _CALLED_BY_MODULES = frozenset({"forward", "__call__", "training_step", "validation_step", "test_step", "predict_step"})
 """Methods that frameworks and modules call, within regions that this file does not show."""
