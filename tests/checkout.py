@@ -12,17 +12,19 @@ ROOT = Path(__file__).resolve().parent.parent
 
 
 def copy_checkout(target: Path) -> Path:
-    """Engine, rules, scripts, tests and documents, without fixtures; the rules are importable as `amplint_rules` there."""
+    """Engine, rules, scripts, tests and documents, without fixtures; `site` in it is where Python finds the packages."""
     for name in ("amplint", "rules", "scripts", "tests", "docs"):
         shutil.copytree(ROOT / name, target / name, ignore=shutil.ignore_patterns("__pycache__"))
     for name in ("README.md", "pyproject.toml"):
         shutil.copy(ROOT / name, target)
     (target / "fixtures").mkdir()
-    (target / "amplint_rules").symlink_to("rules", target_is_directory=True)
+    (target / "site").mkdir()
+    for package, folder in (("amplint", "amplint"), ("amplint_rules", "rules")):
+        (target / "site" / package).symlink_to(Path("..") / folder, target_is_directory=True)
     return target
 
 
 def run_python(checkout: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
     """Run Python in a copied checkout, on the code of the copy."""
-    environment = {**os.environ, "PYTHONPATH": str(checkout), "PYTHONDONTWRITEBYTECODE": "1"}
+    environment = {**os.environ, "PYTHONPATH": str(checkout / "site"), "PYTHONDONTWRITEBYTECODE": "1"}
     return subprocess.run([sys.executable, *arguments], cwd=checkout, env=environment, capture_output=True, text=True)

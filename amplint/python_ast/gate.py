@@ -74,6 +74,9 @@ def parse(text: str) -> ast.Module:
             return cast("ast.Module", compile(text, "<unknown>", "exec", _ONLY_AST, dont_inherit=True))
         except (RecursionError, MemoryError) as error:
             raise TooDeep from error
+        except SystemError as error:  # the parser miscounts when it is interrupted
+            limits.look()
+            raise TooDeep from error
         except SyntaxError as error:
             if "too many" in error.msg:
                 raise TooDeep from error

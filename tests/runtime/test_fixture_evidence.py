@@ -30,6 +30,7 @@ UNPROVED = {
     "amp114_scaler_state_not_saved/flagged_loaded_before_it_is_made.py": "the fix saves the state, and the load is left",
     "amp114_scaler_state_not_saved/flagged_resumed_under_one_name.py": "the fix saves the state, and the load is left",
     "amp114_scaler_state_not_saved/flagged_scaler_depends_on_checkpoint.py": "the fix saves the state, and the load is left",
+    "amp201_backward_in_autocast/flagged_training_step_without_optimizer.py": "an optimizer cannot be told",
     "amp206_manual_cast_in_autocast/flagged_widened_before.py": "the defect makes no difference",
 }
 """The fixtures with a fix that this device cannot prove, and why; a reason may be cut short."""
