@@ -15,9 +15,9 @@ from functools import cache, cached_property
 from typing import TypeVar
 
 import libcst as cst
-from libcst.metadata import CodeRange, MetadataWrapper, PositionProvider
 
 from amplint.diagnostics import Range
+from amplint.lowering.positions import Positions
 from amplint.source import Source
 from amplint.system import limits
 
@@ -90,7 +90,8 @@ class Tree:
             text = "".join(source.text[starts[row - 1] : starts[row]] for row in rows)
         limits.refuse_long(text, limits.RELEVANT_WORDS)
         # LibCST drops form feeds at the start of some lines, and then counts columns without them: it gets to see none.
-        self.module = cst.parse_module(_FORM_FEEDS.sub("", text) if "\f" in text else text)
+        self._text = _FORM_FEEDS.sub("", text) if "\f" in text else text
+        self.module = cst.parse_module(self._text)
         # By identity: LibCST's nodes compare by identity too, but hash in Python, which is slow.
         self._parents: dict[int, cst.CSTNode] = {}
         self._order: dict[int, int] = {}
@@ -162,15 +163,14 @@ class Tree:
         return next((above for above in self.ancestors(node) if type(above) in kinds), None)
 
     @cached_property
-    def _positions(self) -> dict[cst.CSTNode, CodeRange]:
-        wrapper = MetadataWrapper(self.module, unsafe_skip_copy=True)
-        return dict(wrapper.resolve(PositionProvider))
+    def _positions(self) -> Positions:
+        return Positions(self.module, self._text, self.parent)
 
     def span(self, node: cst.CSTNode) -> tuple[int, int]:
         """Start and end offset in the whole file, without the node's own parentheses and leading comments."""
         home = self.home(node)
-        place = home._positions[node]
-        return home._offset(place.start.line, place.start.column), home._offset(place.end.line, place.end.column)
+        place = home._positions.of(node)
+        return home._offset(place.line, place.column), home._offset(place.end_line, place.end_column)
 
     def _offset(self, line: int, column: int) -> int:
         start = self.source.offset(self._row(line), 0)
