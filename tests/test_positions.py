@@ -8,8 +8,8 @@ import pytest
 from fixture_harness import ROOT
 from libcst.metadata import MetadataWrapper, PositionProvider
 
-from amplint.lowering.tree import Tree, within
 from amplint.source import Source
+from amplint.syntax.tree import Tree, within
 
 FILES = [*sorted((ROOT / "fixtures").glob("amp1*/*.py"))[::60], *sorted((ROOT / "rules").glob("amp2*.py"))]
 ODD = """\

@@ -17,8 +17,8 @@ from typing import TypeVar
 import libcst as cst
 
 from amplint.diagnostics import Range
-from amplint.lowering.positions import Positions
 from amplint.source import Source
+from amplint.syntax.positions import Positions
 from amplint.system import limits
 
 NodeT = TypeVar("NodeT", bound=cst.CSTNode)

@@ -15,7 +15,7 @@ import libcst as cst
 from libcst.metadata import CodeRange, MetadataWrapper, PositionProvider
 from libcst.metadata.position_provider import PositionProvidingCodegenState
 
-from amplint import gate
+from amplint.python_ast import gate
 
 Parent = Callable[[cst.CSTNode], cst.CSTNode | None]
 _Pairs = dict[int, int]
