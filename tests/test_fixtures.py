@@ -102,7 +102,7 @@ def test_findings_depend_neither_on_depth_nor_on_the_order_of_rules(fixture: Fix
 def test_findings_do_not_depend_on_the_hash_seed() -> None:
     seed = "1" if os.environ.get("PYTHONHASHSEED") != "1" else "2"
     elsewhere = subprocess.run(
-        [sys.executable, "-W", "error", "tests/fixture_harness.py"],
+        [sys.executable, "-W", "error", "tests/support/fixture_harness.py"],
         stdout=subprocess.PIPE,
         encoding="utf-8",
         env={**os.environ, "PYTHONHASHSEED": seed, "PYTHONIOENCODING": "utf-8"},

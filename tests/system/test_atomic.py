@@ -105,7 +105,7 @@ def test_owner_group_and_set_id_bits_stay(tmp_path: Path) -> None:
 
 _AS_NOBODY = """
 import os, sys
-from amplint import atomic
+from amplint.system import atomic
 os.setgroups([int(group) for group in sys.argv[2:]])
 os.setgid(65534)
 os.setuid(65534)
@@ -149,7 +149,7 @@ def test_extended_attributes_stay(tmp_path: Path) -> None:
 
 _HANGS = """
 import sys, time
-from amplint import atomic
+from amplint.system import atomic
 
 def last_look():
     print("written", flush=True)
@@ -209,7 +209,7 @@ def test_what_another_user_left_is_not_swept_away(tmp_path: Path) -> None:
     folder.mkdir()
     folder.chmod(0o777)
     (folder / LEFT).write_bytes(b"half")
-    script = "import os; from amplint import atomic; os.chdir('shared'); os.setuid(65534); atomic.sweep('.')"
+    script = "import os; from amplint.system import atomic; os.chdir('shared'); os.setuid(65534); atomic.sweep('.')"
     subprocess.run([sys.executable, "-c", script], check=True, cwd=tmp_path)
     assert names(folder) == {LEFT}
 

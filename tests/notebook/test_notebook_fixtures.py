@@ -1,6 +1,6 @@
 """Every notebook of tests/notebooks says what must be found in it; amplint keeps the same promises on each of them.
 
-`pytest tests/test_notebook_fixtures.py --write-fixed -k recipe` writes what the fixes make of the selected notebooks.
+`pytest tests/notebook/test_notebook_fixtures.py --write-fixed -k recipe` writes what the fixes make of the selected notebooks.
 """
 
 from __future__ import annotations

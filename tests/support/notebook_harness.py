@@ -18,7 +18,7 @@ from click.testing import CliRunner, Result
 
 from amplint.cli.main import main
 
-NOTEBOOKS = Path(__file__).resolve().parent / "notebooks"
+NOTEBOOKS = Path(__file__).resolve().parents[1] / "notebooks"
 _EXPECT = re.compile(r"# expect: (.+?)\s*$")
 
 Document = dict[str, Any]

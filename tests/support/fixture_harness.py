@@ -19,7 +19,7 @@ from amplint.engine.registry import load_rules
 from amplint.rule import Rule
 from amplint.source import Source
 
-ROOT = Path(__file__).resolve().parent.parent
+ROOT = Path(__file__).resolve().parents[2]
 FIXTURES = ROOT / "fixtures"
 
 _MARK = re.compile(r"#\s*(expect|left|todo-clean|todo):([^#]*)")

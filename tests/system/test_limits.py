@@ -24,7 +24,7 @@ from amplint.system import limits
 pytestmark = pytest.mark.skipif(not hasattr(signal, "setitimer"), reason="needs a timer of POSIX")
 
 BULK = "# a line that makes the file worth a process of its own\n" * 5000
-RUN = "from amplint import limits\nlimits.SECONDS, limits.MEMORY = {limits}\nfrom amplint.cli.main import main\nmain()"
+RUN = "from amplint.system import limits\nlimits.SECONDS, limits.MEMORY = {limits}\nfrom amplint.cli.main import main\nmain()"
 AMP = "import torch\n\nscaler = torch.amp.GradScaler('cuda')\n"
 
 

@@ -8,7 +8,6 @@ import os
 import pickle
 import subprocess
 import sys
-from pathlib import Path
 
 import libcst as cst
 import pytest
@@ -205,7 +204,7 @@ for fixture in all_fixtures()[::9]:
 
 def test_hazards_do_not_depend_on_the_hash_seed() -> None:
     def run(seed: str) -> str:
-        settings = {**os.environ, "PYTHONHASHSEED": seed, "PYTHONPATH": str(Path(__file__).parent)}
+        settings = {**os.environ, "PYTHONHASHSEED": seed, "PYTHONPATH": str(ROOT / "tests" / "support")}
         command = [sys.executable, "-c", HAZARDS_OF_ALL]
         return subprocess.run(command, env=settings, cwd=ROOT, capture_output=True, text=True, check=True).stdout
 
