@@ -15,8 +15,11 @@ _OPENING = re.compile(r"(?:[\s\\)]|#[^\r\n]*)*\(")
 
 
 def has_star(call: cst.Call) -> bool:
-    """Whether arguments are unpacked into the call, so that nobody knows which parameter gets what."""
-    return any(arg.star for arg in call.args)
+    """Whether arguments are unpacked into the call, so that nobody knows which parameter gets what.
+
+    So it is for a generator without parentheses of its own, beside which no other argument may stand.
+    """
+    return any(arg.star or isinstance(arg.value, cst.GeneratorExp) and not arg.value.lpar for arg in call.args)
 
 
 def positionals(call: cst.Call) -> list[cst.Arg]:

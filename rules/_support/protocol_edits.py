@@ -160,7 +160,7 @@ def step_through(file: File, step: cst.Call, scaler: str) -> list[Edit]:
     """Turn `optimizer.step()` into `scaler.step(optimizer)`; comments in its parentheses stay."""
     return [
         file.editor.replace(step.func, f"{scaler}.step"),
-        *insert_arguments(file, step, hazard_calls.base_text(file, step), ()),
+        *insert_arguments(file, step, [hazard_calls.base_text(file, step)], ()),
     ]
 
 
