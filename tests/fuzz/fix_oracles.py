@@ -55,7 +55,10 @@ def _unbound(text: str) -> set[str]:
     kinds = (messages.UndefinedName, messages.UndefinedLocal, messages.ImportStarUsage)
     try:
         said = checker.Checker(parse(text), "input.py").messages
-    except (AssertionError, RecursionError):  # pyflakes gives up on a future import in the wrong place, and on deep nesting
+    except (
+        AssertionError,
+        RecursionError,
+    ):  # pyflakes gives up on a future import in the wrong place, and on deep nesting
         return set()
     return {str(each.message_args[0]) for each in said if isinstance(each, kinds)}
 
