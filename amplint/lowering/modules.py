@@ -25,6 +25,7 @@ from amplint.lowering.tree import Tree
 from amplint.reading import is_below, read_file
 from amplint.slicing import relevant_rows
 from amplint.source import Place, Source, SourceError
+from amplint.syntax import is_too_deep
 
 _LARGEST = 400_000
 """Bytes; a larger module is data, or generated."""
@@ -196,6 +197,8 @@ def _read(path: str, name: str, size: int, changed: int) -> tuple[str, Module | 
     try:
         source = Source.from_bytes(path, data)
         parsed = gate.parse(source.text)
+        if is_too_deep(parsed, source.text):
+            return digest, None
         rows = None if name else relevant_rows(source, parsed, _WORDS)
         tree = Tree(source, _import_rows(parsed) if rows == [] else rows)
         name = name or _dotted(Path(path), _import_root(Path(path)))
