@@ -12,10 +12,11 @@ from typing import ClassVar
 
 from amplint import __version__, installed
 from amplint.checker import check_bytes, withdraw
-from amplint.config import Overrides, SettingsResolver
+from amplint.config import ConfigError, Overrides, SettingsResolver
 from amplint.diagnostics import FileReport
 from amplint.discovery import Found, discover
 from amplint.reading import read_file
+from amplint.registry import RegistryError
 from amplint.report.escape import printable
 from amplint.runner import RunOptions, establish
 
@@ -44,7 +45,10 @@ class Plugin:
     def run(self) -> Iterator[Violation]:
         """Row (from 1), column (from 0) and text of each finding."""
         with installed.Only():
-            report = self._report()
+            try:
+                report = self._report()
+            except (ConfigError, RegistryError) as error:  # of one folder, perhaps: flake8 goes on with the others
+                report = FileReport(self._filename, error=str(error))
         if report.error:
             yield 1, 0, f"{NOT_CHECKED} Not checked: {printable(report.error)}", type(self)
         for found in report.diagnostics:
