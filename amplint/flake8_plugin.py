@@ -13,8 +13,9 @@ from typing import ClassVar
 from amplint import __version__
 from amplint.diagnostics import FileReport
 from amplint.engine.checker import check_bytes, withdraw
-from amplint.engine.config import Overrides, SettingsResolver
+from amplint.engine.config import ConfigError, Overrides, SettingsResolver
 from amplint.engine.discovery import Found, discover
+from amplint.engine.registry import RegistryError
 from amplint.engine.runner import RunOptions, establish
 from amplint.report.escape import printable
 from amplint.system import installed
@@ -45,7 +46,10 @@ class Plugin:
     def run(self) -> Iterator[Violation]:
         """Row (from 1), column (from 0) and text of each finding."""
         with installed.Only():
-            report = self._report()
+            try:
+                report = self._report()
+            except (ConfigError, RegistryError) as error:  # of one folder, perhaps: flake8 goes on with the others
+                report = FileReport(self._filename, error=str(error))
         if report.error:
             yield 1, 0, f"{NOT_CHECKED} Not checked: {printable(report.error)}", type(self)
         for found in report.diagnostics:

@@ -153,3 +153,18 @@ def test_a_rule_that_crashes_is_named(project: Path) -> None:
         "a.py:1:1: AMP900 Not checked: rule BAD001 crashed at misbehaving_rules/bad001_crashes.py:29: ValueError: no luck at all",
         "b.py:1:1: BAD006 Flagged",
     ]
+
+
+def test_settings_that_are_of_no_use(project: Path) -> None:
+    (project / "a.py").write_text("flags_here\n")
+    (project / "sub").mkdir()
+    (project / "sub" / "b.py").write_text("flags_here\n")
+    (project / "sub" / "amplint.toml").write_text("select = 3\n")
+    assert lines(flake8(project, ".").stdout) == [
+        "a.py:1:1: BAD006 Flagged",
+        "sub/b.py:1:1: AMP900 Not checked: sub/amplint.toml: `select` must be a list of strings",
+    ]
+    (project / "sub" / "amplint.toml").write_text("select = ['xyzzy']\n")
+    assert lines(flake8(project, ".").stdout)[-1] == (
+        "sub/b.py:1:1: AMP900 Not checked: sub/amplint.toml: `select`: unknown rule `xyzzy`"
+    )

@@ -181,7 +181,7 @@ def _table(path: Path) -> dict[str, Any] | None:
         import tomli as tomllib  # type: ignore[import-not-found, unused-ignore]
     try:
         document = tomllib.loads(data.decode())
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+    except ValueError as error:  # beside what is no TOML: text that is no UTF-8, a number of 5,000 digits
         raise ConfigError(f"{_display(path)}: is not valid TOML: {error}") from error
     except RecursionError as error:
         raise ConfigError(f"{_display(path)}: is nested too deeply") from error

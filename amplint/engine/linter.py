@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ast
 import re
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -11,7 +10,7 @@ from typing import TYPE_CHECKING
 from amplint.diagnostics import Diagnostic, FileReport
 from amplint.python_ast import gate
 from amplint.python_ast.slicing import relevant_rows
-from amplint.python_ast.walk import levels
+from amplint.python_ast.walk import is_too_deep
 from amplint.source import Source
 from amplint.system import limits
 
@@ -26,8 +25,6 @@ _TOO_DEEP = "nested too deeply to be checked"
 _TOO_LONG = "too long to be checked"
 _LINE_WIDTH = 200
 """Characters that a line about a crash may have, with the name of the file."""
-_DEEPEST = 1_000
-"""Levels of syntax. LibCST's native parser takes quadratic time to go deeper, and overflows the stack in the end."""
 
 
 def lint_source(source: Source, rules: Sequence[Rule | RuleInfo], torch: tuple[int, int] = (2, 3)) -> FileReport:
@@ -57,17 +54,9 @@ def _lint(source: Source, rules: Sequence[Rule | RuleInfo], torch: tuple[int, in
     rows = relevant_rows(source, module, triggers)
     if rows is not None and not rows:
         return FileReport(source.path)
-    if _is_too_deep(module):
+    if is_too_deep(module, source.text):
         return FileReport(source.path, error=_TOO_DEEP)
     return _check(source, rows, rules, torch)
-
-
-def _is_too_deep(module: ast.Module) -> bool:
-    for depth, level in enumerate(levels(module)):
-        # `a and b and c ...` is flat for Python, and nested for LibCST.
-        if depth == _DEEPEST or any(type(node) is ast.BoolOp and len(node.values) > _DEEPEST for node in level):
-            return True
-    return False
 
 
 def _check(

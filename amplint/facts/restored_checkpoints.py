@@ -15,7 +15,7 @@ from amplint.syntax.access_paths import path_of
 from amplint.syntax.tree import Tree
 
 _LOADS = re.compile(r"load|resume|restore|recover|set_state", re.IGNORECASE)
-_OWNER = re.compile(r"(\w+|[\])])\s*\.load_state_dict\(")
+_OWNER = re.compile(r"((?<!\w)\w+|[\])])\s*\.load_state_dict\(")
 _INHERITED = re.compile(r"super\([^()]*\)\s*\.\w*(?:load|resume|restore)", re.IGNORECASE)
 
 
@@ -54,11 +54,21 @@ def _loads_whatever(tree: Tree, scalers: ScalerStates) -> bool:
     text = tree.source.text
     if _INHERITED.search(text):
         return True
-    for owner in set(_OWNER.findall(text)):
-        if not owner.isidentifier() or re.search(rf"\bfor\b[^:\n]*\b{owner}\b[^:\n]*\bin\b", text):
-            return True
+    owners = set(_OWNER.findall(text))
+    if not all(map(str.isidentifier, owners)) or owners and not owners.isdisjoint(_loop_names(text)):
+        return True
     calls = (call for call in tree.find(cst.Call) if _LOADS.search(path_of(call.func).rpartition(".")[2]))
     return any(scalers.names(arg.value) for call in calls for arg in call.args)
+
+
+def _loop_names(text: str) -> Iterator[str]:
+    """The words between `for` and `in`, found in one pass, however long a line or a word is."""
+    for piece in re.split("[:\n]", text):
+        if "for" in piece and "in" in piece:
+            words = re.findall(r"\w+", piece)
+            if "for" in words and "in" in words:
+                last = len(words) - 1 - words[::-1].index("in")
+                yield from words[words.index("for") + 1 : last]
 
 
 def _beside(tree: Tree, state: State, scalers: ScalerStates) -> tuple[str, cst.CSTNode] | None:

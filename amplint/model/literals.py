@@ -14,7 +14,7 @@ def number(text: str) -> float | None:
     """The value of a numeric literal or of simple arithmetic on some (`2.**16`); None for anything else."""
     try:
         return _value(ast.parse(text.strip(), mode="eval").body)
-    except (SyntaxError, ValueError, ArithmeticError):
+    except (SyntaxError, ValueError, ArithmeticError, TypeError):  # the last one for a root of a negative number
         return None
 
 

@@ -49,7 +49,7 @@ class Notebook:
                 older = isinstance(document, dict) and "worksheets" in document
                 raise NotebookError("its format is older than nbformat 4" if older else "it has no list of cells")
             found = tuple(cells(scan(raw, 0).value["cells"].value)) if speaks_python(document) else ()
-        except json.JSONDecodeError as error:
+        except ValueError as error:  # no JSON, or a number of 5,000 digits
             raise NotebookError(f"not valid JSON: {error}") from error
         except RecursionError as error:
             raise NotebookError("nested too deeply to be read") from error

@@ -93,7 +93,7 @@ class Flow(ast.NodeVisitor):
             if isinstance(below, ast.Constant) and isinstance(below.value, str):
                 try:
                     self._annotation(ast.parse(below.value.strip(), mode="eval").body)
-                except (SyntaxError, ValueError, RecursionError):
+                except (SyntaxError, ValueError, RecursionError, MemoryError):  # the last one for its parser: too much
                     continue
             elif isinstance(below, ast.Name):
                 self._expect(below.id)

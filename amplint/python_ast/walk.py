@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Iterator
 
 _PLAIN = frozenset(
@@ -36,3 +37,59 @@ def levels(*nodes: ast.AST) -> Iterator[list[ast.AST]]:
                 elif isinstance(value, list):
                     below.extend(each for each in value if isinstance(each, ast.AST))
         level = below
+
+
+_DEEPEST = 1_000
+"""Levels of syntax. LibCST's native parser takes quadratic time to go deeper, and overflows the stack in the end."""
+_COSTLIEST = 10_000_000
+"""What patterns and targets of `del` may cost in one file, which is some seconds: LibCST's native parser reads what stands
+in a pair of their brackets up to four times, and with it what stands in the pairs inside."""
+_TOO_MANY = 12
+"""Pairs of brackets around one word that cost more than that."""
+_LINE_END = re.compile(r"\r\n|\r|\n")
+_MARK = re.compile(r"#.*|\"[^\"\n]*\"|'[^'\n]*'|\w+|[^\w\s]")
+
+
+def is_too_deep(module: ast.Module, text: str) -> bool:
+    """Whether a text, of which this is the tree, is nested more deeply than LibCST's native parser should be asked to go."""
+    costly: list[ast.Match | ast.Delete] = []
+    for depth, level in enumerate(levels(module)):
+        if depth == _DEEPEST or any(_below(node) > _DEEPEST for node in level):
+            return True
+        costly.extend(node for node in level if isinstance(node, (ast.Match, ast.Delete)))
+    lines = _LINE_END.split(text) if costly else []
+    return sum(_cost("\n".join(lines[rows])) for node in costly for rows in _reread(node)) > _COSTLIEST
+
+
+def _below(node: ast.AST) -> int:
+    """Levels of syntax that LibCST finds in a node which is flat for Python: `a and b and c ...`, `import a.b.c ...`."""
+    if isinstance(node, ast.BoolOp):
+        return len(node.values)
+    if isinstance(node, ast.alias):
+        return node.name.count(".")
+    return (node.module or "").count(".") if isinstance(node, ast.ImportFrom) else 0
+
+
+def _reread(node: ast.Match | ast.Delete) -> Iterator[slice]:
+    """The rows of a `match` or a `del` whose brackets LibCST reads again and again."""
+    if isinstance(node, ast.Delete):
+        yield slice(node.lineno - 1, node.end_lineno)
+        return
+    first = node.subject.end_lineno or node.lineno
+    for case in node.cases:
+        # A tree does not tell where parentheses begin: all that stands before the first statement is looked at.
+        yield slice(first - 1, case.body[0].lineno)
+        first = case.body[-1].end_lineno or first
+
+
+def _cost(rows: str) -> int:
+    cost = depth = 0
+    for mark in _MARK.finditer(rows):
+        if mark[0] in "([{":
+            depth += 1
+        elif mark[0] in ")]}":
+            depth = max(0, depth - 1)
+        if depth == _TOO_MANY:
+            return _COSTLIEST + 1
+        cost += 4**depth
+    return cost

@@ -118,6 +118,13 @@ NESTED = {
     "ifs": "".join(f"{' ' * depth}if scaler:\n" for depth in range(DEPTH)) + " " * DEPTH + "pass",
     "elifs": "if scaler:\n    pass\n" + "elif scaler:\n    pass\n" * DEPTH,
     "functions": "".join(f"{' ' * depth}def f():\n" for depth in range(DEPTH)) + " " * DEPTH + "return scaler",
+    "imports": f"import scaler{'.a' * DEPTH * 10}",
+    "imports from": f"from scaler{'.a' * DEPTH * 10} import b",
+    "patterns": f"match scaler:\n    case {'[' * 90}x{']' * 90}:\n        pass",
+    "tuples in patterns": f"match scaler:\n    case {'(' * 20}x{',)' * 20}:\n        pass",
+    "patterns in a few brackets": "match scaler:\n" + f"    case {'{1: ' * 9}x{'}' * 9}:\n        pass\n" * 100,
+    "parentheses of a pattern": f"match scaler:\n    case {chr(10).join('(' * 40)}x{')' * 40}:\n        pass",
+    "targets of del": f"del {'(' * 40}scaler{',)' * 40}",
     "ninety ifs": "".join(f"{' ' * depth}if scaler:\n" for depth in range(90)) + " " * 90 + "scaler.update()",
     "ninety functions": "".join(f"{' ' * depth}def f():\n" for depth in range(90)) + " " * 90 + "scaler.update()",
 }
@@ -133,6 +140,31 @@ def test_deep_nesting_is_checked_or_refused_in_one_line(project: Path, shape: st
     )
     assert done.returncode == (2 if problems(done) else 1)
     assert done.stdout.splitlines()[-1] == FLAGGED_LINE
+
+
+def test_patterns_that_people_write_are_checked(project: Path) -> None:
+    case = "    case {'a': [A(x=(1, {'b': [y]})), *_]} if f(g(h([(1, 2)]))):  # ((((((((((((\n        pass\n"
+    (project / "deep.py").write_text(f"{AMP_HEAD}match scaler:\n{case * 50}del ((a, [b]), c)\n")
+    done = amplint("flagged.py", "deep.py", cwd=project)
+    assert (problems(done), done.returncode) == ([], 1)
+
+
+@pytest.mark.parametrize("shape", ["imports", "patterns"])
+def test_deep_nesting_in_a_file_that_is_imported(project: Path, shape: str) -> None:
+    (project / "helper.py").write_text(f"{AMP_HEAD}{NESTED[shape]}\n")
+    (project / "uses.py").write_text(f"from helper import scaler\n{FLAGGED}scaler.update()\n")
+    done = amplint("flagged.py", "uses.py", cwd=project)
+    assert (problems(done), done.returncode) == ([], 1)
+
+
+def test_numbers_that_are_none(project: Path) -> None:
+    for at, limit in enumerate(["(-1) ** 0.5", "1 / 0", "10 ** 400", "1j", f"0x{'f' * 5000}", "2.0 ** 9999"]):
+        clip = f"torch.nn.utils.clip_grad_norm_(model.parameters(), {limit})"
+        text = f"{AMP_HEAD}def train(model, loss, optimizer):\n    scaler.scale(loss).backward()\n    {clip}\n"
+        (project / f"number{at}.py").write_text(f"{text}    scaler.step(optimizer)\n    scaler.update()\n")
+    done = amplint("--select", "AMP101", ".", cwd=project)
+    assert problems(done) == []
+    assert done.stdout.count("AMP101") == 6
 
 
 def test_a_finding_beside_deep_nesting_does_not_crash(project: Path) -> None:

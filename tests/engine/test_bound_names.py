@@ -36,6 +36,10 @@ def unbound(code: str) -> set[tuple[str, str]]:
 # -- which names are bound ------------------------------------------------------------------------------------------------
 
 
+def test_an_annotation_that_python_cannot_parse_names_nothing() -> None:
+    assert unbound(f"x: '{'a ' * 150_000}' = 1\n") == set()
+
+
 @pytest.mark.parametrize(
     "code",
     [

@@ -72,7 +72,7 @@ def test_what_is_wrong_is_said_in_one_line(tmp_path: Path, text: str, message: s
     assert "\n" not in str(error.value)
 
 
-@pytest.mark.parametrize("data", [b"[tool]\namplint = 1\n", b"# amplint\n\xff\n"])
+@pytest.mark.parametrize("data", [b"[tool]\namplint = 1\n", b"# amplint\n\xff\n", b"# amplint\nx = " + b"9" * 5000])
 def test_odd_documents(tmp_path: Path, data: bytes) -> None:
     (tmp_path / "pyproject.toml").write_bytes(data)
     with pytest.raises(ConfigError, match=r"^pyproject\.toml: "):

@@ -193,6 +193,8 @@ def test_edits_beyond_a_cell_are_refused() -> None:
     assert read.edited(read.text) == read.raw
     with pytest.raises(NotebookError):
         Notebook.read("{}")
+    with pytest.raises(NotebookError, match="not valid JSON"):
+        Notebook.read(f'{{"cells": [], "x": {"9" * 5000}}}')
 
 
 WEDGES = b"% ! ? \\n \\\\ ' ( ) %%time\\n %sql if(1): { [ # \xff await".split()

@@ -9,6 +9,7 @@ import signal
 import subprocess
 import sys
 import threading
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -81,6 +82,14 @@ def test_a_text_that_no_parser_should_get_is_refused(monkeypatch: pytest.MonkeyP
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="the peak is told in other units")
+def test_a_long_name_takes_little_time(tmp_path: Path, site: Path) -> None:
+    # What searches the text does so in native code, which nothing interrupts.
+    (tmp_path / "long.py").write_text(f"{AMP}def train(o):\n    {'a' * 200_000}.step(o); o.step()\n")
+    began = time.monotonic()
+    assert run(tmp_path, site, "--select", "ALL", "long.py").returncode == 0
+    assert time.monotonic() - began < 30
+
+
 def test_a_million_lines_take_less_than_a_gigabyte(tmp_path: Path, site: Path) -> None:
     (tmp_path / "long.py").write_text(AMP + "".join(f"x{number} = {number}\n" for number in range(1_000_000)))
     before = resource.getrusage(resource.RUSAGE_CHILDREN)
