@@ -176,7 +176,7 @@ def test_links_that_lead_out_of_the_given_paths() -> None:
     assert files("pkg") == ["pkg/a/middle.py", "pkg/a/y.py", "pkg/beside.py"]
     assert out("pkg") == ["pkg/a/middle.py", "pkg/beside.py"]
     assert out("named") == ["named/a/middle.py", "named/beside.py"]
-    assert out("pkg", "outside", "pkgs") == out(".") == out("/") == []
+    assert out("pkg", "outside", "pkgs") == out(".") == []
     assert out("pkg/out.py", "pkg/in.py") == ["pkg/out.py"]
     assert out("pkg/out.py", "outside/x.py") == []
 
