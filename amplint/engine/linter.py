@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from amplint.diagnostics import Diagnostic, FileReport
 from amplint.python_ast import gate
 from amplint.python_ast.slicing import relevant_rows
-from amplint.python_ast.walk import is_too_deep
+from amplint.python_ast.walk import has_long_name, is_too_deep
 from amplint.source import Source
 from amplint.system import limits
 
@@ -56,6 +56,8 @@ def _lint(source: Source, rules: Sequence[Rule | RuleInfo], torch: tuple[int, in
         return FileReport(source.path)
     if is_too_deep(module, source.text):
         return FileReport(source.path, error=_TOO_DEEP)
+    if has_long_name(module, source.text):
+        return FileReport(source.path, error=_TOO_LONG)
     return _check(source, rows, rules, torch)
 
 

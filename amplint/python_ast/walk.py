@@ -46,6 +46,9 @@ _COSTLIEST = 10_000_000
 in a pair of their brackets up to four times, and with it what stands in the pairs inside."""
 _TOO_MANY = 12
 """Pairs of brackets around one word that cost more than that."""
+_LONGEST = 1_000
+"""Letters that a name may have: what searches names does so in native code, which takes the square of it or more."""
+_LONG = re.compile(rf"\w{{{_LONGEST + 1}}}")
 _LINE_END = re.compile(r"\r\n|\r|\n")
 _MARK = re.compile(r"#.*|\"[^\"\n]*\"|'[^'\n]*'|\w+|[^\w\s]")
 
@@ -59,6 +62,16 @@ def is_too_deep(module: ast.Module, text: str) -> bool:
         costly.extend(node for node in level if isinstance(node, (ast.Match, ast.Delete)))
     lines = _LINE_END.split(text) if costly else []
     return sum(_cost("\n".join(lines[rows])) for node in costly for rows in _reread(node)) > _COSTLIEST
+
+
+def has_long_name(module: ast.Module, text: str) -> bool:
+    """Whether a text, of which this is the tree, holds a name that no person would write."""
+    if _LONG.search(text) is None:
+        return False
+    fields = (
+        getattr(node, name) for node in ast.walk(module) for name in node._fields if type(node) is not ast.Constant
+    )
+    return any(isinstance(value, str) and len(value) > _LONGEST for value in fields)
 
 
 def _below(node: ast.AST) -> int:

@@ -21,7 +21,7 @@ import libcst as cst
 from amplint.diagnostics import Footing
 from amplint.python_ast import gate
 from amplint.python_ast.slicing import relevant_rows
-from amplint.python_ast.walk import is_too_deep
+from amplint.python_ast.walk import has_long_name, is_too_deep
 from amplint.source import Place, Source, SourceError
 from amplint.syntax.bindings import Bindings, collect
 from amplint.syntax.tree import Tree
@@ -198,7 +198,7 @@ def _read(path: str, name: str, size: int, changed: int) -> tuple[str, Module | 
     try:
         source = Source.from_bytes(path, data)
         parsed = gate.parse(source.text)
-        if is_too_deep(parsed, source.text):
+        if is_too_deep(parsed, source.text) or has_long_name(parsed, source.text):
             return digest, None
         rows = None if name else relevant_rows(source, parsed, _WORDS)
         tree = Tree(source, _import_rows(parsed) if rows == [] else rows)
