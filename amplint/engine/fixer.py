@@ -15,7 +15,7 @@ from amplint.diagnostics import Applicability, Diagnostic, Edit, FileReport
 from amplint.engine.fix_conflicts import Taken, claims, stutters
 from amplint.python_ast.gate import is_python
 from amplint.source import Source
-from amplint.system import atomic
+from amplint.system import atomic, limits
 from amplint.system.reading import read_file
 
 _ROUNDS = 10
@@ -52,9 +52,9 @@ class FixOutcome:
 def fix_source(source: Source, lint: Lint, unsafe: bool) -> FixOutcome:
     """Apply the safe fixes that `lint` offers, with `unsafe` also the unsafe ones, until there is none left.
 
-    A fix after which the file would not compile, or a name would be used unbound, is left out; fixes that never settle,
-    need a character that the file's encoding lacks, or bring linting down leave the whole file as it was. `error` says so,
-    and names the rules.
+    A fix after which the file would not compile, or a name would be used unbound, is left out; fixes that never settle, need a
+    character that the file's encoding lacks, cost too much or bring linting down leave the whole file as it was. `error` says
+    so, and names the rules.
     """
     first = lint(source)
     current, report = source, first
@@ -64,7 +64,11 @@ def fix_source(source: Source, lint: Lint, unsafe: bool) -> FixOutcome:
         wanted = fixable(report, unsafe)
         harm = _Harm({(each.code, _flaw(each, current)) for each in wanted} - {(each.code, "") for each in wanted})
         wanted = [each for each in wanted if not _flaw(each, current)]
-        text, used = _apply_harmless(current, wanted, harm)
+        try:
+            with limits.bounded():
+                text, used = _apply_harmless(current, wanted, harm)
+        except limits.TooCostly as problem:
+            return FixOutcome(source.text, report=first, error=f"fixing {problem}; nothing was fixed")
         if not used:
             return _encodable(source, first, FixOutcome(current.text, applied, report, _left_out(harm)))
         if text in texts or round_ == _ROUNDS and len(wanted) >= len(fixable(first, unsafe)):

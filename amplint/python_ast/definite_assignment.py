@@ -23,10 +23,10 @@ class Use(NamedTuple):
 
 
 class Assigned:
-    """The names of one file, and where they are bound."""
+    """The names of one file, and where they are bound; `is_bound` may be asked only `with_places`."""
 
-    def __init__(self, module: ast.Module) -> None:
-        record, scope = Record(), module_scope(module)
+    def __init__(self, module: ast.Module, with_places: bool = True) -> None:
+        record, scope = Record(with_places), module_scope(module)
         record.anywhere |= scope.bound
         Flow(record, scope, frozenset()).run(module.body)
         stars = (node for node in ast.walk(module) if isinstance(node, ast.ImportFrom) and node.names[0].name == "*")
@@ -58,7 +58,7 @@ class Assigned:
 def newly_unbound(before: str, after: str) -> list[str]:
     """The names that an edited text leaves unbound where the text before did not; [] where that cannot be told."""
     try:
-        old, new = Assigned(parse(before)), Assigned(parse(after))
+        old, new = Assigned(parse(before), with_places=False), Assigned(parse(after), with_places=False)
     except (SyntaxError, ValueError, TooDeep, RecursionError):
         return []
     worse = {use.name for use in new.unbound - old.unbound}

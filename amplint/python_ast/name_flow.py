@@ -34,9 +34,10 @@ class Miss(NamedTuple):
 
 
 class Record:
-    """What a run over a file notes."""
+    """What a run over a file notes; `entries` only if wanted: for n names they take the square of n in memory."""
 
-    def __init__(self) -> None:
+    def __init__(self, with_entries: bool = True) -> None:
+        self.with_entries = with_entries
         self.entries: list[Entry] = []
         self.misses: list[Miss] = []
         self.anywhere: set[str] = set()
@@ -61,7 +62,8 @@ class Flow(ast.NodeVisitor):
             self._block = id(statements)
             first = min([statement.lineno, *(each.lineno for each in getattr(statement, "decorator_list", ()))])
             last = statement.end_lineno or first
-            self._record.entries.append(Entry(first, last, self._scope, self._block, self._bound))
+            if self._record.with_entries:
+                self._record.entries.append(Entry(first, last, self._scope, self._block, self._bound))
             self.visit(statement)
         self._block = around
 

@@ -15,6 +15,7 @@ import pytest
 from amplint.diagnostics import Applicability, Diagnostic, Edit, FileReport, Fix
 from amplint.engine.fixer import FixError, Lint, apply, fix_source, write
 from amplint.source import Source
+from amplint.system import limits
 
 Edits = list[tuple[int, int, str]]
 SAFE, UNSAFE, DISPLAY = Applicability.SAFE, Applicability.UNSAFE, Applicability.DISPLAY
@@ -354,3 +355,19 @@ def test_readers_see_the_old_content_or_the_new(tmp_path: Path) -> None:
     done.set()
     reader.join()
     assert seen <= set(contents)
+
+
+@pytest.mark.parametrize(("seconds", "memory"), [(0.3, 900_000_000), (60.0, 100_000_000)], ids=["time", "memory"])
+def test_what_looks_at_fixes_is_held_to_the_limits(
+    monkeypatch: pytest.MonkeyPatch, seconds: float, memory: int
+) -> None:
+    classes = 20_000 if seconds < 1 else 6_000
+    source = Source("file.py", "old = 1\n" + "".join(f"class A{at}: pass\n" for at in range(classes)))
+    monkeypatch.setattr(limits, "SECONDS", seconds)
+    monkeypatch.setattr(limits, "MEMORY", memory)
+    outcome = fix_source(source, replacing("A", "old", "new"), unsafe=False)
+    if seconds < 1:
+        assert outcome.error == "fixing took more than 0.3 s; nothing was fixed"
+        assert (outcome.text, len(outcome.report.diagnostics)) == (source.text, 1)
+    else:
+        assert (outcome.error, outcome.text[:3]) == ("", "new")
