@@ -9,6 +9,7 @@ import libcst as cst
 
 from amplint.hazards.entry_points import Entry, explore, objects_in
 from amplint.lowering.graph_tools import events_in
+from amplint.lowering.graphs import Graphs
 from amplint.lowering.program import Program
 from amplint.lowering.pruning import without_idle_calls
 from amplint.model.event_graph import Call, Function
@@ -64,14 +65,16 @@ class Elsewhere:
     def _shown_alone(self, key: str) -> frozenset[tuple[HazardKind, cst.CSTNode]]:
         """The hazards, by kind and place, that a function of another file shows whoever calls it."""
         if key not in self._alone:
-            node, program = self._program.definition(key), self._for_itself
+            node, alone = self._program.definition(key), self._for_itself
             assert isinstance(node, cst.FunctionDef)
-            own_key, graphs = program.graphs_below(node)
+            own_key, graphs = alone.below(node)
             functions = without_idle_calls(graphs)
             entry = Entry(functions[own_key], functions, objects_in(functions[own_key], functions))
-            self._alone[key] = frozenset((each.kind, program.places[each.site]) for each in explore(entry).hazards)
+            self._alone[key] = frozenset(
+                (each.kind, alone.program.places[each.site]) for each in explore(entry).hazards
+            )
         return self._alone[key]
 
     @cached_property
-    def _for_itself(self) -> Program:
-        return self._program.for_itself()
+    def _for_itself(self) -> Graphs:
+        return Graphs(self._program.for_itself())
