@@ -162,6 +162,10 @@ class Tree:
         """The nearest ancestor of exactly one of these types."""
         return next((above for above in self.ancestors(node) if type(above) in kinds), None)
 
+    def function(self, node: cst.CSTNode) -> cst.CSTNode | None:
+        """The function or lambda around a node; None at the level of the module."""
+        return self.enclosing(node, cst.FunctionDef, cst.Lambda)
+
     @cached_property
     def _positions(self) -> Positions:
         return Positions(self.module, self._text, self.parent)
