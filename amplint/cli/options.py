@@ -9,7 +9,8 @@ from typing import Any, NamedTuple, TypeVar
 
 import click
 
-from amplint.engine.config import Overrides, torch_version
+from amplint.engine.config import Overrides
+from amplint.engine.config_values import torch_version
 from amplint.report import FORMATS
 from amplint.runtime.device_names import AUTO, CHOICES
 
