@@ -17,10 +17,10 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 
 from amplint.diagnostics import Applicability, Diagnostic
-from amplint.dtypes import Constant, Danger, Hazard, Operation, Tensor, Use
+from amplint.dtypes import ConstantUse, Danger, DtypeHazard, Operation, Tensor, Use
 from amplint.edits.statements import Statement
 from amplint.facts.autograd_functions import CustomFunction
-from amplint.facts.forward_passes import Pass
+from amplint.facts.forward_passes import ForwardPass
 from amplint.facts.half_checkpoints import HalfSaved
 from amplint.facts.half_models import Halved
 from amplint.facts.manual_loss_scaling import HandScaled
@@ -36,7 +36,7 @@ from amplint.model.observables import Observable
 
 __all__ = [
     "Check",
-    "Constant",
+    "ConstantUse",
     "CustomFunction",
     "Danger",
     "File",
@@ -46,11 +46,11 @@ __all__ = [
     "Halved",
     "HandOver",
     "HandScaled",
-    "Hazard",
+    "DtypeHazard",
     "Incomplete",
     "MIXED_PRECISION",
     "Operation",
-    "Pass",
+    "ForwardPass",
     "Rebuilt",
     "Rule",
     "SkipTest",

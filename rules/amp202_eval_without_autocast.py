@@ -66,7 +66,7 @@ import libcst as cst
 
 from amplint.diagnostics import Applicability, Edit, Fix, Related
 from amplint.model.observables import EVALUATED, Observable
-from amplint.rule import MIXED_PRECISION, File, Finding, Pass, Statement, rule
+from amplint.rule import MIXED_PRECISION, File, Finding, ForwardPass, Statement, rule
 
 from ._support.outside_autocast import may_compute
 
@@ -124,7 +124,7 @@ def _nodes(node: cst.CSTNode) -> Iterator[cst.CSTNode]:
         yield from _nodes(child)
 
 
-def _fix(file: File, each: Pass, context: cst.BaseExpression) -> Fix | None:
+def _fix(file: File, each: ForwardPass, context: cst.BaseExpression) -> Fix | None:
     text, title = file.tree.text(context), "Evaluate in the region of the training"
     if (
         "\n" in text

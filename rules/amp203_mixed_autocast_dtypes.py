@@ -64,7 +64,7 @@ from collections.abc import Iterator
 import libcst as cst
 
 from amplint.diagnostics import Related
-from amplint.rule import File, Finding, Pass, rule
+from amplint.rule import File, Finding, ForwardPass, rule
 
 _CHOICE = re.compile(
     r"dtype|precision|half|b?fp?_?16|float_?16|bfloat|(?<![a-z])amp(?![a-z])|"
@@ -98,7 +98,7 @@ def check(file: File) -> Iterator[Finding]:
         )
 
 
-def _dtype(each: Pass) -> str:
+def _dtype(each: ForwardPass) -> str:
     """The half precision that a pass surely runs in."""
     region = each.entry[0] if each.entry is not None else None
     return region.dtype if region is not None and region.enabled == "yes" and region.dtype in _HALF else ""

@@ -52,7 +52,7 @@ import libcst as cst
 
 from amplint.diagnostics import Applicability, Fix, Related
 from amplint.model.observables import IN_REPLICA, Observable
-from amplint.rule import File, Finding, Pass, rule
+from amplint.rule import File, Finding, ForwardPass, rule
 
 from ._support.within_function import enter_within
 
@@ -77,7 +77,7 @@ def check(file: File) -> Iterator[Finding]:
         )
 
 
-def _fix(file: File, each: Pass) -> Fix | None:
+def _fix(file: File, each: ForwardPass) -> Fix | None:
     """The region inside of the wrapped module's `forward`."""
     assert each.entry is not None
     wrapped = [arg.value for call in file.forwards.wrappers(each) for arg in call.args[:1]]

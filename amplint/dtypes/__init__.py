@@ -12,8 +12,8 @@ from functools import cached_property
 
 import libcst as cst
 
-from amplint.dtypes.constants import Constant, Use, constants
-from amplint.dtypes.hazards import Danger, Hazard, calls_followed, loss_hazards
+from amplint.dtypes.constants import ConstantUse, Use, constants
+from amplint.dtypes.hazards import Danger, DtypeHazard, calls_followed, loss_hazards
 from amplint.dtypes.operations import Operation
 from amplint.dtypes.statements import Statements
 from amplint.dtypes.values import Tensor
@@ -24,7 +24,7 @@ from amplint.syntax.classes import Classes
 from amplint.syntax.names import Names
 from amplint.syntax.tree import Tree
 
-__all__ = ["Constant", "Danger", "Dtypes", "Hazard", "Operation", "Tensor", "Use"]
+__all__ = ["ConstantUse", "Danger", "DtypeHazard", "Dtypes", "Operation", "Tensor", "Use"]
 
 _BUDGET = 40_000
 """Expressions evaluated per file; past it the rest of the file is not judged."""
@@ -49,7 +49,7 @@ class Dtypes:
         return self._flow.operations
 
     @cached_property
-    def loss_hazards(self) -> tuple[Hazard, ...]:
+    def loss_hazards(self) -> tuple[DtypeHazard, ...]:
         """Exponentials and logarithms that half precision breaks, in code that a loss is differentiated through."""
         if not (calls_followed(self._tree) and self._enters_float16()):
             return ()
@@ -61,7 +61,7 @@ class Dtypes:
         return tuple(self._flow.operations) if any(region.lowers for region in self._regions()) else ()
 
     @cached_property
-    def constants(self) -> tuple[Constant, ...]:
+    def constants(self) -> tuple[ConstantUse, ...]:
         """Constants that meet float16 tensors, one for each place in the file."""
         found = {(each.operation.node, each.use): each for each in reversed(list(constants(self.lowered)))}
         return tuple(reversed(found.values()))

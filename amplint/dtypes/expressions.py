@@ -15,9 +15,9 @@ from amplint.dtypes.operations import Arguments
 from amplint.dtypes.operators import Operators
 from amplint.dtypes.values import (
     UNKNOWN,
+    Closure,
     DType,
     Finfo,
-    Function,
     Instance,
     Items,
     Layer,
@@ -115,7 +115,7 @@ class Expressions(Operators, ABC):
             self.assign(node.target, value, frame)
             return value
         if isinstance(node, cst.Lambda):
-            return Function(node, frame)
+            return Closure(node, frame)
         if isinstance(node, (cst.ListComp, cst.GeneratorExp, cst.SetComp)):
             self.bind_loop(node.for_in, frame)
             return self.evaluate(node.elt, frame)

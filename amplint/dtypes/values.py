@@ -55,7 +55,7 @@ class Tensor:
     lost: Eps | None = None
     core: cst.CSTNode | None = None
     peak: cst.CSTNode | None = None
-    through: frozenset[Flow] = frozenset()
+    through: frozenset[GradientFlow] = frozenset()
     detached: bool = False
     zero_dim: bool = False
     maker: Operation | None = field(default=None, compare=False, repr=False)
@@ -86,7 +86,7 @@ _PLACES = ("made", "half_at", "saturated", "cure", "core", "peak")
 
 
 @dataclass(frozen=True)
-class Flow:
+class GradientFlow:
     """An operation that the gradient of a value flows through; damped when later operations cancel its derivative."""
 
     operation: Operation
@@ -132,7 +132,7 @@ class Layer:
 
 
 @dataclass(frozen=True)
-class Function:
+class Closure:
     """A function or lambda, with the frame it was defined in and the object it is bound to."""
 
     node: cst.FunctionDef | cst.Lambda
@@ -155,7 +155,7 @@ class Instance:
     attributes: dict[str, Value] = field(default_factory=dict)
 
 
-Value = Tensor | Number | DType | Finfo | Items | Layer | Function | Class | Instance
+Value = Tensor | Number | DType | Finfo | Items | Layer | Closure | Class | Instance
 UNKNOWN = Tensor()
 
 
