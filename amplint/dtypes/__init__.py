@@ -14,9 +14,8 @@ import libcst as cst
 
 from amplint.dtypes.constants import ConstantUse, Use, constants
 from amplint.dtypes.hazards import Danger, DtypeHazard, calls_followed, loss_hazards
-from amplint.dtypes.operations import Operation
 from amplint.dtypes.statements import Statements
-from amplint.dtypes.values import Tensor
+from amplint.dtypes.values import Operation, Tensor
 from amplint.model.events import Region
 from amplint.model.torch.precision import FLOAT16
 from amplint.roles.autocast_contexts import Contexts

@@ -8,7 +8,8 @@ from dataclasses import replace
 
 import libcst as cst
 
-from amplint.dtypes.values import Eps, GradientFlow, Number, Tensor, Value, join, unknown
+from amplint.dtypes.lattice import join, unknown
+from amplint.dtypes.values import Eps, GradientFlow, Number, Tensor, Value
 from amplint.model.events import Region
 from amplint.model.torch import precision
 

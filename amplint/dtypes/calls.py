@@ -11,19 +11,8 @@ import libcst as cst
 from amplint.dtypes import layers
 from amplint.dtypes.frames import Frame
 from amplint.dtypes.functions import LOSS, Functions
-from amplint.dtypes.operations import Arguments
 from amplint.dtypes.tensor_calls import MODULES, no_result
-from amplint.dtypes.values import (
-    UNKNOWN,
-    Class,
-    Closure,
-    Instance,
-    Items,
-    Layer,
-    Number,
-    Tensor,
-    Value,
-)
+from amplint.dtypes.values import UNKNOWN, Arguments, Class, Closure, Instance, Items, Layer, Number, Tensor, Value
 from amplint.model.torch import precision
 from amplint.syntax.names import dotted
 

@@ -9,8 +9,7 @@ from dataclasses import dataclass
 
 import libcst as cst
 
-from amplint.dtypes.operations import Operation
-from amplint.dtypes.values import Number, Tensor, Value
+from amplint.dtypes.values import Number, Operation, Tensor, Value
 from amplint.model.torch import precision
 
 

@@ -10,11 +10,12 @@ import libcst as cst
 
 from amplint.dtypes.arithmetic import truth
 from amplint.dtypes.frames import Frame
+from amplint.dtypes.lattice import join, unknown
 from amplint.dtypes.literals import SIZE, item, joined, limit, literal
-from amplint.dtypes.operations import Arguments
 from amplint.dtypes.operators import Operators
 from amplint.dtypes.values import (
     UNKNOWN,
+    Arguments,
     Closure,
     DType,
     Finfo,
@@ -24,8 +25,6 @@ from amplint.dtypes.values import (
     Number,
     Tensor,
     Value,
-    join,
-    unknown,
 )
 from amplint.model.torch import precision
 from amplint.roles.autocast_contexts import Contexts

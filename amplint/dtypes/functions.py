@@ -10,16 +10,17 @@ import libcst as cst
 
 from amplint.dtypes.frames import Frame
 from amplint.dtypes.literals import joined
-from amplint.dtypes.operations import Arguments, Operation
 from amplint.dtypes.tensor_calls import TensorCalls, no_result
 from amplint.dtypes.values import (
     UNKNOWN,
+    Arguments,
     Class,
     Closure,
     GradientFlow,
     Instance,
     Items,
     Number,
+    Operation,
     Tensor,
     Value,
     tensors,

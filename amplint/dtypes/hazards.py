@@ -10,8 +10,7 @@ from dataclasses import dataclass
 import libcst as cst
 
 from amplint.dtypes import arithmetic
-from amplint.dtypes.operations import Operation
-from amplint.dtypes.values import Number, Tensor, tensors
+from amplint.dtypes.values import Number, Operation, Tensor, tensors
 from amplint.model.torch import precision
 from amplint.syntax.tree import Tree
 

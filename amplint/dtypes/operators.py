@@ -9,8 +9,8 @@ import libcst as cst
 
 from amplint.dtypes import arithmetic
 from amplint.dtypes.frames import Frame
-from amplint.dtypes.operations import Arguments, Operation
-from amplint.dtypes.values import GradientFlow, Items, Layer, Number, Tensor, Value, tensors, unknown
+from amplint.dtypes.lattice import unknown
+from amplint.dtypes.values import Arguments, GradientFlow, Items, Layer, Number, Operation, Tensor, Value, tensors
 from amplint.model.torch import precision
 from amplint.roles.autocast_contexts import Contexts
 from amplint.syntax.names import Names

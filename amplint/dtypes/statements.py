@@ -9,8 +9,7 @@ import libcst as cst
 from amplint.dtypes.calls import Calls
 from amplint.dtypes.expressions import BINARY, OutOfBudget
 from amplint.dtypes.frames import Frame
-from amplint.dtypes.operations import Arguments
-from amplint.dtypes.values import UNKNOWN, Class, Closure, Tensor, Value
+from amplint.dtypes.values import UNKNOWN, Arguments, Class, Closure, Tensor, Value
 from amplint.model.events import Region
 
 

@@ -8,9 +8,8 @@ from dataclasses import dataclass, field
 import libcst as cst
 
 from amplint.dtypes.frames import Frame
-from amplint.dtypes.operations import Arguments
 from amplint.dtypes.statements import Statements
-from amplint.dtypes.values import UNKNOWN, Closure, Tensor, Value
+from amplint.dtypes.values import UNKNOWN, Arguments, Closure, Tensor, Value
 from amplint.model.events import Region
 from amplint.rule import File
 from amplint.syntax.names import dotted
