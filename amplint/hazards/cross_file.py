@@ -13,7 +13,7 @@ from amplint.lowering.graphs import Graphs
 from amplint.lowering.program import Program
 from amplint.lowering.pruning import without_idle_calls
 from amplint.model.event_graph import Call, Function
-from amplint.model.protocol.hazards import Hazard
+from amplint.model.protocol.hazard import Hazard, HazardKind
 
 
 class Elsewhere:
@@ -27,7 +27,7 @@ class Elsewhere:
     def __init__(self, program: Program, functions: Mapping[str, Function]) -> None:
         self._program = program
         self._functions = functions
-        self._alone: dict[str, frozenset[tuple[str, cst.CSTNode]]] = {}
+        self._alone: dict[str, frozenset[tuple[HazardKind, cst.CSTNode]]] = {}
         self._below: dict[str, frozenset[int]] = {}
 
     def site_here(self, hazard: Hazard) -> int:
@@ -62,7 +62,7 @@ class Elsewhere:
         tree = self._program.tree
         return tree.root(self._program.places[site]) is tree.module
 
-    def _shown_alone(self, key: str) -> frozenset[tuple[str, cst.CSTNode]]:
+    def _shown_alone(self, key: str) -> frozenset[tuple[HazardKind, cst.CSTNode]]:
         """The hazards, by kind and place, that a function of another file shows whoever calls it."""
         if key not in self._alone:
             node, alone = self._program.definition(key), self._for_itself

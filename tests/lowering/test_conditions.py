@@ -32,7 +32,7 @@ class Trainer:
 def condition(text: str) -> Condition:
     """How a condition in a method is read."""
     file = file_of(CODE.format(text))
-    program = file.analysis.program
+    program = file.program
     (function,) = file.tree.find(cst.FunctionDef)
     (branch,) = file.tree.find(cst.If)
     return ConditionReader(FunctionScope(program, function)).read(branch.test)
