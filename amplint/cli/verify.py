@@ -30,7 +30,7 @@ from amplint.report.view import View
 from amplint.runtime.devices import Device, DeviceError
 from amplint.runtime.evidence import Evidence
 from amplint.runtime.verdict import ERROR, REFUTED
-from amplint.runtime.verify import Finding
+from amplint.runtime.verify import FixableFinding
 from amplint.runtime.verify import verify as replay_all
 
 
@@ -112,8 +112,8 @@ def _verify(options: Options, kept: Path | None, console: Console) -> int:
     return _exit_code(evidence, console.failed)
 
 
-def _findings(wanted: Targets, result: Result, options: Options) -> list[Finding]:
-    findings: list[Finding] = []
+def _findings(wanted: Targets, result: Result, options: Options) -> list[FixableFinding]:
+    findings: list[FixableFinding] = []
     files = {item.display: item for item in wanted.files}
     observed = {rule.code for rule in load_rules() if rule.observable is not None}
     for report in result.reports:
@@ -124,7 +124,7 @@ def _findings(wanted: Targets, result: Result, options: Options) -> list[Finding
         if source is not None:
             item = files[report.path]
             source = placed(source, item.settings, item.path)
-            findings += (Finding(source, one) for one in sorted(ours, key=lambda one: one.sort_key))
+            findings += (FixableFinding(source, one) for one in sorted(ours, key=lambda one: one.sort_key))
     return findings
 
 

@@ -18,7 +18,7 @@ from amplint.system.reading import read_file
 
 if TYPE_CHECKING:
     from amplint.engine.cache import Cache
-    from amplint.engine.discovery import Found
+    from amplint.engine.discovery import FoundFile
 
 _FEW = 16
 """Up to so many files, reading them all costs less than opening the cache."""
@@ -49,7 +49,7 @@ class _Task(NamedTuple):
 
 
 def run(
-    found: Sequence[Found],
+    found: Sequence[FoundFile],
     options: RunOptions,
     on_progress: Callable[[int, int], None] | None = None,
     on_note: Callable[[str], None] | None = None,
@@ -77,7 +77,7 @@ def run(
         yield withdraw(report, frozenset(facts))
 
 
-def establish(found: Sequence[Found], options: RunOptions, wanted: frozenset[str]) -> frozenset[str]:
+def establish(found: Sequence[FoundFile], options: RunOptions, wanted: frozenset[str]) -> frozenset[str]:
     """The facts that the files of a run establish; stops looking when all that are wanted are."""
     facts: frozenset[str] = frozenset()
     with closing(_reports(found, options)) as reports:
@@ -103,7 +103,7 @@ def _in_order(
 
 
 def _reports(
-    found: Sequence[Found], options: RunOptions, on_note: Callable[[str], None] | None = None
+    found: Sequence[FoundFile], options: RunOptions, on_note: Callable[[str], None] | None = None
 ) -> Generator[tuple[int, FileReport], None, None]:
     caches = _Caches(options)
     tasks: list[_Pending] = []
@@ -135,7 +135,7 @@ class _Pending(NamedTuple):
     position: int = 0
 
 
-def _look(item: Found, caches: _Caches, few: bool) -> FileReport | _Pending:
+def _look(item: FoundFile, caches: _Caches, few: bool) -> FileReport | _Pending:
     """What the cache or the bytes of a file say without parsing it."""
     path = os.fspath(item.path)
     try:
