@@ -65,7 +65,7 @@ from collections.abc import Iterator
 import libcst as cst
 
 from amplint.diagnostics import UNSAFE, Edit, Fix
-from amplint.facts.forward_passes import Forwards, Pass
+from amplint.facts.forward_passes import ForwardPass, Forwards
 from amplint.model.observables import EVALUATED, Observable
 from amplint.rule import INFO, MEDIUM, MIXED_PRECISION, File, Finding, Statement, rule
 
@@ -124,7 +124,7 @@ def _gets_half(file: File, call: cst.Call) -> bool:
     )
 
 
-def _fix(file: File, each: Pass, context: cst.BaseExpression) -> Fix | None:
+def _fix(file: File, each: ForwardPass, context: cst.BaseExpression) -> Fix | None:
     text, title = file.tree.text(context), "Evaluate in the region of the training"
     if (
         "\n" in text
