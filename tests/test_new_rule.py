@@ -33,7 +33,7 @@ def test_its_module_and_page_pass(checkout: Path) -> None:
     tests = ("tests/test_meta.py", "tests/test_rule_pages.py")
     run = run_python(checkout, "-m", "pytest", "-q", "-k", "amp999 and not enough", "-p", "no:cacheprovider", *tests)
     assert run.returncode == 0, run.stdout
-    assert "6 passed" in run.stdout
+    assert "8 passed" in run.stdout
 
 
 def test_a_taken_code_is_refused(checkout: Path) -> None:
