@@ -17,49 +17,13 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 
 from amplint.diagnostics import Applicability, Diagnostic
-from amplint.dtypes import Constant, Danger, Hazard, Operation, Tensor, Use
 from amplint.edits.statements import Statement
-from amplint.facts.autograd_functions import CustomFunction
-from amplint.facts.forward_passes import Pass
-from amplint.facts.half_checkpoints import HalfSaved
-from amplint.facts.half_models import Halved
-from amplint.facts.manual_loss_scaling import HandScaled
-from amplint.facts.restored_checkpoints import Unrestored
-from amplint.facts.resume_checkpoints import Incomplete
-from amplint.facts.scalers import Rebuilt
-from amplint.facts.skip_tests import SkipTest
-from amplint.facts.spawned_processes import HandOver
 from amplint.file import MIXED_PRECISION, File
 from amplint.finding import Finding, told_once
-from amplint.hazards.analysis import Found
+from amplint.hazards.found import Found
 from amplint.model.observables import Observable
 
-__all__ = [
-    "Check",
-    "Constant",
-    "CustomFunction",
-    "Danger",
-    "File",
-    "Finding",
-    "Found",
-    "HalfSaved",
-    "Halved",
-    "HandOver",
-    "HandScaled",
-    "Hazard",
-    "Incomplete",
-    "MIXED_PRECISION",
-    "Operation",
-    "Pass",
-    "Rebuilt",
-    "Rule",
-    "SkipTest",
-    "Statement",
-    "Tensor",
-    "Unrestored",
-    "Use",
-    "rule",
-]
+__all__ = ["Check", "File", "Finding", "Found", "MIXED_PRECISION", "Rule", "Statement", "rule"]
 
 
 Check = Callable[[File], Iterator[Finding]]

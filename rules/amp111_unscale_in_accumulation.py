@@ -91,7 +91,7 @@ def check(file: File) -> Iterator[Finding]:
 def consequence(found: Found) -> str:
     """What the next backward pass does to the unscaled gradients, and whether the scaler objects."""
     mixed = f"gradients multiplied by {optimizer_notes.initial_scale(found)} at first are added to unscaled ones"
-    if accumulation.is_silent(found):
+    if found.silent:
         return f"{mixed}"
     return f"{mixed}; the next `unscale_` raises {ERROR_TEXT}{protocol_edits.while_enabled(found)}"
 

@@ -57,15 +57,16 @@ import libcst as cst
 
 from amplint.diagnostics import Applicability, Edit, Fix
 from amplint.model.observables import ERROR, Observable
+from amplint.model.protocol.hazard import HazardKind
 from amplint.rule import File, Finding, rule
 
 from ._support import hazard_calls, protocol_edits
 from ._support.call_edits import keyword, positionals
 
-KIND = "clip-raises-on-overflow"
+KIND = HazardKind.CLIP_RAISES_ON_OVERFLOW
 
 
-@rule("AMP121", KIND, fix=Applicability.UNSAFE, observable=Observable(ERROR))
+@rule("AMP121", KIND.value, fix=Applicability.UNSAFE, observable=Observable(ERROR))
 def check(file: File) -> Iterator[Finding]:
     for found in file.analysis.of(KIND):
         if isinstance(found.node, cst.Call):

@@ -65,8 +65,9 @@ from collections.abc import Iterator
 import libcst as cst
 
 from amplint.diagnostics import Applicability, Edit, Fix, Related
+from amplint.facts.forward_passes import Forwards, Pass
 from amplint.model.observables import EVALUATED, Observable
-from amplint.rule import MIXED_PRECISION, File, Finding, Pass, Statement, rule
+from amplint.rule import MIXED_PRECISION, File, Finding, Statement, rule
 
 from ._support.outside_autocast import may_compute
 
@@ -80,9 +81,9 @@ from ._support.outside_autocast import may_compute
     observable=Observable(EVALUATED),
 )
 def check(file: File) -> Iterator[Finding]:
-    if MIXED_PRECISION not in file.facts:
+    if MIXED_PRECISION not in file.says:
         return
-    for each, training in file.forwards.unlike_training():
+    for each, training in file.fact(Forwards).unlike_training():
         assert training.entry is not None
         if _is_dropped(file, each.call) or _gets_half(file, each.call):
             continue

@@ -70,8 +70,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from amplint.diagnostics import Applicability, Edit, Fix, Related
+from amplint.facts.autograd_functions import CustomFunction, CustomFunctions
 from amplint.model.observables import BACKWARD_ERROR, Observable
-from amplint.rule import MIXED_PRECISION, CustomFunction, File, Finding, rule
+from amplint.rule import MIXED_PRECISION, File, Finding, rule
 
 
 @rule(
@@ -83,7 +84,7 @@ from amplint.rule import MIXED_PRECISION, CustomFunction, File, Finding, rule
     observable=Observable(BACKWARD_ERROR),
 )
 def check(file: File) -> Iterator[Finding]:
-    for function in file.custom_functions.unaware():
+    for function in file.fact(CustomFunctions).unaware():
         yield Finding(
             file.range(function.node.name),
             f"`{function.node.name.value}` multiplies in `backward` without {' and '.join(_missing(function))}",

@@ -46,6 +46,7 @@ from collections.abc import Iterator
 import libcst as cst
 
 from amplint.diagnostics import Applicability, Edit, Fix, Related
+from amplint.facts.recursive_calls import Recursion
 from amplint.model.observables import LEFT_ON, Observable
 from amplint.rule import File, Finding, rule
 
@@ -58,7 +59,7 @@ def check(file: File) -> Iterator[Finding]:
         function, region = file.tree.parent(decorator), file.contexts.of(decorator.decorator)
         if region is None or region.device == "grad" or not isinstance(function, cst.FunctionDef):
             continue
-        again = file.recursion.into(function)
+        again = file.fact(Recursion).into(function)
         if again is not None:
             yield Finding(
                 file.range(decorator.decorator),

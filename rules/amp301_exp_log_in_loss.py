@@ -76,9 +76,10 @@ from collections.abc import Iterator
 import libcst as cst
 
 from amplint.diagnostics import Applicability, Fix, Related
+from amplint.dtypes import Danger, Dtypes, Hazard
 from amplint.model.observables import NON_FINITE, Observable
 from amplint.model.torch.precision import FLOAT16, LIMITS
-from amplint.rule import Danger, File, Finding, Hazard, rule
+from amplint.rule import File, Finding, rule
 
 from ._support.float32_operands import widened
 
@@ -87,7 +88,7 @@ _HALF = LIMITS[FLOAT16]
 
 @rule("AMP301", "exp-log-in-loss", fix=Applicability.SAFE, observable=Observable(NON_FINITE))
 def check(file: File) -> Iterator[Finding]:
-    for hazard in file.dtypes.loss_hazards:
+    for hazard in file.fact(Dtypes).loss_hazards:
         message, note = _words(hazard)
         yield Finding(
             file.range(hazard.operation.node), message, note, tuple(_related(file, hazard)), _fix(file, hazard)

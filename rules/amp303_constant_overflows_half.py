@@ -55,9 +55,10 @@ from collections.abc import Iterator
 import libcst as cst
 
 from amplint.diagnostics import Applicability, Edit, Fix, Related
+from amplint.dtypes import Constant, Dtypes, Use
 from amplint.model.observables import NON_FINITE, Observable
 from amplint.model.torch.precision import FLOAT16, LIMITS
-from amplint.rule import Constant, File, Finding, Use, rule
+from amplint.rule import File, Finding, rule
 
 _LARGEST = LIMITS[FLOAT16].largest
 _INFINITE = 65520.0
@@ -85,7 +86,7 @@ _VERBS = {
 @rule("AMP303", "constant-overflows-half", fix=Applicability.SAFE, observable=Observable(NON_FINITE))
 def check(file: File) -> Iterator[Finding]:
     calls: dict[cst.CSTNode, list[Constant]] = {}
-    for constant in filter(_overflows, file.dtypes.constants):
+    for constant in filter(_overflows, file.fact(Dtypes).constants):
         calls.setdefault(constant.operation.node, []).append(constant)
     for node, (first, *others) in calls.items():
         message = f"Constant {first.value:g} {_VERBS[first.use]} a float16 tensor exceeds 65504"
@@ -135,7 +136,7 @@ def _is_marker(file: File, constant: Constant) -> bool:
     """Whether the file compares tensors with the constant, so that another one would not be found."""
     return any(
         getattr(value, "value", None) == constant.value
-        for operation in file.dtypes.lowered
+        for operation in file.fact(Dtypes).lowered
         if operation.op in ("compare", "eq", "ne", "lt", "le", "gt", "ge")
         for value in operation.operands
     )

@@ -60,6 +60,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from amplint.diagnostics import Applicability, Fix, Related
+from amplint.facts.trial_code import Trials
 from amplint.model.observables import PRODUCT_TIME, Observable
 from amplint.rule import MIXED_PRECISION, File, Finding, rule
 
@@ -88,7 +89,7 @@ def check(file: File) -> Iterator[Finding]:
         for hidden in model.hidden:
             wide = hidden.value % _MULTIPLE and hidden.value >= _SMALLEST and _has_work(hidden)
             # Nobody waits for a test, and a timing may be of this very size.
-            if wide and not file.trials.everywhere:
+            if wide and not file.fact(Trials).everywhere:
                 yield _finding(file, model, hidden)
 
 

@@ -59,7 +59,8 @@ from collections.abc import Iterator
 
 import libcst as cst
 
-from amplint.rule import File, Finding, Pass, rule
+from amplint.facts.forward_passes import Forwards, Pass
+from amplint.rule import File, Finding, rule
 
 from ._support.linear_chains import argument
 
@@ -84,7 +85,7 @@ _Model = cst.ClassDef | cst.Call
 
 @rule("AMP404", "tiny-model", default=False)
 def check(file: File) -> Iterator[Finding]:
-    passes = [each for each in file.forwards.passes if each.trains]
+    passes = [each for each in file.fact(Forwards).passes if each.trains]
     models = [_model(file, each) for each in passes]
     for model in dict.fromkeys(models):
         number = _weights(file, model) if model is not None else None
@@ -102,7 +103,7 @@ def check(file: File) -> Iterator[Finding]:
 def _model(file: File, each: Pass) -> _Model | None:
     """What a pass runs: the class of this file, or the `nn.Sequential`; None where that is not known."""
     made: set[_Model | None] = set()
-    for call in file.forwards.wrappers(each):
+    for call in file.fact(Forwards).wrappers(each):
         info = file.classes.instance_of(call, abroad=False)
         if info is not None:
             made.add(info.node)

@@ -17,12 +17,9 @@ from amplint.dtypes.hazards import Danger, Hazard, calls_followed, loss_hazards
 from amplint.dtypes.operations import Operation
 from amplint.dtypes.statements import Statements
 from amplint.dtypes.values import Tensor
+from amplint.file import File
 from amplint.model.events import Region
 from amplint.model.torch.precision import FLOAT16
-from amplint.roles.autocast_contexts import Contexts
-from amplint.syntax.classes import Classes
-from amplint.syntax.names import Names
-from amplint.syntax.tree import Tree
 
 __all__ = ["Constant", "Danger", "Dtypes", "Hazard", "Operation", "Tensor", "Use"]
 
@@ -33,10 +30,9 @@ _BUDGET = 40_000
 class Dtypes:
     """The dtype flow of one file; evaluated when first asked."""
 
-    def __init__(self, tree: Tree, names: Names, contexts: Contexts, classes: Classes) -> None:
-        self._tree = tree
-        self._contexts = contexts
-        self._idle = Statements(tree, names, contexts, classes, _BUDGET)
+    def __init__(self, file: File) -> None:
+        self._tree, self._contexts = file.tree, file.contexts
+        self._idle = Statements(file.tree, file.names, file.contexts, file.classes, _BUDGET)
 
     @cached_property
     def _flow(self) -> Statements:

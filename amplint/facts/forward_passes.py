@@ -9,7 +9,7 @@ from functools import cached_property
 
 import libcst as cst
 
-from amplint.lowering.program import Program
+from amplint.file import File
 from amplint.model.events import Region
 from amplint.syntax.access_paths import path_of
 from amplint.syntax.call_arguments import given_by
@@ -48,9 +48,9 @@ class Pass:
 class Forwards:
     """The forward passes of one file."""
 
-    def __init__(self, program: Program) -> None:
-        self._program = program
-        self._tree, self._names = program.tree, program.names
+    def __init__(self, file: File) -> None:
+        self._file = file
+        self._tree, self._names = file.tree, file.names
 
     @cached_property
     def passes(self) -> tuple[Pass, ...]:
@@ -96,7 +96,7 @@ class Forwards:
         path = path_of(func)
         if path in ("", "self") or not self._is_model(func, path):
             return ""
-        owner = self._program.classes.owner(call) if path.startswith("self.") else None
+        owner = self._file.classes.owner(call) if path.startswith("self.") else None
         method = owner.method(path[len("self.") :]) if owner is not None else None
         if method is not None and not method.decorators:  # a property may be the model
             return ""
@@ -105,14 +105,14 @@ class Forwards:
     def _is_model(self, func: cst.BaseExpression, path: str) -> bool:
         if isinstance(func, cst.Name) and any(each.qualified for each in self._names.bindings(func.value, func)):
             return False
-        values = [_innermost(value) for value in self._program.roles.values(func) if isinstance(value, cst.Call)]
+        values = [_innermost(value) for value in self._file.roles.values(func) if isinstance(value, cst.Call)]
         if any(self._makes_loss(value) for value in values):
             return False
         made = any(self._makes_module(value) for value in values)
         return made or path in self._used_as_model or _MODEL_NAME.search(path.rpartition(".")[2]) is not None
 
     def _makes_module(self, value: cst.Call) -> bool:
-        info = self._program.classes.instance_of(value)
+        info = self._file.classes.instance_of(value)
         if info is not None:
             return _is_module(info)
         return any(name.startswith("torch.nn.") for name in self._names.resolve(value.func))
@@ -132,25 +132,25 @@ class Forwards:
     def wrappers(self, each: Pass) -> list[cst.Call]:
         """The calls that may have made the model of a pass, in its own function or in those that hand it over."""
         func = each.call.func
-        found = list(self._program.roles.values(func))
+        found = list(self._file.roles.values(func))
         home = self._tree.enclosing(each.call, cst.FunctionDef)
         if isinstance(func, cst.Name) and isinstance(home, cst.FunctionDef):
             for call in self._callers.get(home, ()):
                 given = given_by(call, home, func.value)
-                found += self._program.roles.values(given) if given is not None else ()
+                found += self._file.roles.values(given) if given is not None else ()
         return [_innermost(value) for value in found if isinstance(value, cst.Call)]
 
     def autocasts_itself(self, each: Pass) -> bool:
         """Whether the model of a pass may enter a region in its own `forward`."""
-        infos = {self._program.classes.instance_of(value) for value in self._program.roles.values(each.call.func)}
+        infos = {self._file.classes.instance_of(value) for value in self._file.roles.values(each.call.func)}
         known = [info for info in infos if info is not None]
-        modules = known or [info for info in self._program.classes.own if _is_module(info)]
+        modules = known or [info for info in self._file.classes.own if _is_module(info)]
         return any(self._enters(method) for info in modules for method in info.methods.values())
 
     def _enters(self, function: cst.FunctionDef) -> bool:
-        decorating = self._program.contexts.decorating(function)
+        decorating = self._file.contexts.decorating(function)
         inside = [item for item in self._tree.find(cst.WithItem) if function in self._tree.ancestors(item)]
-        regions = [*decorating, *(self._program.contexts.of(item.item) for item in inside)]
+        regions = [*decorating, *(self._file.contexts.of(item.item) for item in inside)]
         return any(region is not None and region.lowers for region in regions)
 
     # -- passes ----------------------------------------------------------------------------------------------------
@@ -159,7 +159,7 @@ class Forwards:
         model = self._model(call)
         if model:
             for chain in self._chains(call, 0):
-                entries = tuple(entry for node in reversed(chain) for entry in self._program.contexts.entries(node))
+                entries = tuple(entry for node in reversed(chain) for entry in self._file.contexts.entries(node))
                 evaluates = any(region.device == "grad" for region, _ in entries)
                 homes = [self._tree.enclosing(node, cst.FunctionDef) or self._tree.module for node in chain]
                 propagates = homes[0] in self._propagating_by_helper or any(home in self._propagating for home in homes)
@@ -181,7 +181,7 @@ class Forwards:
         found: dict[cst.FunctionDef, list[cst.Call]] = {}
         for call in self._tree.find(cst.Call):
             home = self._tree.enclosing(call, cst.FunctionDef)
-            callee = self._program.callees.of(call, home or self._tree.module)
+            callee = self._file.callees.of(call, home or self._tree.module)
             if callee is not None and callee.node is not home:
                 found.setdefault(callee.node, []).append(call)
         return found

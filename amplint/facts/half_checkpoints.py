@@ -10,7 +10,7 @@ from functools import cached_property
 import libcst as cst
 
 from amplint.facts.optimizer_checkpoints import OptimizerStates, State
-from amplint.lowering.program import Program
+from amplint.file import File
 from amplint.syntax.access_paths import path_of
 from amplint.syntax.tree import within
 from amplint.syntax.words import words
@@ -40,14 +40,15 @@ class HalfSaved:
 class HalfCheckpoints:
     """The half checkpoints of one file."""
 
-    def __init__(self, program: Program) -> None:
-        self._tree, self._names, self._roles = program.tree, program.names, program.roles
+    def __init__(self, file: File) -> None:
+        self._tree, self._names, self._roles = file.tree, file.names, file.roles
+        self._states = file.fact(OptimizerStates)
 
     @cached_property
     def found(self) -> tuple[HalfSaved, ...]:
         """All of them, in source order."""
         found: dict[int, HalfSaved] = {}
-        for state in OptimizerStates(self._tree, self._names, self._roles).found:
+        for state in self._states.found:
             if (state.saved or state.returned) and not self._halves_on_purpose(state):
                 for cast in self._casts(state):
                     found.setdefault(id(cast), HalfSaved(cast, state))

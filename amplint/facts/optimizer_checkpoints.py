@@ -9,10 +9,8 @@ from functools import cached_property
 
 import libcst as cst
 
-from amplint.roles.roles import Roles
+from amplint.file import File
 from amplint.syntax.access_paths import path_of
-from amplint.syntax.names import Names
-from amplint.syntax.tree import Tree
 
 _SAVES = re.compile(r"save|dump|checkpoint|ckpt|snapshot|serialize", re.IGNORECASE)
 _LOADS = re.compile(r"load|restore|resume|exists|remove|latest|find|log$|print|info", re.IGNORECASE)
@@ -42,8 +40,8 @@ class State:
 class OptimizerStates:
     """The states that one file takes of optimizers."""
 
-    def __init__(self, tree: Tree, names: Names, roles: Roles) -> None:
-        self._tree, self._names, self._roles = tree, names, roles
+    def __init__(self, file: File) -> None:
+        self._tree, self._names, self._roles = file.tree, file.names, file.roles
 
     @cached_property
     def found(self) -> list[State]:

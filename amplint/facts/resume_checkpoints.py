@@ -11,13 +11,11 @@ import libcst as cst
 from amplint.facts.optimizer_checkpoints import OptimizerStates, State, says_save
 from amplint.facts.restored_checkpoints import Unrestored, unrestored
 from amplint.facts.scaler_checkpoints import SAYS_SCALER, ScalerStates
-from amplint.hazards.analysis import Analysis
-from amplint.roles.roles import Roles
+from amplint.file import File
 from amplint.roles.step_pairs import Stepped, Steppers, calls_by_name
 from amplint.syntax.access_paths import path_of
 from amplint.syntax.call_arguments import given_by
-from amplint.syntax.names import Names
-from amplint.syntax.tree import Tree, within
+from amplint.syntax.tree import within
 
 _FUNCTIONS = (cst.FunctionDef, cst.Lambda)
 _MAX_CALLERS = 3
@@ -41,13 +39,12 @@ class Incomplete:
 class Checkpoints:
     """The checkpoints of one file."""
 
-    def __init__(self, analysis: Analysis) -> None:
-        self._program = analysis.program
-        self._tree: Tree = analysis.program.tree
-        self._names: Names = analysis.program.names
-        self._roles: Roles = analysis.program.roles
+    def __init__(self, file: File) -> None:
+        self._callees = file.callees
+        self._tree, self._names, self._roles = file.tree, file.names, file.roles
         self._steppers = Steppers(self._tree, self._roles)
-        self.scaler_states = ScalerStates(self._tree, self._roles)
+        self._states = file.fact(OptimizerStates)
+        self.scaler_states = file.fact(ScalerStates)
 
     @cached_property
     def incomplete(self) -> tuple[Incomplete, ...]:
@@ -65,7 +62,8 @@ class Checkpoints:
         if not self._steppers.pairs:
             return ()
         found = {
-            id(each.call): each for each in unrestored(self._tree, self._states, self.scaler_states, self._steppers)
+            id(each.call): each
+            for each in unrestored(self._tree, self._states.found, self.scaler_states, self._steppers)
         }
         return tuple(sorted(found.values(), key=lambda each: self._tree.order(each.call)))
 
@@ -76,16 +74,12 @@ class Checkpoints:
 
     # -- what is kept ----------------------------------------------------------------------------------------------
 
-    @cached_property
-    def _states(self) -> list[State]:
-        return OptimizerStates(self._tree, self._names, self._roles).found
-
     def _taken(self) -> Iterator[Incomplete]:
         """Checkpoints that are put together in this file."""
-        takers = {self._tree.enclosing(each.place, *_FUNCTIONS) for each in self._states}
+        takers = {self._tree.enclosing(each.place, *_FUNCTIONS) for each in self._states.found}
         if any(home not in takers for home in self.scaler_states.keepers):
             return  # the scaler's state has a place of its own
-        for state in self._states:
+        for state in self._states.found:
             pair = self._steppers.of(state.optimizer)
             if pair is None or state.open or not self._is_held(pair.scaler, state):
                 continue
@@ -175,7 +169,7 @@ class Checkpoints:
 
     def _callee(self, call: cst.Call) -> cst.FunctionDef | None:
         inside = self._tree.enclosing(call, cst.FunctionDef) or self._tree.module
-        found = self._program.callees.of(call, inside)
+        found = self._callees.of(call, inside)
         return found.node if found is not None else None
 
 

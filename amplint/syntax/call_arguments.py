@@ -89,3 +89,9 @@ def given_by(call: cst.Call, function: cst.FunctionDef, name: str) -> cst.BaseEx
         if (arg.keyword.value if arg.keyword is not None else next(free, "")) == name:
             return arg.value
     return None
+
+
+def params_of(function: cst.FunctionDef) -> list[cst.Param]:
+    """The named parameters of a function, without `*args` and `**kwargs`."""
+    params = function.params
+    return [*params.posonly_params, *params.params, *params.kwonly_params]

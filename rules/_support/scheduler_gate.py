@@ -8,6 +8,7 @@ from collections.abc import Sequence
 import libcst as cst
 
 from amplint.diagnostics import Applicability, Fix
+from amplint.model.events import ScalerStep, ScalerUpdate
 from amplint.rule import File, Found, Statement
 
 from . import hazard_calls, protocol_edits
@@ -126,7 +127,7 @@ def _first_step(file: File, found: Found, place: Place, hazards: Sequence[Found]
 def _update(file: File, found: Found, step: cst.Call, place: Place) -> cst.Call | None:
     """The only `update` between the step and the scheduler, or else the next one."""
     span = file.tree.span
-    later = [call for call in hazard_calls.calls(file, found, hazard_calls.ScalerUpdate) if span(call) > span(step)]
+    later = [call for call in found.calls_at_home(ScalerUpdate) if span(call) > span(step)]
     between = [call for call in later if span(call) < span(place.first)]
     return None if len(between) > 1 else next(iter(between or later), None)
 
@@ -136,9 +137,7 @@ def _shared_anchor(file: File, found: Found, anchor: Statement, hazards: Sequenc
     siblings, block = list(file.editor.siblings(anchor)), file.editor.block(anchor)
     if block is None:
         return anchor
-    updates = {
-        file.editor.member_of(call, block) for call in hazard_calls.calls(file, found, hazard_calls.ScalerUpdate)
-    }
+    updates = {file.editor.member_of(call, block) for call in found.calls_at_home(ScalerUpdate)}
     rivals = [each.related.get("step") for each in hazards if each.hazard.scaler == found.hazard.scaler]
     steps = {file.editor.member_of(step, block) for step in rivals if step is not None}
     first = anchor
@@ -156,9 +155,7 @@ def _noted_before(file: File, found: Found, scaler: str, anchor: Statement, upda
     end = file.editor.member_of(update, block) if block is not None else None
     if block is None or end is None:
         return None
-    updates = {
-        file.editor.member_of(call, block) for call in hazard_calls.calls(file, found, hazard_calls.ScalerUpdate)
-    }
+    updates = {file.editor.member_of(call, block) for call in found.calls_at_home(ScalerUpdate)}
     noted: str | None = None
     for statement in file.editor.siblings(anchor):
         if statement is end:
@@ -180,9 +177,8 @@ def _notes_scale(file: File, statement: cst.CSTNode, scaler: str) -> str | None:
 
 def _several(file: File, found: Found, hazards: Sequence[Found]) -> bool:
     """Whether the scaler steps several optimizers in this function, or several schedulers advance in it."""
-    home, places = _home(file, found.node), file.analysis.program.places
-    steps = [event for event in found.root.events if isinstance(event, hazard_calls.ScalerStep)]
-    own = [event for event in steps if event.scaler == found.hazard.scaler and _home(file, places[event.site]) is home]
+    home, scaler = _home(file, found.node), found.hazard.scaler
+    own = [each for each, node in found.events(ScalerStep) if each.scaler == scaler and _home(file, node) is home]
     schedulers = {file.tree.text(each.node) for each in hazards if _home(file, each.node) is home}
     return len({event.optimizer for event in own}) > 1 or len(schedulers) > 1
 

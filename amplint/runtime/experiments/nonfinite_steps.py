@@ -5,6 +5,7 @@ from __future__ import annotations
 import torch
 
 from amplint.diagnostics import Diagnostic
+from amplint.facts.manual_loss_scaling import HandScaling
 from amplint.model import observables
 from amplint.model.events import ObjectFacts, Region
 from amplint.model.literals import number
@@ -59,7 +60,7 @@ def scaled_by_hand(before: File, after: File, diagnostic: Diagnostic, *, device:
     """
     mended = is_mended(before, after, diagnostic)
     scaled = next(
-        (each for each in before.hand_scaling.found if before.range(each.multiplication) == diagnostic.range), None
+        (each for each in before.fact(HandScaling).found if before.range(each.multiplication) == diagnostic.range), None
     )
     if scaled is None:
         raise NotReplayable("the multiplication is not found again")

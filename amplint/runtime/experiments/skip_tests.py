@@ -9,7 +9,7 @@ import libcst as cst
 import torch
 
 from amplint.diagnostics import Diagnostic
-from amplint.facts.skip_tests import SkipTest
+from amplint.facts.skip_tests import SkipTest, SkipTests
 from amplint.model.observables import MISTAKEN
 from amplint.rule import File
 from amplint.runtime.devices import CUDA
@@ -36,12 +36,12 @@ def take(before: File, after: File, diagnostic: Diagnostic, device: str, seed: i
     Raises:
         NotReplayable: the comparison is not found again.
     """
-    tests = before.skip_tests.found
+    tests = before.fact(SkipTests).found
     index = next((at for at, test in enumerate(tests) if before.range(test.comparison) == diagnostic.range), None)
-    if index is None or len(after.skip_tests.found) != len(tests):
+    if index is None or len(after.fact(SkipTests).found) != len(tests):
         raise NotReplayable("the comparison is not found again")
     steps = _train(device, seed)
-    mistakes = [_mistakes(test, steps) for test in (tests[index], after.skip_tests.found[index])]
+    mistakes = [_mistakes(test, steps) for test in (tests[index], after.fact(SkipTests).found[index])]
     figures = (
         Figure(MISTAKEN, mistakes[0][0], mistakes[1][0], 0),
         Figure("skipped steps that it takes for taken", mistakes[0][1], mistakes[1][1], 0),
