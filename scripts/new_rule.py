@@ -11,6 +11,8 @@ import re
 import sys
 from pathlib import Path
 
+from amplint import __version__
+
 ROOT = Path(__file__).resolve().parent.parent
 TEMPLATES = Path(__file__).resolve().parent / "rule_templates"
 """A folder for each kind of rule; in it stand `AMP000`, `some-bad-pattern`, and the name's other spellings."""
@@ -72,14 +74,17 @@ def _read(path: Path) -> str:
 
 
 def _filled(kind: str, part: str, code: str, name: str) -> str:
-    """A template with code and name in it."""
+    """A template with code, name and version in it."""
     snake = name.replace("-", "_")
-    text = (TEMPLATES / kind / f"{part}.py").read_text("utf-8").replace("AMP000", code)
-    for placeholder, word in (
-        ("some-bad-pattern", name),
-        ("some_bad_pattern", snake),
-        ("SOME_BAD_PATTERN", snake.upper()),
-    ):
+    words = {
+        "AMP000": code,
+        "0.0.0": __version__,
+        "some-bad-pattern": name,
+        "some_bad_pattern": snake,
+        "SOME_BAD_PATTERN": snake.upper(),
+    }
+    text = (TEMPLATES / kind / f"{part}.py").read_text("utf-8")
+    for placeholder, word in words.items():
         text = text.replace(placeholder, word)
     return text
 

@@ -14,7 +14,7 @@ import pytest
 from checkout import ROOT
 from fixture_harness import fixtures_of
 
-from amplint.engine import checker, registry
+from amplint.engine import checker, registry, selection
 
 pytest.register_assert_rewrite("fixture_claims")
 
@@ -132,6 +132,7 @@ def _forget_rules() -> None:
         registry.pack_names,
         registry.load_rules,
         registry.rule_index,
+        selection.all_rules,
         checker._triggers,
         checker._code,
     ):

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from checkout import copy_checkout, run_python
 
-KINDS = {"AMP997": "syntax", "AMP998": "protocol", "AMP999": "dtype"}
+KINDS = {"AMP299": "syntax", "AMP199": "protocol", "AMP399": "dtype"}
 SHARED = ["amplint/model/protocol/hazard.py", "amplint/model/protocol/hazards/__init__.py"]
 
 
@@ -37,14 +37,14 @@ def test_its_tests_pass(checkout: Path, code: str) -> None:
 
 def test_a_taken_code_or_name_is_refused(checkout: Path) -> None:
     before = {path: (checkout / path).read_text("utf-8") for path in SHARED}
-    for code, name in (("AMP999", "another-pattern"), ("AMP996", "bad-dtype")):
+    for code, name in (("AMP399", "another-pattern"), ("AMP398", "bad-dtype")):
         run = run_python(checkout, "scripts/new_rule.py", code, name, "--kind", "protocol")
         assert (run.returncode, run.stdout) == (2, "")
-        assert run.stderr == f"new_rule: {code} {name} is taken by rules/amp999_bad_dtype.py\n"
+        assert run.stderr == f"new_rule: {code} {name} is taken by rules/amp399_bad_dtype.py\n"
     assert before == {path: (checkout / path).read_text("utf-8") for path in SHARED}
 
 
-@pytest.mark.parametrize(("code", "name"), [("AMP01", "some-pattern"), ("AMP996", "Pattern"), ("X", "y")])
+@pytest.mark.parametrize(("code", "name"), [("AMP01", "some-pattern"), ("AMP398", "Pattern"), ("X", "y")])
 def test_malformed_names_are_refused(checkout: Path, code: str, name: str) -> None:
     run = run_python(checkout, "scripts/new_rule.py", code, name)
     assert run.returncode == 2

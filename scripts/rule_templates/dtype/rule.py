@@ -46,12 +46,12 @@ import libcst as cst
 
 from amplint.diagnostics import Related
 from amplint.dtypes import Dtypes, Operation
-from amplint.rule import File, Finding, rule
+from amplint.rule import MEDIUM, WARNING, File, Finding, rule
 
 _CULPRITS = frozenset({"sin"})
 
 
-@rule("AMP000", "some-bad-pattern", default=False)
+@rule("AMP000", "some-bad-pattern", WARNING, MEDIUM, "0.0.0", default=False)
 def check(file: File) -> Iterator[Finding]:
     # An operation is there once for each way in which the file reaches it.
     lossy: dict[cst.CSTNode, Operation] = {each.node: each for each in file.fact(Dtypes).lowered if _is_lossy(each)}

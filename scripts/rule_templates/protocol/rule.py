@@ -44,14 +44,14 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from amplint.model.protocol.hazard import HazardKind
-from amplint.rule import File, Finding, rule
+from amplint.rule import MEDIUM, WARNING, File, Finding, rule
 
 from ._support import hazard_calls
 
 KIND = HazardKind.SOME_BAD_PATTERN
 
 
-@rule("AMP000", KIND.value, default=False)
+@rule("AMP000", KIND, WARNING, MEDIUM, "0.0.0", default=False)
 def check(file: File) -> Iterator[Finding]:
     for found in file.analysis.of(KIND):
         yield Finding(

@@ -38,12 +38,12 @@ from collections.abc import Iterator
 
 import libcst as cst
 
-from amplint.rule import File, Finding, rule
+from amplint.rule import MEDIUM, WARNING, File, Finding, rule
 
 _CULPRITS = frozenset({"torch.some_bad_pattern"})
 
 
-@rule("AMP000", "some-bad-pattern", default=False)
+@rule("AMP000", "some-bad-pattern", WARNING, MEDIUM, "0.0.0", default=False)
 def check(file: File) -> Iterator[Finding]:
     for call in file.tree.find(cst.Call):
         if file.names.all_in(call.func, _CULPRITS):
