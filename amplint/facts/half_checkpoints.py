@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
@@ -11,14 +10,13 @@ import libcst as cst
 
 from amplint.facts.optimizer_checkpoints import OptimizerStates, State
 from amplint.lowering.program import Program
+from amplint.model.torch import vocabulary
 from amplint.syntax.access_paths import path_of
 from amplint.syntax.tree import within
 from amplint.syntax.words import words
 
 _HALF = frozenset({"torch.float16", "torch.half", "torch.bfloat16"})
 _HALF_METHODS = frozenset({"half", "bfloat16"})
-_NAMES_HALF = re.compile(r"half|fp16|float16", re.IGNORECASE)
-_WEIGHTS = re.compile(r"(^|_)(model|net|ema|weights?|state_?dict|params|module)(_|$)", re.IGNORECASE)
 _FUNCTIONS = (cst.FunctionDef, cst.Lambda)
 _MAX_DEFINITIONS = 3
 
@@ -56,7 +54,7 @@ class HalfCheckpoints:
     def _halves_on_purpose(self, state: State) -> bool:
         """Whether the optimizer's state is made half, too: somebody has weighed what a resumed run loses."""
         kept = (value for key, value in self._elements(state) if "optim" in key)
-        return any(_NAMES_HALF.search(word) for value in kept for word in words(value))
+        return any(vocabulary.HALF.search(word) for value in kept for word in words(value))
 
     def _casts(self, state: State) -> list[cst.Call]:
         """The casts of weights in a checkpoint; none where it holds weights that are not cast, too."""
@@ -103,7 +101,7 @@ class HalfCheckpoints:
         if plain or (isinstance(value, cst.Dict) and not value.elements):
             return False
         takes = any(isinstance(node, cst.Attribute) and node.attr.value == "state_dict" for node in within(value))
-        return takes or _WEIGHTS.search(key) is not None
+        return takes or vocabulary.WEIGHTS.search(key) is not None
 
     # -- casts -----------------------------------------------------------------------------------------------------
 

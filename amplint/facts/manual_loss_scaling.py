@@ -10,16 +10,16 @@ import libcst as cst
 
 from amplint.lowering.program import Program
 from amplint.model.literals import number
+from amplint.model.torch import vocabulary
 from amplint.roles.autocast_contexts import Contexts
 from amplint.syntax.access_paths import path_of
 from amplint.syntax.tree import within
 from amplint.syntax.words import words
-from amplint.uses.gradient_uses import FINITE
 
 _FUNCTIONS = (cst.FunctionDef, cst.Lambda)
 _LEAST = 64.0
 """Smaller factors are weights of losses."""
-_DIVIDES, _MULTIPLIES = frozenset({"div_", "_foreach_div_"}), frozenset({"mul_", "_foreach_mul_"})
+_DIVIDES = frozenset({"div_", "_foreach_div_"})
 
 
 @dataclass(frozen=True)
@@ -63,7 +63,7 @@ class HandScaling:
     @cached_property
     def _tests_overflow(self) -> bool:
         """Whether the author looks for overflows, and so has written a scaler."""
-        return any(FINITE.search(word) for call in self._tree.find(cst.Call) for word in words(call.func))
+        return any(vocabulary.FINITE.search(word) for call in self._tree.find(cst.Call) for word in words(call.func))
 
     def _scaled(self, backward: cst.Call) -> HandScaled | None:
         assert isinstance(backward.func, cst.Attribute)

@@ -2,21 +2,18 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
 
 import libcst as cst
 
+from amplint.model.torch import vocabulary
 from amplint.roles.roles import Roles
 from amplint.syntax.access_paths import path_of
 from amplint.syntax.names import Names
 from amplint.syntax.tree import Tree
 
-_SAVES = re.compile(r"save|dump|checkpoint|ckpt|snapshot|serialize", re.IGNORECASE)
-_LOADS = re.compile(r"load|restore|resume|exists|remove|latest|find|log$|print|info", re.IGNORECASE)
-_HARMLESS = re.compile(r"^(print|len|list|dict|str|info|debug|isinstance|deepcopy|copy|keys|items)$|log", re.IGNORECASE)
 _FUNCTIONS = (cst.FunctionDef, cst.Lambda)
 
 
@@ -151,7 +148,7 @@ class OptimizerStates:
                 is_open = is_open or (call.func.attr.value == "update" and not _is_plain_update(call))
             if given and says_save(call):
                 saved = True
-            elif given and not _HARMLESS.search(path_of(call.func).rpartition(".")[2]):
+            elif given and not vocabulary.LOOKS.search(path_of(call.func).rpartition(".")[2]):
                 is_open = True
         for line in self._tree.find(cst.Return):
             if line.value is not None and self._tree.enclosing(line, *_FUNCTIONS) is home:
@@ -177,7 +174,8 @@ def says_save(call: cst.Call) -> bool:
     name = path_of(call.func).rpartition(".")[2] or (
         call.func.attr.value if isinstance(call.func, cst.Attribute) else ""
     )
-    return _SAVES.search(name) is not None and _LOADS.search(name) is None
+    says_other = vocabulary.LOADS.search(name) or vocabulary.FINDS.search(name)
+    return vocabulary.SAVES.search(name) is not None and says_other is None
 
 
 def _is_open(holder: cst.BaseExpression) -> bool:

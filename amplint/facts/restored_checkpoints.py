@@ -9,14 +9,14 @@ from dataclasses import dataclass
 import libcst as cst
 
 from amplint.facts.optimizer_checkpoints import State
-from amplint.facts.scaler_checkpoints import SAYS_SCALER, ScalerStates
+from amplint.facts.scaler_checkpoints import ScalerStates
+from amplint.model.torch import vocabulary
 from amplint.roles.step_pairs import Stepped, Steppers
 from amplint.syntax.access_paths import path_of
 from amplint.syntax.tree import Tree
 
-_LOADS = re.compile(r"load|resume|restore|recover|set_state", re.IGNORECASE)
 _OWNER = re.compile(r"((?<!\w)\w+|[\])])\s*\.load_state_dict\(")
-_INHERITED = re.compile(r"super\([^()]*\)\s*\.\w*(?:load|resume|restore)", re.IGNORECASE)
+_INHERITED = re.compile(rf"super\([^()]*\)\s*\.\w*(?:{vocabulary.LOADS.pattern})", re.IGNORECASE)
 
 
 @dataclass(frozen=True)
@@ -57,7 +57,7 @@ def _loads_whatever(tree: Tree, scalers: ScalerStates) -> bool:
     owners = set(_OWNER.findall(text))
     if not all(map(str.isidentifier, owners)) or owners and not owners.isdisjoint(_loop_names(text)):
         return True
-    calls = (call for call in tree.find(cst.Call) if _LOADS.search(path_of(call.func).rpartition(".")[2]))
+    calls = (call for call in tree.find(cst.Call) if vocabulary.LOADS.search(path_of(call.func).rpartition(".")[2]))
     return any(scalers.names(arg.value) for call in calls for arg in call.args)
 
 
@@ -103,4 +103,4 @@ def _is_read(tree: Tree, key: str) -> bool:
         text = index.value if isinstance(index, cst.Index) else None
         put += isinstance(text, cst.SimpleString) and text.value.strip("'\"") == key
     said = re.findall(rf"""["']{re.escape(key)}["']""", tree.source.text)
-    return len(said) > put or not SAYS_SCALER.search(key)
+    return len(said) > put or not vocabulary.SCALER_STATE.search(key)

@@ -10,8 +10,9 @@ import libcst as cst
 
 from amplint.facts.optimizer_checkpoints import OptimizerStates, State, says_save
 from amplint.facts.restored_checkpoints import Unrestored, unrestored
-from amplint.facts.scaler_checkpoints import SAYS_SCALER, ScalerStates
+from amplint.facts.scaler_checkpoints import ScalerStates
 from amplint.hazards.analysis import Analysis
+from amplint.model.torch import vocabulary
 from amplint.roles.roles import Roles
 from amplint.roles.step_pairs import Stepped, Steppers, calls_by_name
 from amplint.syntax.access_paths import path_of
@@ -147,7 +148,7 @@ class Checkpoints:
             pair = self._saved_by(callee, call) if callee is not None else None
             if callee is None or pair is None:
                 continue
-            scalers = [each for each in _optional(callee) if SAYS_SCALER.search(each)]
+            scalers = [each for each in _optional(callee) if vocabulary.SCALER_STATE.search(each)]
             if scalers and self.scaler_states.kept_by(callee) and given_by(call, callee, scalers[0]) is None:
                 yield Incomplete(call, pair, None, scalers[0], callee)
             elif (

@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-import re
 from functools import cached_property
 
 import libcst as cst
 
 from amplint.facts.optimizer_checkpoints import says_save
+from amplint.model.torch import vocabulary
 from amplint.roles.roles import Roles
 from amplint.syntax.access_paths import path_of
 from amplint.syntax.tree import Tree, within
 
-SAYS_SCALER = re.compile(r"scaler|(^|[_.])amp(_|$)|grad_?scale", re.IGNORECASE)
-"""What a key or a parameter for the state of a scaler is called."""
 _FUNCTIONS = (cst.FunctionDef, cst.Lambda)
 
 
@@ -47,14 +45,16 @@ class ScalerStates:
             return self.names(node.func.value)
         is_dict = path_of(node.func) == "dict" or says_save(node)
         return is_dict and any(
-            self.names(arg.value) or (arg.keyword is not None and SAYS_SCALER.search(arg.keyword.value))
+            self.names(arg.value) or (arg.keyword is not None and vocabulary.SCALER_STATE.search(arg.keyword.value))
             for arg in node.args
         )
 
     def names(self, node: cst.BaseExpression) -> bool:
         """Whether an expression names a scaler."""
         named = isinstance(node, (cst.Name, cst.Attribute, cst.Subscript))
-        return named and (self._roles.of(node).role == "scaler" or SAYS_SCALER.search(path_of(node)) is not None)
+        return named and (
+            self._roles.of(node).role == "scaler" or vocabulary.SCALER_STATE.search(path_of(node)) is not None
+        )
 
     def holds_state(self, node: cst.BaseExpression) -> bool:
         """Whether an expression is the state of a scaler: `scaler.state_dict()`, or that if there is one."""
@@ -96,7 +96,7 @@ class ScalerStates:
 
 
 def _says_scaler(key: cst.CSTNode | None) -> bool:
-    return isinstance(key, cst.SimpleString) and SAYS_SCALER.search(key.value.strip("'\"")) is not None
+    return isinstance(key, cst.SimpleString) and vocabulary.SCALER_STATE.search(key.value.strip("'\"")) is not None
 
 
 def _key(node: cst.BaseExpression) -> str:

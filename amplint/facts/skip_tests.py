@@ -14,14 +14,13 @@ from functools import cached_property
 import libcst as cst
 
 from amplint.lowering.program import Program
+from amplint.model.torch import vocabulary
 from amplint.syntax.access_paths import path_of
 from amplint.syntax.tree import within
 from amplint.syntax.words import words
-from amplint.uses.gradient_uses import SHOWS
 
 _FUNCTIONS = (cst.FunctionDef, cst.Lambda)
 _SAYS_STEP = re.compile(r"skip|step|overflow|appl(y|ied)|took|taken|success|updated", re.IGNORECASE)
-_SAYS_BEFORE = re.compile(r"prev|old|before|last|orig", re.IGNORECASE)
 _INSIDE = (cst.BooleanOperation, cst.UnaryOperation, cst.Arg, cst.Call)
 
 
@@ -84,7 +83,7 @@ class SkipTests:
 
     def _is_given(self, name: cst.Name) -> bool:
         """Whether a name is a parameter that is called the scale from before."""
-        called = "scale" in name.value and _SAYS_BEFORE.search(name.value) is not None
+        called = "scale" in name.value and vocabulary.BEFORE.search(name.value) is not None
         bound = self._names.bindings(name.value, name)
         return called and bool(bound) and all(isinstance(each.node, cst.Param) for each in bound)
 
@@ -151,4 +150,4 @@ def _tells(statement: cst.CSTNode) -> bool:
     if not isinstance(value, cst.Call):
         return isinstance(statement, cst.Pass)
     func = value.func
-    return SHOWS.match(func.attr.value if isinstance(func, cst.Attribute) else path_of(func)) is not None
+    return vocabulary.SHOWS.match(func.attr.value if isinstance(func, cst.Attribute) else path_of(func)) is not None

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import libcst as cst
 
-from amplint.lowering.backward_passes import HARMLESS, PassReader, differentiates_again
+from amplint.lowering.backward_passes import PassReader, differentiates_again
 from amplint.lowering.conditions import constant
 from amplint.lowering.function_scope import Flow
-from amplint.lowering.gradients import CLIP_METHODS, CLIPS, SCALE_FREE, argument, is_grad
+from amplint.lowering.gradients import CLIP_METHODS, SCALE_FREE, argument, is_grad
 from amplint.model.events import (
     GRADIENT,
     CacheCleared,
@@ -21,6 +21,8 @@ from amplint.model.events import (
     Unscale,
     ZeroGrad,
 )  # fmt: skip
+from amplint.model.torch import names as torch_names
+from amplint.model.torch import vocabulary
 from amplint.syntax.access_paths import path_of
 
 _VALUE_METHODS = frozenset(
@@ -47,9 +49,9 @@ class CallReader(PassReader):
         if self.may_unscale(call):
             self.rescale(call)
         whole = self._preset(call)
-        if self.names.any_in(whole.func, CLIPS):
+        if self.names.any_in(whole.func, torch_names.CLIPS):
             self.arguments(call)
-            by = next(CLIPS[name] for name in sorted(self.names.resolve(whole.func)) if name in CLIPS)
+            by = torch_names.CLIPS[min(self.names.resolve(whole.func) & torch_names.CLIPS.keys())]
             limit = argument(whole, 1, ("max_norm", "clip_value"))
             self.clip(call, argument(whole, 0, ("parameters",)), limit, by)
             return Flow(computes=True)
@@ -89,7 +91,7 @@ class CallReader(PassReader):
         if reader is not None:
             result: Flow | None = reader(call, func)
             return result
-        if attribute in CLIP_METHODS and not self.names.any_in(func, CLIPS):
+        if attribute in CLIP_METHODS and not self.names.any_in(func, torch_names.CLIPS):
             return self.clip_method(call, func)
         if attribute in _VALUE_METHODS:
             return self.flow(func.value) | self.arguments(call).as_argument()
@@ -180,7 +182,7 @@ class CallReader(PassReader):
         if base is not None and not path_of(base):
             flow |= self.flow(base)
         name = path_of(call.func).rpartition(".")[2]
-        if not (name and HARMLESS.search(name)) and self._hands_over(call, base):
+        if not (name and vocabulary.HARMLESS.search(name)) and self._hands_over(call, base):
             self.emit(Escape(self.site(call), ()))
             return Flow(("?",), flow.as_argument().args, True)
         return Flow(computes=True) if name in SCALE_FREE else flow.as_argument()

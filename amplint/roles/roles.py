@@ -9,17 +9,9 @@ import libcst as cst
 
 from amplint.model.events import ObjectFacts
 from amplint.model.libraries import OTHER_FRAMEWORKS, has_own_protocol
+from amplint.model.torch import vocabulary
 from amplint.roles.autocast_contexts import Contexts
 from amplint.roles.constructors import Constructors
-from amplint.roles.role_names import (
-    FRAMEWORK_NAME,
-    NOT_RATE,
-    OPTIMIZER_MAKER,
-    OPTIMIZER_NAME,
-    SCALER_NAME,
-    SCHEDULE_CLASS,
-    SCHEDULER_NAME,
-)
 from amplint.roles.user_options import Options
 from amplint.syntax.access_paths import called, path_of
 from amplint.syntax.call_arguments import Arguments
@@ -112,7 +104,7 @@ class Roles:
     def _is_foreign(self, value: cst.BaseExpression) -> bool:
         """Whether a value is an instance of a class that is neither optimizer nor scheduler by its name, nor gets parameters."""
         name = path_of(value.func).rpartition(".")[2] if isinstance(value, cst.Call) else ""
-        known = OPTIMIZER_MAKER.search(name) or SCHEDULE_CLASS.search(name)
+        known = vocabulary.OPTIMIZER_MAKER.search(name) or vocabulary.SCHEDULE_CLASS.search(name)
         return name[:1].isupper() and known is None and not any("param" in word for word in words(value))
 
     def values(self, node: cst.BaseExpression) -> Iterator[cst.BaseExpression]:
@@ -217,19 +209,19 @@ class Roles:
     def _by_use_or_name(self, node: cst.BaseExpression, path: str) -> str:
         meanings = self._names.resolve(node)
         if any(name != UNKNOWN and not name.startswith((LOCAL, "builtins.")) for name in meanings):
-            return "framework" if FRAMEWORK_NAME.match(path) or all(map(has_own_protocol, meanings)) else ""
+            return "framework" if vocabulary.FRAMEWORK.match(path) or all(map(has_own_protocol, meanings)) else ""
         used_as = self._used_as(node)
         if path in used_as:
             return used_as[path]
         last = called(path)
-        if FRAMEWORK_NAME.match(last):
+        if vocabulary.FRAMEWORK.match(last):
             return "framework"
-        if SCALER_NAME.search(last):
+        if vocabulary.SCALER.search(last):
             opaque = any(not (isinstance(value, cst.Name) and value.value == "None") for value in self.values(node))
             return "framework" if opaque else "scaler"
-        if SCHEDULER_NAME.search(last):
-            return "" if NOT_RATE.search(last) else "scheduler"
-        if OPTIMIZER_NAME.search(last) and not self._options.holds(node, path):
+        if vocabulary.SCHEDULER.search(last):
+            return "" if vocabulary.NOT_RATE.search(last) else "scheduler"
+        if vocabulary.OPTIMIZER.search(last) and not self._options.holds(node, path):
             return "optimizer"
         return ""
 
@@ -248,7 +240,7 @@ def _uses_in(found: Iterable[cst.Call]) -> dict[str, str]:
     for call, func in calls:
         path = path_of(func.value)
         if func.attr.value in OPTIMIZER_USES and call.args:
-            if used_as.get(path) == "scaler" or SCALER_NAME.search(called(path)):
+            if used_as.get(path) == "scaler" or vocabulary.SCALER.search(called(path)):
                 used_as.setdefault(path_of(call.args[0].value), "optimizer")
     used_as.pop("", None)
     return used_as

@@ -16,6 +16,7 @@ from typing import NamedTuple
 import libcst as cst
 
 from amplint.model.events import ADD, COMPARE, MEASURE
+from amplint.model.torch import vocabulary
 from amplint.syntax.access_paths import path_of
 from amplint.syntax.tree import Tree, within
 from amplint.syntax.words import words
@@ -32,12 +33,6 @@ _PASSES = frozenset(
     "concat sum max min abs sqrt list tuple sorted tensor as_tensor array asarray round zip enumerate reversed fsum numpy any "
     "all mean dict get values items int square pow".split()
 )
-FINITE = re.compile(r"finite|is_?nan|is_?inf|has_?nan|has_?inf|overflow|nan_to_num", re.IGNORECASE)
-SHOWS = re.compile(
-    r"^(print|write|track|info|debug|warning|log\w*|add_scalars?|add_histogram|Histogram|Distribution|report\w*|record\w*|"
-    r"set_postfix\w*|set_description\w*|format|update)$"
-)
-KEEPS = frozenset({"append", "extend", "add", "insert"})
 _CHANGES_GRADIENTS = re.compile(r"clip_grad|_foreach_mul_|_foreach_div_")
 _NOISE = re.compile(r"^(randn|randn_like|rand_like|normal|normal_|noise)$")
 _FUNCTIONS = (cst.FunctionDef, cst.Lambda)
@@ -147,7 +142,7 @@ class Readings:
 
     def _result(self, call: cst.Call, name: str, use: _Use) -> _Step:
         """What follows from the call of a function on a value, or of a method of it."""
-        if FINITE.search(name) or (name.endswith("_") and name != "_"):
+        if vocabulary.FINITE.search(name) or (name.endswith("_") and name != "_"):
             return _NOTHING
         if use.at is None and name in _MEASURES:
             return _Step((_Use(call, call),))
@@ -161,11 +156,11 @@ class Readings:
         name = path.rpartition(".")[2] or (call.func.attr.value if isinstance(call.func, cst.Attribute) else "")
         if self._changes_gradients(call, name):
             return self._end(use, _CLIP, call)
-        if isinstance(call.func, cst.Attribute) and name in KEEPS and isinstance(call.func.value, cst.Name):
+        if isinstance(call.func, cst.Attribute) and name in vocabulary.KEEPS and isinstance(call.func.value, cst.Name):
             return self._loads(call.func.value.value, call, use)
-        if SHOWS.match(name) and not FINITE.search(name):
+        if vocabulary.SHOWS.match(name) and not vocabulary.FINITE.search(name):
             return self._end(use, MEASURE, call)
-        if name in _MEASURES | _PASSES or FINITE.search(name):
+        if name in _MEASURES | _PASSES or vocabulary.FINITE.search(name):
             return self._result(call, name, use)
         unknown = use.at is not None and path and name not in ("len", "isinstance", "hasattr", "all_reduce", "reduce")
         return self._end(use, MEASURE, call) if unknown and not name.endswith("_") else _NOTHING
@@ -257,7 +252,7 @@ class Readings:
     def _is_load(self, name: cst.Name) -> bool:
         parent = self._tree.parent(name)
         if isinstance(parent, cst.Attribute):
-            return parent.value is name and parent.attr.value not in KEEPS
+            return parent.value is name and parent.attr.value not in vocabulary.KEEPS
         if isinstance(parent, cst.AugAssign):
             return parent.value is name
         binds = isinstance(parent, (cst.AssignTarget, cst.Param, cst.CompFor, cst.For)) and (

@@ -11,10 +11,10 @@ from functools import cached_property
 
 import libcst as cst
 
+from amplint.model.torch import vocabulary
 from amplint.syntax.access_paths import path_of
 from amplint.syntax.tree import Tree, within
 from amplint.syntax.words import words
-from amplint.uses.gradient_uses import FINITE, KEEPS, SHOWS
 
 _FUNCTIONS = (cst.FunctionDef, cst.Lambda)
 _INSIDE = (cst.Element, cst.List, cst.Tuple, cst.Dict, cst.DictElement, cst.UnaryOperation)
@@ -95,7 +95,7 @@ class Reports:
             elif isinstance(parent, cst.Arg):
                 call = self._tree.parent(parent)
                 name = _called(call)
-                if not isinstance(call, cst.Call) or FINITE.search(name):
+                if not isinstance(call, cst.Call) or vocabulary.FINITE.search(name):
                     return None
                 if name not in _PASSES:
                     return at if self._reports(call, name, at is not value) else None
@@ -115,7 +115,7 @@ class Reports:
     def _reports(call: cst.Call, name: str, is_read_out: bool) -> bool:
         if path_of(call.func).partition(".")[0] in _COMPUTES:
             return False
-        return SHOWS.match(name) is not None or (name in KEEPS and is_read_out)
+        return vocabulary.SHOWS.match(name) is not None or (name in vocabulary.KEEPS and is_read_out)
 
     def _keeps(self, statement: cst.CSTNode, value: cst.CSTNode) -> bool:
         """Whether a statement adds a value up, or takes it out to keep it."""
