@@ -14,11 +14,10 @@ from amplint.roles.autocast_contexts import Contexts
 from amplint.roles.constructors import Constructors
 from amplint.roles.user_options import Options
 from amplint.syntax.access_paths import called, path_of
-from amplint.syntax.call_arguments import Arguments
 from amplint.syntax.classes import Classes
 from amplint.syntax.names import LOCAL, UNKNOWN, Names, dotted
-from amplint.syntax.project_imports import Imports
 from amplint.syntax.tree import Tree, children
+from amplint.syntax.value_flow import ValueFlow
 from amplint.syntax.words import words
 
 OPTIMIZER_USES = frozenset({"step", "unscale_"})
@@ -32,15 +31,10 @@ _MAX_ALIASES = 30
 class Roles:
     """What the objects of one file are."""
 
-    def __init__(
-        self, tree: Tree, names: Names, classes: Classes, contexts: Contexts, imports: Imports, arguments: Arguments
-    ) -> None:
+    def __init__(self, tree: Tree, names: Names, classes: Classes, contexts: Contexts, flow: ValueFlow) -> None:
         self._tree = tree
         self._names = names
-        self._classes = classes
-        self._contexts = contexts
-        self._imports = imports
-        self._arguments = arguments
+        self.flow = flow
         self._options = Options(tree)
         self._constructors = Constructors(tree, names, classes, contexts, self.owners)
         self._cache: dict[tuple[cst.CSTNode, str], ObjectFacts] = {}
@@ -96,7 +90,7 @@ class Roles:
 
     def _as_given(self, node: cst.BaseExpression) -> ObjectFacts:
         """What is known of a parameter from the calls in sight; there may be others, so that it may also be another object."""
-        facts = [found for value in self.given(node) if (found := self.made_by(value)) is not None]
+        facts = [found for value in self.flow.given(node) if (found := self.made_by(value)) is not None]
         if not facts or len({each.role for each in facts}) > 1:
             return ObjectFacts()
         return replace(facts[0], enabled=_join(facts), owners=(), made=False, maker="")
@@ -108,40 +102,8 @@ class Roles:
         return name[:1].isupper() and known is None and not any("param" in word for word in words(value))
 
     def values(self, node: cst.BaseExpression) -> Iterator[cst.BaseExpression]:
-        """What may be assigned to a name, an attribute of `self`, or an element of either."""
-        while isinstance(node, cst.Subscript):
-            node = node.value
-        if isinstance(node, cst.Name):
-            for binding in self._names.bindings(node.value, node):
-                if binding.value is not None:
-                    yield binding.value
-                elif isinstance(binding.node, cst.ImportAlias):
-                    elsewhere = self._imports.bindings(binding.qualified)
-                    yield from (each.value for each in elsewhere if each.value is not None)
-                elif isinstance(binding.node, cst.Name) and (value := self._unpacked(binding.node)) is not None:
-                    yield value
-        elif isinstance(node, cst.Attribute) and dotted(node.value) == "self":
-            owner = self._classes.owner(node)
-            if owner is not None:
-                yield from owner.values(node.attr.value)
-
-    def given(self, node: cst.BaseExpression) -> Iterator[cst.BaseExpression]:
-        """What the calls in sight give to the parameter that a name stands for."""
-        bindings = self._names.bindings(node.value, node) if isinstance(node, cst.Name) else []
-        if len(bindings) == 1 and isinstance(bindings[0].node, cst.Param):
-            yield from self._arguments.of(bindings[0].node)
-
-    def _unpacked(self, target: cst.Name) -> cst.BaseExpression | None:
-        """The call that targets are unpacked from (`model, optimizer = accelerator.prepare(...)`), or `with` enters."""
-        binder = self._tree.enclosing(target, cst.Assign, cst.For, cst.WithItem, cst.FunctionDef)
-        value = (
-            binder.value
-            if isinstance(binder, cst.Assign)
-            else binder.item
-            if isinstance(binder, cst.WithItem)
-            else None
-        )
-        return value if isinstance(value, cst.Call) else None
+        """What may be assigned to what an expression names."""
+        return self.flow.values(node)
 
     # -- by constructor --------------------------------------------------------------------------------------------
 
