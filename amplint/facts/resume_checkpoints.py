@@ -14,13 +14,12 @@ from amplint.facts.scaler_checkpoints import ScalerStates
 from amplint.hazards.analysis import Analysis
 from amplint.model.torch import vocabulary
 from amplint.roles.roles import Roles
-from amplint.roles.step_pairs import Stepped, Steppers, calls_by_name
+from amplint.roles.step_pairs import Stepped, Steppers
 from amplint.syntax.access_paths import path_of
 from amplint.syntax.call_arguments import given_by
 from amplint.syntax.names import Names
 from amplint.syntax.tree import Tree, within
 
-_FUNCTIONS = (cst.FunctionDef, cst.Lambda)
 _MAX_CALLERS = 3
 
 
@@ -72,7 +71,7 @@ class Checkpoints:
 
     def _checkpoint(self, each: Incomplete) -> tuple[object, ...]:
         """What makes several places one checkpoint: a dict, or what one function saves."""
-        home = self._tree.enclosing(each.place, *_FUNCTIONS)
+        home = self._tree.function(each.place)
         return (home, each.state.container) if each.state is not None and each.state.container else (id(each.place),)
 
     # -- what is kept ----------------------------------------------------------------------------------------------
@@ -83,7 +82,7 @@ class Checkpoints:
 
     def _taken(self) -> Iterator[Incomplete]:
         """Checkpoints that are put together in this file."""
-        takers = {self._tree.enclosing(each.place, *_FUNCTIONS) for each in self._states}
+        takers = {self._tree.function(each.place) for each in self._states}
         if any(home not in takers for home in self.scaler_states.keepers):
             return  # the scaler's state has a place of its own
         for state in self._states:
@@ -108,7 +107,10 @@ class Checkpoints:
         home = self._tree.enclosing(state.place, cst.FunctionDef)
         if not isinstance(home, cst.FunctionDef):
             return False
-        return any(self._saves(self._tree.enclosing(call, cst.FunctionDef)) for call in calls_by_name(self._tree, home))
+        return any(
+            self._saves(self._tree.enclosing(call, cst.FunctionDef))
+            for call in self._steppers.flow.calls(home.name.value)
+        )
 
     def _saves(self, function: cst.CSTNode | None) -> bool:
         inside = within(function) if function is not None else self._tree.find(cst.Call)
@@ -122,7 +124,10 @@ class Checkpoints:
             group.append(self._tree.enclosing(home, cst.FunctionDef))
         for _ in range(_MAX_CALLERS):
             callers = [
-                call for each in group if isinstance(each, cst.FunctionDef) for call in calls_by_name(self._tree, each)
+                call
+                for each in group
+                if isinstance(each, cst.FunctionDef)
+                for call in self._steppers.flow.calls(each.name.value)
             ]
             group.extend({self._tree.enclosing(call, cst.FunctionDef) for call in callers} - set(group))
         for call in self._tree.find(cst.Call):

@@ -52,11 +52,13 @@ class How(enum.Enum):
 
 @dataclass(frozen=True)
 class Use:
-    """What is done with a value, and by which node; `name` is that of the attribute, the method or the function."""
+    """What is done with a value, and by which node; `name` is that of the attribute, the method or the function that gets it
+    as its argument `arg`."""
 
     how: How
     node: cst.CSTNode
     name: str = ""
+    arg: cst.Arg | None = None
 
 
 def targets(statement: cst.CSTNode) -> list[cst.BaseExpression]:
@@ -66,7 +68,7 @@ def targets(statement: cst.CSTNode) -> list[cst.BaseExpression]:
     return [statement.target] if isinstance(statement, (cst.AnnAssign, cst.AugAssign, cst.NamedExpr)) else []
 
 
-def elements(holder: cst.BaseExpression) -> Iterator[tuple[str, cst.DictElement | cst.Arg]]:
+def elements(holder: cst.BaseExpression | None) -> Iterator[tuple[str, cst.DictElement | cst.Arg]]:
     """The elements of a dict, be it a display or a call with keywords, by literal key."""
     if isinstance(holder, cst.Dict):
         yield from ((literal_key(each.key), each) for each in holder.elements if isinstance(each, cst.DictElement))
@@ -92,7 +94,7 @@ class ValueFlow:
                 is_called = isinstance(above, cst.Call) and above.func is parent
                 return Use(How.METHOD, above, name) if above and is_called else Use(How.ATTRIBUTE, parent, name)
             case cst.Arg() if isinstance(above, cst.Call):
-                return Use(How.ARGUMENT, above, called_name(above))
+                return Use(How.ARGUMENT, above, called_name(above), parent)
             case cst.IfExp() if parent.test is not node:
                 return Use(How.PART, parent)
             case cst.If() | cst.While() | cst.IfExp() if parent.test is node:
@@ -208,9 +210,9 @@ class ValueFlow:
                 return call
         return None
 
-    def meant(self, node: cst.BaseExpression) -> list[cst.BaseExpression]:
+    def meant(self, node: cst.BaseExpression | None) -> list[cst.BaseExpression]:
         """What may be assigned to what an expression names; the expression itself if it names nothing."""
-        return list(self.values(node)) if path_of(node) else [node]
+        return [] if node is None else list(self.values(node)) if path_of(node) else [node]
 
     def last_value(self, name: cst.Name) -> cst.BaseExpression | None:
         """What a name was assigned last in its function before a place, in source order."""
