@@ -8,16 +8,14 @@ from functools import cached_property
 
 import libcst as cst
 
+from amplint.file import File
 from amplint.model.torch import vocabulary
-from amplint.roles.roles import Roles
 from amplint.syntax.access_paths import called_name, literal_key, path_of
-from amplint.syntax.names import Names
-from amplint.syntax.tree import Tree
 from amplint.syntax.value_flow import How, elements, targets
 
 
 @dataclass(frozen=True)
-class State:
+class SavedState:
     """The state of an optimizer on its way to a checkpoint.
 
     `place` is the dict (display or call), the key that is assigned, or the call that saves it alone; `entry` its element in a
@@ -38,15 +36,15 @@ class State:
 class OptimizerStates:
     """The states that one file takes of optimizers."""
 
-    def __init__(self, tree: Tree, names: Names, roles: Roles) -> None:
-        self._tree, self._names, self._roles, self._flow = tree, names, roles, roles.flow
+    def __init__(self, file: File) -> None:
+        self._tree, self._names, self._roles, self._flow = file.tree, file.names, file.roles, file.flow
 
     @cached_property
-    def found(self) -> list[State]:
+    def found(self) -> list[SavedState]:
         """All that are put into something, in source order."""
         return [state for call in self._flow.calls("state_dict") for state in self._of(call)]
 
-    def _of(self, call: cst.Call) -> Iterator[State]:
+    def _of(self, call: cst.Call) -> Iterator[SavedState]:
         if isinstance(call.func, cst.Attribute) and self._roles.of(call.func.value).role == "optimizer":
             for value in self._named(call):
                 state = self._placed(call.func.value, value)
@@ -59,7 +57,7 @@ class OptimizerStates:
         names = [path_of(each) for each in targets(use.node) if isinstance(each, cst.Name)]
         return self._flow.reads(names[0], value) if use.how is How.ASSIGNED and len(names) == 1 else [value]
 
-    def _placed(self, optimizer: cst.BaseExpression, value: cst.BaseExpression) -> State | None:
+    def _placed(self, optimizer: cst.BaseExpression, value: cst.BaseExpression) -> SavedState | None:
         """What a state is put into, seen from its expression outwards."""
         for use in self._flow.uses(value):
             match use.node:
@@ -71,23 +69,23 @@ class OptimizerStates:
                         return self._held(optimizer, call, use.arg)
                     if says_save(call):
                         is_open = any(arg.star for arg in call.args)
-                        return State(optimizer, call, None, "", "<file>", True, False, is_open)
+                        return SavedState(optimizer, call, None, "", "<file>", True, False, is_open)
                 case cst.Assign(targets=[cst.AssignTarget(target=cst.Subscript() as target)]):
                     return self._put(optimizer, target)
                 case cst.DictComp():
                     return None
         return None
 
-    def _put(self, optimizer: cst.BaseExpression, target: cst.Subscript) -> State | None:
+    def _put(self, optimizer: cst.BaseExpression, target: cst.Subscript) -> SavedState | None:
         """A state that is put under a key of something."""
         key, path = literal_key(target), path_of(target.value)
         if not key or not path or isinstance(target.value, cst.Subscript):
             return None
-        return State(optimizer, target, None, key, path, *self._fate(path, target))
+        return SavedState(optimizer, target, None, key, path, *self._fate(path, target))
 
     def _held(
         self, optimizer: cst.BaseExpression, holder: cst.BaseExpression, entry: cst.DictElement | cst.Arg
-    ) -> State | None:
+    ) -> SavedState | None:
         """A state that is an element of a dict."""
         key = next(key for key, each in elements(holder) if each is entry)
         is_open = _is_open(holder)
@@ -95,13 +93,17 @@ class OptimizerStates:
             if isinstance(use.node, cst.Dict):
                 is_open = is_open or _is_open(use.node)
             elif use.how is How.ARGUMENT and says_save(use.node):
-                return State(optimizer, holder, entry, key, "", True, False, is_open)
+                return SavedState(optimizer, holder, entry, key, "", True, False, is_open)
             elif use.how is How.RETURNED:
-                return State(optimizer, holder, entry, key, "", False, True, is_open)
+                return SavedState(optimizer, holder, entry, key, "", False, True, is_open)
             elif isinstance(use.node, (cst.Assign, cst.AnnAssign)):
                 path = path_of(targets(use.node)[0])
                 saved, returned, escapes = self._fate(path, holder)
-                return State(optimizer, holder, entry, key, path, saved, returned, is_open or escapes) if path else None
+                return (
+                    SavedState(optimizer, holder, entry, key, path, saved, returned, is_open or escapes)
+                    if path
+                    else None
+                )
         return None
 
     def _fate(self, path: str, place: cst.CSTNode) -> tuple[bool, bool, bool]:

@@ -8,10 +8,10 @@ from dataclasses import dataclass
 
 import libcst as cst
 
-from amplint.facts.optimizer_checkpoints import State
+from amplint.facts.optimizer_checkpoints import SavedState
 from amplint.facts.scaler_checkpoints import ScalerStates
 from amplint.model.torch import vocabulary
-from amplint.roles.step_pairs import Stepped, Steppers
+from amplint.roles.step_pairs import StepPair, Steppers
 from amplint.syntax.access_paths import called_name, literal_key, path_of
 from amplint.syntax.tree import Tree
 from amplint.syntax.value_flow import ValueFlow, elements
@@ -29,12 +29,14 @@ class Unrestored:
 
     call: cst.Call
     holder: cst.BaseExpression
-    pair: Stepped
+    pair: StepPair
     key: str
     saved: cst.CSTNode
 
 
-def unrestored(tree: Tree, states: Iterable[State], scalers: ScalerStates, steppers: Steppers) -> Iterator[Unrestored]:
+def unrestored(
+    tree: Tree, states: Iterable[SavedState], scalers: ScalerStates, steppers: Steppers
+) -> Iterator[Unrestored]:
     """All of one file, if nothing in it may load the state of a scaler."""
     if scalers.loads_scaler or _loads_whatever(tree, scalers):
         return
@@ -72,7 +74,7 @@ def _loop_names(text: str) -> Iterator[str]:
                 yield from words[words.index("for") + 1 : last]
 
 
-def _beside(flow: ValueFlow, state: State, scalers: ScalerStates) -> tuple[str, cst.CSTNode] | None:
+def _beside(flow: ValueFlow, state: SavedState, scalers: ScalerStates) -> tuple[str, cst.CSTNode] | None:
     """Key and place of the scaler's state in the same checkpoint."""
     kept: list[tuple[str, cst.CSTNode, cst.BaseExpression]] = [
         (key, element, element.value) for key, element in elements(state.place) if state.entry is not None

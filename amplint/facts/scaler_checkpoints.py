@@ -7,17 +7,17 @@ from functools import cached_property
 import libcst as cst
 
 from amplint.facts.optimizer_checkpoints import says_save
+from amplint.file import File
 from amplint.model.torch import vocabulary
-from amplint.roles.roles import Roles
 from amplint.syntax.access_paths import literal_key, path_of
-from amplint.syntax.tree import Tree, within
+from amplint.syntax.tree import within
 
 
 class ScalerStates:
     """The states of scalers that one file keeps, and those that it loads."""
 
-    def __init__(self, tree: Tree, roles: Roles) -> None:
-        self._tree, self._roles = tree, roles
+    def __init__(self, file: File) -> None:
+        self._tree, self._roles = file.tree, file.roles
 
     @cached_property
     def keepers(self) -> set[cst.CSTNode | None]:

@@ -13,7 +13,7 @@ from functools import cached_property
 
 import libcst as cst
 
-from amplint.lowering.program import Program
+from amplint.file import File
 from amplint.model.torch import vocabulary
 from amplint.syntax.access_paths import called_name, path_of
 from amplint.syntax.tree import within
@@ -39,8 +39,8 @@ class SkipTest:
 class SkipTests:
     """The skip tests of one file."""
 
-    def __init__(self, program: Program) -> None:
-        self._tree, self._names, self._flow = program.tree, program.names, program.flow
+    def __init__(self, file: File) -> None:
+        self._tree, self._names, self._flow = file.tree, file.names, file.flow
 
     @cached_property
     def found(self) -> tuple[SkipTest, ...]:

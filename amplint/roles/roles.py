@@ -12,7 +12,7 @@ from amplint.model.libraries import OTHER_FRAMEWORKS, has_own_protocol
 from amplint.model.torch import vocabulary
 from amplint.roles.autocast_contexts import Contexts
 from amplint.roles.constructors import Constructors
-from amplint.roles.user_options import Options
+from amplint.roles.user_options import UserOptions
 from amplint.syntax.access_paths import called, path_of
 from amplint.syntax.classes import Classes
 from amplint.syntax.names import LOCAL, UNKNOWN, Names, dotted
@@ -35,7 +35,7 @@ class Roles:
         self._tree = tree
         self._names = names
         self.flow = flow
-        self._options = Options(tree)
+        self._options = UserOptions(tree)
         self._constructors = Constructors(tree, names, classes, contexts, self.owners)
         self._cache: dict[tuple[cst.CSTNode, str], ObjectFacts] = {}
         self._aliases = 0

@@ -19,7 +19,7 @@ import libcst as cst
 
 from amplint.syntax.access_paths import called_name, literal_key, path_of
 from amplint.syntax.bindings import is_loaded
-from amplint.syntax.call_arguments import Arguments
+from amplint.syntax.call_arguments import PassedArguments
 from amplint.syntax.classes import Classes
 from amplint.syntax.names import Names, dotted
 from amplint.syntax.project_imports import Imports
@@ -79,7 +79,9 @@ def elements(holder: cst.BaseExpression | None) -> Iterator[tuple[str, cst.DictE
 class ValueFlow:
     """The values of one file, and of those that it leads to."""
 
-    def __init__(self, tree: Tree, names: Names, classes: Classes, imports: Imports, arguments: Arguments) -> None:
+    def __init__(
+        self, tree: Tree, names: Names, classes: Classes, imports: Imports, arguments: PassedArguments
+    ) -> None:
         self._tree, self._names, self._classes, self._imports = tree, names, classes, imports
         self._arguments = arguments
 
