@@ -26,6 +26,7 @@ from amplint.syntax.names import Names
 from amplint.syntax.project_files import Modules
 from amplint.syntax.project_imports import Imports
 from amplint.syntax.tree import Tree
+from amplint.syntax.value_flow import ValueFlow
 
 MIXED_PRECISION = "mixed-precision"
 """What a file says to the whole run that trains in half precision."""
@@ -105,6 +106,11 @@ class File:
     def roles(self) -> Roles:
         """Which of its values are scalers, optimizers and schedulers, and what is known of each."""
         return self.program.roles
+
+    @property
+    def flow(self) -> ValueFlow:
+        """Where its values come from, and where they go."""
+        return self.program.flow
 
     @property
     def callees(self) -> Callees:

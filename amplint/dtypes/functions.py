@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from abc import abstractmethod
 from functools import cached_property
 
@@ -25,14 +24,13 @@ from amplint.dtypes.values import (
     Value,
     tensors,
 )
+from amplint.model.torch import vocabulary
 from amplint.roles.autocast_contexts import Contexts
 from amplint.syntax.classes import Classes
 from amplint.syntax.names import Names, dotted
 from amplint.syntax.tree import Tree
 
 _MAX_DEPTH = 8
-LOSS = re.compile(r"loss|criterion", re.IGNORECASE)
-
 _NOTHING = Arguments()
 _Key = tuple[object, ...]
 
@@ -98,7 +96,7 @@ class Functions(TensorCalls):
         parent = function.closure if isinstance(function.closure, Frame) else self._outermost(node, frame)
         inner = Frame(
             node, parent=parent, regions=frame.regions, depth=frame.depth + 1, this=function.bound,
-            loss=frame.loss or bool(LOSS.search(called) or LOSS.search(name)),
+            loss=frame.loss or bool(vocabulary.LOSS.search(called) or vocabulary.LOSS.search(name)),
         )  # fmt: skip
         if isinstance(node, cst.FunctionDef):
             inner.regions += tuple(self.contexts.decorating(node))

@@ -5,7 +5,6 @@ Both witnesses feed it. Source of the rules: `torch/amp/grad_scaler.py` of PyTor
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
 from dataclasses import replace
 
@@ -48,9 +47,7 @@ from amplint.model.protocol.state import (
     Value,
     is_gradient,
 )
-
-_LOSS_NAME = re.compile(r"loss|scaled|err|obj|cost", re.IGNORECASE)
-
+from amplint.model.torch import vocabulary
 
 Outcome = tuple[State, tuple[Hazard, ...]]
 
@@ -130,7 +127,7 @@ class Protocol:
         value = _operand(state, name)
         if value is not None:
             return value.scaler
-        return "" if computes and name != "?" and not _LOSS_NAME.search(name) else "?"
+        return "" if computes and name != "?" and not vocabulary.MAYBE_LOSS.search(name) else "?"
 
     def _scale(self, state: State, event: Scale) -> State:
         source = state.value(event.source)
