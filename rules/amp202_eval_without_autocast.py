@@ -65,7 +65,7 @@ from collections.abc import Iterator
 import libcst as cst
 
 from amplint.diagnostics import Applicability, Edit, Fix, Related
-from amplint.facts.forward_passes import Forwards, Pass
+from amplint.facts.forward_passes import ForwardPass, Forwards
 from amplint.model.observables import EVALUATED, Observable
 from amplint.rule import INFO, MEDIUM, MIXED_PRECISION, File, Finding, Statement, rule
 
@@ -128,7 +128,7 @@ def _nodes(node: cst.CSTNode) -> Iterator[cst.CSTNode]:
         yield from _nodes(child)
 
 
-def _fix(file: File, each: Pass, context: cst.BaseExpression) -> Fix | None:
+def _fix(file: File, each: ForwardPass, context: cst.BaseExpression) -> Fix | None:
     text, title = file.tree.text(context), "Evaluate in the region of the training"
     if (
         "\n" in text

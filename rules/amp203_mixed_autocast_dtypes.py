@@ -64,7 +64,7 @@ from collections.abc import Iterator
 import libcst as cst
 
 from amplint.diagnostics import Related
-from amplint.facts.forward_passes import Forwards, Pass
+from amplint.facts.forward_passes import ForwardPass, Forwards
 from amplint.rule import MEDIUM, WARNING, File, Finding, rule
 
 _CHOICE = re.compile(
@@ -99,7 +99,7 @@ def check(file: File) -> Iterator[Finding]:
         )
 
 
-def _dtype(each: Pass) -> str:
+def _dtype(each: ForwardPass) -> str:
     """The half precision that a pass surely runs in."""
     region = each.entry[0] if each.entry is not None else None
     return region.dtype if region is not None and region.enabled == "yes" and region.dtype in _HALF else ""

@@ -51,7 +51,7 @@ from collections.abc import Iterator
 import libcst as cst
 
 from amplint.diagnostics import Applicability, Fix, Related
-from amplint.facts.forward_passes import Forwards, Pass
+from amplint.facts.forward_passes import ForwardPass, Forwards
 from amplint.model.observables import IN_REPLICA, Observable
 from amplint.rule import HIGH, WARNING, File, Finding, rule
 
@@ -86,7 +86,7 @@ def check(file: File) -> Iterator[Finding]:
         )
 
 
-def _fix(file: File, each: Pass) -> Fix | None:
+def _fix(file: File, each: ForwardPass) -> Fix | None:
     """The region inside of the wrapped module's `forward`."""
     assert each.entry is not None
     wrapped = [arg.value for call in file.fact(Forwards).wrappers(each) for arg in call.args[:1]]

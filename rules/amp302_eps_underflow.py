@@ -62,7 +62,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from amplint.diagnostics import Applicability, Fix, Related
-from amplint.dtypes import Constant, Dtypes, Use
+from amplint.dtypes import ConstantUse, Dtypes, Use
 from amplint.model.observables import NON_FINITE, Observable
 from amplint.model.torch.precision import FLOAT16, LIMITS
 from amplint.rule import HIGH, WARNING, File, Finding, rule
@@ -82,13 +82,13 @@ def check(file: File) -> Iterator[Finding]:
             yield _finding(file, constant)
 
 
-def _vanishes(constant: Constant) -> bool:
+def _vanishes(constant: ConstantUse) -> bool:
     if constant.use not in (Use.ADDED, Use.LOWER) or not 0 < abs(constant.value) <= _HALF.vanishing:
         return False
     return constant.operand.sure and constant.operand.low < _FAR
 
 
-def _finding(file: File, constant: Constant) -> Finding:
+def _finding(file: File, constant: ConstantUse) -> Finding:
     eps = f"{constant.value:g}"
     done = "clamped on" if constant.use is Use.LOWER else "added to"
     fix = _fix(file, constant)
@@ -102,7 +102,7 @@ def _finding(file: File, constant: Constant) -> Finding:
     )
 
 
-def _fix(file: File, constant: Constant) -> Fix | None:
+def _fix(file: File, constant: ConstantUse) -> Fix | None:
     node = constant.operand_node
     if node is None or constant.operation.in_place:
         return None
@@ -114,14 +114,14 @@ def _fix(file: File, constant: Constant) -> Fix | None:
     return widened(file, [innermost(constant.operand, node)], applicability)
 
 
-def _divides(file: File, constant: Constant) -> bool:
+def _divides(file: File, constant: ConstantUse) -> bool:
     """Whether something is divided by the guarded value as it is."""
     node = constant.operation.node
     users = file.fact(Dtypes).users(node)
     return any(each.op == "div" and each.arguments.tensors[-1].made is node for each in users)
 
 
-def _gradient_fits(file: File, constant: Constant) -> bool:
+def _gradient_fits(file: File, constant: ConstantUse) -> bool:
     """Whether float16 holds the gradient of the operand, also where the operand is zero."""
     if not constant.operation.differentiates or constant.operand.detached:
         return True

@@ -59,7 +59,7 @@ from collections.abc import Iterator
 
 import libcst as cst
 
-from amplint.facts.forward_passes import Forwards, Pass
+from amplint.facts.forward_passes import ForwardPass, Forwards
 from amplint.rule import INFO, LOW, File, Finding, rule
 
 from ._support.linear_chains import argument
@@ -100,7 +100,7 @@ def check(file: File) -> Iterator[Finding]:
             )
 
 
-def _model(file: File, each: Pass) -> _Model | None:
+def _model(file: File, each: ForwardPass) -> _Model | None:
     """What a pass runs: the class of this file, or the `nn.Sequential`; None where that is not known."""
     made: set[_Model | None] = set()
     for call in file.fact(Forwards).wrappers(each):
@@ -112,7 +112,7 @@ def _model(file: File, each: Pass) -> _Model | None:
     return made.pop() if len(made) == 1 else None
 
 
-def _is_fed(file: File, each: Pass) -> bool:
+def _is_fed(file: File, each: ForwardPass) -> bool:
     """Whether the input of a pass is computed by something that may be a model as well."""
     given = [arg.value for arg in each.call.args]
     given += [value for node in given for value in file.contexts.values(node)]

@@ -39,7 +39,7 @@ def lint_source(source: Source, rules: Sequence[Rule | RuleInfo], torch: tuple[i
             return _lint(source, rules, torch)
     except limits.TooCostly as problem:
         return FileReport(source.path, error=f"{problem}; not checked")
-    except limits.TooLong:
+    except limits.TextTooLong:
         return FileReport(source.path, error=_TOO_LONG)
 
 

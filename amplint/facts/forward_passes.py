@@ -26,7 +26,7 @@ Entry = tuple[Region, cst.BaseExpression]
 
 
 @dataclass(frozen=True)
-class Pass:
+class ForwardPass:
     """A forward pass: its call, the identity of its model in this file, the regions around it, outermost first.
 
     `trains` and `evaluates` say what it is for, as far as that can be told.
@@ -53,15 +53,15 @@ class Forwards:
         self._tree, self._names = file.tree, file.names
 
     @cached_property
-    def passes(self) -> tuple[Pass, ...]:
+    def passes(self) -> tuple[ForwardPass, ...]:
         """All of them in source order; one for each way in which this file is seen to come to the call."""
         return tuple(each for call in self._tree.find(cst.Call) for each in self._passes(call))
 
-    def of_training(self, model: str) -> list[Pass]:
+    def of_training(self, model: str) -> list[ForwardPass]:
         """Those of a model in training."""
         return [each for each in self.passes if each.model == model and each.trains]
 
-    def unlike_training(self) -> Iterator[tuple[Pass, Pass]]:
+    def unlike_training(self) -> Iterator[tuple[ForwardPass, ForwardPass]]:
         """The evaluations that run in no autocast region, each with a training pass of the same model that does.
 
         A call that this file comes to inside of a region, too, is none of them; nor are those of a model that is both
@@ -125,11 +125,11 @@ class Forwards:
         methods = [call.func for call in self._tree.find(cst.Call) if isinstance(call.func, cst.Attribute)]
         return frozenset(path_of(func.value) for func in methods if func.attr.value in _MODEL_METHODS) - {"", "self"}
 
-    def is_data_parallel(self, each: Pass) -> bool:
+    def is_data_parallel(self, each: ForwardPass) -> bool:
         """Whether the model of a pass is, at least at times, a `DataParallel`."""
         return any(self._names.all_in(value.func, _PARALLEL) for value in self.wrappers(each))
 
-    def wrappers(self, each: Pass) -> list[cst.Call]:
+    def wrappers(self, each: ForwardPass) -> list[cst.Call]:
         """The calls that may have made the model of a pass, in its own function or in those that hand it over."""
         func = each.call.func
         found = list(self._file.roles.values(func))
@@ -140,7 +140,7 @@ class Forwards:
                 found += self._file.roles.values(given) if given is not None else ()
         return [_innermost(value) for value in found if isinstance(value, cst.Call)]
 
-    def autocasts_itself(self, each: Pass) -> bool:
+    def autocasts_itself(self, each: ForwardPass) -> bool:
         """Whether the model of a pass may enter a region in its own `forward`."""
         infos = {self._file.classes.instance_of(value) for value in self._file.roles.values(each.call.func)}
         known = [info for info in infos if info is not None]
@@ -155,7 +155,7 @@ class Forwards:
 
     # -- passes ----------------------------------------------------------------------------------------------------
 
-    def _passes(self, call: cst.Call) -> Iterator[Pass]:
+    def _passes(self, call: cst.Call) -> Iterator[ForwardPass]:
         model = self._model(call)
         if model:
             for chain in self._chains(call, 0):
@@ -165,7 +165,7 @@ class Forwards:
                 propagates = homes[0] in self._propagating_by_helper or any(home in self._propagating for home in homes)
                 trains = not evaluates and propagates
                 evaluates = evaluates or (not trains and any(map(_is_called_evaluation, homes)))
-                yield Pass(call, model, entries, trains, evaluates)
+                yield ForwardPass(call, model, entries, trains, evaluates)
 
     def _chains(self, call: cst.Call, depth: int) -> Iterator[tuple[cst.Call, ...]]:
         """A call, the call of its function, and so on."""

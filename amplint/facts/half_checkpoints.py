@@ -9,7 +9,7 @@ from functools import cached_property
 
 import libcst as cst
 
-from amplint.facts.optimizer_checkpoints import OptimizerStates, State
+from amplint.facts.optimizer_checkpoints import OptimizerStates, SavedState
 from amplint.file import File
 from amplint.syntax.access_paths import path_of
 from amplint.syntax.tree import within
@@ -28,7 +28,7 @@ class HalfSaved:
     """A cast of weights to half, and the state of the optimizer next to which they are saved."""
 
     cast: cst.Call
-    state: State
+    state: SavedState
 
     @property
     def name(self) -> cst.Name:
@@ -54,12 +54,12 @@ class HalfCheckpoints:
                     found.setdefault(id(cast), HalfSaved(cast, state))
         return tuple(sorted(found.values(), key=lambda each: self._tree.order(each.cast)))
 
-    def _halves_on_purpose(self, state: State) -> bool:
+    def _halves_on_purpose(self, state: SavedState) -> bool:
         """Whether the optimizer's state is made half, too: somebody has weighed what a resumed run loses."""
         kept = (value for key, value in self._elements(state) if "optim" in key)
         return any(_NAMES_HALF.search(word) for value in kept for word in words(value))
 
-    def _casts(self, state: State) -> list[cst.Call]:
+    def _casts(self, state: SavedState) -> list[cst.Call]:
         """The casts of weights in a checkpoint; none where it holds weights that are not cast, too."""
         cast: list[cst.Call] = []
         for key, value in self._elements(state):
@@ -70,7 +70,7 @@ class HalfCheckpoints:
             cast.extend(inside if weights else ())
         return cast
 
-    def _elements(self, state: State) -> Iterator[tuple[str, cst.BaseExpression]]:
+    def _elements(self, state: SavedState) -> Iterator[tuple[str, cst.BaseExpression]]:
         """What a checkpoint holds besides the optimizer's state, by key."""
         holders: list[cst.BaseExpression] = [state.place]
         home = self._tree.enclosing(state.place, *_FUNCTIONS)

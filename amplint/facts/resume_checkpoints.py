@@ -8,11 +8,11 @@ from functools import cached_property
 
 import libcst as cst
 
-from amplint.facts.optimizer_checkpoints import OptimizerStates, State, says_save
+from amplint.facts.optimizer_checkpoints import OptimizerStates, SavedState, says_save
 from amplint.facts.restored_checkpoints import Unrestored, unrestored
 from amplint.facts.scaler_checkpoints import SAYS_SCALER, ScalerStates
 from amplint.file import File
-from amplint.roles.step_pairs import Stepped, Steppers, calls_by_name
+from amplint.roles.step_pairs import StepPair, Steppers, calls_by_name
 from amplint.syntax.access_paths import path_of
 from amplint.syntax.call_arguments import given_by
 from amplint.syntax.tree import within
@@ -30,8 +30,8 @@ class Incomplete:
     """
 
     place: cst.BaseExpression
-    pair: Stepped
-    state: State | None = None
+    pair: StepPair
+    state: SavedState | None = None
     parameter: str = ""
     helper: cst.FunctionDef | None = None
 
@@ -86,7 +86,7 @@ class Checkpoints:
             if self._is_saved(state) and not self._is_kept_with(state):
                 yield Incomplete(state.place, pair, state)
 
-    def _is_held(self, scaler: cst.BaseExpression, state: State) -> bool:
+    def _is_held(self, scaler: cst.BaseExpression, state: SavedState) -> bool:
         """Whether a scaler is made in this file, or known where the checkpoint is put together: else its owner may save it."""
         if path_of(scaler).startswith("self."):
             return True
@@ -94,7 +94,7 @@ class Checkpoints:
         made = any(self._roles.made_by(value) is not None for value in self._roles.values(scaler))
         return made or given is None or given in self._tree.ancestors(state.place)
 
-    def _is_saved(self, state: State) -> bool:
+    def _is_saved(self, state: SavedState) -> bool:
         """Whether a state is saved: where it is taken, or by those that get it from there."""
         if state.saved or not state.returned:
             return state.saved
@@ -107,7 +107,7 @@ class Checkpoints:
         inside = within(function) if function is not None else self._tree.find(cst.Call)
         return any(isinstance(node, cst.Call) and says_save(node) for node in inside)
 
-    def _is_kept_with(self, state: State) -> bool:
+    def _is_kept_with(self, state: SavedState) -> bool:
         """Whether the scaler's state is kept by the same function, by one that it calls, or by one that calls it."""
         home = self._tree.enclosing(state.place, cst.FunctionDef)
         group: list[cst.CSTNode | None] = [home]
@@ -127,7 +127,7 @@ class Checkpoints:
         return any(each in self.scaler_states.keepers for each in group)
 
     @staticmethod
-    def _hands_on(call: cst.Call, state: State) -> bool:
+    def _hands_on(call: cst.Call, state: SavedState) -> bool:
         return says_save(call) or any(path_of(arg.value) == state.container != "" for arg in call.args)
 
     # -- helpers ---------------------------------------------------------------------------------------------------
@@ -156,7 +156,7 @@ class Checkpoints:
         return any(self.scaler_states.names(node) for arg in call.args for node in within(arg.value)
                    if isinstance(node, (cst.Name, cst.Attribute)))  # fmt: skip
 
-    def _saved_by(self, callee: cst.FunctionDef, call: cst.Call) -> Stepped | None:
+    def _saved_by(self, callee: cst.FunctionDef, call: cst.Call) -> StepPair | None:
         """The pair of an optimizer that is given to a helper which takes its state."""
         for node in within(callee):
             match node:

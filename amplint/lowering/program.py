@@ -10,7 +10,7 @@ from amplint.roles.autocast_contexts import Contexts
 from amplint.roles.call_targets import Callees
 from amplint.roles.loss_scales import LossScales
 from amplint.roles.roles import Roles
-from amplint.syntax.call_arguments import Arguments
+from amplint.syntax.call_arguments import PassedArguments
 from amplint.syntax.classes import Classes
 from amplint.syntax.names import Names
 from amplint.syntax.project_imports import Imports
@@ -45,7 +45,7 @@ class Program:
         self.classes = classes
         self.contexts = contexts
         self.imports = imports
-        arguments = Arguments(tree, names, classes, imports, abroad)
+        arguments = PassedArguments(tree, names, classes, imports, abroad)
         self.roles = Roles(tree, names, classes, contexts, imports, arguments)
         self.loss_scales = LossScales(tree, names, classes, self.roles, arguments)
         self.callees = Callees(tree, names, classes, imports, self.roles, self.enter)

@@ -12,7 +12,7 @@ from amplint.syntax.project_imports import Imports
 from amplint.syntax.tree import Tree
 
 
-class Arguments:
+class PassedArguments:
     """The arguments that are given to the functions of one file, and of those that it leads to.
 
     With `abroad`, what the file gives to functions of other files counts; without, those are seen as they see themselves.

@@ -12,7 +12,7 @@ from amplint.model.events import ScalerStep, ScalerUpdate
 from amplint.rule import File, Found, Statement
 
 from . import hazard_calls, protocol_edits
-from .scheduler_gate_edits import Place, between, gated, is_alone
+from .scheduler_gate_edits import GatePlace, between, gated, is_alone
 
 _NOTED = "scale_before"
 _ASKS = re.compile(r"get_scale|found_inf|skip|overflow")
@@ -68,11 +68,13 @@ def _always_made(file: File, found: Found, step: cst.CSTNode) -> bool:
     return protocol_edits.always_made(file, found, step.func.value)
 
 
-def _place(file: File, found: Found, hazards: Sequence[Found]) -> Place | None:
+def _place(file: File, found: Found, hazards: Sequence[Found]) -> GatePlace | None:
     line = _line(file, found.node)
     if isinstance(line, cst.SimpleStatementSuite):
         condition = file.tree.parent(line)
-        return Place((condition,), condition) if isinstance(condition, cst.If) and condition.orelse is None else None
+        return (
+            GatePlace((condition,), condition) if isinstance(condition, cst.If) and condition.orelse is None else None
+        )
     if not isinstance(line, cst.SimpleStatementLine):
         return None
     unit: Statement = line
@@ -80,8 +82,8 @@ def _place(file: File, found: Found, hazards: Sequence[Found]) -> Place | None:
         unit = loop
     condition = _holder(file, unit)
     if isinstance(condition, cst.If) and condition.orelse is None:
-        return Place((condition,), condition, unit is not line)
-    return Place(_run(file, line, hazards) if unit is line else (unit,), in_loop=unit is not line)
+        return GatePlace((condition,), condition, unit is not line)
+    return GatePlace(_run(file, line, hazards) if unit is line else (unit,), in_loop=unit is not line)
 
 
 def _line(file: File, call: cst.CSTNode) -> cst.CSTNode | None:
@@ -113,7 +115,7 @@ def _run(file: File, line: cst.SimpleStatementLine, hazards: Sequence[Found]) ->
     return tuple(run)
 
 
-def _first_step(file: File, found: Found, place: Place, hazards: Sequence[Found]) -> cst.Call | None:
+def _first_step(file: File, found: Found, place: GatePlace, hazards: Sequence[Found]) -> cst.Call | None:
     """The first optimizer step that the schedulers at this place follow, if it stands in their function."""
     lines = {_line(file, found.node), *place.statements}
     steps = [each.related.get("step") for each in hazards if _line(file, each.node) in lines]
@@ -124,7 +126,7 @@ def _first_step(file: File, found: Found, place: Place, hazards: Sequence[Found]
     return first if file.tree.span(first) < file.tree.span(place.first) else None
 
 
-def _update(file: File, found: Found, step: cst.Call, place: Place) -> cst.Call | None:
+def _update(file: File, found: Found, step: cst.Call, place: GatePlace) -> cst.Call | None:
     """The only `update` between the step and the scheduler, or else the next one."""
     span = file.tree.span
     later = [call for call in found.calls_at_home(ScalerUpdate) if span(call) > span(step)]
@@ -183,5 +185,5 @@ def _several(file: File, found: Found, hazards: Sequence[Found]) -> bool:
     return len({event.optimizer for event in own}) > 1 or len(schedulers) > 1
 
 
-def _rate_is_readbetween(file: File, place: Place, update: cst.Call) -> bool:
+def _rate_is_readbetween(file: File, place: GatePlace, update: cst.Call) -> bool:
     return any(_READS_RATE.search(file.tree.text(statement)) for statement in between(file, place, update))

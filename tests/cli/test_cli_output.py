@@ -57,6 +57,15 @@ def test_the_report_can_go_to_a_file() -> None:
     assert result.exit_code == 2
 
 
+def test_a_dash_in_place_of_a_file_is_standard_output() -> None:
+    write(a=SAFE)
+    assert amplint("-o", "-").stdout == amplint().stdout != ""
+    assert not Path("-").exists()
+    refused = amplint("verify", "--evidence", "-")
+    assert refused.exit_code == 2
+    assert "'--evidence': standard output is for the report; name a file" in refused.stderr
+
+
 def test_statistics() -> None:
     write(a=SAFE + SAFE + UNSAFE)
     assert amplint("--statistics").stdout == "2  DEM101  [*] demo-safe\n1  DEM102      demo-unsafe\n"

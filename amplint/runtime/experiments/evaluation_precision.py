@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from amplint.diagnostics import Diagnostic
-from amplint.facts.forward_passes import Forwards, Pass
+from amplint.facts.forward_passes import ForwardPass, Forwards
 from amplint.model import observables
 from amplint.rule import File
 from amplint.runtime.experiments.matmul_dtype import product_dtype
@@ -27,5 +27,5 @@ def take(before: File, after: File, diagnostic: Diagnostic, *, device: str, seed
     return Measurement((Figure(observables.EVALUATED, *dtypes),))
 
 
-def _dtype(each: Pass, device: str) -> str:
+def _dtype(each: ForwardPass, device: str) -> str:
     return product_dtype(each.entry[0] if each.entry is not None else None, device)

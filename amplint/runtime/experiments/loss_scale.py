@@ -20,7 +20,7 @@ from amplint.runtime.recording.patches import Patches
 from amplint.runtime.training import torch_objects
 from amplint.runtime.training.amp_and_reference import autocast
 from amplint.runtime.training.run_record import NotReplayable
-from amplint.runtime.training.toy_problem import Problem
+from amplint.runtime.training.toy_problem import ToyProblem
 from amplint.runtime.training.trainer import flat
 
 STEPS = 12
@@ -99,7 +99,7 @@ class TrainingRun:
     ) -> None:
         self._facts, self._anew, self._dtype, self._device = facts, anew, dtype, device
         self._kind = "cuda" if device == CUDA else "cpu"
-        self._problem = Problem(["optimizer"], (), self._kind, seed, magnitude)
+        self._problem = ToyProblem(["optimizer"], (), self._kind, seed, magnitude)
         self.optimizer = torch.optim.SGD(
             self._problem.parameters("optimizer"), lr=torch_objects.STAND_IN_RATE / magnitude
         )

@@ -11,7 +11,7 @@ from amplint.diagnostics import Diagnostic
 from amplint.facts.resume_checkpoints import Checkpoints
 from amplint.model import observables
 from amplint.model.events import ObjectFacts
-from amplint.roles.step_pairs import Stepped
+from amplint.roles.step_pairs import StepPair
 from amplint.rule import File
 from amplint.runtime.experiments.loss_scale import STEPS, TrainingRun, too_steep
 from amplint.runtime.measures.measurement import Figure, Measurement
@@ -31,7 +31,7 @@ def take(before: File, after: File, diagnostic: Diagnostic, device: str, seed: i
     return Measurement((Figure(observables.RESUMED, *(int(sum(each)) for each in runs)),), {"steps": STEPS}, series)
 
 
-def _repaired(before: File, after: File, diagnostic: Diagnostic) -> tuple[Stepped, bool]:
+def _repaired(before: File, after: File, diagnostic: Diagnostic) -> tuple[StepPair, bool]:
     """The scaler of a finding with its optimizer, and whether its state comes back with the fix.
 
     Where the file loads no optimizer's state, the load lies elsewhere, and is taken to follow.

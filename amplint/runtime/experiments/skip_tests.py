@@ -16,7 +16,7 @@ from amplint.runtime.devices import CUDA
 from amplint.runtime.measures.measurement import Figure, Measurement
 from amplint.runtime.training import torch_objects
 from amplint.runtime.training.run_record import NotReplayable
-from amplint.runtime.training.toy_problem import Problem
+from amplint.runtime.training.toy_problem import ToyProblem
 from amplint.runtime.training.trainer import flat
 
 _STEPS, _OVERFLOW, _GROWTH_INTERVAL = 12, 5, 3
@@ -55,7 +55,7 @@ _Step = tuple[float, float, bool]
 
 def _train(device: str, seed: int) -> list[_Step]:
     kind = "cuda" if device == CUDA else "cpu"
-    problem = Problem(["optimizer"], ["optimizer"], kind, seed)
+    problem = ToyProblem(["optimizer"], ["optimizer"], kind, seed)
     optimizer = torch.optim.SGD(problem.parameters("optimizer"), lr=torch_objects.STAND_IN_RATE)
     scaler = torch.amp.GradScaler(kind, growth_interval=_GROWTH_INTERVAL)
     steps: list[_Step] = []

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from amplint.model import observables
 from amplint.runtime.measures.measurement import NONE, Figure, Trio
-from amplint.runtime.training.run_record import Record
+from amplint.runtime.training.run_record import RunRecord
 
 
-def raised(record: Record) -> str:
+def raised(record: RunRecord) -> str:
     """The error that ended a run; `NONE` where there was none."""
     return record.error or NONE
 

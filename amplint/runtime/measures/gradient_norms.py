@@ -13,7 +13,7 @@ from amplint.model.literals import number
 from amplint.model.protocol.hazard import Hazard, HazardKind
 from amplint.runtime.measures.errors import differing, error_figures
 from amplint.runtime.measures.measurement import NONE, Figure, Measurement, Player, agree
-from amplint.runtime.training.run_record import Record
+from amplint.runtime.training.run_record import RunRecord
 from amplint.runtime.training.trainer import ASSUMED_LIMIT, by_value
 from amplint.runtime.verdict import Axis
 
@@ -84,7 +84,7 @@ def _largest(gradient: torch.Tensor) -> float:
     return float(gradient.abs().max()) if gradient.numel() else 0.0
 
 
-def _seen(record: Record, size: Callable[[torch.Tensor], float]) -> dict[_Where, float]:
+def _seen(record: RunRecord, size: Callable[[torch.Tensor], float]) -> dict[_Where, float]:
     """For each optimizer and iteration, the size of the gradients that it took; 0 where the step was skipped."""
     found: dict[_Where, float] = {}
     for step in record.steps:
@@ -117,10 +117,10 @@ def _deviation(measured: float | None, right: float) -> float:
     return abs(math.log(measured / right))
 
 
-def _after_overflow(reference: Record) -> Callable[[Record], str]:
+def _after_overflow(reference: RunRecord) -> Callable[[RunRecord], str]:
     skipped = reference.skips()
 
-    def state(record: Record) -> str:
+    def state(record: RunRecord) -> str:
         steps = [step for step in record.steps if (step.optimizer, step.round) in skipped]
         if not all(step.finite for step in steps):
             return "non-finite"

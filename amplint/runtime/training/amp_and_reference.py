@@ -25,7 +25,7 @@ from amplint.model.events import (
 from amplint.runtime.devices import CUDA, EMULATED
 from amplint.runtime.training import torch_objects
 from amplint.runtime.training.iterations import Rounds
-from amplint.runtime.training.toy_problem import Problem
+from amplint.runtime.training.toy_problem import ToyProblem
 from amplint.runtime.training.trainer import Training
 
 
@@ -34,7 +34,7 @@ class Amp(Training):
 
     def __init__(
         self,
-        problem: Problem,
+        problem: ToyProblem,
         objects: Mapping[str, ObjectFacts],
         rounds: Rounds,
         feeds: frozenset[str],
@@ -109,7 +109,7 @@ class Reference(Training):
 
     def __init__(
         self,
-        problem: Problem,
+        problem: ToyProblem,
         objects: Mapping[str, ObjectFacts],
         rounds: Rounds,
         feeds: frozenset[str],

@@ -32,8 +32,8 @@ from amplint.model.protocol.state import whole_of
 from amplint.runtime.training import torch_objects
 from amplint.runtime.training.iterations import Rounds
 from amplint.runtime.training.path_facts import owner_of, words
-from amplint.runtime.training.run_record import NotReplayable, Record, Step
-from amplint.runtime.training.toy_problem import Problem
+from amplint.runtime.training.run_record import NotReplayable, RunRecord, Step
+from amplint.runtime.training.toy_problem import ToyProblem
 
 OVERFLOW_ROUND = 2
 """The iteration, counted from 0, whose gradients are made to overflow."""
@@ -55,9 +55,9 @@ class Training(ABC):
     """
 
     def __init__(
-        self, problem: Problem, objects: Mapping[str, ObjectFacts], rounds: Rounds, feeds: frozenset[str]
+        self, problem: ToyProblem, objects: Mapping[str, ObjectFacts], rounds: Rounds, feeds: frozenset[str]
     ) -> None:
-        self.record = Record()
+        self.record = RunRecord()
         self.problem, self.rounds = problem, rounds
         self.objects, self._feeds = objects, feeds
         self.optimizers = {
