@@ -10,7 +10,7 @@ import libcst as cst
 
 from amplint.dtypes.arithmetic import truth
 from amplint.dtypes.frames import Frame
-from amplint.dtypes.lattice import join, unknown
+from amplint.dtypes.lattice import join_values, unknown
 from amplint.dtypes.literals import SIZE, item, joined, limit, literal
 from amplint.dtypes.operators import Operators
 from amplint.dtypes.values import (
@@ -108,7 +108,7 @@ class Expressions(Operators, ABC):
             decided = self.asked_dtype(node.test, frame)
             if decided is not None:
                 return self.evaluate(node.body if decided else node.orelse, frame)
-            return join(self.evaluate(node.body, frame), self.evaluate(node.orelse, frame))
+            return join_values(self.evaluate(node.body, frame), self.evaluate(node.orelse, frame))
         if isinstance(node, cst.NamedExpr):
             value = self.evaluate(node.value, frame)
             self.assign(node.target, value, frame)
@@ -249,7 +249,7 @@ class Expressions(Operators, ABC):
             owner = self.evaluate(target.value, frame)
             if isinstance(owner, Instance):
                 before = owner.attributes.get(target.attr.value)
-                owner.attributes[target.attr.value] = value if before is None else join(before, value)
+                owner.attributes[target.attr.value] = value if before is None else join_values(before, value)
 
     # -- operators -------------------------------------------------------------------------------------------------
 

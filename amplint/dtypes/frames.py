@@ -6,7 +6,7 @@ from dataclasses import dataclass, field, replace
 
 import libcst as cst
 
-from amplint.dtypes.lattice import join
+from amplint.dtypes.lattice import join_values
 from amplint.dtypes.values import Instance, Value
 from amplint.model.events import Region
 from amplint.model.torch.precision import DEFAULT_DTYPE, FLOAT16
@@ -54,7 +54,7 @@ class Frame:
         merged = dict(living[0]) if living else before
         for other in living[1:]:
             for name, value in other.items():
-                merged[name] = join(merged[name], value) if name in merged else value
+                merged[name] = join_values(merged[name], value) if name in merged else value
         self.variables = merged
 
     @property

@@ -88,7 +88,7 @@ def _find(choice: str) -> Device | str:
         return _Unusable(f"the CUDA device cannot be used: {str(error).splitlines()[0]}")
 
 
-def verify(
+def verify_findings(
     findings: Sequence[FixableFinding], how: How, on_progress: Callable[[int, int], None] | None = None
 ) -> Iterator[Evidence]:
     """Replay findings; yields the evidence on each, in their order.

@@ -14,7 +14,7 @@ from amplint.dtypes.frames import Frame
 from amplint.dtypes.values import Tensor
 from amplint.model.torch import precision
 from amplint.runtime.numeric.choices import Path
-from amplint.runtime.numeric.expression import Apply, Expression, Outside, below, dependents
+from amplint.runtime.numeric.expression import Apply, Expression, Outside, dependents, subexpressions
 from amplint.runtime.numeric.facts import DtypeTrace, SeenValue
 from amplint.runtime.numeric.reader import BACKWARD, RETURN, BodyResult, Reader, matching
 from amplint.runtime.training.run_record import NotReplayable
@@ -55,7 +55,7 @@ def pairs(facts: DtypeTrace, fixed: DtypeTrace, diagnostic: Diagnostic) -> Itera
         if counterpart is None or isinstance(result.value, Outside) or isinstance(counterpart, Outside):
             continue
         marks = _marks(facts.file.tree, result.value, span), _marks(fixed.file.tree, counterpart, moved)
-        inside = {id(each) for each in below(result.value)}
+        inside = {id(each) for each in subexpressions(result.value)}
         if not marks[0] or not any(id(mark) in inside for mark in marks[0]):
             continue
         found = True
@@ -167,7 +167,7 @@ def _moved(span: tuple[int, int], edits: Iterable[Edit]) -> tuple[int, int]:
 
 def _marks(tree: Tree, root: Expression, span: tuple[int, int]) -> tuple[Apply, ...]:
     """The operations of an expression that a span is about: those in it, or the smallest around it."""
-    applied = [(tree.span(each.node), each) for each in below(root) if isinstance(each, Apply)]
+    applied = [(tree.span(each.node), each) for each in subexpressions(root) if isinstance(each, Apply)]
     inside = [(own, each) for own, each in applied if _covers(span, own)]
     if inside:
         widest = max(own[1] - own[0] for own, _ in inside)
@@ -179,7 +179,7 @@ def _marks(tree: Tree, root: Expression, span: tuple[int, int]) -> tuple[Apply, 
 
 def above(marks: Iterable[Apply]) -> set[int]:
     """The ids of all that a finding's own part is computed from, itself included."""
-    return {id(each) for mark in marks for each in below(mark)}
+    return {id(each) for mark in marks for each in subexpressions(mark)}
 
 
 def aside(root: Expression, marks: Iterable[Apply]) -> frozenset[int]:
@@ -187,4 +187,4 @@ def aside(root: Expression, marks: Iterable[Apply]) -> frozenset[int]:
     is computed from it."""
     marks = tuple(marks)
     concerned = above(marks) | dependents(root, marks)
-    return frozenset(id(each) for each in below(root) if isinstance(each, Apply) and id(each) not in concerned)
+    return frozenset(id(each) for each in subexpressions(root) if isinstance(each, Apply) and id(each) not in concerned)
