@@ -14,7 +14,7 @@ import click
 from amplint.cli.console import CLEAN, FAILED, FINDINGS, Console, say, wants_color
 from amplint.cli.ledger import Ledger
 from amplint.cli.linting import lint
-from amplint.cli.options import REPLAY, RUN, SELECTION, Options, as_path, with_options
+from amplint.cli.options import REPLAY, RUN, SELECTION, Options, as_file, with_options
 from amplint.cli.proof import how_to_replay, replays_shown
 from amplint.cli.reporting import refuse_to_overwrite, write_file
 from amplint.cli.summary import Result, count
@@ -63,7 +63,7 @@ _REPORT = (
     click.option(
         "--output-format", type=click.Choice(list(FORMATS)), default="text", show_default=True, help="The form of the report."
     ),
-    click.option("--evidence", metavar="FILE", callback=as_path, help="Write what was measured to a file, as JSON lines."),
+    click.option("--evidence", metavar="FILE", callback=as_file, help="Write what was measured to a file, as JSON lines."),
 )  # fmt: skip
 
 

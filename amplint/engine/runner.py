@@ -58,8 +58,8 @@ def run(
 
     A file that cannot be read, and one on which a rule or a whole process dies, has a report with an error; the others are
     checked all the same. Findings that need a fact of the whole run are withdrawn when no file establishes it.
-    `on_progress` is called with the number of files done and of all files, whenever one is done; `on_note` with what a user
-    may want to know and need not, such as that the cache cannot be written.
+    `on_progress` is called with the number of files done and of all files, whenever one is done; `on_note` with why
+    nothing could be cached.
 
     Raises:
         ConfigError: settings turn out to be of no use.
@@ -184,7 +184,7 @@ class _Caches:
                 self._open[settings] = Cache(settings, self._options.cache_dir)
             except OSError as error:
                 self._open[settings] = None
-                self._problems.append(f"Nothing was cached: {error}")
+                self._problems.append(_nothing_cached(error))
         return self._open[settings]
 
     def save(self) -> list[str]:
@@ -193,8 +193,13 @@ class _Caches:
             try:
                 cache.save()
             except OSError as error:
-                self._problems.append(f"Nothing was cached: {error}")
+                self._problems.append(_nothing_cached(error))
         return list(dict.fromkeys(self._problems))
+
+
+def _nothing_cached(error: OSError) -> str:
+    why = f"{error.filename}: {error.strerror}" if error.strerror and error.filename else str(error)
+    return f"Nothing was cached: {why}"
 
 
 def _lint(pending: list[_Pending], jobs: int) -> Iterator[tuple[_Pending, FileReport]]:

@@ -189,8 +189,10 @@ def test_half_a_surrogate_pair_is_no_text(tmp_path: Path) -> None:
 
 def test_outputs_cost_little_more_than_to_decode_them() -> None:
     outputs = [{"output_type": "stream", "name": "stdout", "text": ["line\n"]}] * 40_000
-    cell = {"cell_type": "code", "execution_count": None, "metadata": {}, "outputs": outputs, "source": ["x = 1\n"]}
-    raw = json.dumps({"cells": [cell], "metadata": {}, "nbformat": 4, "nbformat_minor": 4}, indent=1)
+    code: dict[str, Any] = {"cell_type": "code", "execution_count": None, "metadata": {}, "source": ["x = 1\n"]}
+    raw = json.dumps(
+        {"cells": [{**code, "outputs": outputs}], "metadata": {}, "nbformat": 4, "nbformat_minor": 4}, indent=1
+    )
     decoding, reading = _cpu(lambda: json.loads(raw)), _cpu(lambda: Notebook.read(raw))
     assert reading < 7 * decoding
 
