@@ -17,7 +17,7 @@ from amplint.engine.fixer import fixable
 from amplint.runtime.devices import AUTO, CPU, CUDA, EMULATED, Device, DeviceError
 from amplint.runtime.evidence import Evidence
 from amplint.runtime.verdict import CONFIRMED, ERROR, NOT_REPLAYABLE, REFUTED
-from amplint.runtime.verify import FixableFinding, How, choose_device, verify_findings
+from amplint.runtime.verify import FixableFinding, ReplayPlan, choose_device, verify_findings
 from amplint.source import Source
 
 torch = pytest.importorskip("torch", reason="replays need torch: pip install 'amplint[verify]'")
@@ -39,7 +39,7 @@ def step(model, optimizer, x):
     scaler.update()
 """
 DEVICE = Device(CPU, "any", "AVX2", "2.13.0")
-HOW = How(small_replay.replay, DEVICE, seed=3, jobs=2)
+HOW = ReplayPlan(small_replay.replay, DEVICE, seed=3, jobs=2)
 
 
 def finding(text: str = LOOP, path: str = "train.py") -> FixableFinding:

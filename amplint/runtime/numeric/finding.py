@@ -10,7 +10,7 @@ from os.path import commonprefix
 import libcst as cst
 
 from amplint.diagnostics import Diagnostic, Edit
-from amplint.dtypes.frames import Frame
+from amplint.dtypes.frames import StackFrame
 from amplint.dtypes.values import Tensor
 from amplint.model.torch import precision
 from amplint.runtime.numeric.choices import Path
@@ -88,10 +88,10 @@ def _furthest_first(results: Sequence[BodyResult]) -> list[BodyResult]:
 # -- the body ----------------------------------------------------------------------------------------------------------
 
 
-def _place(facts: DtypeTrace, span: tuple[int, int]) -> tuple[cst.CSTNode, Frame]:
+def _place(facts: DtypeTrace, span: tuple[int, int]) -> tuple[cst.CSTNode, StackFrame]:
     """The smallest expression around a finding, in the frame in which most of it, and of the frame, is half, and most
     is known of the parameters."""
-    best: tuple[tuple[int, ...], cst.CSTNode, Frame] | None = None
+    best: tuple[tuple[int, ...], cst.CSTNode, StackFrame] | None = None
     spans = {id(node): facts.file.tree.span(node) for frame in facts.frames for node, _ in facts.nodes(frame)}
     for number, frame in enumerate(facts.frames):
         nodes = [node for node, _ in facts.nodes(frame)]
@@ -124,7 +124,7 @@ def _covers(outer: tuple[int, int], inner: tuple[int, int]) -> bool:
     return outer[0] <= inner[0] and inner[1] <= outer[1]
 
 
-def _holding(facts: DtypeTrace, frame: Frame, edits: Iterable[Edit]) -> Frame:
+def _holding(facts: DtypeTrace, frame: StackFrame, edits: Iterable[Edit]) -> StackFrame:
     """The innermost of a frame and those that it was entered from whose body holds the edits (imports aside)."""
     chain = [frame]
     while chain[-1] in facts.callers:
@@ -135,7 +135,7 @@ def _holding(facts: DtypeTrace, frame: Frame, edits: Iterable[Edit]) -> Frame:
     return bodies[inside.index(max(inside))]
 
 
-def _counterpart(facts: DtypeTrace, fixed: DtypeTrace, frame: Frame) -> Frame:
+def _counterpart(facts: DtypeTrace, fixed: DtypeTrace, frame: StackFrame) -> StackFrame:
     """The same body in the text with the fix, entered in the same way."""
     number = _number(facts.file.tree, frame.scope)
     namesakes = [each for each in facts.frames if each.scope is frame.scope]
