@@ -24,7 +24,7 @@ def rendered(raw: str, cell: Cell, source: str) -> str:
     Raises:
         CellsCrossed: a masked line was changed.
     """
-    lines = restored(cell, source)
+    lines = unmasked_lines(cell, source)
     ascii_only = raw.isascii() and "\\u" in raw
     start, end = cell.place
     if raw[start] == '"':
@@ -41,7 +41,7 @@ def rendered(raw: str, cell: Cell, source: str) -> str:
     return f"[{before}{f',{between}'.join(strings)}{after}]"
 
 
-def restored(cell: Cell, source: str) -> list[tuple[str, int | None]]:
+def unmasked_lines(cell: Cell, source: str) -> list[tuple[str, int | None]]:
     """The lines of an edited cell, with their number before where they were there; what was masked is itself again.
 
     Raises:

@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Iterable
 from typing import NamedTuple
 
-from amplint.python_ast.scopes import Function, Scope, bindings, imported, parameters
+from amplint.python_ast.scopes import Function, Scope, bindings, imported_names, parameters
 
 _LEAVE = frozenset({"sys.exit", "exit", "quit", "os._exit", "os.abort"})
 
@@ -136,10 +136,10 @@ class NameFlow(ast.NodeVisitor):
                     self._expect(below.value)
 
     def visit_Import(self, node: ast.Import) -> None:
-        self._bind(imported(node))
+        self._bind(imported_names(node))
 
     def visit_ImportFrom(self, node: ast.ImportFrom) -> None:
-        self._bind(imported(node))
+        self._bind(imported_names(node))
 
     def visit_Expr(self, node: ast.Expr) -> None:
         self.visit(node.value)

@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterator, Sequence
 
 from amplint.diagnostics import Edit
-from amplint.report.escape import quoted
+from amplint.report.escape import quoted_path
 
 _LINE = re.compile(r"[^\r\n]*(?:\r\n|\r|\n)|[^\r\n]+")
 _STYLES = {"+": "added", "-": "removed", "@": "place"}
@@ -20,7 +20,7 @@ def lines(text: str) -> list[str]:
 
 def unified(before: str, after: str, path: str, context: int = 3) -> Iterator[str]:
     """The lines of a diff between two texts of one file, exact but for a name that must be quoted; none when they are equal."""
-    name = quoted(path)
+    name = quoted_path(path)
     for line in difflib.unified_diff(lines(before), lines(after), name, name, n=context):
         if line.endswith(("\n", "\r")):
             yield line

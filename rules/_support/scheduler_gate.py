@@ -13,7 +13,7 @@ from amplint.model.torch import vocabulary
 from amplint.rule import File, Found, Statement
 
 from . import hazard_calls, protocol_edits
-from .scheduler_gate_edits import GatePlace, between, gated, is_alone
+from .scheduler_gate_edits import GatePlace, gated, is_alone, moved_over
 
 _NOTED = "scale_before"
 _READS_RATE = re.compile(r"get_last_lr|param_groups|\blr\b")
@@ -185,4 +185,4 @@ def _several(file: File, found: Found, hazards: Sequence[Found]) -> bool:
 
 
 def _rate_is_readbetween(file: File, place: GatePlace, update: cst.Call) -> bool:
-    return any(_READS_RATE.search(file.tree.text(statement)) for statement in between(file, place, update))
+    return any(_READS_RATE.search(file.tree.text(statement)) for statement in moved_over(file, place, update))

@@ -21,13 +21,13 @@ from amplint.model.exploration.effects import MAX_DEPTH, Flows
 from amplint.model.exploration.flow_graph import (
     Ask,
     Block,
+    EndRegions,
     Enter,
     Exit,
     FlowGraph,
     Gather,
     Iterate,
     Join,
-    Leave,
     Pass,
 )
 from amplint.model.exploration.joins import Point, States, without_both
@@ -170,7 +170,7 @@ class Explorer:
             case Enter(region, site):
                 entered = Entered(region, site, len(frame.loops))
                 after = {state.entering(entered): None for state in states}
-            case Leave(count):
+            case EndRegions(count):
                 after = {state.leaving(count): None for state in states}
             case Iterate(loop):
                 targets = [frame.ref(target) for target in loop.targets]

@@ -31,7 +31,7 @@ from amplint.model.literals import number
 from amplint.model.protocol.state import whole_of
 from amplint.runtime.training import torch_objects
 from amplint.runtime.training.iterations import Rounds
-from amplint.runtime.training.path_facts import owner_of, words
+from amplint.runtime.training.path_facts import name_words, owner_of
 from amplint.runtime.training.run_record import NotReplayable, RunRecord, Step
 from amplint.runtime.training.toy_problem import ToyProblem
 
@@ -148,7 +148,7 @@ class Training(ABC):
         if not known:
             known = self._forward()
             self.assign(reference, known)
-        shared = {name: len(words(name) & words(reference)) for name in known}
+        shared = {name: len(name_words(name) & name_words(reference)) for name in known}
         most = max(shared.values())
         return {name: loss for name, loss in known.items() if shared[name] == most}
 
