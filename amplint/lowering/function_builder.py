@@ -12,7 +12,7 @@ from amplint.lowering.pruning import prune, without_idle_forwards
 from amplint.lowering.statements import StatementReader, last_small
 from amplint.model.event_graph import Condition, Function, Loop, Node, Scoped, Seq, Test, Try
 from amplint.model.events import GRADIENT, Assign, ObjectFacts, Region
-from amplint.model.protocol.state import is_gradient
+from amplint.model.references import reference
 from amplint.syntax.access_paths import path_of
 from amplint.syntax.words import words
 
@@ -105,7 +105,7 @@ class FunctionReader(StatementReader):
             )
         orelse = self._body(node.orelse.body) if node.orelse is not None else Seq()
         changed = () if over_objects else tuple(self.qualify(name) for name in targets)
-        of_gradients = (GRADIENT,) if any(map(is_gradient, flow.args)) else ()
+        of_gradients = (GRADIENT,) if any(reference(name).is_gradient for name in flow.args) else ()
         elements = tuple(
             Assign(self.site(node), name, flow.carried or of_gradients, flow.args)
             for name in changed
