@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 
@@ -20,8 +19,6 @@ from amplint.model.events import (
     Scale,
     ScalerStep,
 )  # fmt: skip
-
-_DEVICE = re.compile(r"cuda|cpu|gpu|device", re.IGNORECASE)
 
 
 def without_idle_calls(functions: Mapping[str, Function]) -> dict[str, Function]:

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator
 from amplint.model.event_graph import Branch, Jump, Loop, Node, Seq
 from amplint.model.events import Backward, Event, ScalerStep, ScalerUpdate
 from amplint.model.exploration.call_references import Frame
-from amplint.model.protocol.hazards import Hazard
+from amplint.model.protocol.hazard import Hazard, HazardKind
 from amplint.model.protocol.state import PathState
 from amplint.model.protocol.transitions import Protocol
 from amplint.model.references import reference
@@ -31,7 +31,7 @@ def updates_between(protocol: Protocol, loop: Loop, states: Iterable[PathState],
             grad = state.protocol.grad(step.optimizer)._replace(updated_at=update.site)
             waiting = state.protocol.with_grads({step.optimizer: grad})
             _, hazards = protocol.apply(state.with_protocol(waiting), step, frame.loops)
-            yield from (hazard for hazard in hazards if hazard.kind == "update-per-optimizer")
+            yield from (hazard for hazard in hazards if hazard.kind is HazardKind.UPDATE_PER_OPTIMIZER)
 
 
 def _may_propagate(node: Node) -> bool:

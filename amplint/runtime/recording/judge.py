@@ -39,23 +39,23 @@ from amplint.model.protocol.contents import Cast, Entered
 from amplint.model.protocol.hazards import Hazard
 from amplint.model.protocol.state import PathState, ProtocolState
 from amplint.model.protocol.transitions import Protocol
-from amplint.runtime.recording.call_sites import Place
-from amplint.runtime.recording.event_log import Facts, Move, Recorded
+from amplint.runtime.recording.call_sites import SourceLine
+from amplint.runtime.recording.event_log import MeasuredFacts, Move, Recorded
 
 _IN_REGION = (0,)
 """The loops around an event that has run before in its region."""
 
 
 @dataclass(frozen=True)
-class Seen:
+class SeenHazard:
     """A hazard that happened: its kind and place, the places of the other half by label, and how often.
 
     `trigger` is the first event that brought it about; `values` is what was measured at it.
     """
 
     kind: str
-    place: Place
-    related: Mapping[str, Place]
+    place: SourceLine
+    related: Mapping[str, SourceLine]
     scaler: str
     optimizer: str
     details: tuple[str, ...]
@@ -70,10 +70,10 @@ class Seen:
 
 def judge(
     moves: Iterable[Move],
-    places: Sequence[Place],
+    places: Sequence[SourceLine],
     objects: Mapping[str, ObjectFacts],
     members: Mapping[str, frozenset[int]],
-) -> tuple[Seen, ...]:
+) -> tuple[SeenHazard, ...]:
     """Run the protocol over what happened.
 
     Args:
@@ -91,7 +91,7 @@ def judge(
         for hazard in course.follow(move):
             triggers.setdefault(hazard, []).append(move.recorded)
     return tuple(
-        Seen(
+        SeenHazard(
             hazard.kind,
             places[hazard.site],
             {label: places[site] for label, site in hazard.related},
@@ -145,7 +145,7 @@ class _Course:
             self._count(event, facts)
         return hazards
 
-    def _measured_before(self, state: PathState, event: Event, facts: Facts) -> PathState:
+    def _measured_before(self, state: PathState, event: Event, facts: MeasuredFacts) -> PathState:
         """The state with what was measured of the value or the gradients that an event is about."""
         match event:
             case Backward(loss=name) | Report(value=name) | InnerGrad(outputs=name):
@@ -155,7 +155,9 @@ class _Course:
                 return state.with_protocol(state.protocol.changed(untested=untested))
         return state
 
-    def _measured_after(self, before: ProtocolState, after: ProtocolState, event: Event, facts: Facts) -> ProtocolState:
+    def _measured_after(
+        self, before: ProtocolState, after: ProtocolState, event: Event, facts: MeasuredFacts
+    ) -> ProtocolState:
         """The state with what was measured of gradients that an event has not reached, or of a step that was taken."""
         match event:
             case Backward() | GradAccess() if facts.reached is not None:
@@ -173,12 +175,12 @@ class _Course:
                 state, _ = self._protocol.apply(state, Leave(stage.site))
         return state
 
-    def _spared(self, facts: Facts) -> list[str]:
+    def _spared(self, facts: MeasuredFacts) -> list[str]:
         """The optimizers whose gradients an event has not reached."""
         reached = facts.reached
         return [name for name, members in self._members.items() if reached is not None and members.isdisjoint(reached)]
 
-    def _is_spared(self, hazard: Hazard, event: Event, facts: Facts) -> bool:
+    def _is_spared(self, hazard: Hazard, event: Event, facts: MeasuredFacts) -> bool:
         """Whether a hazard is about gradients that a backward pass has not added to."""
         return isinstance(event, Backward) and hazard.optimizer in self._spared(facts)
 
@@ -191,7 +193,7 @@ class _Course:
         ahead = [name for name in stepped.keys() if self._steps[name] - before.get(name, 0) > 1]
         return state.with_protocol(state.protocol.changed(stepped=stepped.without(ahead)))
 
-    def _count(self, event: Event, facts: Facts) -> None:
+    def _count(self, event: Event, facts: MeasuredFacts) -> None:
         match event:
             case Unscale():
                 self._overflowed[event.optimizer] = facts.overflow

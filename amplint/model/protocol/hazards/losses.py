@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from amplint.model.events import InnerGrad, Report
 from amplint.model.protocol.contents import UNKNOWN_SCALER
-from amplint.model.protocol.hazard import Hazard, Hazards
+from amplint.model.protocol.hazard import Hazard, HazardKind, Hazards
 from amplint.model.protocol.objects import Known
 from amplint.model.protocol.state import PathState
 
@@ -14,7 +14,7 @@ def report(known: Known, state: PathState, event: Report) -> Hazards:
     value = state.facts.value(event.value)
     if value is None or not value.is_scaled or known.off(state.protocol, value.scaler):
         return ()
-    return (Hazard("scaled-loss-reported", event.site, (), value.scaler),)
+    return (Hazard(HazardKind.SCALED_LOSS_REPORTED, event.site, (), value.scaler),)
 
 
 UNSCALED, SCALED = "unscaled", "scaled"
@@ -36,4 +36,4 @@ def inner_gradient(known: Known, state: PathState, event: InnerGrad) -> Hazards:
 
 
 def _inner(event: InnerGrad, scaler: str, detail: str) -> Hazard:
-    return Hazard("gradient-penalty-unscaled", event.site, (), scaler, details=(detail,))
+    return Hazard(HazardKind.GRADIENT_PENALTY_UNSCALED, event.site, (), scaler, details=(detail,))
