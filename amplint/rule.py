@@ -74,7 +74,16 @@ def rule(
     triggers: tuple[str, ...] = (),
     observable: Observable | None = None,
 ) -> Callable[[Check], Rule]:
-    """Make a check a rule; the docstring of its module becomes its page."""
+    """Make a check a rule; the docstring of its module becomes its page.
+
+    Args:
+        code: the code, such as `AMP101`.
+        name: what is wrong, in words that read well after "ignore".
+        fix: the best applicability that its fixes reach; None where it has none.
+        default: whether it runs unless it is selected.
+        triggers: see `Rule`.
+        observable: what a replay measures to prove a fix.
+    """
 
     def wrap(check: Check) -> Rule:
         page = inspect.cleandoc(sys.modules[check.__module__].__doc__ or "")

@@ -45,7 +45,13 @@ class NameRecord:
 
 
 class NameFlow(ast.NodeVisitor):
-    """Runs over the statements of one scope in their order, and knows what is bound at each."""
+    """Runs over the statements of one scope in their order, and knows what is bound at each.
+
+    Args:
+        record: what the run notes, in all scopes of a file.
+        scope: the scope whose statements are run over.
+        bound: the names that are bound before the first of them.
+    """
 
     def __init__(self, record: NameRecord, scope: Scope, bound: Bound) -> None:
         self._record = record

@@ -31,14 +31,26 @@ class Scope:
     is_class: bool = False
 
     def inside(self, name: str, bound: Iterable[str], node: ast.AST | None = None, is_class: bool = False) -> Scope:
-        """A scope in this one, which sees nothing of it if it is a class."""
+        """A scope in this one, which sees nothing of it if it is a class.
+
+        Args:
+            name: the name of the function or class.
+            bound: what it binds.
+            node: its definition, for what it declares global or nonlocal.
+            is_class: whether it is a class.
+        """
         around = self.around if self.is_class else self
         declared = frozenset(_declared(node)) if node is not None else frozenset()
         path = f"{self.path}.{name}" if self.path else name
         return Scope(path, frozenset(bound) - declared, frozenset(), declared, around, is_class)
 
     def finds(self, name: str, *, for_types: bool = False) -> bool:
-        """Whether some scope from this one outwards binds a name, on whatever path."""
+        """Whether some scope from this one outwards binds a name, on whatever path.
+
+        Args:
+            name: the name.
+            for_types: whether bindings count that only a type checker sees.
+        """
         if name in self.bound and (for_types or name not in self.for_types):
             return True
         return self.around.finds(name, for_types=for_types) if self.around is not None else is_given(name)

@@ -26,7 +26,15 @@ _MAX_STEPS = 5
 
 
 class LossScales:
-    """Follows the loss scale through names, attributes, parameters and helpers in sight."""
+    """Follows the loss scale through names, attributes, parameters and helpers in sight.
+
+    Args:
+        tree: the file.
+        names: what its names mean.
+        classes: its classes, whose attributes may hold a scale.
+        roles: says which objects are scalers.
+        arguments: what calls in sight give to parameters.
+    """
 
     def __init__(self, tree: Tree, names: Names, classes: Classes, roles: Roles, arguments: PassedArguments) -> None:
         self._tree = tree
