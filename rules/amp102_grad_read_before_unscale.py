@@ -64,7 +64,7 @@ from amplint.diagnostics import Applicability
 from amplint.model.events import ADD, COMPARE, MEASURE
 from amplint.model.observables import GRADIENT_READ, Observable
 from amplint.model.protocol.hazard import HazardKind
-from amplint.rule import File, Finding, Found, rule
+from amplint.rule import HIGH, WARNING, File, Finding, Found, rule
 
 from ._support import hazard_calls, insert_unscale, optimizer_notes
 
@@ -77,7 +77,7 @@ _SAID = {
 }
 
 
-@rule("AMP102", KIND.value, fix=Applicability.SAFE, observable=Observable(GRADIENT_READ))
+@rule("AMP102", KIND, WARNING, HIGH, "0.1.0", fix=Applicability.SAFE, observable=Observable(GRADIENT_READ))
 def check(file: File) -> Iterator[Finding]:
     for found in first_in_each_row(file):
         (by,) = found.hazard.details

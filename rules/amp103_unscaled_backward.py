@@ -64,14 +64,14 @@ from amplint.diagnostics import Applicability, Edit, Fix
 from amplint.model.events import Scale, ScalerStep, ScalerUpdate, Unscale
 from amplint.model.observables import NORM_SEEN, Observable
 from amplint.model.protocol.hazard import HazardKind
-from amplint.rule import File, Finding, Found, rule
+from amplint.rule import ERROR, HIGH, File, Finding, Found, rule
 
 from ._support import hazard_calls, optimizer_notes, protocol_edits
 
 KIND = HazardKind.UNSCALED_BACKWARD
 
 
-@rule("AMP103", KIND.value, fix=Applicability.SAFE, observable=Observable(NORM_SEEN))
+@rule("AMP103", KIND, ERROR, HIGH, "0.1.0", fix=Applicability.SAFE, observable=Observable(NORM_SEEN))
 def check(file: File) -> Iterator[Finding]:
     for found in file.analysis.of(KIND, elsewhere=True):
         scaler = found.hazard.scaler_name

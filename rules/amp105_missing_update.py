@@ -58,9 +58,9 @@ import libcst as cst
 
 from amplint.diagnostics import Applicability, Fix
 from amplint.model.events import ScalerStep, ScalerUpdate
-from amplint.model.observables import ERROR, Observable
+from amplint.model.observables import RAISED, Observable
 from amplint.model.protocol.hazard import HazardKind
-from amplint.rule import File, Finding, Found, rule
+from amplint.rule import ERROR, HIGH, File, Finding, Found, rule
 
 from ._support import hazard_calls, protocol_edits
 
@@ -68,7 +68,7 @@ KIND = HazardKind.MISSING_UPDATE
 _LOOPS = (cst.For, cst.While)
 
 
-@rule("AMP105", KIND.value, fix=Applicability.SAFE, observable=Observable(ERROR))
+@rule("AMP105", KIND, ERROR, HIGH, "0.1.0", fix=Applicability.SAFE, observable=Observable(RAISED))
 def check(file: File) -> Iterator[Finding]:
     for found in last_steps(file):
         if not found.scaler.made and scales_without_update(file):

@@ -68,7 +68,7 @@ from amplint.facts.manual_loss_scaling import HandScaling
 from amplint.model.events import Backward, OptimizerStep
 from amplint.model.observables import ZEROED, Observable
 from amplint.model.protocol.hazard import HazardKind
-from amplint.rule import File, Finding, Found, rule
+from amplint.rule import HIGH, WARNING, File, Finding, Found, rule
 
 from ._support import create_scaler, hazard_calls, protocol_edits
 from ._support.call_edits import has_star, insert_arguments, keyword, positionals
@@ -76,7 +76,15 @@ from ._support.call_edits import has_star, insert_arguments, keyword, positional
 KIND = HazardKind.FP16_WITHOUT_SCALER
 
 
-@rule("AMP106", KIND.value, fix=Applicability.UNSAFE, observable=Observable(ZEROED, devices=frozenset({"cuda", "cpu"})))
+@rule(
+    "AMP106",
+    KIND,
+    WARNING,
+    HIGH,
+    "0.1.0",
+    fix=Applicability.UNSAFE,
+    observable=Observable(ZEROED, devices=frozenset({"cuda", "cpu"})),
+)
 def check(file: File) -> Iterator[Finding]:
     by_hand = {scaled.backward for scaled in file.fact(HandScaling).found}  # AMP112 speaks of these
     for found in file.analysis.of(KIND, elsewhere=True):

@@ -58,7 +58,7 @@ from amplint.diagnostics import Applicability, Fix
 from amplint.model.events import ScalerStep, ScalerUpdate
 from amplint.model.observables import NORM_SEEN, Observable
 from amplint.model.protocol.hazard import HazardKind
-from amplint.rule import File, Finding, Found, Statement, rule
+from amplint.rule import ERROR, HIGH, File, Finding, Found, Statement, rule
 
 from ._support import hazard_calls, protocol_edits
 
@@ -66,7 +66,7 @@ KIND = HazardKind.UPDATE_PER_OPTIMIZER
 _FUNCTIONS = (cst.FunctionDef, cst.Lambda)
 
 
-@rule("AMP109", KIND.value, fix=Applicability.SAFE, observable=Observable(NORM_SEEN))
+@rule("AMP109", KIND, ERROR, HIGH, "0.1.0", fix=Applicability.SAFE, observable=Observable(NORM_SEEN))
 def check(file: File) -> Iterator[Finding]:
     for found in file.analysis.of(KIND):
         if not steps_another(file, found):

@@ -57,9 +57,9 @@ import libcst as cst
 
 from amplint.diagnostics import Applicability, Fix
 from amplint.model.events import ScalerUpdate
-from amplint.model.observables import ERROR, Observable
+from amplint.model.observables import RAISED, Observable
 from amplint.model.protocol.hazard import HazardKind
-from amplint.rule import File, Finding, Found, rule
+from amplint.rule import ERROR, HIGH, File, Finding, Found, rule
 
 from ._support import hazard_calls, protocol_edits
 
@@ -67,7 +67,7 @@ KIND = HazardKind.REPEATED_UNSCALE
 ERROR_TEXT = "`RuntimeError: unscale_() has already been called on this optimizer since the last update().`"
 
 
-@rule("AMP110", KIND.value, fix=Applicability.SAFE, observable=Observable(ERROR))
+@rule("AMP110", KIND, ERROR, HIGH, "0.1.0", fix=Applicability.SAFE, observable=Observable(RAISED))
 def check(file: File) -> Iterator[Finding]:
     for found in file.analysis.of(KIND, elsewhere=True):
         call = protocol_edits.one_line(file.tree.text(found.node), "scaler.unscale_(optimizer)")

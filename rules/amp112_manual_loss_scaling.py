@@ -62,12 +62,20 @@ import libcst as cst
 from amplint.diagnostics import Applicability, Fix, Related
 from amplint.facts.manual_loss_scaling import HandScaled, HandScaling
 from amplint.model.observables import OVERFLOWED, Observable
-from amplint.rule import File, Finding, Statement, rule
+from amplint.rule import MEDIUM, WARNING, File, Finding, Statement, rule
 
 from ._support import create_scaler, hazard_calls, protocol_edits
 
 
-@rule("AMP112", "manual-loss-scaling", fix=Applicability.DISPLAY, observable=Observable(OVERFLOWED))
+@rule(
+    "AMP112",
+    "manual-loss-scaling",
+    WARNING,
+    MEDIUM,
+    "0.1.0",
+    fix=Applicability.DISPLAY,
+    observable=Observable(OVERFLOWED),
+)
 def check(file: File) -> Iterator[Finding]:
     for scaled in file.fact(HandScaling).found:
         factor = protocol_edits.one_line(file.tree.text(scaled.factor), "a constant")

@@ -71,7 +71,7 @@ import libcst as cst
 from amplint.diagnostics import Applicability, Fix, Related
 from amplint.facts.scalers import Rebuilt, Scalers
 from amplint.model.observables import SKIPPED, Observable
-from amplint.rule import File, Finding, rule
+from amplint.rule import MEDIUM, WARNING, File, Finding, rule
 
 from ._support import hazard_calls
 
@@ -79,7 +79,7 @@ _SEPARATE_RUNS = re.compile(r"stage|phase|fold|trial|sweep|seed|run|split|task|r
 _NOTE = "the optimizer goes on, but the scale starts anew: where it is too large at first, steps are skipped again each time"
 
 
-@rule("AMP113", "scaler-in-loop", fix=Applicability.SAFE, observable=Observable(SKIPPED))
+@rule("AMP113", "scaler-in-loop", WARNING, MEDIUM, "0.1.0", fix=Applicability.SAFE, observable=Observable(SKIPPED))
 def check(file: File) -> Iterator[Finding]:
     for rebuilt in file.fact(Scalers).rebuilt:
         yield Finding(

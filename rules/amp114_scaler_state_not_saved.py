@@ -78,7 +78,7 @@ from amplint.diagnostics import Applicability, Related
 from amplint.facts.resume_checkpoints import Checkpoints, Incomplete
 from amplint.facts.scalers import Scalers
 from amplint.model.observables import RESUMED, Observable
-from amplint.rule import File, Finding, rule
+from amplint.rule import MEDIUM, WARNING, File, Finding, rule
 
 from ._support.checkpoint_state import complete, give_back
 
@@ -87,7 +87,9 @@ _NOTE = (
 )
 
 
-@rule("AMP114", "scaler-state-not-saved", fix=Applicability.SAFE, observable=Observable(RESUMED))
+@rule(
+    "AMP114", "scaler-state-not-saved", WARNING, MEDIUM, "0.1.0", fix=Applicability.SAFE, observable=Observable(RESUMED)
+)
 def check(file: File) -> Iterator[Finding]:
     for each in file.fact(Checkpoints).incomplete:
         if not lasts(file, each.pair.scaler):

@@ -59,7 +59,7 @@ from collections.abc import Iterator
 import libcst as cst
 
 from amplint.model.protocol.hazard import HazardKind
-from amplint.rule import File, Finding, Found, rule
+from amplint.rule import ERROR, HIGH, File, Finding, Found, rule
 
 from ._support import hazard_calls, protocol_edits
 
@@ -71,7 +71,7 @@ _NOTES = {
 }
 
 
-@rule("AMP117", KIND.value)
+@rule("AMP117", KIND, ERROR, HIGH, "0.1.0")
 def check(file: File) -> Iterator[Finding]:
     for found in file.analysis.of(KIND):
         how = _how(found)

@@ -64,12 +64,12 @@ from amplint.diagnostics import Applicability, Fix, Related
 from amplint.facts.scaler_precision import Precisions
 from amplint.facts.scalers import Scalers
 from amplint.model.observables import CHECKED, Observable
-from amplint.rule import File, Finding, rule
+from amplint.rule import HIGH, INFO, File, Finding, rule
 
 from ._support.call_edits import insert_arguments, keyword, positionals
 
 
-@rule("AMP118", "scaler-with-bf16", fix=Applicability.UNSAFE, observable=Observable(CHECKED))
+@rule("AMP118", "scaler-with-bf16", INFO, HIGH, "0.1.0", fix=Applicability.UNSAFE, observable=Observable(CHECKED))
 def check(file: File) -> Iterator[Finding]:
     precisions = file.fact(Precisions)
     for call, facts in file.fact(Scalers).made:

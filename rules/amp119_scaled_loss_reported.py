@@ -65,7 +65,7 @@ from amplint.diagnostics import Applicability, Edit, Fix
 from amplint.model.events import Scale
 from amplint.model.observables import REPORTED, Observable
 from amplint.model.protocol.hazard import HazardKind
-from amplint.rule import File, Finding, Found, rule
+from amplint.rule import HIGH, WARNING, File, Finding, Found, rule
 
 from ._support import hazard_calls, optimizer_notes, protocol_edits
 
@@ -73,7 +73,7 @@ KIND = HazardKind.SCALED_LOSS_REPORTED
 _ATOMS = (cst.Name, cst.Attribute, cst.Call, cst.Subscript)
 
 
-@rule("AMP119", KIND.value, fix=Applicability.SAFE, observable=Observable(REPORTED))
+@rule("AMP119", KIND, WARNING, HIGH, "0.1.0", fix=Applicability.SAFE, observable=Observable(REPORTED))
 def check(file: File) -> Iterator[Finding]:
     for found in file.analysis.of(KIND):
         value, scale = _scaled(file, found)

@@ -53,10 +53,10 @@ from collections.abc import Iterator
 
 from amplint.facts.scaler_precision import Precisions
 from amplint.facts.scalers import Scalers
-from amplint.rule import File, Finding, rule
+from amplint.rule import INFO, LOW, File, Finding, rule
 
 
-@rule("AMP124", "scaler-without-autocast", default=False)
+@rule("AMP124", "scaler-without-autocast", INFO, LOW, "0.1.0", default=False)
 def check(file: File) -> Iterator[Finding]:
     for call, facts in file.fact(Scalers).made:
         if facts.enabled != "no" and file.fact(Precisions).all_full(call):

@@ -61,7 +61,7 @@ from amplint.facts.trial_code import Trials
 from amplint.model.events import OptimizerStep, ScalerStep
 from amplint.model.observables import ISLAND_ERROR, Observable
 from amplint.model.protocol.hazard import HazardKind
-from amplint.rule import File, Finding, Found, rule
+from amplint.rule import HIGH, WARNING, File, Finding, Found, rule
 
 from ._support import hazard_calls
 from ._support.outside_autocast import may_compute
@@ -75,7 +75,7 @@ _NEUTRAL = frozenset({"contextlib.nullcontext", "torch.enable_grad", "torch.auto
 _CUSTOM_BWD = frozenset({"torch.amp.custom_bwd", "torch.cuda.amp.custom_bwd"})
 
 
-@rule("AMP201", KIND.value, fix=Applicability.SAFE, observable=Observable(ISLAND_ERROR))
+@rule("AMP201", KIND, WARNING, HIGH, "0.1.0", fix=Applicability.SAFE, observable=Observable(ISLAND_ERROR))
 def check(file: File) -> Iterator[Finding]:
     spanning = {found.node for found in file.analysis.of(HazardKind.REGION_SPANS_STEPS)}
     for found in file.analysis.of(KIND, elsewhere=True):

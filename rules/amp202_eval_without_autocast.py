@@ -67,7 +67,7 @@ import libcst as cst
 from amplint.diagnostics import Applicability, Edit, Fix, Related
 from amplint.facts.forward_passes import ForwardPass, Forwards
 from amplint.model.observables import EVALUATED, Observable
-from amplint.rule import MIXED_PRECISION, File, Finding, Statement, rule
+from amplint.rule import INFO, MEDIUM, MIXED_PRECISION, File, Finding, Statement, rule
 
 from ._support.outside_autocast import may_compute
 
@@ -75,6 +75,9 @@ from ._support.outside_autocast import may_compute
 @rule(
     "AMP202",
     "eval-without-autocast",
+    INFO,
+    MEDIUM,
+    "0.1.0",
     fix=Applicability.UNSAFE,
     default=False,
     triggers=(r"^no_grad$", r"^inference_mode$"),

@@ -65,7 +65,7 @@ import libcst as cst
 
 from amplint.diagnostics import Related
 from amplint.facts.forward_passes import ForwardPass, Forwards
-from amplint.rule import File, Finding, rule
+from amplint.rule import MEDIUM, WARNING, File, Finding, rule
 
 _CHOICE = re.compile(
     r"dtype|precision|half|b?fp?_?16|float_?16|bfloat|(?<![a-z])amp(?![a-z])|"
@@ -76,7 +76,7 @@ _CHOICE = re.compile(
 _HALF = ("float16", "bfloat16")
 
 
-@rule("AMP203", "mixed-autocast-dtypes")
+@rule("AMP203", "mixed-autocast-dtypes", WARNING, MEDIUM, "0.1.0")
 def check(file: File) -> Iterator[Finding]:
     if "bfloat16" not in file.source.text:
         return  # there is one half precision only

@@ -58,10 +58,18 @@ from amplint.diagnostics import Applicability, Edit, Fix
 from amplint.dtypes import Dtypes, Operation
 from amplint.model.observables import NON_FINITE, Observable
 from amplint.model.torch.precision import BFLOAT16, FLOAT16, FLOAT32, HALF, LIMITS
-from amplint.rule import File, Finding, rule
+from amplint.rule import HIGH, WARNING, File, Finding, rule
 
 
-@rule("AMP206", "manual-cast-in-autocast", fix=Applicability.UNSAFE, observable=Observable(NON_FINITE))
+@rule(
+    "AMP206",
+    "manual-cast-in-autocast",
+    WARNING,
+    HIGH,
+    "0.1.0",
+    fix=Applicability.UNSAFE,
+    observable=Observable(NON_FINITE),
+)
 def check(file: File) -> Iterator[Finding]:
     seen: set[cst.CSTNode | None] = {hazard.narrowed_at for hazard in file.fact(Dtypes).loss_hazards}
     for operation in file.fact(Dtypes).lowered:

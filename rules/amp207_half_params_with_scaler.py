@@ -58,12 +58,14 @@ import libcst as cst
 from amplint.diagnostics import Applicability, Edit, Fix, Related
 from amplint.facts.half_models import Halved, Halves
 from amplint.model.observables import REFUSED, Observable
-from amplint.rule import File, Finding, rule
+from amplint.rule import ERROR, HIGH, File, Finding, rule
 
 from ._support.protocol_edits import without
 
 
-@rule("AMP207", "half-params-with-scaler", fix=Applicability.UNSAFE, observable=Observable(REFUSED))
+@rule(
+    "AMP207", "half-params-with-scaler", ERROR, HIGH, "0.1.0", fix=Applicability.UNSAFE, observable=Observable(REFUSED)
+)
 def check(file: File) -> Iterator[Finding]:
     for halved in file.fact(Halves).stepped():
         yield Finding(

@@ -72,12 +72,15 @@ from collections.abc import Iterator
 from amplint.diagnostics import Applicability, Edit, Fix, Related
 from amplint.facts.autograd_functions import CustomFunction, CustomFunctions
 from amplint.model.observables import BACKWARD_ERROR, Observable
-from amplint.rule import MIXED_PRECISION, File, Finding, rule
+from amplint.rule import ERROR, MEDIUM, MIXED_PRECISION, File, Finding, rule
 
 
 @rule(
     "AMP208",
     "custom-function-without-amp",
+    ERROR,
+    MEDIUM,
+    "0.1.0",
     fix=Applicability.UNSAFE,
     default=False,
     triggers=(r"^autograd$", r"^save_for_backward$"),

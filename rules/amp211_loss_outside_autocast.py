@@ -65,7 +65,7 @@ from amplint.diagnostics import Applicability, Fix, Related
 from amplint.dtypes import Dtypes, Operation, Tensor
 from amplint.model.observables import VALUE_ERROR, Observable
 from amplint.model.torch.precision import HALF
-from amplint.rule import File, Finding, rule
+from amplint.rule import HIGH, WARNING, File, Finding, rule
 
 from ._support.float32_operands import widened
 
@@ -78,7 +78,15 @@ _CLASSIFIES = "cross_entropy"
 """What is given to it left a linear layer or a convolution, also where the model is not known."""
 
 
-@rule("AMP211", "loss-outside-autocast", fix=Applicability.SAFE, observable=Observable(VALUE_ERROR))
+@rule(
+    "AMP211",
+    "loss-outside-autocast",
+    WARNING,
+    HIGH,
+    "0.1.0",
+    fix=Applicability.SAFE,
+    observable=Observable(VALUE_ERROR),
+)
 def check(file: File) -> Iterator[Finding]:
     seen: set[cst.CSTNode] = set()
     for operation in file.fact(Dtypes).lowered:

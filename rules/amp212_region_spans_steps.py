@@ -64,7 +64,7 @@ from amplint.model.events import Backward
 from amplint.model.observables import LOSS_ERROR, Observable
 from amplint.model.protocol.hazard import HazardKind
 from amplint.model.torch import names as torch_names
-from amplint.rule import File, Finding, Found, rule
+from amplint.rule import ERROR, HIGH, File, Finding, Found, rule
 
 from ._support import hazard_calls
 from ._support.call_edits import has_star, insert_arguments, keyword, positionals
@@ -73,7 +73,7 @@ from ._support.narrow_regions import narrow
 KIND = HazardKind.REGION_SPANS_STEPS
 
 
-@rule("AMP212", KIND.value, fix=Applicability.SAFE, observable=Observable(LOSS_ERROR, tolerance=0.005))
+@rule("AMP212", KIND, ERROR, HIGH, "0.1.0", fix=Applicability.SAFE, observable=Observable(LOSS_ERROR, tolerance=0.005))
 def check(file: File) -> Iterator[Finding]:
     for found in file.analysis.of(KIND):
         yield Finding(

@@ -53,12 +53,20 @@ import libcst as cst
 from amplint.diagnostics import Applicability, Fix, Related
 from amplint.facts.forward_passes import ForwardPass, Forwards
 from amplint.model.observables import IN_REPLICA, Observable
-from amplint.rule import File, Finding, rule
+from amplint.rule import HIGH, WARNING, File, Finding, rule
 
 from ._support.within_function import enter_within
 
 
-@rule("AMP214", "data-parallel-bf16-region", fix=Applicability.DISPLAY, observable=Observable(IN_REPLICA))
+@rule(
+    "AMP214",
+    "data-parallel-bf16-region",
+    WARNING,
+    HIGH,
+    "0.1.0",
+    fix=Applicability.DISPLAY,
+    observable=Observable(IN_REPLICA),
+)
 def check(file: File) -> Iterator[Finding]:
     if "DataParallel" not in file.source.text:
         return

@@ -79,14 +79,14 @@ from amplint.diagnostics import Applicability, Fix, Related
 from amplint.dtypes import Danger, DtypeHazard, Dtypes
 from amplint.model.observables import NON_FINITE, Observable
 from amplint.model.torch.precision import FLOAT16, LIMITS
-from amplint.rule import File, Finding, rule
+from amplint.rule import HIGH, WARNING, File, Finding, rule
 
 from ._support.float32_operands import widened
 
 _HALF = LIMITS[FLOAT16]
 
 
-@rule("AMP301", "exp-log-in-loss", fix=Applicability.SAFE, observable=Observable(NON_FINITE))
+@rule("AMP301", "exp-log-in-loss", WARNING, HIGH, "0.1.0", fix=Applicability.SAFE, observable=Observable(NON_FINITE))
 def check(file: File) -> Iterator[Finding]:
     for hazard in file.fact(Dtypes).loss_hazards:
         message, note = _words(hazard)

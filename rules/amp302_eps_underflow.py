@@ -65,7 +65,7 @@ from amplint.diagnostics import Applicability, Fix, Related
 from amplint.dtypes import ConstantUse, Dtypes, Use
 from amplint.model.observables import NON_FINITE, Observable
 from amplint.model.torch.precision import FLOAT16, LIMITS
-from amplint.rule import File, Finding, rule
+from amplint.rule import HIGH, WARNING, File, Finding, rule
 
 from ._support.float32_operands import innermost, widened
 
@@ -74,7 +74,7 @@ _FAR = 2.0**-10
 """What lies above this much does not depend on its epsilon."""
 
 
-@rule("AMP302", "eps-underflow", fix=Applicability.SAFE, observable=Observable(NON_FINITE))
+@rule("AMP302", "eps-underflow", WARNING, HIGH, "0.1.0", fix=Applicability.SAFE, observable=Observable(NON_FINITE))
 def check(file: File) -> Iterator[Finding]:
     told = {each.operand.lost.node for each in file.fact(Dtypes).loss_hazards if each.operand.lost is not None}
     for constant in file.fact(Dtypes).constants:

@@ -58,7 +58,7 @@ from amplint.diagnostics import Applicability, Edit, Fix, Related
 from amplint.dtypes import ConstantUse, Dtypes, Use
 from amplint.model.observables import NON_FINITE, Observable
 from amplint.model.torch.precision import FLOAT16, LIMITS
-from amplint.rule import File, Finding, rule
+from amplint.rule import ERROR, HIGH, File, Finding, rule
 
 _LARGEST = LIMITS[FLOAT16].largest
 _INFINITE = 65520.0
@@ -83,7 +83,9 @@ _VERBS = {
 }
 
 
-@rule("AMP303", "constant-overflows-half", fix=Applicability.SAFE, observable=Observable(NON_FINITE))
+@rule(
+    "AMP303", "constant-overflows-half", ERROR, HIGH, "0.1.0", fix=Applicability.SAFE, observable=Observable(NON_FINITE)
+)
 def check(file: File) -> Iterator[Finding]:
     calls: dict[cst.CSTNode, list[ConstantUse]] = {}
     for constant in filter(_overflows, file.fact(Dtypes).constants):

@@ -57,7 +57,7 @@ from amplint.diagnostics import Applicability, Edit, Fix
 from amplint.dtypes import Dtypes, Operation, Tensor
 from amplint.model.observables import NON_FINITE, Observable
 from amplint.model.torch.precision import Policy, policy
-from amplint.rule import File, Finding, rule
+from amplint.rule import ERROR, HIGH, File, Finding, rule
 
 from ._support.float32_islands import island
 from ._support.float32_operands import innermost
@@ -68,7 +68,7 @@ _NOTE = "it raises RuntimeError: its gradient near 0 and 1 cannot be represented
 _TITLE = "Replace with the form that takes logits"
 
 
-@rule("AMP304", "bce-under-autocast", fix=Applicability.SAFE, observable=Observable(NON_FINITE))
+@rule("AMP304", "bce-under-autocast", ERROR, HIGH, "0.1.0", fix=Applicability.SAFE, observable=Observable(NON_FINITE))
 def check(file: File) -> Iterator[Finding]:
     seen: set[cst.CSTNode] = set()
     for operation in file.fact(Dtypes).lowered:

@@ -60,7 +60,7 @@ from amplint.diagnostics import Applicability, Edit, Fix, Related
 from amplint.dtypes import Dtypes, Operation
 from amplint.model.observables import NON_FINITE, Observable
 from amplint.model.torch.precision import FLOAT16, FLOAT32, HALF, LIMITS, UNKNOWN
-from amplint.rule import File, Finding, rule
+from amplint.rule import HIGH, WARNING, File, Finding, rule
 
 from ._support.value_readers import only_origin
 
@@ -73,7 +73,7 @@ _NAMES = {"softmax": "a softmax", "sigmoid": "a sigmoid", "sum": "a sum of expon
 _DIMENSIONS = frozenset({"dim", "axis", "keepdim"})
 
 
-@rule("AMP305", "log-of-softmax", fix=Applicability.SAFE, observable=Observable(NON_FINITE))
+@rule("AMP305", "log-of-softmax", WARNING, HIGH, "0.1.0", fix=Applicability.SAFE, observable=Observable(NON_FINITE))
 def check(file: File) -> Iterator[Finding]:
     seen: set[cst.CSTNode] = set()
     for operation in file.fact(Dtypes).lowered:

@@ -60,10 +60,18 @@ from amplint.diagnostics import Applicability, Edit, Fix, Related
 from amplint.dtypes import Dtypes, Operation
 from amplint.model.observables import VALUE_ERROR, Observable
 from amplint.model.torch.precision import FLOAT16, LIMITS, lifted
-from amplint.rule import File, Finding, rule
+from amplint.rule import HIGH, WARNING, File, Finding, rule
 
 
-@rule("AMP306", "inplace-op-in-autocast", fix=Applicability.UNSAFE, observable=Observable(VALUE_ERROR))
+@rule(
+    "AMP306",
+    "inplace-op-in-autocast",
+    WARNING,
+    HIGH,
+    "0.1.0",
+    fix=Applicability.UNSAFE,
+    observable=Observable(VALUE_ERROR),
+)
 def check(file: File) -> Iterator[Finding]:
     seen: set[cst.CSTNode] = {hazard.operation.node for hazard in file.fact(Dtypes).loss_hazards}
     for operation in file.fact(Dtypes).lowered:

@@ -54,7 +54,7 @@ import libcst as cst
 from amplint.diagnostics import Applicability, Edit, Fix, Related
 from amplint.facts.half_checkpoints import HalfCheckpoints, HalfSaved
 from amplint.model.observables import ROUNDED, Observable
-from amplint.rule import File, Finding, rule
+from amplint.rule import MEDIUM, WARNING, File, Finding, rule
 
 from ._support.protocol_edits import without
 
@@ -63,7 +63,7 @@ _NOTE = (
 )
 
 
-@rule("AMP308", "half-checkpoint", fix=Applicability.DISPLAY, observable=Observable(ROUNDED))
+@rule("AMP308", "half-checkpoint", WARNING, MEDIUM, "0.1.0", fix=Applicability.DISPLAY, observable=Observable(ROUNDED))
 def check(file: File) -> Iterator[Finding]:
     for each in file.fact(HalfCheckpoints).found:
         yield Finding(

@@ -60,7 +60,7 @@ from collections.abc import Iterator
 import libcst as cst
 
 from amplint.facts.forward_passes import ForwardPass, Forwards
-from amplint.rule import File, Finding, rule
+from amplint.rule import INFO, LOW, File, Finding, rule
 
 from ._support.linear_chains import argument
 
@@ -83,7 +83,7 @@ _REPEATS = (cst.ListComp, cst.GeneratorExp, cst.SetComp, cst.DictComp, cst.For, 
 _Model = cst.ClassDef | cst.Call
 
 
-@rule("AMP404", "tiny-model", default=False)
+@rule("AMP404", "tiny-model", INFO, LOW, "0.1.0", default=False)
 def check(file: File) -> Iterator[Finding]:
     passes = [each for each in file.fact(Forwards).passes if each.trains]
     models = [_model(file, each) for each in passes]

@@ -12,7 +12,19 @@ from typing import NamedTuple
 from checkout import ROOT
 
 MODULES = {path: ast.parse(path.read_bytes()) for path in sorted((ROOT / "amplint").rglob("*.py"))}
-DONE = ("cli", "dtypes", "edits", "engine", "notebook", "python_ast", "report", "roles", "source.py", "syntax", "system")
+DONE = (
+    "cli",
+    "dtypes",
+    "edits",
+    "engine",
+    "notebook",
+    "python_ast",
+    "report",
+    "roles",
+    "source.py",
+    "syntax",
+    "system",
+)
 """Folders whose functions describe their arguments."""
 FEW = 2
 """From so many arguments on a function describes them: what the only one is, the first line and its type say."""
@@ -101,7 +113,9 @@ def raised(body: list[ast.stmt]) -> Iterator[ast.Raise]:
         if isinstance(node, ast.Raise) and node.exc is not None:
             yield node
         elif isinstance(node, ast.Try) and node.handlers:
-            yield from raised([*(below for each in node.handlers for below in each.body), *node.orelse, *node.finalbody])
+            yield from raised(
+                [*(below for each in node.handlers for below in each.body), *node.orelse, *node.finalbody]
+            )
         elif not isinstance(node, Definition | ast.ClassDef):
             for name in ("body", "orelse", "finalbody"):
                 yield from raised(getattr(node, name, []))

@@ -13,7 +13,6 @@ from amplint.rule import File, Found, Statement
 
 from . import hazard_calls, protocol_edits
 
-UNSCALE, UPDATE = HazardKind.UNSCALE_IN_ACCUMULATION, HazardKind.UPDATE_IN_ACCUMULATION
 _FUNCTIONS = (cst.FunctionDef, cst.Lambda)
 
 
@@ -48,7 +47,7 @@ def repair_both(file: File, found: Found) -> tuple[tuple[Edit, ...], bool] | Non
     """
     partners = [
         other
-        for kind in (UNSCALE, UPDATE)
+        for kind in (HazardKind.UNSCALE_IN_ACCUMULATION, HazardKind.UPDATE_IN_ACCUMULATION)
         for other in file.analysis.of(kind)
         if other.hazard.scaler == found.hazard.scaler and other.silent and found.silent
         if file.tree.enclosing(other.node, *_FUNCTIONS) is file.tree.enclosing(found.node, *_FUNCTIONS)
@@ -56,7 +55,8 @@ def repair_both(file: File, found: Found) -> tuple[tuple[Edit, ...], bool] | Non
     edits: list[Edit] = []
     plain = True
     for each in partners or [found]:
-        moved = _update_moved(file, each) if each.hazard.kind == UPDATE else _unscale_moved(file, each)
+        is_update = each.hazard.kind is HazardKind.UPDATE_IN_ACCUMULATION
+        moved = _update_moved(file, each) if is_update else _unscale_moved(file, each)
         if moved is None:
             return None
         edits += moved[0]

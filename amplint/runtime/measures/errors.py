@@ -14,7 +14,7 @@ def raised(record: RunRecord) -> str:
 
 def error_figures(trio: Trio) -> list[Figure]:
     """The errors of three runs, where they are not all the same."""
-    return differing(observables.ERROR, trio.each(raised))
+    return differing(observables.RAISED, trio.each(raised))
 
 
 def differing(name: str, values: tuple[float | str, ...]) -> list[Figure]:

@@ -31,7 +31,7 @@ def take(measure: str, player: Player, hazard: Hazard) -> Measurement:
 
 def _error(player: Player, hazard: Hazard) -> Measurement:
     trio = player.play()
-    return Measurement((Figure(observables.ERROR, *trio.each(raised)),))
+    return Measurement((Figure(observables.RAISED, *trio.each(raised)),))
 
 
 def _unmoved(player: Player, hazard: Hazard) -> Measurement:
@@ -151,7 +151,7 @@ def _loss_error(player: Player, hazard: Hazard) -> Measurement:
 _MEASURES: Mapping[str, Callable[[Player, Hazard], Measurement]] = {
     observables.NORM_SEEN: norm_seen,
     observables.GRADIENT_READ: gradient_read,
-    observables.ERROR: _error,
+    observables.RAISED: _error,
     observables.UNMOVED: _unmoved,
     observables.REPORTED: _reported,
     observables.SCHEDULER_LEAD: _scheduler_lead,

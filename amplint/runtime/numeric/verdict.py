@@ -166,7 +166,7 @@ def _outcome(found: Tally, layout: Layout, given: Mapping[str, float | str], is_
     ]
     if found.raised[0] != found.raised[1]:
         for value, raised in zip(values, (*found.raised, "")):
-            value[observables.ERROR] = raised or NONE
+            value[observables.RAISED] = raised or NONE
     reference: dict[str, float | str] = {"points": found.points, "shape": str(layout), **given, **values[2]}
     left = {
         "beyond float32": found.beyond, "overflow before it": found.upstream, "gradient beyond half": found.narrow * is_partial,
