@@ -10,8 +10,9 @@ import ast
 from collections import Counter
 from typing import NamedTuple
 
+from amplint.python_ast.bound_names import NameRecord
 from amplint.python_ast.gate import TooDeep, parse
-from amplint.python_ast.name_flow import NameFlow, NameRecord
+from amplint.python_ast.name_flow import NameFlow
 from amplint.python_ast.scopes import module_scope
 
 

@@ -133,3 +133,28 @@ def _declared(node: ast.AST) -> Iterator[str]:
             yield from below.names
         elif not isinstance(below, (Function, ast.ClassDef, ast.Lambda)):
             waiting.extend(ast.iter_child_nodes(below))
+
+
+def names_in_type(node: ast.expr | None) -> Iterator[str]:
+    """The names in an annotation, also in strings."""
+    for below in ast.walk(node) if node is not None else ():
+        if isinstance(below, ast.Name):
+            yield below.id
+        elif isinstance(below, ast.Constant) and isinstance(below.value, str):
+            try:
+                yield from names_in_type(ast.parse(below.value.strip(), mode="eval").body)
+            except (SyntaxError, ValueError, RecursionError, MemoryError):  # the last one for its parser: too much
+                continue
+
+
+def exported(targets: list[ast.expr], value: ast.expr) -> Iterator[str]:
+    """The names that an assignment to `__all__` lists; none for any other assignment.
+
+    Args:
+        targets: what is assigned to.
+        value: what is assigned.
+    """
+    if any(isinstance(target, ast.Name) and target.id == "__all__" for target in targets):
+        for below in ast.walk(value):
+            if isinstance(below, ast.Constant) and isinstance(below.value, str):
+                yield below.value
