@@ -147,7 +147,12 @@ class File:
         return Assigned(self.importer.module)
 
     def is_bound(self, name: str, at: cst.CSTNode) -> bool:
-        """Whether a name is bound on every path to the statement of `at`, or the author uses it there as if it were."""
+        """Whether a name is bound on every path to the statement of `at`, or the author uses it there as if it were.
+
+        Args:
+            name: a name of the author's that a fix wants to use.
+            at: where the fix wants to use it.
+        """
         return self._assigned.is_bound(name, self.range(at).start.row)
 
     def integer(self, node: cst.BaseExpression) -> cst.Integer | None:
