@@ -89,7 +89,7 @@ def check(file: File) -> Iterator[Finding]:
 
 def _act(file: File, found: Found) -> str:
     if found.origin is not None:
-        return f"`{protocol_edits.one_line(file.tree.text(found.node), 'the call')}` propagates a loss"
+        return f"`{protocol_edits.fit_for_message(file.tree.text(found.node), 'the call')}` propagates a loss"
     return f"`{loss_of(file, found)}` is propagated"
 
 
@@ -109,9 +109,9 @@ def loss_of(file: File, found: Found) -> str:
     if not isinstance(call, cst.Call):
         return "loss"
     if call.args and file.names.any_in(call.func, {"torch.autograd.backward"}):
-        return protocol_edits.one_line(file.tree.text(call.args[0].value), "loss")
+        return protocol_edits.fit_for_message(file.tree.text(call.args[0].value), "loss")
     return (
-        protocol_edits.one_line(file.tree.text(call.func.value), "loss")
+        protocol_edits.fit_for_message(file.tree.text(call.func.value), "loss")
         if isinstance(call.func, cst.Attribute)
         else "loss"
     )

@@ -78,7 +78,7 @@ UPDATE_ERROR = "`AssertionError: No inf checks were recorded prior to update.`"
 @rule("AMP104", KIND, ERROR, HIGH, "0.1.0", fix=Applicability.SAFE, observable=Observable(NORM_SEEN))
 def check(file: File) -> Iterator[Finding]:
     for found in file.analysis.of(KIND, elsewhere=True):
-        step = protocol_edits.one_line(file.tree.text(found.node), "optimizer.step()")
+        step = protocol_edits.fit_for_message(file.tree.text(found.node), "optimizer.step()")
         scaler = found.hazard.scaler_name
         yield Finding(
             file.range(hazard_calls.callee_range(file, found.node)),

@@ -92,7 +92,7 @@ def check(file: File) -> Iterator[Finding]:
             continue
         backward, loss = found.origin or found.node, "the loss"
         if isinstance(backward, cst.Call) and isinstance(backward.func, cst.Attribute):
-            loss = f"`{protocol_edits.one_line(file.tree.text(backward.func.value), 'loss')}`"
+            loss = f"`{protocol_edits.fit_for_message(file.tree.text(backward.func.value), 'loss')}`"
         yield Finding(
             file.range(hazard_calls.callee_range(file, found.node)),
             f"No `GradScaler` protects the float16 gradients of {loss} from underflow",

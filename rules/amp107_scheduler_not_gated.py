@@ -99,7 +99,7 @@ def check(file: File) -> Iterator[Finding]:
 
 def _act(file: File, found: Found) -> str:
     if found.origin is not None:
-        return f"`{protocol_edits.one_line(file.tree.text(found.node), 'the call')}` advances the schedule"
+        return f"`{protocol_edits.fit_for_message(file.tree.text(found.node), 'the call')}` advances the schedule"
     return f"`{file.tree.text(_receiver(found))}` advances"
 
 

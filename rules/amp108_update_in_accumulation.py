@@ -74,7 +74,7 @@ def check(file: File) -> Iterator[Finding]:
     for found in file.analysis.of(KIND):
         if not accumulation.runs_without_step(file, found):
             continue
-        call = protocol_edits.one_line(file.tree.text(found.node), "scaler.update()")
+        call = protocol_edits.fit_for_message(file.tree.text(found.node), "scaler.update()")
         error = "it raises `AssertionError: No inf checks were recorded prior to update.`"
         silent = "the next backward pass adds scaled gradients to unscaled ones, and only the last micro-batch counts"
         loud = "raises" in found.hazard.details

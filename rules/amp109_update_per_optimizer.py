@@ -71,9 +71,9 @@ def check(file: File) -> Iterator[Finding]:
     for found in file.analysis.of(KIND):
         if not steps_another(file, found):
             continue
-        call = protocol_edits.one_line(file.tree.text(found.node), "scaler.update()")
+        call = protocol_edits.fit_for_message(file.tree.text(found.node), "scaler.update()")
         later = found.related.get("step", found.node)
-        step = protocol_edits.one_line(file.tree.text(later), "the next step")
+        step = protocol_edits.fit_for_message(file.tree.text(later), "the next step")
         yield Finding(
             file.range(hazard_calls.callee_range(file, found.node)),
             f"`{call}` changes the scale before the next `{step}`",

@@ -70,7 +70,7 @@ ERROR_TEXT = "`RuntimeError: unscale_() has already been called on this optimize
 @rule("AMP110", KIND, ERROR, HIGH, "0.1.0", fix=Applicability.SAFE, observable=Observable(RAISED))
 def check(file: File) -> Iterator[Finding]:
     for found in file.analysis.of(KIND, elsewhere=True):
-        call = protocol_edits.one_line(file.tree.text(found.node), "scaler.unscale_(optimizer)")
+        call = protocol_edits.fit_for_message(file.tree.text(found.node), "scaler.unscale_(optimizer)")
         again = found.related.get("first") is found.node
         second = "is called" if found.origin is None else "unscales"
         yield Finding(

@@ -81,7 +81,7 @@ def check(file: File) -> Iterator[Finding]:
     for found in file.analysis.of(KIND):
         if not accumulation.runs_without_step(file, found):
             continue
-        call = protocol_edits.one_line(file.tree.text(found.node), "scaler.unscale_(optimizer)")
+        call = protocol_edits.fit_for_message(file.tree.text(found.node), "scaler.unscale_(optimizer)")
         yield Finding(
             file.range(hazard_calls.callee_range(file, found.node)),
             f"`{call}` runs before the last backward pass of an accumulation",

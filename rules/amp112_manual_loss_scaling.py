@@ -78,7 +78,7 @@ from ._support import create_scaler, hazard_calls, protocol_edits
 )
 def check(file: File) -> Iterator[Finding]:
     for scaled in file.fact(HandScaling).found:
-        factor = protocol_edits.one_line(file.tree.text(scaled.factor), "a constant")
+        factor = protocol_edits.fit_for_message(file.tree.text(scaled.factor), "a constant")
         yield Finding(
             file.range(scaled.multiplication),
             f"The loss is scaled by hand: nothing notices when `{factor}` makes gradients overflow",
@@ -114,7 +114,7 @@ def suggest(file: File, scaled: HandScaled) -> Fix | None:
         edits.append(file.editor.replace(product, loss))
         edits.append(file.editor.replace(propagated, f"{made.name}.scale({file.tree.text(propagated)})"))
     return Fix(
-        f"Let a `GradScaler` scale `{protocol_edits.one_line(loss, 'the loss')}`",
+        f"Let a `GradScaler` scale `{protocol_edits.fit_for_message(loss, 'the loss')}`",
         protocol_edits.merged(*edits),
         Applicability.DISPLAY,
     )

@@ -77,7 +77,7 @@ _ATOMS = (cst.Name, cst.Attribute, cst.Call, cst.Subscript)
 def check(file: File) -> Iterator[Finding]:
     for found in file.analysis.of(KIND):
         value, scale = _scaled(file, found)
-        shown = protocol_edits.one_line(file.tree.text(value), "The scaled loss")
+        shown = protocol_edits.fit_for_message(file.tree.text(value), "The scaled loss")
         shown = shown if shown.startswith("The") else f"`{shown}`"
         yield Finding(
             file.range(hazard_calls.callee_range(file, found.node)),
@@ -117,7 +117,7 @@ def mend(file: File, value: cst.BaseExpression, scale: cst.Call | None) -> Fix |
     text = file.tree.text(loss)
     alone = isinstance(loss, _ATOMS) or not isinstance(file.tree.parent(value), cst.Attribute)
     edit = file.editor.replace(value, text if alone else f"({text})")
-    title = f"Report `{protocol_edits.one_line(text, 'the loss')}`"
+    title = f"Report `{protocol_edits.fit_for_message(text, 'the loss')}`"
     if value is scale:
         return Fix(title, (edit,))
     names = [node for node in protocol_edits.inside(loss) if isinstance(node, (cst.Name, cst.Attribute))]

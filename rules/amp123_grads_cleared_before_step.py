@@ -71,10 +71,10 @@ def check(file: File) -> Iterator[Finding]:
         step = found.related.get("step")
         if step is None or not reaches_the_step(file, found, step):
             continue
-        call = protocol_edits.one_line(file.tree.text(found.node), "zero_grad()")
+        call = protocol_edits.fit_for_message(file.tree.text(found.node), "zero_grad()")
         yield Finding(
             file.range(hazard_calls.callee_range(file, found.node)),
-            f"`{call}` clears the gradients before `{protocol_edits.one_line(file.tree.text(step), 'scaler.step')}`",
+            f"`{call}` clears the gradients before `{protocol_edits.fit_for_message(file.tree.text(step), 'scaler.step')}`",
             note=consequence(file, found, step),
             related=hazard_calls.related(file, found, backward="computed here", step="finds none"),
             fix=mend(file, found, step),

@@ -62,7 +62,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from amplint.diagnostics import Applicability, Fix, Related
-from amplint.dtypes import ConstantUse, Dtypes, Use
+from amplint.dtypes import ConstantEffect, ConstantUse, Dtypes
 from amplint.model.observables import NON_FINITE, Observable
 from amplint.model.torch.precision import FLOAT16, LIMITS
 from amplint.rule import HIGH, WARNING, File, Finding, rule
@@ -83,14 +83,17 @@ def check(file: File) -> Iterator[Finding]:
 
 
 def _vanishes(constant: ConstantUse) -> bool:
-    if constant.use not in (Use.ADDED, Use.LOWER) or not 0 < abs(constant.value) <= _HALF.vanishing:
+    if (
+        constant.use not in (ConstantEffect.ADDED, ConstantEffect.LOWER)
+        or not 0 < abs(constant.value) <= _HALF.vanishing
+    ):
         return False
     return constant.operand.sure and constant.operand.low < _FAR
 
 
 def _finding(file: File, constant: ConstantUse) -> Finding:
     eps = f"{constant.value:g}"
-    done = "clamped on" if constant.use is Use.LOWER else "added to"
+    done = "clamped on" if constant.use is ConstantEffect.LOWER else "added to"
     fix = _fix(file, constant)
     note = "constants up to 2.98e-08 round to 0 there, and guard against nothing"
     if fix is not None and fix.applicability is Applicability.UNSAFE:
@@ -107,7 +110,7 @@ def _fix(file: File, constant: ConstantUse) -> Fix | None:
     if node is None or constant.operation.in_place:
         return None
     fits = _gradient_fits(file, constant)
-    beyond_cure = constant.operand.zero_dim or (constant.use is Use.LOWER and not fits)
+    beyond_cure = constant.operand.zero_dim or (constant.use is ConstantEffect.LOWER and not fits)
     if beyond_cure and _divides(file, constant):
         return None
     applicability = Applicability.SAFE if fits else Applicability.UNSAFE

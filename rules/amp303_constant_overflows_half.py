@@ -55,7 +55,7 @@ from collections.abc import Iterator
 import libcst as cst
 
 from amplint.diagnostics import Applicability, Edit, Fix, Related
-from amplint.dtypes import ConstantUse, Dtypes, Use
+from amplint.dtypes import ConstantEffect, ConstantUse, Dtypes
 from amplint.model.observables import NON_FINITE, Observable
 from amplint.model.torch.precision import FLOAT16, LIMITS
 from amplint.rule import ERROR, HIGH, File, Finding, rule
@@ -65,21 +65,21 @@ _INFINITE = 65520.0
 """What float16 rounds to infinity; between this and the largest value it rounds down."""
 
 _OUTCOME = {
-    Use.FILLED: "it raises RuntimeError: value cannot be converted to type c10::Half without overflow",
-    Use.STORED: "on CUDA it raises RuntimeError: value cannot be converted to type c10::Half without overflow",
-    Use.CHOSEN: "the constant becomes infinite, and a softmax over nothing else is nan",
-    Use.ADDED: "the result is infinite",
-    Use.SCALES: "the product is infinite, and a softmax over nothing else is nan",
+    ConstantEffect.FILLED: "it raises RuntimeError: value cannot be converted to type c10::Half without overflow",
+    ConstantEffect.STORED: "on CUDA it raises RuntimeError: value cannot be converted to type c10::Half without overflow",
+    ConstantEffect.CHOSEN: "the constant becomes infinite, and a softmax over nothing else is nan",
+    ConstantEffect.ADDED: "the result is infinite",
+    ConstantEffect.SCALES: "the product is infinite, and a softmax over nothing else is nan",
 }
-_OUTCOME[Use.LOWER] = _OUTCOME[Use.UPPER] = _OUTCOME[Use.FILLED]
+_OUTCOME[ConstantEffect.LOWER] = _OUTCOME[ConstantEffect.UPPER] = _OUTCOME[ConstantEffect.FILLED]
 _VERBS = {
-    Use.FILLED: "filled into",
-    Use.STORED: "assigned to elements of",
-    Use.CHOSEN: "put into",
-    Use.ADDED: "added to",
-    Use.SCALES: "multiplied with",
-    Use.LOWER: "clamped on",
-    Use.UPPER: "clamped on",
+    ConstantEffect.FILLED: "filled into",
+    ConstantEffect.STORED: "assigned to elements of",
+    ConstantEffect.CHOSEN: "put into",
+    ConstantEffect.ADDED: "added to",
+    ConstantEffect.SCALES: "multiplied with",
+    ConstantEffect.LOWER: "clamped on",
+    ConstantEffect.UPPER: "clamped on",
 }
 
 
@@ -100,9 +100,9 @@ def check(file: File) -> Iterator[Finding]:
 def _overflows(constant: ConstantUse) -> bool:
     if not constant.operand.sure:
         return False
-    if constant.use in (Use.ADDED, Use.CHOSEN):
+    if constant.use in (ConstantEffect.ADDED, ConstantEffect.CHOSEN):
         return abs(constant.value) >= _INFINITE
-    if constant.use is Use.SCALES:  # a mask: zeros and ones
+    if constant.use is ConstantEffect.SCALES:  # a mask: zeros and ones
         return abs(constant.value) >= _INFINITE and (constant.operand.low, constant.operand.high) == (0.0, 1.0)
     return abs(constant.value) > _LARGEST
 
@@ -113,7 +113,11 @@ def _fix(file: File, constants: list[ConstantUse]) -> Fix | None:
     limits: list[str] = []
     for constant in constants:
         dtype = _dtype_text(file, constant)
-        if constant.use in (Use.ADDED, Use.SCALES) or not (constant.node and dtype) or _is_marker(file, constant):
+        if (
+            constant.use in (ConstantEffect.ADDED, ConstantEffect.SCALES)
+            or not (constant.node and dtype)
+            or _is_marker(file, constant)
+        ):
             return None
         spelling, imports = file.importer.get("torch.finfo", constant.node)
         limits.append(f"{spelling}({dtype}).{'min' if constant.value < 0 else 'max'}")

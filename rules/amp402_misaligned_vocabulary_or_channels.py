@@ -72,7 +72,7 @@ from amplint.diagnostics import Applicability, Fix, Related
 from amplint.model.observables import PRODUCT_TIME, Observable
 from amplint.rule import INFO, LOW, MIXED_PRECISION, File, Finding, rule
 
-from ._support.linear_chains import CONVOLUTIONS, Hidden, Model, Size, argument, models
+from ._support.linear_chains import CONVOLUTIONS, Hidden, Model, Size, models, size_argument
 from ._support.resize_layers import resized, sizes_of
 
 _MULTIPLE = 8
@@ -122,7 +122,7 @@ def check(file: File) -> Iterator[Finding]:
 
 
 def _vocabulary(file: File, embedding: cst.Call) -> Iterator[Finding]:
-    rows = argument(file, embedding, 0, "num_embeddings")
+    rows = size_argument(file, embedding, 0, "num_embeddings")
     model = file.tree.enclosing(embedding, cst.ClassDef)
     if rows is None or model is None or rows.value % _MULTIPLE == 0 or rows.value < _FEWEST_TOKENS:
         return
@@ -130,7 +130,7 @@ def _vocabulary(file: File, embedding: cst.Call) -> Iterator[Finding]:
         (call, size)
         for call in file.tree.inside(model, cst.Call)
         if file.names.all_in(call.func, _LINEAR)
-        and (size := argument(file, call, 1, "out_features")) is not None
+        and (size := size_argument(file, call, 1, "out_features")) is not None
         and size.value == rows.value
     ]
     product = _own_product(file, embedding, model)
@@ -187,7 +187,7 @@ def _channels(file: File, model: Model, hidden: Hidden) -> Finding:
 
 def _heads(file: File, call: cst.Call) -> Iterator[Finding]:
     for name in file.names.resolve(call.func):
-        width, heads = (argument(file, call, place, each) for place, each in enumerate(_ATTENTION[name]))
+        width, heads = (size_argument(file, call, place, each) for place, each in enumerate(_ATTENTION[name]))
         if width is None or heads is None or not heads.value or width.value % heads.value:
             continue
         size = width.value // heads.value

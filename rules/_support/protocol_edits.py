@@ -32,7 +32,7 @@ def while_enabled(found: Found) -> str:
     return " while it is enabled" if found.scaler.made and found.scaler.enabled == "maybe" else ""
 
 
-def one_line(text: str, otherwise: str) -> str:
+def fit_for_message(text: str, otherwise: str) -> str:
     """`text` if it is fit for a message: on one line, and short."""
     return text if "\n" not in text and "`" not in text and len(text) <= 50 else otherwise
 
