@@ -12,7 +12,7 @@ from amplint.cli.options import Options
 from amplint.cli.summary import Result
 from amplint.cli.targets import Targets
 from amplint.diagnostics import FileReport
-from amplint.engine.checker import check_source, placed, withdraw
+from amplint.engine.checker import check_source, with_location, withdraw
 from amplint.engine.discovery import FoundFile
 from amplint.engine.fixer import Changed, FixError, FixOutcome, fix_source, fixable, write
 from amplint.report import diff
@@ -103,7 +103,7 @@ def _repair(
 
     try:
         data = wanted.read(item.path)
-        source = placed(Source.from_bytes(item.display, data), item.settings, item.path)
+        source = with_location(Source.from_bytes(item.display, data), item.settings, item.path)
     except OSError as error:
         raise FixError(f"cannot be read: {error.strerror or error}") from error
     except SourceError as error:

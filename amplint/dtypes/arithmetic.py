@@ -8,7 +8,7 @@ from dataclasses import replace
 
 import libcst as cst
 
-from amplint.dtypes.lattice import join, unknown
+from amplint.dtypes.lattice import join_values, unknown
 from amplint.dtypes.values import Eps, GradientFlow, Number, Tensor, Value
 from amplint.model.events import Region
 from amplint.model.torch import precision
@@ -291,7 +291,7 @@ def where(left: Value, right: Value, node: cst.CSTNode) -> Value:
             return tensor.derived(node, low=low, high=high)
         if isinstance(number, Tensor) and isinstance(tensor, Tensor) and number.zero_dim and not tensor.zero_dim:
             return tensor.derived(node, low=min(number.low, tensor.low), high=max(number.high, tensor.high))
-    joined = join(left, right)
+    joined = join_values(left, right)
     return joined.derived(node) if isinstance(joined, Tensor) else joined
 
 

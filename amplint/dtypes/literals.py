@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import libcst as cst
 
-from amplint.dtypes.lattice import join
+from amplint.dtypes.lattice import join_values
 from amplint.dtypes.values import UNKNOWN, Finfo, Items, Number, Value
 from amplint.model.torch import precision
 
@@ -55,5 +55,5 @@ def joined(values: Sequence[Value]) -> Value:
         return UNKNOWN
     result = values[0]
     for value in values[1:]:
-        result = join(result, value)
+        result = join_values(result, value)
     return result

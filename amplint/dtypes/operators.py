@@ -8,7 +8,7 @@ from dataclasses import replace
 import libcst as cst
 
 from amplint.dtypes import arithmetic
-from amplint.dtypes.frames import Frame
+from amplint.dtypes.frames import StackFrame
 from amplint.dtypes.lattice import unknown
 from amplint.dtypes.values import Arguments, GradientFlow, Items, Layer, Number, Operation, Tensor, Value, tensors
 from amplint.model.torch import precision
@@ -37,7 +37,7 @@ class Operators:
         return self.tree.root(node) is self.tree.module
 
     def combine(
-        self, op: str, node: cst.CSTNode, one: Value, other: Value, frame: Frame,
+        self, op: str, node: cst.CSTNode, one: Value, other: Value, frame: StackFrame,
         left: cst.BaseExpression | None = None, right: cst.BaseExpression | None = None, in_place: bool = False,
     ) -> Value:  # fmt: skip
         """`one op other`.
@@ -77,7 +77,7 @@ class Operators:
         arguments: Arguments,
         result: Value,
         node: cst.CSTNode,
-        frame: Frame,
+        frame: StackFrame,
         in_place: bool = False,
         layer: Layer | None = None,
     ) -> Value:

@@ -65,7 +65,7 @@ def check_source(source: Source, settings: Settings, path: Path, rules: Sequence
     index = rule_index()
     active = active_codes(settings, path, index)
     running = [rule for rule in (index if rules is None else rules) if rule.code in active]
-    report = lint_source(placed(source, settings, path), running, settings.torch)
+    report = lint_source(with_location(source, settings, path), running, settings.torch)
     if report.error and not report.diagnostics:
         return report
     selected = [diagnostic for diagnostic in report.diagnostics if diagnostic.code in active]
@@ -75,7 +75,7 @@ def check_source(source: Source, settings: Settings, path: Path, rules: Sequence
     return replace(report, diagnostics=kept)
 
 
-def placed(source: Source, settings: Settings, path: Path) -> Source:
+def with_location(source: Source, settings: Settings, path: Path) -> Source:
     """A file that knows where it lies, so that what it imports from its own project can be followed.
 
     Args:

@@ -65,7 +65,7 @@ class Settings:
 
     def _matches(self, key: str, written: tuple[str, ...], path: str, folder: bool = False) -> bool:
         try:
-            return bool(gitignore.verdict(written, str(self.root), path, folder))
+            return bool(gitignore.is_ignored(written, str(self.root), path, folder))
         except ValueError as error:
             raise ConfigError(f"{self.place(key)}: bad pattern: {error}") from error
 
@@ -201,7 +201,7 @@ def _in_folder(folder: Path) -> Path | None:
     return None
 
 
-def find(start: Path) -> Path | None:
+def nearest_config(start: Path) -> Path | None:
     """The configuration file nearest to the folder `start`, in it or above it.
 
     Raises:

@@ -281,14 +281,14 @@ class _Walk:
 
 def _is_pattern(line: str) -> bool:
     try:
-        return gitignore.parse(line) is not None
+        return gitignore.parse_pattern(line) is not None
     except ValueError:  # to git, too, it matches nothing
         return False
 
 
 def _ignored(path: str, ignores: _Ignores, folder: bool) -> bool:
     for root, lines in reversed(ignores):
-        verdict = gitignore.verdict(lines, root, path, folder)
+        verdict = gitignore.is_ignored(lines, root, path, folder)
         if verdict is not None:
             return verdict
     return False

@@ -101,7 +101,7 @@ def fixable(report: FileReport, unsafe: bool) -> list[Diagnostic]:
     return _with_fix(report, (Applicability.SAFE, Applicability.UNSAFE) if unsafe else (Applicability.SAFE,))
 
 
-def shown(report: FileReport) -> list[Diagnostic]:
+def never_applied(report: FileReport) -> list[Diagnostic]:
     """The findings with a fix that is never applied, in the order of their first edits."""
     return _with_fix(report, (Applicability.DISPLAY,))
 

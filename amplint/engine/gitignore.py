@@ -61,7 +61,7 @@ class Pattern(NamedTuple):
         return here == len(names)
 
 
-def parse(line: str) -> Pattern | None:
+def parse_pattern(line: str) -> Pattern | None:
     """A line of a `.gitignore` file; None when it holds no pattern.
 
     Raises:
@@ -100,10 +100,10 @@ def compiled(patterns: tuple[str, ...]) -> tuple[Pattern, ...]:
     """
     if len(patterns) > MOST:
         raise ValueError(f"there are more than {MOST:,}")
-    return tuple(found for found in map(parse, reversed(patterns)) if found is not None)
+    return tuple(found for found in map(parse_pattern, reversed(patterns)) if found is not None)
 
 
-def verdict(patterns: tuple[str, ...], root: str, path: str, folder: bool = False) -> bool | None:
+def is_ignored(patterns: tuple[str, ...], root: str, path: str, folder: bool = False) -> bool | None:
     """Whether the last pattern that speaks of `path` matches it (True) or spares it (False, `!pattern`); None: none speaks.
 
     What lies in a folder that is matched is matched with it.

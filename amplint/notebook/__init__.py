@@ -15,7 +15,7 @@ from functools import cached_property
 from amplint.notebook.cells import Cell, cells, speaks_python
 from amplint.notebook.magics import muted
 from amplint.notebook.places import scan
-from amplint.notebook.writing import CellsCrossed, differs, rendered, restored
+from amplint.notebook.writing import CellsCrossed, differs, rendered, unmasked_lines
 
 __all__ = ["PARTING", "CellsCrossed", "Notebook", "NotebookError"]
 
@@ -103,7 +103,8 @@ class Notebook:
             CellsCrossed: as for `edited`.
         """
         return [
-            "".join(line for line, _ in restored(cell, source)) for cell, source in zip(self.cells, self._parted(text))
+            "".join(line for line, _ in unmasked_lines(cell, source))
+            for cell, source in zip(self.cells, self._parted(text))
         ]
 
     def unmasked(self, text: str) -> str:

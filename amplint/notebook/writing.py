@@ -34,7 +34,7 @@ def rendered(raw: str, cell: Cell, source: str) -> str:
     Raises:
         CellsCrossed: a masked line was changed.
     """
-    lines = restored(cell, source)
+    lines = unmasked_lines(cell, source)
     ascii_only = raw.isascii() and "\\u" in raw
     start, end = cell.place
     if raw[start] == '"':
@@ -51,7 +51,7 @@ def rendered(raw: str, cell: Cell, source: str) -> str:
     return f"[{before}{f',{between}'.join(strings)}{after}]"
 
 
-def restored(cell: Cell, source: str) -> list[tuple[str, int | None]]:
+def unmasked_lines(cell: Cell, source: str) -> list[tuple[str, int | None]]:
     """The lines of an edited cell; what was masked is itself again.
 
     Args:

@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Iterable
 
 from amplint.python_ast.bound_names import Bound, NameRecord, ProgramPoint, UnboundUse, meet
-from amplint.python_ast.scopes import Function, Scope, bindings, exported, imported, names_in_type, parameters
+from amplint.python_ast.scopes import Function, Scope, bindings, exported, imported_names, names_in_type, parameters
 
 _LEAVE = frozenset({"sys.exit", "exit", "quit", "os._exit", "os.abort"})
 
@@ -101,10 +101,10 @@ class NameFlow(ast.NodeVisitor):
             self._expect(name)
 
     def visit_Import(self, node: ast.Import) -> None:
-        self._bind(imported(node))
+        self._bind(imported_names(node))
 
     def visit_ImportFrom(self, node: ast.ImportFrom) -> None:
-        self._bind(imported(node))
+        self._bind(imported_names(node))
 
     def visit_Expr(self, node: ast.Expr) -> None:
         self.visit(node.value)

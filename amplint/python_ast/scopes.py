@@ -94,7 +94,7 @@ def _bound_by(node: ast.AST) -> Iterator[str]:
     elif isinstance(node, (Function, ast.ClassDef)):
         yield node.name
     elif isinstance(node, (ast.Import, ast.ImportFrom)):
-        yield from imported(node)
+        yield from imported_names(node)
     elif isinstance(node, (ast.ExceptHandler, ast.MatchAs, ast.MatchStar)) and node.name:
         yield node.name
     elif isinstance(node, ast.MatchMapping) and node.rest:
@@ -111,7 +111,7 @@ def _evaluated_outside(node: Function | ast.ClassDef | ast.Lambda) -> Iterator[a
         yield from node.decorator_list
 
 
-def imported(node: ast.Import | ast.ImportFrom) -> Iterator[str]:
+def imported_names(node: ast.Import | ast.ImportFrom) -> Iterator[str]:
     """The names that an import binds; none for a star."""
     for alias in node.names:
         if alias.name != "*":

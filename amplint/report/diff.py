@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterator, Sequence
 
 from amplint.diagnostics import Edit
-from amplint.report.escape import quoted
+from amplint.report.escape import quoted_path
 
 _LINE = re.compile(r"[^\r\n]*(?:\r\n|\r|\n)|[^\r\n]+")
 _STYLES = {"+": "added", "-": "removed", "@": "place"}
@@ -27,7 +27,7 @@ def unified(before: str, after: str, path: str, context: int = 3) -> Iterator[st
         path: what to call the file in both headers.
         context: how many lines to show around a change.
     """
-    name = quoted(path)
+    name = quoted_path(path)
     for line in difflib.unified_diff(lines(before), lines(after), name, name, n=context):
         if line.endswith(("\n", "\r")):
             yield line

@@ -50,7 +50,7 @@ def _spelled(character: str) -> str:
     return _SHORT.get(character, spelled)
 
 
-def quoted(name: str) -> str:
+def quoted_path(name: str) -> str:
     r"""A file name as it stands in a diff: one that could be misread is quoted as git quotes it, and `patch` reads it.
 
     >>> print(quoted("a b.py"), quoted("a\n\x1b.py"))

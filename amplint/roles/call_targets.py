@@ -149,7 +149,7 @@ class Callees:
     def _class_of(self, instance: cst.BaseExpression, abroad: bool, names: int) -> ClassInfo | None:
         if path_of(instance) in ("", "self") or not names:
             return None
-        values = list(self._roles.values(instance)) or list(self._roles.given(instance))
+        values = list(self._roles.values(instance)) or list(self._roles.flow.given(instance))
         infos = {
             self._classes.instance_of(value, abroad)
             if isinstance(value, cst.Call)

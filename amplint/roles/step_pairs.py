@@ -35,6 +35,7 @@ class Steppers:
 
     def __init__(self, tree: Tree, roles: Roles) -> None:
         self._tree, self._roles = tree, roles
+        self.flow = roles.flow
 
     @cached_property
     def pairs(self) -> list[StepPair]:
@@ -78,20 +79,10 @@ class Steppers:
         """What the calls in this file give for a parameter."""
         home = self._tree.enclosing(name, cst.FunctionDef)
         if isinstance(home, cst.FunctionDef):
-            for call in calls_by_name(self._tree, home):
+            for call in self.flow.calls(home.name.value):
                 given = given_by(call, home, name.value)
                 if given is not None:
                     yield given
-
-
-def calls_by_name(tree: Tree, function: cst.FunctionDef) -> list[cst.Call]:
-    """The calls in a file that look like calls of a function of it: by its name, on whatever object.
-
-    Args:
-        tree: the file.
-        function: one of its functions.
-    """
-    return [call for call in tree.find(cst.Call) if last_part(path_of(call.func)) == function.name.value]
 
 
 def last_part(path: str) -> str:

@@ -178,6 +178,10 @@ class Tree:
         """
         return next((above for above in self.ancestors(node) if type(above) in kinds), None)
 
+    def function(self, node: cst.CSTNode) -> cst.FunctionDef | cst.Lambda | None:
+        """The function or lambda that a node stands in; None at the top of a module."""
+        return self.enclosing(node, cst.FunctionDef, cst.Lambda)  # type: ignore[return-value]
+
     @cached_property
     def _positions(self) -> Positions:
         return Positions(self.module, self._text, self.parent)
