@@ -26,6 +26,7 @@ from amplint.syntax.names import Names
 from amplint.syntax.project_files import Modules
 from amplint.syntax.project_imports import Imports
 from amplint.syntax.tree import Tree
+from amplint.syntax.value_flow import ValueFlow
 
 MIXED_PRECISION = "mixed-precision"
 """What a file says to the whole run that trains in half precision."""
@@ -107,6 +108,11 @@ class File:
         return self.program.roles
 
     @property
+    def flow(self) -> ValueFlow:
+        """Where its values come from, and where they go."""
+        return self.program.flow
+
+    @property
     def callees(self) -> Callees:
         """Which functions its calls run."""
         return self.program.callees
@@ -141,7 +147,12 @@ class File:
         return Assigned(self.importer.module)
 
     def is_bound(self, name: str, at: cst.CSTNode) -> bool:
-        """Whether a name is bound on every path to the statement of `at`, or the author uses it there as if it were."""
+        """Whether a name is bound on every path to the statement of `at`, or the author uses it there as if it were.
+
+        Args:
+            name: a name of the author's that a fix wants to use.
+            at: where the fix wants to use it.
+        """
         return self._assigned.is_bound(name, self.range(at).start.row)
 
     def integer(self, node: cst.BaseExpression) -> cst.Integer | None:

@@ -60,6 +60,7 @@ import libcst as cst
 from amplint.diagnostics import Applicability, Edit, Fix
 from amplint.model.observables import ON_OLD_GPU, Observable
 from amplint.model.torch import names as torch_names
+from amplint.model.torch import vocabulary
 from amplint.rule import MEDIUM, WARNING, File, Finding, rule
 
 from ._support.call_edits import has_star, insert_arguments, keyword, positionals
@@ -76,10 +77,6 @@ _HARDWARE = re.compile(
 )
 """Names by which a file asks what the hardware can do."""
 _SOUND = re.compile(rf"{_CAPABILITY_WORD}|native", re.IGNORECASE)
-_CHOICE = re.compile(
-    r"dtype|precision|half|bf_?16|float_?16|fp_?16|(?<![a-z])amp(?![a-z])|hardware|rocm", re.IGNORECASE
-)
-"""What a condition, or the name of a function, says where somebody has chosen a precision."""
 
 
 @rule(
@@ -199,12 +196,14 @@ def _is_chosen(file: File, place: cst.CSTNode) -> bool:
     """Whether a condition of the same function speaks of a precision, or the function is named after one."""
     home = file.names.scope(place)
     if any(
-        isinstance(above, (cst.FunctionDef, cst.ClassDef)) and _CHOICE.search(above.name.value)
+        isinstance(above, (cst.FunctionDef, cst.ClassDef)) and vocabulary.PRECISION_CHOICE.search(above.name.value)
         for above in file.tree.ancestors(place)
     ):
         return True
     tests = [each.test for each in file.tree.find(cst.If)] + [each.test for each in file.tree.find(cst.IfExp)]
-    return any(file.names.scope(test) is home and _CHOICE.search(file.tree.text(test)) for test in tests)
+    return any(
+        file.names.scope(test) is home and vocabulary.PRECISION_CHOICE.search(file.tree.text(test)) for test in tests
+    )
 
 
 def _switched_off(file: File, call: cst.Call) -> Fix | None:

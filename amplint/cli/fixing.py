@@ -45,7 +45,14 @@ def fix_all(
 ) -> None:
     """Fix every file that can be fixed, and bring `result` up to date; with `--diff`, print what would change instead.
 
-    The text of stdin goes to stdout, fixed or not. Where there is a `confirm`, only what it leaves is applied.
+    The text of stdin goes to stdout, fixed or not.
+
+    Args:
+        wanted: the files.
+        result: what linting them came to.
+        options: what was asked for.
+        console: hears of what cannot be fixed.
+        confirm: takes from a report the fixes that shall not be applied.
     """
     facts = frozenset(fact for report in result.reports for fact in report.facts)
     printed = wanted.stdin

@@ -38,7 +38,12 @@ def replays_shown(console: Console) -> Callable[[int, int], None]:
 def confirmer(options: Options, console: Console) -> Confirm | None:
     """What takes the fixes from a report that no replay confirms, and tells the console why.
 
-    None, once the console knows the reason, where nothing can be replayed.
+    Args:
+        options: what was asked for.
+        console: hears of fixes that are not confirmed.
+
+    Returns:
+        None, once the console knows the reason, where nothing can be replayed.
     """
     try:
         how = how_to_replay(options)

@@ -10,13 +10,12 @@ import libcst as cst
 
 from amplint.dtypes import layers
 from amplint.dtypes.frames import StackFrame
-from amplint.dtypes.functions import LOSS, Functions
+from amplint.dtypes.functions import Functions
 from amplint.dtypes.tensor_calls import MODULES, no_result
 from amplint.dtypes.values import UNKNOWN, Arguments, Class, Closure, Instance, Items, Layer, Number, Tensor, Value
-from amplint.model.torch import precision
+from amplint.model.torch import precision, vocabulary
 from amplint.syntax.names import dotted
 
-_MODEL = re.compile(r"(?:^|_)(?:model|net|network|classifier|discriminator|generator|critic)(?:_|$)|^net[A-Z]$")
 _NUMBERS = frozenset({"builtins.len", "builtins.int", "numpy.sqrt", "numpy.prod", "numpy.log"})
 _BACKWARD = re.compile(r"backward$|scaler$")
 
@@ -122,7 +121,7 @@ class Calls(Functions):
             method = info.method("__call__") or info.method("forward")
             if method is None:
                 return no_result(*arguments.values)
-            loss = called if LOSS.search(called) else info.name
+            loss = called if vocabulary.LOSS.search(called) else info.name
             return self.invoke(Closure(method, None, value), arguments, frame, loss)
         if self._is_model(called, value, frame):
             return self._model(node, frame)
@@ -149,7 +148,7 @@ class Calls(Functions):
         return self.record("call", arguments, no_result(*arguments.all), node, frame, layer=layer)
 
     def _is_model(self, called: str, value: Value, frame: StackFrame) -> bool:
-        if not isinstance(value, Tensor) or value.dtype != precision.UNKNOWN or not _MODEL.search(called):
+        if not isinstance(value, Tensor) or value.dtype != precision.UNKNOWN or not vocabulary.MODEL.search(called):
             return False
         return frame.region is not None
 

@@ -56,6 +56,9 @@ class Expressions(Operators, ABC):
     """Evaluates expressions; calls are left to the floor above.
 
     Args:
+        tree: the file.
+        names: what its names mean.
+        contexts: the autocast regions that it enters.
         budget: how many expressions may be evaluated.
     """
 
@@ -65,11 +68,22 @@ class Expressions(Operators, ABC):
 
     @abstractmethod
     def call(self, node: cst.Call, frame: StackFrame) -> Value:
-        """What a call gives back."""
+        """What a call gives back.
+
+        Args:
+            node: the call.
+            frame: where evaluation stands.
+        """
 
     @abstractmethod
     def attribute_of(self, instance: Instance, name: str, frame: StackFrame) -> Value:
-        """An attribute of an object."""
+        """An attribute of an object.
+
+        Args:
+            instance: the object, of a class of this file.
+            name: the attribute.
+            frame: where evaluation stands.
+        """
 
     @abstractmethod
     def definition(self, node: cst.Name) -> Value | None:
@@ -77,6 +91,10 @@ class Expressions(Operators, ABC):
 
     def evaluate(self, node: cst.BaseExpression, frame: StackFrame) -> Value:
         """What is known about the value of an expression.
+
+        Args:
+            node: any expression.
+            frame: where evaluation stands.
 
         Raises:
             OutOfBudget: too much was evaluated.
@@ -126,7 +144,12 @@ class Expressions(Operators, ABC):
         return unknown(*self._parts(node, frame))
 
     def asked_dtype(self, test: cst.BaseExpression, frame: StackFrame) -> bool | None:
-        """The answer to a test such as `x.dtype == torch.float16`; None where it is not known, or something else is asked."""
+        """The answer to a test such as `x.dtype == torch.float16`; None where it is not known, or something else is asked.
+
+        Args:
+            test: the condition.
+            frame: where evaluation stands.
+        """
         if not isinstance(test, cst.Comparison) or len(test.comparisons) != 1:
             return None
         asked, comparison = self.evaluate(test.left, frame), test.comparisons[0]
@@ -217,7 +240,12 @@ class Expressions(Operators, ABC):
             self.bind_loop(loop.inner_for_in, frame)
 
     def element(self, node: cst.BaseExpression, frame: StackFrame) -> Value:
-        """What iterating over an expression gives."""
+        """What iterating over an expression gives.
+
+        Args:
+            node: the expression that is iterated over.
+            frame: where evaluation stands.
+        """
         if (
             isinstance(node, cst.Call)
             and isinstance(node.func, cst.Name)
@@ -233,7 +261,13 @@ class Expressions(Operators, ABC):
         return value if isinstance(value, Tensor) else UNKNOWN
 
     def assign(self, target: cst.BaseExpression, value: Value, frame: StackFrame) -> None:
-        """Let a target hold a value."""
+        """Let a target hold a value.
+
+        Args:
+            target: a name, an attribute, an element, or several of these.
+            value: what is assigned.
+            frame: where evaluation stands; its variables change.
+        """
         if isinstance(target, cst.Name):
             frame.variables[target.value] = value
         elif isinstance(target, (cst.Tuple, cst.List)):
@@ -268,6 +302,15 @@ class Expressions(Operators, ABC):
         self, op: str, node: cst.CSTNode, left: cst.BaseExpression, right: cst.BaseExpression, frame: StackFrame,
         in_place: bool = False,
     ) -> Value:  # fmt: skip
-        """A binary operation, also that of an augmented assignment, which is in place where it is one of tensors."""
+        """A binary operation, also that of an augmented assignment.
+
+        Args:
+            op: the name of the function of torch that the operator stands for.
+            node: the expression that computes it.
+            left: the first operand.
+            right: the second operand.
+            frame: where evaluation stands.
+            in_place: whether it is an augmented assignment, which overwrites a tensor.
+        """
         one, other = self.evaluate(left, frame), self.evaluate(right, frame)
         return self.combine(op, node, one, other, frame, left, right, in_place)

@@ -48,7 +48,12 @@ class StackFrame:
         return None
 
     def merge(self, before: dict[str, Value], branches: list[tuple[dict[str, Value], bool]]) -> None:
-        """Continue with what holds after any of the branches that were not left early."""
+        """Continue with what holds after any of the branches that were not left early.
+
+        Args:
+            before: the variables as they were where the branches part.
+            branches: the variables at the end of each branch, and whether its end is reached.
+        """
         living = [variables for variables, alive in branches if alive]
         self.alive = bool(living)
         merged = dict(living[0]) if living else before

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from abc import abstractmethod
 from functools import cached_property
 
@@ -25,20 +24,27 @@ from amplint.dtypes.values import (
     Value,
     tensors,
 )
+from amplint.model.torch import vocabulary
 from amplint.roles.autocast_contexts import Contexts
 from amplint.syntax.classes import Classes
 from amplint.syntax.names import Names, dotted
 from amplint.syntax.tree import Tree
 
 _MAX_DEPTH = 8
-LOSS = re.compile(r"loss|criterion", re.IGNORECASE)
-
 _NOTHING = Arguments()
 _Key = tuple[object, ...]
 
 
 class Functions(TensorCalls):
-    """Evaluates calls of what the file defines."""
+    """Evaluates calls of what the file defines.
+
+    Args:
+        tree: the file.
+        names: what its names mean.
+        contexts: the autocast regions that it enters.
+        classes: its classes.
+        budget: how many expressions may be evaluated.
+    """
 
     def __init__(self, tree: Tree, names: Names, contexts: Contexts, classes: Classes, budget: int) -> None:
         super().__init__(tree, names, contexts, budget)
@@ -52,7 +58,12 @@ class Functions(TensorCalls):
 
     @abstractmethod
     def run(self, body: cst.BaseSuite, frame: StackFrame) -> None:
-        """Follow the statements of a body."""
+        """Follow the statements of a body.
+
+        Args:
+            body: the statements.
+            frame: where evaluation stands; its variables change.
+        """
 
     def definition(self, node: cst.Name) -> Value | None:
         bindings = self.names.bindings(node.value, node)
@@ -74,7 +85,13 @@ class Functions(TensorCalls):
         return self.invoke(bound, _NOTHING, frame, "") if "property" in decorators else bound
 
     def construct(self, node: cst.ClassDef, arguments: Arguments, frame: StackFrame) -> Instance:
-        """An object of a class, its attributes as `__init__` leaves them."""
+        """An object of a class, its attributes as `__init__` leaves them.
+
+        Args:
+            node: the class.
+            arguments: what its `__init__` is given.
+            frame: where evaluation stands.
+        """
         instance = Instance(node)
         info = self.classes.of(node)
         outer = StackFrame(self.tree.module, depth=frame.depth)
@@ -90,7 +107,14 @@ class Functions(TensorCalls):
         return instance
 
     def invoke(self, function: Closure, arguments: Arguments, frame: StackFrame, called: str) -> Value:
-        """Evaluate the body of a function with these arguments; `called` is the name that it is called by."""
+        """Evaluate the body of a function with these arguments.
+
+        Args:
+            function: the function, with the variables around it.
+            arguments: what it is given.
+            frame: where the call stands.
+            called: the name that it is called by.
+        """
         node = function.node
         if node in self._running or frame.depth >= _MAX_DEPTH:
             return no_result(*arguments.values)
@@ -98,7 +122,7 @@ class Functions(TensorCalls):
         parent = function.closure if isinstance(function.closure, StackFrame) else self._outermost(node, frame)
         inner = StackFrame(
             node, parent=parent, regions=frame.regions, depth=frame.depth + 1, this=function.bound,
-            loss=frame.loss or bool(LOSS.search(called) or LOSS.search(name)),
+            loss=frame.loss or bool(vocabulary.LOSS.search(called) or vocabulary.LOSS.search(name)),
         )  # fmt: skip
         if isinstance(node, cst.FunctionDef):
             inner.regions += tuple(self.contexts.decorating(node))
@@ -173,7 +197,12 @@ class Functions(TensorCalls):
         )
 
     def enter(self, node: cst.FunctionDef, frame: StackFrame) -> None:
-        """Follow a function whose callers are not known."""
+        """Follow a function whose callers are not known.
+
+        Args:
+            node: the function.
+            frame: that of the module.
+        """
         info = self.classes.owner(node)
         bound: Instance | None = None
         if info is not None and info.methods.get(node.name.value) is node:
@@ -183,7 +212,12 @@ class Functions(TensorCalls):
         self.invoke(Closure(node, None, bound), _NOTHING, frame, info.name if info is not None else "")
 
     def reach(self, value: Value, frame: StackFrame) -> None:
-        """A loss is differentiated: file the operations that its gradient flows through."""
+        """A loss is differentiated: file the operations that its gradient flows through.
+
+        Args:
+            value: the loss.
+            frame: where evaluation stands: under `no_grad` nothing flows.
+        """
         if not frame.differentiates:
             return
         flows: list[GradientFlow] = [flow for tensor in tensors(value) for flow in tensor.through]

@@ -15,7 +15,12 @@ def unknown(*values: Value) -> Tensor:
 
 
 def join_values(left: Value, right: Value) -> Value:
-    """What is known when a value is one of two."""
+    """What is known when a value is one of two.
+
+    Args:
+        left: one of them.
+        right: the other one.
+    """
     if left == right:
         return left
     if isinstance(left, Items) and isinstance(right, Items) and len(left.items) == len(right.items):

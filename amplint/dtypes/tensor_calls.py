@@ -48,7 +48,15 @@ class TensorCalls(Expressions):
     def torch_call(
         self, name: str, node: cst.Call, arguments: Arguments, frame: StackFrame, layer: Layer | None = None
     ) -> Value:
-        """A function of torch, or a method of a tensor, by its name; `layer` is the module that calls it."""
+        """A function of torch, or a method of a tensor, by its name.
+
+        Args:
+            name: the name, without module.
+            node: the call.
+            arguments: what it is given; the object of a method comes first.
+            frame: where evaluation stands.
+            layer: the module of `torch.nn` that calls it.
+        """
         in_place = name.endswith("_") and not name.endswith("__") and name != "requires_grad_"
         name = name.rstrip("_") if in_place else name
         name = _ALIASES.get(name, name)

@@ -45,7 +45,12 @@ class Settings:
     origin: str = ""
 
     def excludes(self, path: str, folder: bool = False) -> bool:
-        """Whether `exclude` names this absolute path, or a folder above it."""
+        """Whether `exclude` names a path, or a folder above it.
+
+        Args:
+            path: the absolute path.
+            folder: whether it is one of a folder, of which some patterns speak only.
+        """
         return self._matches("exclude", self.exclude, path, folder)
 
     def ignored_in(self, path: str) -> tuple[str, ...]:
@@ -98,7 +103,12 @@ class Overrides(NamedTuple):
 
 
 def nearest(word: str, valid: list[str]) -> str:
-    """What to add to a complaint about a word: "; did you mean `x`?", or nothing when no valid word is near."""
+    """What to add to a complaint about a word: "; did you mean `x`?", or nothing when no valid word is near.
+
+    Args:
+        word: what somebody wrote.
+        valid: what they may have meant.
+    """
     import difflib
 
     near = difflib.get_close_matches(word.lower(), [name.lower() for name in valid], 1, 0.5)
@@ -204,7 +214,10 @@ def nearest_config(start: Path) -> Path | None:
 class SettingsResolver:
     """The settings of each file: those of the configuration file nearest above it, under what the command line says.
 
-    `config` names one file for all; `isolated` looks at none.
+    Args:
+        overrides: what the command line says.
+        config: the one configuration file for all files.
+        isolated: look at no configuration file.
     """
 
     def __init__(self, overrides: Overrides, config: Path | None = None, isolated: bool = False) -> None:

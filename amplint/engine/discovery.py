@@ -78,7 +78,12 @@ class _Folder(NamedTuple):
 
 
 def discover(paths: Iterable[str], resolver: SettingsResolver) -> Iterator[Discovered]:
-    """The files under the given paths, each once, and the paths that are none, in the order given."""
+    """The files under the given paths, each once, and the paths that are none, in the order given.
+
+    Args:
+        paths: files and folders as the user wrote them.
+        resolver: knows what the settings exclude.
+    """
     walk = _Walk(resolver)
     everything = [item for path in paths for item in walk.named(path)]
     settled = walk.names.settled()

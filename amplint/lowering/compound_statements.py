@@ -17,7 +17,7 @@ from amplint.lowering.provenance import Provenance
 from amplint.lowering.simple_statements import SimpleStatementReader
 from amplint.model.event_graph import Branch, Condition, Loop, Node, Scoped, Seq, Test, Try
 from amplint.model.events import GRADIENT, Assign, Region
-from amplint.model.protocol.state import is_gradient
+from amplint.model.references import reference
 from amplint.syntax.words import words
 
 _ENTERS = frozenset({"enter_context", "enter_async_context"})
@@ -165,7 +165,7 @@ class BlockReader:
         name_owners(node, self._scope)
         orelse = self.read(node.orelse)
         changed = () if over_objects else tuple(map(self._scope.qualify, targets))
-        carried = value.carried or ((GRADIENT,) if any(map(is_gradient, value.args)) else ())
+        carried = value.carried or ((GRADIENT,) if any(reference(name).is_gradient for name in value.args) else ())
         elements = (Assign(self._site(node), name, carried, value.args) for name in changed if carried)
         around, self._objects_of_loop = self._objects_of_loop, frozenset(targets if over_objects else ())
         body = Seq((*elements, *self._loop_body(node).parts))

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import re
-
 from amplint.lowering.graph_tools import events_in, refs_in
 from amplint.model.event_graph import Both, Branch, Condition, Node, Not, Test
 from amplint.model.events import Backward, OptimizerStep, Scale, ScalerStep, ScalerUpdate, Unscale
+from amplint.model.torch import vocabulary
 
-_DEVICE = re.compile(r"cuda|cpu|gpu|device", re.IGNORECASE)
 _SCALING = (Scale, ScalerStep, ScalerUpdate, Unscale)
 
 
@@ -67,7 +65,7 @@ def needs_amp(condition: Condition) -> bool:
 def _asks_for_device(condition: Condition) -> bool:
     match condition:
         case Test():
-            return condition.kind == "config" and _DEVICE.search(condition.key) is not None
+            return condition.kind == "config" and vocabulary.DEVICE.search(condition.key) is not None
         case Not():
             return _asks_for_device(condition.part)
     return all(map(_asks_for_device, condition.parts))

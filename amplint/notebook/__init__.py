@@ -116,7 +116,12 @@ class Notebook:
         return self._joined(self.written(text))
 
     def line_in_file(self, cell: int, row: int) -> int:
-        """The line of the JSON text in which a row of a cell begins; where its source is one string, that line."""
+        """The line of the JSON text in which a row of a cell begins; where its source is one string, that line.
+
+        Args:
+            cell: the number of a Python cell among all cells, 1-based.
+            row: a row of its source, 1-based.
+        """
         found = next(one for one in self.cells if one.number == cell)
         start = found.literals[row - 1][0] if row <= len(found.literals) else found.place[0]
         return self.raw.count("\n", 0, start) + 1

@@ -14,12 +14,22 @@ class CellsCrossed(ValueError):
 
 
 def differs(cell: Cell, source: str) -> bool:
-    """Whether `source` is another module text than the one that stands for a cell."""
+    """Whether `source` is another module text than the one that stands for a cell.
+
+    Args:
+        cell: as it was read.
+        source: its part of the module now.
+    """
     return source.rstrip("\n") != "".join(cell.masked).rstrip("\n")
 
 
 def rendered(raw: str, cell: Cell, source: str) -> str:
     """The JSON of an edited cell's source, laid out as it was.
+
+    Args:
+        raw: the JSON text of the notebook.
+        cell: as it was read.
+        source: its part of the module now.
 
     Raises:
         CellsCrossed: a masked line was changed.
@@ -42,7 +52,14 @@ def rendered(raw: str, cell: Cell, source: str) -> str:
 
 
 def unmasked_lines(cell: Cell, source: str) -> list[tuple[str, int | None]]:
-    """The lines of an edited cell, with their number before where they were there; what was masked is itself again.
+    """The lines of an edited cell; what was masked is itself again.
+
+    Args:
+        cell: as it was read.
+        source: its part of the module now.
+
+    Returns:
+        Each line with the number (0-based) that it had before, or None where it was not there.
 
     Raises:
         CellsCrossed: a masked line was changed.

@@ -19,7 +19,14 @@ def lines(text: str) -> list[str]:
 
 
 def unified(before: str, after: str, path: str, context: int = 3) -> Iterator[str]:
-    """The lines of a diff between two texts of one file, exact but for a name that must be quoted; none when they are equal."""
+    """The lines of a diff between two texts of one file, exact but for a name that must be quoted; none when they are equal.
+
+    Args:
+        before: the text as it was.
+        after: the text as it is to be.
+        path: what to call the file in both headers.
+        context: how many lines to show around a change.
+    """
     name = quoted_path(path)
     for line in difflib.unified_diff(lines(before), lines(after), name, name, n=context):
         if line.endswith(("\n", "\r")):
@@ -36,7 +43,12 @@ def style(line: str) -> str:
 
 
 def applied(text: str, edits: Sequence[Edit]) -> str:
-    """The text with the edits of one fix made."""
+    """The text with the edits of one fix made.
+
+    Args:
+        text: the text as it stands.
+        edits: the edits, in order.
+    """
     pieces: list[str] = []
     position = 0
     for edit in edits:

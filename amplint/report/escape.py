@@ -28,10 +28,14 @@ _COMMAND = re.compile(r"^(\s*):(?=:)|#(?=#(?:vso|teamcity)?\[)")
 
 
 def printable(text: str, tabs: bool = False) -> str:
-    r"""A text of others as it may be shown, on one line; `tabs` are left alone in code.
+    r"""A text of others as it may be shown, on one line.
 
     >>> print(printable("a\x1b[31m\u202eb\n::error::c"), printable("::error::d.py"))
     a\x1b[31m\u202eb\n::error::c \x3a:error::d.py
+
+    Args:
+        text: the text, whoever wrote it.
+        tabs: whether tabs stay as they are, as in code.
     """
     if not (text.isascii() and text.isprintable()):
         text = _UNSAFE.sub(lambda match: "\t" if tabs and match[0] == "\t" else _spelled(match[0]), text)

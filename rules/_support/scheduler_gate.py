@@ -9,22 +9,21 @@ import libcst as cst
 
 from amplint.diagnostics import Applicability, Fix
 from amplint.model.events import ScalerStep, ScalerUpdate
+from amplint.model.torch import vocabulary
 from amplint.rule import File, Found, Statement
 
 from . import hazard_calls, protocol_edits
 from .scheduler_gate_edits import GatePlace, gated, is_alone, moved_over
 
 _NOTED = "scale_before"
-_ASKS = re.compile(r"get_scale|found_inf|skip|overflow")
 _READS_RATE = re.compile(r"get_last_lr|param_groups|\blr\b")
 _FUNCTIONS = (cst.FunctionDef, cst.Lambda)
 
 
 def has_gate(file: File, call: cst.CSTNode) -> bool:
     """Whether the scheduler already stands under a test that asks for the scale, or for a skip."""
-    return any(
-        isinstance(above, cst.If) and _ASKS.search(file.tree.text(above.test)) for above in file.tree.ancestors(call)
-    )
+    tests = (above.test for above in file.tree.ancestors(call) if isinstance(above, cst.If))
+    return any(vocabulary.asks_for_step(file.tree.text(test)) for test in tests)
 
 
 def gate(file: File, found: Found, hazards: Sequence[Found]) -> Fix | None:

@@ -12,7 +12,7 @@ import torch
 import torch.nn.utils.clip_grad
 
 from amplint.model.events import MEASURE, Assign, Backward, Clip, GradAccess, InnerGrad, Report, ZeroGrad
-from amplint.model.protocol.state import Value
+from amplint.model.protocol.contents import Value
 from amplint.runtime.recording.call_sites import in_torch
 from amplint.runtime.recording.event_log import Make, MeasuredFacts, Recorded
 from amplint.runtime.recording.object_names import parameters_of

@@ -16,7 +16,7 @@ from amplint.model.events import (
     Unscale,
     ZeroGrad,
 )  # fmt: skip
-from amplint.model.protocol.state import whole_of
+from amplint.model.references import reference
 from amplint.runtime.training.iterations import Rounds
 
 
@@ -50,11 +50,11 @@ def feeding(events: Iterable[Event]) -> frozenset[str]:
             wanted.add(event.loss)
     waiting, found = list(wanted), set[str]()
     while waiting:
-        reference = waiting.pop()
-        while reference and reference not in found:
-            found.add(reference)
-            waiting += assigned.get(reference, ())
-            reference = whole_of(reference)
+        for each in reference(waiting.pop()).wholes:
+            if each in found:
+                break
+            found.add(each)
+            waiting += assigned.get(each, ())
     return frozenset(found)
 
 
