@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from functools import cached_property, lru_cache
 
 from amplint.model.events import GLOBAL
+from amplint.model.torch import vocabulary
 
 ELEMENT = "[*]"
 """How a reference to some element of a collection ends."""
@@ -24,7 +25,6 @@ _GRADIENT = re.compile(r"(^|[\W_])(grad|gradient)s?(\[[^\]]*\])*$")
 _GRADIENT_FLAG = re.compile(
     r"(^|[\W_])(requires?|needs?|no|use|uses|is|has|with|enable|set|zero|compute)_(grad|gradient)s?$"
 )
-_LOSS = re.compile(r"loss|scaled|err|obj|cost", re.IGNORECASE)
 _ROOT = re.compile(r"[^.\[]*")
 _CALL = re.compile(r"#\d+/")
 _QUOTED = re.compile("‹([^›]*)›")
@@ -80,7 +80,7 @@ class Reference:
     @cached_property
     def may_be_loss(self) -> bool:
         """Whether it is named as losses are, or not at all."""
-        return self.text == SOMETHING or _LOSS.search(self.text) is not None
+        return self.text == SOMETHING or vocabulary.MAYBE_LOSS.search(self.text) is not None
 
     def is_element_of(self, other: str) -> bool:
         """Whether it is an element of a collection, or a part of one."""

@@ -22,12 +22,12 @@ from amplint.model.exploration.effects import MAX_DEPTH, Flows
 from amplint.model.exploration.flow_graph import (
     Ask,
     Block,
+    EndRegions,
     Enter,
     Exit,
     Gather,
     Iterate,
     Join,
-    Leave,
     Pass,
 )
 from amplint.model.exploration.joins import Point, States, without_both
@@ -128,7 +128,7 @@ class Explorer:
             case Enter(region, site):
                 entered = Entered(region, site, len(frame.loops))
                 after = [state.entering(entered) for state in states]
-            case Leave(count):
+            case EndRegions(count):
                 after = [state.leaving(count) for state in states]
             case Iterate(loop):
                 targets = [frame.ref(target) for target in loop.targets]

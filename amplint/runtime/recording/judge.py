@@ -68,7 +68,7 @@ class SeenHazard:
         return self.trigger.values
 
 
-def judge(
+def judge_run(
     moves: Iterable[Move],
     places: Sequence[SourceLine],
     objects: Mapping[str, ObjectFacts],

@@ -31,7 +31,7 @@ from amplint.model.literals import number
 from amplint.model.references import reference
 from amplint.runtime.training import torch_objects
 from amplint.runtime.training.iterations import Rounds
-from amplint.runtime.training.path_facts import owner_of, words
+from amplint.runtime.training.path_facts import name_words, owner_of
 from amplint.runtime.training.run_record import NotReplayable, RunRecord, Step
 from amplint.runtime.training.toy_problem import ToyProblem
 
@@ -144,12 +144,17 @@ class Training(ABC):
         if not known:
             known = self._forward()
             self.assign(reference, known)
-        shared = {name: len(words(name) & words(reference)) for name in known}
+        shared = {name: len(name_words(name) & name_words(reference)) for name in known}
         most = max(shared.values())
         return {name: loss for name, loss in known.items() if shared[name] == most}
 
     def assign(self, reference: str, value: Losses) -> None:
-        """Let a reference stand for a loss."""
+        """Let a reference stand for a loss.
+
+        Args:
+            reference: what the code calls it.
+            value: the losses.
+        """
         self._values[reference] = value
         self._numbers[reference] = sum(float(loss.detach()) for loss in value.values())
 
@@ -210,7 +215,12 @@ class Training(ABC):
     # -- steps -----------------------------------------------------------------------------------------------------
 
     def step(self, name: str, call: Callable[[], object]) -> None:
-        """Let `call` step an optimizer, and record it."""
+        """Let an optimizer step, and record it.
+
+        Args:
+            name: the optimizer.
+            call: makes it step.
+        """
         optimizer, parameters = self.optimizers[name], self.problem.parameters(name)
         seen: list[torch.Tensor | None] = []
         hook = optimizer.register_step_pre_hook(lambda stepping, *_: seen.append(_seen(stepping, self.gradient(name))))
