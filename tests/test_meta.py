@@ -6,7 +6,8 @@ import re
 from importlib import import_module
 
 import pytest
-from fixture_harness import FIXTURES, ROOT, fixture_files
+from checkout import ROOT
+from fixture_harness import FIXTURES, fixture_files
 
 from amplint import __version__
 from amplint.diagnostics import CATEGORIES
