@@ -197,7 +197,15 @@ class Editor:
         return [Edit(start, start, self._render(lines, "")), self.delete(statement)]
 
     def move_after(self, statement: Statement, target: Statement) -> list[Edit]:
-        """Move a statement, with its trailing comment, behind another one, or out of one that it ends; the edits are sorted."""
+        """Move a statement, with its trailing comment, behind another one, or out of one that it ends.
+
+        Args:
+            statement: what moves.
+            target: what it stands behind afterwards.
+
+        Returns:
+            The edits, sorted.
+        """
         lines, rows = self.reindented(statement, self.indent(target)), self.rows(statement)
         if rows[1] == self.rows(target)[1]:
             return [self.replace_rows(*rows, lines)]
