@@ -22,6 +22,10 @@ class Constructors:
     """Reads the calls of one file.
 
     Args:
+        tree: the file.
+        names: what its names mean.
+        classes: its classes, which may be derived from those of torch.
+        contexts: tells what an `enabled` argument comes to.
         owners: the references from which the parameters in expressions come.
     """
 

@@ -22,7 +22,15 @@ _MAX_STEPS = 5
 
 
 class LossScales:
-    """Follows the loss scale through names, attributes, parameters and helpers in sight."""
+    """Follows the loss scale through names, attributes, parameters and helpers in sight.
+
+    Args:
+        tree: the file.
+        names: what its names mean.
+        classes: its classes, whose attributes may hold a scale.
+        roles: says which objects are scalers.
+        arguments: what calls in sight give to parameters.
+    """
 
     def __init__(self, tree: Tree, roles: Roles) -> None:
         self._tree, self._roles = tree, roles

@@ -29,7 +29,16 @@ _MAX_ALIASES = 30
 
 
 class Roles:
-    """What the objects of one file are."""
+    """What the objects of one file are.
+
+    Args:
+        tree: the file.
+        names: what its names mean.
+        classes: its classes, whose attributes hold objects.
+        contexts: its autocast regions, for what is called like a context.
+        imports: leads to objects and classes of other files.
+        arguments: what calls in sight give to parameters.
+    """
 
     def __init__(self, tree: Tree, names: Names, classes: Classes, contexts: Contexts, flow: ValueFlow) -> None:
         self._tree = tree

@@ -26,7 +26,12 @@ class StepPair:
 
 
 class Steppers:
-    """The optimizers of one file that are stepped through a scaler."""
+    """The optimizers of one file that are stepped through a scaler.
+
+    Args:
+        tree: the file.
+        roles: what its objects are.
+    """
 
     def __init__(self, tree: Tree, roles: Roles) -> None:
         self._tree, self._roles = tree, roles
@@ -52,7 +57,12 @@ class Steppers:
         return facts.role == "scaler" and facts.enabled != "no"
 
     def of(self, optimizer: cst.BaseExpression, depth: int = 0) -> StepPair | None:
-        """How an optimizer is stepped through a scaler, if it is."""
+        """How an optimizer is stepped through a scaler, if it is.
+
+        Args:
+            optimizer: the expression that names it.
+            depth: how many callers have been asked already what they give for it.
+        """
         values = {id(value) for value in self._roles.values(optimizer)}
         path = path_of(optimizer)
         for pair in self.pairs:
