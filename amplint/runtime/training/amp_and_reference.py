@@ -29,7 +29,7 @@ from amplint.runtime.training.toy_problem import ToyProblem
 from amplint.runtime.training.trainer import Training
 
 
-class Amp(Training):
+class AmpRun(Training):
     """AMP as the code uses it, on a device (`amplint.runtime.devices`); `on` says whether its options switch it on."""
 
     def __init__(
@@ -100,7 +100,7 @@ class Amp(Training):
         self.assign(event.target, {name: scaler.scale(losses[name]) for name in losses if name in meant})
 
 
-class Reference(Training):
+class ReferenceRun(Training):
     """What the author meant, in float32: a scaler only steps, and each iteration steps once, unless its gradients overflowed.
 
     `last` says how many steps the code takes for an optimizer in an iteration: the last one counts. `skips` are the steps
