@@ -13,7 +13,8 @@ from amplint.dtypes.frames import StackFrame
 from amplint.dtypes.functions import Functions
 from amplint.dtypes.tensor_calls import MODULES, no_result
 from amplint.dtypes.values import UNKNOWN, Arguments, Class, Closure, Instance, Items, Layer, Number, Tensor, Value
-from amplint.model.torch import precision, vocabulary
+from amplint.model import vocabulary
+from amplint.model.torch import precision
 from amplint.syntax.names import dotted
 
 _NUMBERS = frozenset({"builtins.len", "builtins.int", "numpy.sqrt", "numpy.prod", "numpy.log"})

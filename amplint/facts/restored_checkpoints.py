@@ -10,7 +10,7 @@ import libcst as cst
 
 from amplint.facts.optimizer_checkpoints import SavedState
 from amplint.facts.scaler_checkpoints import ScalerStates
-from amplint.model.torch import vocabulary
+from amplint.model import vocabulary
 from amplint.roles.step_pairs import StepPair, Steppers
 from amplint.syntax.access_paths import called_name, literal_key, path_of
 from amplint.syntax.tree import Tree

@@ -7,8 +7,8 @@ import libcst as cst
 from amplint.lowering.function_builder import FunctionBuilder
 from amplint.lowering.gradients import argument
 from amplint.lowering.provenance import Provenance, Read, arguments
+from amplint.model import vocabulary
 from amplint.model.events import GRADIENT, Backward, InnerGrad
-from amplint.model.torch import vocabulary
 from amplint.syntax.access_paths import path_of
 from amplint.syntax.tree import within
 

@@ -7,8 +7,8 @@ from collections.abc import Iterator
 import libcst as cst
 
 from amplint.lowering.function_scope import FunctionScope
+from amplint.model import vocabulary
 from amplint.model.event_graph import Both, Condition, Not, Test
-from amplint.model.torch import vocabulary
 from amplint.syntax.tree import children
 from amplint.syntax.words import words
 

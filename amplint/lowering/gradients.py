@@ -7,9 +7,9 @@ import libcst as cst
 from amplint.lowering.conditions import constant
 from amplint.lowering.function_builder import FunctionBuilder
 from amplint.lowering.provenance import Provenance, Read, arguments
+from amplint.model import vocabulary
 from amplint.model.events import GRADIENT, Clip, GradAccess, ZeroGrad
 from amplint.model.torch import names as torch_names
-from amplint.model.torch import vocabulary
 from amplint.syntax.access_paths import path_of
 from amplint.syntax.tree import children
 from amplint.syntax.words import words

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from amplint.lowering.graph_tools import events_in, refs_in
+from amplint.model import vocabulary
 from amplint.model.event_graph import Both, Branch, Condition, Node, Not, Test
 from amplint.model.events import Backward, OptimizerStep, Scale, ScalerStep, ScalerUpdate, Unscale
-from amplint.model.torch import vocabulary
 
 _SCALING = (Scale, ScalerStep, ScalerUpdate, Unscale)
 

@@ -15,8 +15,8 @@ from typing import NamedTuple
 
 import libcst as cst
 
+from amplint.model import vocabulary
 from amplint.model.events import ADD, COMPARE, MEASURE
-from amplint.model.torch import vocabulary
 from amplint.syntax.access_paths import path_of
 from amplint.syntax.tree import Tree, within
 from amplint.syntax.value_flow import How, ValueFlow, targets

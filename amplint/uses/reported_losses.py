@@ -11,7 +11,7 @@ from functools import cached_property
 
 import libcst as cst
 
-from amplint.model.torch import vocabulary
+from amplint.model import vocabulary
 from amplint.syntax.access_paths import path_of
 from amplint.syntax.tree import Tree, within
 from amplint.syntax.value_flow import How, Use, ValueFlow, targets
