@@ -11,7 +11,13 @@ _SCALING = (Scale, ScalerStep, ScalerUpdate, Unscale)
 
 
 def as_mode_branch(condition: Condition, then: Node, orelse: Node) -> Branch:
-    """A branch; where one side scales and the other does the same without, its condition decides whether AMP is on."""
+    """A branch; where one side scales and the other does the same without, its condition decides whether AMP is on.
+
+    Args:
+        condition: what the branch asks.
+        then: what happens where it holds.
+        orelse: what happens elsewhere.
+    """
     if not is_varying(condition):
         if _is_counterpart(then, orelse):
             condition = _mode(condition)

@@ -23,7 +23,12 @@ _COMPUTES = frozenset({"torch", "math", "np", "numpy", "F"})
 
 
 class Reports:
-    """The reports of one file."""
+    """The reports of one file.
+
+    Args:
+        tree: the file.
+        flow: where its values go.
+    """
 
     def __init__(self, tree: Tree, flow: ValueFlow) -> None:
         self._tree, self._flow = tree, flow

@@ -68,7 +68,13 @@ class Activation:
         return False
 
     def survivors(self, states: Iterable[PathState], block: Block, following: Block) -> Iterable[PathState]:
-        """The states on the way from a block to the next, without what nothing asks for any more."""
+        """The states on the way from a block to the next, without what nothing asks for any more.
+
+        Args:
+            states: as the block leaves them.
+            block: where they come from.
+            following: where they go.
+        """
         death = self.death(block, following)
         if death is NOTHING:
             return states

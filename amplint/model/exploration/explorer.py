@@ -49,10 +49,15 @@ class GiveUp(Exception):
 
 
 class Explorer:
-    """Explores one root function; `flows` are the graphs that calls in it may enter.
+    """Explores one root function.
 
     `hazards` holds what was found, in order. `gave_up` says that the bound was met, and not all paths were seen; `degraded`
     that somewhere so many protocol states met that what differs between them was forgotten.
+
+    Args:
+        flows: the graphs that calls in it may enter.
+        objects: what is known of each reference from its construction.
+        nothing_scales: whether the whole program is known to call `scale` nowhere.
     """
 
     def __init__(self, flows: Flows, objects: Mapping[str, ObjectFacts], nothing_scales: bool = False) -> None:
@@ -69,7 +74,12 @@ class Explorer:
         self.degraded = False
 
     def run(self, root: Function, start: PathState | None = None) -> None:
-        """Explore every path of `root` from a state in which nothing is known."""
+        """Explore every path of a function.
+
+        Args:
+            root: the function.
+            start: the state in which it is entered; by default one in which nothing is known.
+        """
         liveness = self._liveness(root, called=False)
         activation = Activation(Frame(root), self._flows.graph(root), liveness, Concern(frozenset(), frozenset()))
         summary = Summary()

@@ -135,7 +135,12 @@ def _regions(state: PathState) -> object:
 
 
 def join(one: PathState, other: PathState) -> PathState:
-    """The state that holds what both know."""
+    """The state that holds what both know.
+
+    Args:
+        one: the state of some paths, with the same protocol state as the other one.
+        other: the state of other paths.
+    """
     facts = one.facts if one.facts == other.facts else _joined_facts(one.facts, other.facts)
     protocol = one.protocol if one.protocol == other.protocol else _joined_protocol(one.protocol, other.protocol)
     return one.with_facts(facts).with_protocol(protocol)

@@ -71,7 +71,12 @@ class Liveness:
                     changed = True
 
     def death(self, block: Block, following: Block) -> Death:
-        """What dies on the way from a block to the next one."""
+        """What dies on the way from a block to the next one.
+
+        Args:
+            block: a block of the function.
+            following: one that may follow it.
+        """
         met = self._met[block.number]
         here = self._ever[block.number] | met
         ever, soon = here - self._ever[following.number], here - self._soon[following.number]
