@@ -8,7 +8,7 @@ from typing import Any, TypeVar
 
 import libcst as cst
 
-from amplint.diagnostics import ALONE, Footing, Partly, Range
+from amplint.diagnostics import ALONE, Footing, Partly, Range, Related
 from amplint.edits.imports import Importer
 from amplint.edits.statements import Editor
 from amplint.hazards.analysis import Analysis
@@ -162,6 +162,10 @@ class File:
     def range(self, node: cst.CSTNode) -> Range:
         """Where a node stands."""
         return self.tree.range(node)
+
+    def related(self, message: str, *nodes: cst.CSTNode | None) -> tuple[Related, ...]:
+        """The second locations of a finding: what happens at each of these nodes; none for None."""
+        return tuple(Related(message, self.range(node), self.path(node)) for node in nodes if node is not None)
 
     def path(self, node: cst.CSTNode) -> str:
         """The file in which a node stands, as in `Related.path`: empty for this one."""

@@ -56,7 +56,7 @@ from collections.abc import Iterator
 
 import libcst as cst
 
-from amplint.diagnostics import Applicability, Fix
+from amplint.diagnostics import SAFE, Fix
 from amplint.model.events import ScalerStep, ScalerUpdate
 from amplint.model.observables import RAISED, Observable
 from amplint.model.protocol.hazard import HazardKind
@@ -68,7 +68,7 @@ KIND = HazardKind.MISSING_UPDATE
 _LOOPS = (cst.For, cst.While)
 
 
-@rule("AMP105", KIND, ERROR, HIGH, "0.1.0", fix=Applicability.SAFE, observable=Observable(RAISED))
+@rule("AMP105", KIND, ERROR, HIGH, "0.1.0", fix=SAFE, observable=Observable(RAISED))
 def check(file: File) -> Iterator[Finding]:
     for found in last_steps(file):
         if not found.scaler.made and scales_without_update(file):

@@ -54,7 +54,7 @@ from collections.abc import Iterator
 
 import libcst as cst
 
-from amplint.diagnostics import Applicability, Fix
+from amplint.diagnostics import SAFE, Fix
 from amplint.model.events import ScalerStep, ScalerUpdate
 from amplint.model.observables import NORM_SEEN, Observable
 from amplint.model.protocol.hazard import HazardKind
@@ -63,10 +63,9 @@ from amplint.rule import ERROR, HIGH, File, Finding, Found, Statement, rule
 from ._support import hazard_calls, protocol_edits
 
 KIND = HazardKind.UPDATE_PER_OPTIMIZER
-_FUNCTIONS = (cst.FunctionDef, cst.Lambda)
 
 
-@rule("AMP109", KIND, ERROR, HIGH, "0.1.0", fix=Applicability.SAFE, observable=Observable(NORM_SEEN))
+@rule("AMP109", KIND, ERROR, HIGH, "0.1.0", fix=SAFE, observable=Observable(NORM_SEEN))
 def check(file: File) -> Iterator[Finding]:
     for found in file.analysis.of(KIND):
         if not steps_another(file, found):
@@ -106,20 +105,14 @@ def mend(file: File, found: Found) -> Fix | None:
         last = loop
     if any(_comes_always(file, update, other) for other in _later(file, found, last)):
         return Fix(f"Remove `{call}`: one follows the last step", (protocol_edits.without(file, update),))
-    lines = file.editor.reindented(update, file.editor.indent(last))
-    title, rows = f"Move `{call}` behind the last step", file.editor.rows(update)
-    if rows[1] == file.editor.rows(last)[1]:
-        return Fix(title, (file.editor.replace_rows(*rows, lines),))
-    text = "".join(f"{line}{file.source.newline}" for line in lines)
-    edits = sorted([file.editor.insert_rows_after(last, text), file.editor.delete(update)])
-    return Fix(title, tuple(edits))
+    return Fix(f"Move `{call}` behind the last step", tuple(file.editor.move_after(update, last)))
 
 
 def _later(file: File, found: Found, last: Statement) -> list[cst.Call]:
     """The updates of the scaler in the same function that come after a step, or after the loop that holds it."""
-    home = file.tree.enclosing(last, *_FUNCTIONS)
+    home = file.tree.function(last)
     updates = found.calls(ScalerUpdate)
-    here = [update for update in updates if file.tree.enclosing(update, *_FUNCTIONS) is home]
+    here = [update for update in updates if file.tree.function(update) is home]
     return [update for update in here if file.tree.span(last)[1] <= file.tree.span(update)[0]]
 
 

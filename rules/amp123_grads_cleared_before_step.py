@@ -55,7 +55,7 @@ from collections.abc import Iterator
 
 import libcst as cst
 
-from amplint.diagnostics import Applicability, Fix
+from amplint.diagnostics import DISPLAY, Fix
 from amplint.model.observables import UNMOVED, Observable
 from amplint.model.protocol.hazard import HazardKind
 from amplint.rule import ERROR, HIGH, File, Finding, Found, rule
@@ -65,7 +65,7 @@ from ._support import hazard_calls, optimizer_notes, protocol_edits
 KIND = HazardKind.GRADS_CLEARED_BEFORE_STEP
 
 
-@rule("AMP123", KIND, ERROR, HIGH, "0.1.0", fix=Applicability.DISPLAY, observable=Observable(UNMOVED))
+@rule("AMP123", KIND, ERROR, HIGH, "0.1.0", fix=DISPLAY, observable=Observable(UNMOVED))
 def check(file: File) -> Iterator[Finding]:
     for found in file.analysis.of(KIND):
         step = found.related.get("step")
@@ -114,7 +114,4 @@ def mend(file: File, found: Found, step: cst.CSTNode) -> Fix | None:
     block = file.editor.block(clearing)
     if block is not file.editor.block(stepping) or file.tree.span(stepping) < file.tree.span(clearing):
         return None
-    lines = file.editor.reindented(clearing, file.editor.indent(stepping))
-    text = "".join(f"{line}{file.source.newline}" for line in lines)
-    edits = sorted([file.editor.insert_rows_after(stepping, text), file.editor.delete(clearing)])
-    return Fix("Move `zero_grad()` behind the step", tuple(edits), Applicability.DISPLAY)
+    return Fix("Move `zero_grad()` behind the step", tuple(file.editor.move_after(clearing, stepping)), DISPLAY)

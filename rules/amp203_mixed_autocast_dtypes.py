@@ -62,7 +62,6 @@ from collections.abc import Iterator
 
 import libcst as cst
 
-from amplint.diagnostics import Related
 from amplint.facts.forward_passes import ForwardPass, Forwards
 from amplint.model.torch import vocabulary
 from amplint.rule import MEDIUM, WARNING, File, Finding, rule
@@ -89,7 +88,7 @@ def check(file: File) -> Iterator[Finding]:
             file.range(odd),
             f"`{each.model}` runs in {_dtype(each)} here, and is trained in {_dtype(home)}",
             "the two differ in range and in precision: what one can hold may overflow or be rounded in the other",
-            related=(Related(f"it is trained in {_dtype(home)} here", file.range(usual)),),
+            related=file.related(f"it is trained in {_dtype(home)} here", usual),
         )
 
 

@@ -54,7 +54,7 @@ from collections.abc import Iterator
 
 import libcst as cst
 
-from amplint.diagnostics import Applicability, Edit, Fix, Related
+from amplint.diagnostics import SAFE, Edit, Fix
 from amplint.dtypes import ConstantEffect, ConstantUse, Dtypes
 from amplint.model.observables import NON_FINITE, Observable
 from amplint.model.torch.precision import FLOAT16, LIMITS
@@ -83,9 +83,7 @@ _VERBS = {
 }
 
 
-@rule(
-    "AMP303", "constant-overflows-half", ERROR, HIGH, "0.1.0", fix=Applicability.SAFE, observable=Observable(NON_FINITE)
-)
+@rule("AMP303", "constant-overflows-half", ERROR, HIGH, "0.1.0", fix=SAFE, observable=Observable(NON_FINITE))
 def check(file: File) -> Iterator[Finding]:
     calls: dict[cst.CSTNode, list[ConstantUse]] = {}
     for constant in filter(_overflows, file.fact(Dtypes).constants):
@@ -93,7 +91,7 @@ def check(file: File) -> Iterator[Finding]:
     for node, (first, *others) in calls.items():
         message = f"Constant {first.value:g} {_VERBS[first.use]} a float16 tensor exceeds 65504"
         made = first.operand.half_at
-        related = () if made is None else (Related("computed in float16 here", file.range(made)),)
+        related = file.related("computed in float16 here", made)
         yield Finding(file.range(node), message, _OUTCOME[first.use], related, _fix(file, [first, *others]))
 
 

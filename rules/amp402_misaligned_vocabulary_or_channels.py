@@ -68,7 +68,7 @@ from collections.abc import Iterator
 
 import libcst as cst
 
-from amplint.diagnostics import Applicability, Fix, Related
+from amplint.diagnostics import UNSAFE, Fix
 from amplint.model.observables import PRODUCT_TIME, Observable
 from amplint.rule import INFO, LOW, MIXED_PRECISION, File, Finding, rule
 
@@ -104,7 +104,7 @@ _SPELLED_OUT = (
     INFO,
     LOW,
     "0.1.0",
-    fix=Applicability.UNSAFE,
+    fix=UNSAFE,
     default=False,
     triggers=(_SPELLED_OUT,),
     observable=Observable(PRODUCT_TIME, tolerance=0.02),
@@ -135,9 +135,9 @@ def _vocabulary(file: File, embedding: cst.Call) -> Iterator[Finding]:
     ]
     product = _own_product(file, embedding, model)
     if heads:
-        layer, related = heads[0][0], Related("the vocabulary is embedded here", file.range(embedding))
+        layer, related = heads[0][0], file.related("the vocabulary is embedded here", embedding)
     elif product is not None:
-        layer, related = embedding, Related("multiplied here", file.range(product))
+        layer, related = embedding, file.related("multiplied here", product)
     else:
         return
     wanted = _rounded(rows.value, _VOCABULARY_MULTIPLE)
@@ -145,7 +145,7 @@ def _vocabulary(file: File, embedding: cst.Call) -> Iterator[Finding]:
         file.range(layer),
         f"Vocabulary size {rows.value} is no multiple of {_MULTIPLE}: half-precision logits are slower",
         f"{_WHY}; the next multiple of {_VOCABULARY_MULTIPLE} is {wanted}",
-        (related,),
+        related,
         _fix(file, file.tree.module, rows.value, [rows, *(size for _, size in heads)], wanted),
         frozenset({MIXED_PRECISION}),
     )
@@ -179,7 +179,7 @@ def _channels(file: File, model: Model, hidden: Hidden) -> Finding:
         file.range(hidden.producers[0].node),
         f"Number of channels {hidden.value} is no multiple of {_MULTIPLE}: half-precision convolutions are slower",
         f"{_WHY}; the next multiple of {_MULTIPLE} is {wanted}",
-        tuple(Related("consumed here", file.range(layer.node)) for layer in hidden.consumers),
+        file.related("consumed here", *(layer.node for layer in hidden.consumers)),
         None if joins else _fix(file, model.scope, hidden.value, sizes, wanted),
         frozenset({MIXED_PRECISION}),
     )
@@ -207,4 +207,4 @@ def _rounded(value: int, multiple: int) -> int:
 
 def _fix(file: File, scope: cst.CSTNode, value: int, sizes: list[Size], wanted: int) -> Fix | None:
     edits = resized(file, scope, value, sizes, wanted)
-    return Fix(f"Round {value} up to {wanted} wherever it is shared", edits, Applicability.UNSAFE) if edits else None
+    return Fix(f"Round {value} up to {wanted} wherever it is shared", edits, UNSAFE) if edits else None

@@ -57,7 +57,7 @@ from collections.abc import Iterator
 
 import libcst as cst
 
-from amplint.diagnostics import Applicability, Edit, Fix
+from amplint.diagnostics import UNSAFE, Edit, Fix
 from amplint.model.observables import ON_OLD_GPU, Observable
 from amplint.model.torch import names as torch_names
 from amplint.model.torch import vocabulary
@@ -85,7 +85,7 @@ _SOUND = re.compile(rf"{_CAPABILITY_WORD}|native", re.IGNORECASE)
     WARNING,
     MEDIUM,
     "0.1.0",
-    fix=Applicability.UNSAFE,
+    fix=UNSAFE,
     default=False,
     triggers=(r"^is_bf16_supported$", _CAPABILITY_WORD),
     observable=Observable(ON_OLD_GPU),
@@ -136,14 +136,14 @@ def _sound_question(file: File, call: cst.Call) -> Fix | None:
             if call.args
             else insert_arguments(file, call, [f"{_EMULATION}=False"], ())
         )
-        return Fix(title, tuple(edits), Applicability.UNSAFE)
+        return Fix(title, tuple(edits), UNSAFE)
     question = _question(file, call)
     if question is None:
         return None
     text, imports = question
     joined = isinstance(file.tree.parent(call), (cst.UnaryOperation, cst.BooleanOperation, cst.Comparison))
     edit = Edit(*file.tree.span(call), f"({text})" if joined and " and " in text else text)
-    return Fix(title, file.importer.joined([*imports, edit]), Applicability.UNSAFE)
+    return Fix(title, file.importer.joined([*imports, edit]), UNSAFE)
 
 
 def _question(file: File, at: cst.Call) -> tuple[str, tuple[Edit, ...]] | None:
@@ -221,7 +221,7 @@ def _switched_off(file: File, call: cst.Call) -> Fix | None:
         end = file.tree.span(call.args[-1])[1]
         edit = Edit(end, end, f", enabled={text}")
     edits = file.importer.joined([*imports, edit])
-    return Fix("Enable the region only where the GPU has bfloat16", edits, Applicability.UNSAFE)
+    return Fix("Enable the region only where the GPU has bfloat16", edits, UNSAFE)
 
 
 def _is_all_of_bfloat16(file: File) -> bool:

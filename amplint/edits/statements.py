@@ -193,10 +193,15 @@ class Editor:
             Two edits, an insertion and a deletion.
         """
         lines = self.reindented(statement, self.indent(target))
-        row = self.rows(target)[0]
-        start = self._source.line_starts[row - 1]
-        newline = self._source.newline
-        return [Edit(start, start, "".join(f"{line}{newline}" for line in lines)), self.delete(statement)]
+        start = self._source.line_starts[self.rows(target)[0] - 1]
+        return [Edit(start, start, self._render(lines, "")), self.delete(statement)]
+
+    def move_after(self, statement: Statement, target: Statement) -> list[Edit]:
+        """Move a statement, with its trailing comment, behind another one, or out of one that it ends; the edits are sorted."""
+        lines, rows = self.reindented(statement, self.indent(target)), self.rows(statement)
+        if rows[1] == self.rows(target)[1]:
+            return [self.replace_rows(*rows, lines)]
+        return sorted([self.insert_rows_after(target, self._render(lines, "")), self.delete(statement)])
 
     def reindented(self, statement: Statement, indent: str) -> list[str]:
         """The rows of a statement under another indentation.

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 import libcst as cst
 
-from amplint.diagnostics import Applicability, Fix
+from amplint.diagnostics import SAFE, UNSAFE, Fix
 from amplint.model.events import ScalerStep, ScalerUpdate
 from amplint.model.torch import vocabulary
 from amplint.rule import File, Found, Statement
@@ -17,7 +17,6 @@ from .scheduler_gate_edits import GatePlace, gated, is_alone, moved_over
 
 _NOTED = "scale_before"
 _READS_RATE = re.compile(r"get_last_lr|param_groups|\blr\b")
-_FUNCTIONS = (cst.FunctionDef, cst.Lambda)
 
 
 def has_gate(file: File, call: cst.CSTNode) -> bool:
@@ -50,7 +49,7 @@ def gate(file: File, found: Found, hazards: Sequence[Found]) -> Fix | None:
     if not noted:
         edits.append(file.editor.insert_before(anchor, f"{name} = {scaler}.get_scale()"))
     unsafe = conditional or place.in_loop or _several(file, found, hazards) or _rate_is_readbetween(file, place, update)
-    trust = Applicability.UNSAFE if unsafe else Applicability.SAFE
+    trust = UNSAFE if unsafe else SAFE
     return Fix(f"Step the scheduler only if the scale of `{scaler}` did not fall", tuple(sorted(edits)), trust)
 
 
@@ -58,7 +57,7 @@ def gate(file: File, found: Found, hazards: Sequence[Found]) -> Fix | None:
 
 
 def _home(file: File, node: cst.CSTNode) -> cst.CSTNode | None:
-    return file.tree.enclosing(node, *_FUNCTIONS)
+    return file.tree.function(node)
 
 
 def _always_made(file: File, found: Found, step: cst.CSTNode) -> bool:
