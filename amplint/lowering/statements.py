@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 
 _TIMES = (cst.MultiplyAssign, cst.DivideAssign)
 _LEAVING = frozenset({"exit", "sys.exit", "os._exit", "quit"})
+_ALL_ERRORS = frozenset({"Exception", "BaseException"})
 
 
 class StatementReader(ExpressionReader):
@@ -173,12 +174,21 @@ class StatementReader(ExpressionReader):
         self._events.append(Jump("continue"))
 
     def _leave(self, node: cst.CSTNode) -> None:
-        """Emit that a branch leaves early, where that may leave a scaler in the middle of its round."""
+        """Emit that a branch or a handler leaves early, where that may leave a scaler in the middle of its round."""
         branch = self.program.tree.enclosing(node, cst.If, cst.FunctionDef)
-        if self.program.unscales and isinstance(branch, cst.If):
-            bad = asks_for_trouble(branch.test)
+        handles = self._is_in_handler(node)
+        if self.program.unscales and (handles or isinstance(branch, cst.If)):
+            bad = handles or (isinstance(branch, cst.If) and asks_for_trouble(branch.test))
             if bad or not isinstance(node, cst.Return):  # a helper that unscales may just return what it has done
                 self.emit(Leave(self.site(node), bad))
+
+    def _is_in_handler(self, node: cst.CSTNode) -> bool:
+        """Whether a jump leaves a handler of what the file itself raises."""
+        around = self.program.tree.enclosing(node, cst.ExceptHandler, cst.FunctionDef, cst.For, cst.While)
+        if not isinstance(around, cst.ExceptHandler):
+            return False
+        caught = set(words(around.type)) if around.type is not None else _ALL_ERRORS
+        return bool(caught & (_ALL_ERRORS | self.program.raised))
 
     def _read_Expr(self, node: cst.Expr) -> None:
         self.flow(node.value)

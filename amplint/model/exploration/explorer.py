@@ -14,7 +14,7 @@ from dataclasses import dataclass, field, replace
 from heapq import heappop, heappush
 
 from amplint.model.event_graph import Call, Function
-from amplint.model.events import Assign, Event, ObjectFacts, Scale
+from amplint.model.events import Assign, Clip, Event, ObjectFacts, Scale
 from amplint.model.exploration.branch_decisions import Conditions, forget_tests, renew
 from amplint.model.exploration.call_references import RETURN, Frame, keys_of
 from amplint.model.exploration.effects import MAX_DEPTH, Flows
@@ -48,12 +48,16 @@ class GiveUp(Exception):
 
 @dataclass(eq=False)
 class _Activation:
-    """A function as one kind of call enters it: its references mean the same in all of them."""
+    """A function as one kind of call enters it: its references mean the same in all of them.
+
+    `watched` says that a handler of some caller takes over when it fails.
+    """
 
     frame: Frame
     graph: FlowGraph
     liveness: Liveness
     concern: Concern
+    watched: bool = False
     summaries: dict[State, Summary] = field(default_factory=dict)
     translated: dict[int, Event] = field(default_factory=dict)
     frames: dict[tuple[int, ...], Frame] = field(default_factory=dict)
@@ -154,8 +158,12 @@ class Explorer:
         self, block: Block, states: States, activation: _Activation, summary: Summary, entry: State
     ) -> Iterator[tuple[Block, States]]:
         """Where states go from a block, and as which."""
-        for handler in block.raises:
-            yield handler, states
+        if block.raises or (block.fails and activation.watched):
+            failing = _failing(block.step, states)
+            if block.fails:
+                _end_by_raising(failing, entry, summary)
+            for handler in block.raises:
+                yield handler, failing
         frame = activation.at(block)
         match block.step:
             case Pass():
@@ -233,7 +241,7 @@ class Explorer:
         frame = activation.at(block)
         if function is None or frame.depth >= MAX_DEPTH:
             return _Returned(states)
-        entered = self._activation(function, call, frame)
+        entered = self._activation(function, call, frame, bool(block.raises) or (block.fails and activation.watched))
         truths: dict[Slot, object | None] = {
             ("test", entered.frame.key(f"‹{name}›")): truth for name, truth in call.truths
         }
@@ -250,23 +258,22 @@ class Explorer:
                     after = _back(left, beside, entered.frame.prefix, target)
                     (returned.raised if kind == "raise" else returned.normal)[after] = None
         if not block.raises:
-            ended = summary.exits.setdefault("raise", {})
-            ended.update({state.leaving_to(len(entry.regions)): None for state in returned.raised})
+            _end_by_raising(returned.raised, entry, summary)
         return returned
 
-    def _activation(self, function: Function, call: Call, frame: Frame) -> _Activation:
+    def _activation(self, function: Function, call: Call, frame: Frame, watched: bool) -> _Activation:
         """How a call enters a function; the same for all calls that hand over the same."""
         effects = self._flows.of(function)
         below = frame.entering(function, call, "")
         conditions = tuple(each for each in below.conditions if f"‹{each[0]}›" in effects.asked)
         handed = tuple((name, caller.told(condition)) for name, condition, caller in conditions)
-        key = (function.key, below.binding, below.loops, below.at, handed, below.depth)
+        key = (function.key, below.binding, below.loops, below.at, handed, below.depth, watched)
         if key not in self._activations:
             below = replace(below, prefix=f"#{len(self._activations)}/", calls=(), conditions=conditions)
             liveness = self._liveness(function, called=True)
             asked = {*map(below.need, liveness.at_start), *_handed_keys(below)}
             concern = Concern(frozenset(asked), frozenset(map(below.ref, effects.assigned)))
-            self._activations[key] = _Activation(below, self._flows.graph(function), liveness, concern)
+            self._activations[key] = _Activation(below, self._flows.graph(function), liveness, concern, watched)
         return self._activations[key]
 
     def _summary(self, activation: _Activation, state: State) -> Summary:
@@ -282,6 +289,21 @@ class _Returned:
 
     normal: States = field(default_factory=dict)
     raised: States = field(default_factory=dict)
+
+
+def _failing(step: object, states: States) -> States:
+    """The states in which a step may fail, other than by an explicit `raise`.
+
+    Programs reckon with failures of passes; a clip that raises is there to fail. Between `unscale_` and `update` nobody else
+    does, so that what would follow from it is not worth a finding.
+    """
+    return states if isinstance(step, Clip) else {state: None for state in states if not state.having("stage")}
+
+
+def _end_by_raising(states: Iterable[State], entry: State, summary: Summary) -> None:
+    """Leave the function, and all regions that it has entered."""
+    ended = summary.exits.setdefault("raise", {})
+    ended.update({state.leaving_to(len(entry.regions)): None for state in states})
 
 
 def _handed_keys(frame: Frame) -> Iterator[str]:

@@ -72,7 +72,7 @@ class Liveness:
 
     def _before(self, block: Block, soon: bool) -> Names:
         table = self._soon if soon else self._ever
-        after: set[str] = set()
+        after = set(self._outward) if block.fails else set[str]()
         for way in block.ways:
             # The way back to the head of a loop leads to the next iteration.
             if not (soon and way.number <= block.number):

@@ -110,7 +110,8 @@ class Protocol:
 
     def _assign(self, state: State, event: Assign) -> State:
         if event.truth is not None:
-            return state.put({("value", event.target): None, ("test", f"‹{event.target}›"): event.truth})
+            of_another = {slot: None for slot, _ in state.having("stage") if slot[1] == event.target}
+            return state.put({**of_another, ("value", event.target): None, ("test", f"‹{event.target}›"): event.truth})
         carried, given = ([_operand(state, name) for name in names] for names in (event.carried, event.args))
         half = any(value is not None and value.half for value in (*carried, *given))
         derived = any(value is not None and value.derived for value in (*carried, *given))
