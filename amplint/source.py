@@ -31,7 +31,7 @@ class InvalidNotebook(SourceError):
     """What is called a notebook is none; the message is one line without the path."""
 
 
-class Place(NamedTuple):
+class FileLocation(NamedTuple):
     """Where a file lies, and the root of its project, both absolute: what it imports from there is followed.
 
     `wrappers` are files that stand for modules whose source is not at hand, by the name of the module.
@@ -50,7 +50,7 @@ class Source:
     text: str
     encoding: str = "utf-8"
     bom: bool = False
-    place: Place | None = None
+    place: FileLocation | None = None
     notebook: Notebook | None = None
     """The notebook that the text is the module of."""
     faithful: bool = True

@@ -61,14 +61,17 @@ import libcst as cst
 
 from amplint.diagnostics import Applicability, Fix
 from amplint.model.observables import NORM_SEEN, Observable
-from amplint.rule import File, Finding, Found, rule
+from amplint.model.protocol.hazard import HazardKind
+from amplint.rule import ERROR, HIGH, File, Finding, Found, rule
 
 from ._support import accumulation, hazard_calls, protocol_edits
 
+KIND = HazardKind.UPDATE_IN_ACCUMULATION
 
-@rule("AMP108", accumulation.UPDATE, fix=Applicability.SAFE, observable=Observable(NORM_SEEN))
+
+@rule("AMP108", KIND, ERROR, HIGH, "0.1.0", fix=Applicability.SAFE, observable=Observable(NORM_SEEN))
 def check(file: File) -> Iterator[Finding]:
-    for found in file.analysis.of(accumulation.UPDATE):
+    for found in file.analysis.of(KIND):
         if not accumulation.runs_without_step(file, found):
             continue
         call = protocol_edits.one_line(file.tree.text(found.node), "scaler.update()")

@@ -57,15 +57,16 @@ import libcst as cst
 from amplint.diagnostics import Applicability, Fix
 from amplint.model.events import ScalerStep, ScalerUpdate
 from amplint.model.observables import NORM_SEEN, Observable
-from amplint.rule import File, Finding, Found, Statement, rule
+from amplint.model.protocol.hazard import HazardKind
+from amplint.rule import ERROR, HIGH, File, Finding, Found, Statement, rule
 
 from ._support import hazard_calls, protocol_edits
 
-KIND = "update-per-optimizer"
+KIND = HazardKind.UPDATE_PER_OPTIMIZER
 _FUNCTIONS = (cst.FunctionDef, cst.Lambda)
 
 
-@rule("AMP109", KIND, fix=Applicability.SAFE, observable=Observable(NORM_SEEN))
+@rule("AMP109", KIND, ERROR, HIGH, "0.1.0", fix=Applicability.SAFE, observable=Observable(NORM_SEEN))
 def check(file: File) -> Iterator[Finding]:
     for found in file.analysis.of(KIND):
         if not steps_another(file, found):
@@ -84,8 +85,7 @@ def check(file: File) -> Iterator[Finding]:
 
 def steps_another(file: File, found: Found) -> bool:
     """Whether the scaler steps another optimizer, too: with a single one, an update before its step is AMP108."""
-    steps = protocol_edits.places(file, found, ScalerStep)
-    mine = [event for event, _ in steps if isinstance(event, ScalerStep) and event.scaler == found.hazard.scaler]
+    mine = [event for event, _ in found.events(ScalerStep) if event.scaler == found.hazard.scaler]
     return any(event.optimizer != found.hazard.optimizer or "[" in event.optimizer for event in mine)
 
 
@@ -118,7 +118,7 @@ def mend(file: File, found: Found) -> Fix | None:
 def _later(file: File, found: Found, last: Statement) -> list[cst.Call]:
     """The updates of the scaler in the same function that come after a step, or after the loop that holds it."""
     home = file.tree.enclosing(last, *_FUNCTIONS)
-    updates = protocol_edits.of_scaler(file, found, ScalerUpdate)
+    updates = found.calls(ScalerUpdate)
     here = [update for update in updates if file.tree.enclosing(update, *_FUNCTIONS) is home]
     return [update for update in here if file.tree.span(last)[1] <= file.tree.span(update)[0]]
 

@@ -60,15 +60,24 @@ from collections.abc import Iterator
 import libcst as cst
 
 from amplint.diagnostics import Applicability, Fix, Related
+from amplint.facts.manual_loss_scaling import HandScaled, HandScaling
 from amplint.model.observables import OVERFLOWED, Observable
-from amplint.rule import File, Finding, HandScaled, Statement, rule
+from amplint.rule import MEDIUM, WARNING, File, Finding, Statement, rule
 
 from ._support import create_scaler, hazard_calls, protocol_edits
 
 
-@rule("AMP112", "manual-loss-scaling", fix=Applicability.DISPLAY, observable=Observable(OVERFLOWED))
+@rule(
+    "AMP112",
+    "manual-loss-scaling",
+    WARNING,
+    MEDIUM,
+    "0.1.0",
+    fix=Applicability.DISPLAY,
+    observable=Observable(OVERFLOWED),
+)
 def check(file: File) -> Iterator[Finding]:
-    for scaled in file.hand_scaling.found:
+    for scaled in file.fact(HandScaling).found:
         factor = protocol_edits.one_line(file.tree.text(scaled.factor), "a constant")
         yield Finding(
             file.range(scaled.multiplication),
@@ -113,7 +122,7 @@ def suggest(file: File, scaled: HandScaled) -> Fix | None:
 
 def _step(file: File, backward: cst.Call) -> cst.Call | None:
     """The only step of an optimizer in the function of a backward pass."""
-    home, roles = file.tree.enclosing(backward, cst.FunctionDef), file.analysis.program.roles
+    home, roles = file.tree.enclosing(backward, cst.FunctionDef), file.roles
     calls = (call for call in file.tree.find(cst.Call) if file.tree.enclosing(call, cst.FunctionDef) is home)
     return hazard_calls.only(
         call

@@ -52,15 +52,24 @@ from collections.abc import Iterator, Sequence
 import libcst as cst
 
 from amplint.diagnostics import Applicability, Edit, Fix, Related
+from amplint.facts.spawned_processes import HandOver, Processes
 from amplint.model.observables import KEPT, Observable
-from amplint.rule import File, Finding, HandOver, rule
+from amplint.rule import HIGH, WARNING, File, Finding, rule
 
 _NOTE = "each process works on a copy of its own: scales drift apart, and the parent's stays as it is, also where it is saved"
 
 
-@rule("AMP115", "scaler-shared-across-ranks", fix=Applicability.DISPLAY, observable=Observable(KEPT))
+@rule(
+    "AMP115",
+    "scaler-shared-across-ranks",
+    WARNING,
+    HIGH,
+    "0.1.0",
+    fix=Applicability.DISPLAY,
+    observable=Observable(KEPT),
+)
 def check(file: File) -> Iterator[Finding]:
-    for each in file.processes.handed_over:
+    for each in file.fact(Processes).handed_over:
         yield Finding(
             file.range(each.given),
             "`GradScaler` of the parent is handed to another process",

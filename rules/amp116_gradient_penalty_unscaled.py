@@ -66,14 +66,15 @@ import libcst as cst
 from amplint.diagnostics import Applicability, Edit, Fix
 from amplint.model.events import Scale, ScalerStep, ScalerUpdate
 from amplint.model.observables import INNER_GRADIENTS, Observable
-from amplint.rule import File, Finding, Found, rule
+from amplint.model.protocol.hazard import HazardKind
+from amplint.rule import HIGH, WARNING, File, Finding, Found, rule
 
 from ._support import hazard_calls, protocol_edits
 
-KIND = "gradient-penalty-unscaled"
+KIND = HazardKind.GRADIENT_PENALTY_UNSCALED
 
 
-@rule("AMP116", KIND, fix=Applicability.UNSAFE, observable=Observable(INNER_GRADIENTS))
+@rule("AMP116", KIND, WARNING, HIGH, "0.1.0", fix=Applicability.UNSAFE, observable=Observable(INNER_GRADIENTS))
 def check(file: File) -> Iterator[Finding]:
     for found in file.analysis.of(KIND):
         unscaled = found.hazard.details == ("unscaled",)

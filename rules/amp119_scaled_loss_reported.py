@@ -64,15 +64,16 @@ import libcst as cst
 from amplint.diagnostics import Applicability, Edit, Fix
 from amplint.model.events import Scale
 from amplint.model.observables import REPORTED, Observable
-from amplint.rule import File, Finding, Found, rule
+from amplint.model.protocol.hazard import HazardKind
+from amplint.rule import HIGH, WARNING, File, Finding, Found, rule
 
 from ._support import hazard_calls, optimizer_notes, protocol_edits
 
-KIND = "scaled-loss-reported"
+KIND = HazardKind.SCALED_LOSS_REPORTED
 _ATOMS = (cst.Name, cst.Attribute, cst.Call, cst.Subscript)
 
 
-@rule("AMP119", KIND, fix=Applicability.SAFE, observable=Observable(REPORTED))
+@rule("AMP119", KIND, WARNING, HIGH, "0.1.0", fix=Applicability.SAFE, observable=Observable(REPORTED))
 def check(file: File) -> Iterator[Finding]:
     for found in file.analysis.of(KIND):
         value, scale = _scaled(file, found)
@@ -89,8 +90,8 @@ def check(file: File) -> Iterator[Finding]:
 
 def _scaled(file: File, found: Found) -> tuple[cst.BaseExpression, cst.Call | None]:
     """What is reported, and the only call of `scale`, in the same function, that it comes from."""
-    values = file.analysis.program.reports.found[found.node]
-    calls = [call for call in protocol_edits.at_home(file, found, Scale) if isinstance(call, cst.Call)]
+    values = found.reported
+    calls = [call for call in found.at_home(Scale) if isinstance(call, cst.Call)]
     for value in values:
         name = file.tree.text(value)
         scale = (

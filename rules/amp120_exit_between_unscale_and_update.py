@@ -71,16 +71,17 @@ import libcst as cst
 
 from amplint.diagnostics import Applicability, Fix
 from amplint.model.events import Unscale
-from amplint.model.observables import ERROR, Observable
-from amplint.rule import File, Finding, Found, rule
+from amplint.model.observables import RAISED, Observable
+from amplint.model.protocol.hazard import HazardKind
+from amplint.rule import ERROR, HIGH, File, Finding, Found, rule
 
 from ._support import hazard_calls, protocol_edits
 from .amp110_repeated_unscale import ERROR_TEXT
 
-KIND = "exit-between-unscale-and-update"
+KIND = HazardKind.EXIT_BETWEEN_UNSCALE_AND_UPDATE
 
 
-@rule("AMP120", KIND, fix=Applicability.DISPLAY, observable=Observable(ERROR))
+@rule("AMP120", KIND, ERROR, HIGH, "0.1.0", fix=Applicability.DISPLAY, observable=Observable(RAISED))
 def check(file: File) -> Iterator[Finding]:
     for found in file.analysis.of(KIND):
         if not isinstance(found.node, (cst.Continue, cst.Break, cst.Return)):

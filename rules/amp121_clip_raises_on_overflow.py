@@ -56,16 +56,17 @@ from collections.abc import Iterator
 import libcst as cst
 
 from amplint.diagnostics import Applicability, Edit, Fix
-from amplint.model.observables import ERROR, Observable
-from amplint.rule import File, Finding, rule
+from amplint.model.observables import RAISED, Observable
+from amplint.model.protocol.hazard import HazardKind
+from amplint.rule import HIGH, WARNING, File, Finding, rule
 
 from ._support import hazard_calls, protocol_edits
 from ._support.call_edits import keyword, positionals
 
-KIND = "clip-raises-on-overflow"
+KIND = HazardKind.CLIP_RAISES_ON_OVERFLOW
 
 
-@rule("AMP121", KIND, fix=Applicability.UNSAFE, observable=Observable(ERROR))
+@rule("AMP121", KIND, WARNING, HIGH, "0.1.0", fix=Applicability.UNSAFE, observable=Observable(RAISED))
 def check(file: File) -> Iterator[Finding]:
     for found in file.analysis.of(KIND):
         if isinstance(found.node, cst.Call):

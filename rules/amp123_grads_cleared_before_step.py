@@ -57,14 +57,15 @@ import libcst as cst
 
 from amplint.diagnostics import Applicability, Fix
 from amplint.model.observables import UNMOVED, Observable
-from amplint.rule import File, Finding, Found, rule
+from amplint.model.protocol.hazard import HazardKind
+from amplint.rule import ERROR, HIGH, File, Finding, Found, rule
 
 from ._support import hazard_calls, optimizer_notes, protocol_edits
 
-KIND = "grads-cleared-before-step"
+KIND = HazardKind.GRADS_CLEARED_BEFORE_STEP
 
 
-@rule("AMP123", KIND, fix=Applicability.DISPLAY, observable=Observable(UNMOVED))
+@rule("AMP123", KIND, ERROR, HIGH, "0.1.0", fix=Applicability.DISPLAY, observable=Observable(UNMOVED))
 def check(file: File) -> Iterator[Finding]:
     for found in file.analysis.of(KIND):
         step = found.related.get("step")

@@ -57,15 +57,17 @@ from collections.abc import Iterator
 import libcst as cst
 
 from amplint.diagnostics import Applicability, Fix, Related
+from amplint.facts.trial_code import Trials
 from amplint.model.events import OptimizerStep, ScalerStep
 from amplint.model.observables import ISLAND_ERROR, Observable
-from amplint.rule import File, Finding, Found, rule
+from amplint.model.protocol.hazard import HazardKind
+from amplint.rule import HIGH, WARNING, File, Finding, Found, rule
 
 from ._support import hazard_calls
 from ._support.outside_autocast import may_compute
 from ._support.region_ends import cut_after, cut_before, dedent
 
-KIND = "backward-in-autocast"
+KIND = HazardKind.BACKWARD_IN_AUTOCAST
 
 _NEUTRAL = frozenset({"contextlib.nullcontext", "torch.enable_grad", "torch.autograd.enable_grad"})
 """Contexts that make no difference to a backward call: the forward pass has ended, and gradients are recorded anyway."""
@@ -73,9 +75,9 @@ _NEUTRAL = frozenset({"contextlib.nullcontext", "torch.enable_grad", "torch.auto
 _CUSTOM_BWD = frozenset({"torch.amp.custom_bwd", "torch.cuda.amp.custom_bwd"})
 
 
-@rule("AMP201", KIND, fix=Applicability.SAFE, observable=Observable(ISLAND_ERROR))
+@rule("AMP201", KIND, WARNING, HIGH, "0.1.0", fix=Applicability.SAFE, observable=Observable(ISLAND_ERROR))
 def check(file: File) -> Iterator[Finding]:
-    spanning = {found.node for found in file.analysis.of("region-spans-steps")}
+    spanning = {found.node for found in file.analysis.of(HazardKind.REGION_SPANS_STEPS)}
     for found in file.analysis.of(KIND, elsewhere=True):
         region = found.related["region"]
         if found.related.get("outermost") in spanning or _trains_nothing(file, found):
@@ -92,10 +94,9 @@ def check(file: File) -> Iterator[Finding]:
 
 def _trains_nothing(file: File, found: Found) -> bool:
     """Whether a test or a measurement runs the backward pass, and steps nothing afterwards: the gradients go nowhere."""
-    if any(isinstance(event, (OptimizerStep, ScalerStep)) for event in found.root.events):
+    if found.events(OptimizerStep, ScalerStep):
         return False
-    root = file.analysis.program.places[found.entry.function.site]
-    return file.trials.at(found.node) or file.trials.at(root)
+    return any(file.fact(Trials).at(node) for node in (found.node, found.function))
 
 
 def _related(file: File, found: Found) -> tuple[Related, ...]:

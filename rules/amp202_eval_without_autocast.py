@@ -65,8 +65,9 @@ from collections.abc import Iterator
 import libcst as cst
 
 from amplint.diagnostics import Applicability, Edit, Fix, Related
+from amplint.facts.forward_passes import ForwardPass, Forwards
 from amplint.model.observables import EVALUATED, Observable
-from amplint.rule import MIXED_PRECISION, File, Finding, Pass, Statement, rule
+from amplint.rule import INFO, MEDIUM, MIXED_PRECISION, File, Finding, Statement, rule
 
 from ._support.outside_autocast import may_compute
 
@@ -74,15 +75,18 @@ from ._support.outside_autocast import may_compute
 @rule(
     "AMP202",
     "eval-without-autocast",
+    INFO,
+    MEDIUM,
+    "0.1.0",
     fix=Applicability.UNSAFE,
     default=False,
     triggers=(r"^no_grad$", r"^inference_mode$"),
     observable=Observable(EVALUATED),
 )
 def check(file: File) -> Iterator[Finding]:
-    if MIXED_PRECISION not in file.facts:
+    if MIXED_PRECISION not in file.says:
         return
-    for each, training in file.forwards.unlike_training():
+    for each, training in file.fact(Forwards).unlike_training():
         assert training.entry is not None
         if _is_dropped(file, each.call) or _gets_half(file, each.call):
             continue
@@ -124,7 +128,7 @@ def _nodes(node: cst.CSTNode) -> Iterator[cst.CSTNode]:
         yield from _nodes(child)
 
 
-def _fix(file: File, each: Pass, context: cst.BaseExpression) -> Fix | None:
+def _fix(file: File, each: ForwardPass, context: cst.BaseExpression) -> Fix | None:
     text, title = file.tree.text(context), "Evaluate in the region of the training"
     if (
         "\n" in text

@@ -64,7 +64,8 @@ from collections.abc import Iterator
 import libcst as cst
 
 from amplint.diagnostics import Related
-from amplint.rule import File, Finding, Pass, rule
+from amplint.facts.forward_passes import ForwardPass, Forwards
+from amplint.rule import MEDIUM, WARNING, File, Finding, rule
 
 _CHOICE = re.compile(
     r"dtype|precision|half|b?fp?_?16|float_?16|bfloat|(?<![a-z])amp(?![a-z])|"
@@ -75,13 +76,13 @@ _CHOICE = re.compile(
 _HALF = ("float16", "bfloat16")
 
 
-@rule("AMP203", "mixed-autocast-dtypes")
+@rule("AMP203", "mixed-autocast-dtypes", WARNING, MEDIUM, "0.1.0")
 def check(file: File) -> Iterator[Finding]:
     if "bfloat16" not in file.source.text:
         return  # there is one half precision only
     seen: set[cst.CSTNode] = set()
-    for each in file.forwards.passes:
-        home = next((other for other in file.forwards.of_training(each.model) if _dtype(other)), None)
+    for each in file.fact(Forwards).passes:
+        home = next((other for other in file.fact(Forwards).of_training(each.model) if _dtype(other)), None)
         if home is None or home.entry is None or each.entry is None or _dtype(each) in ("", _dtype(home)):
             continue
         odd, usual = each.entry[1], home.entry[1]
@@ -98,7 +99,7 @@ def check(file: File) -> Iterator[Finding]:
         )
 
 
-def _dtype(each: Pass) -> str:
+def _dtype(each: ForwardPass) -> str:
     """The half precision that a pass surely runs in."""
     region = each.entry[0] if each.entry is not None else None
     return region.dtype if region is not None and region.enabled == "yes" and region.dtype in _HALF else ""

@@ -56,15 +56,18 @@ from collections.abc import Iterator
 import libcst as cst
 
 from amplint.diagnostics import Applicability, Edit, Fix, Related
+from amplint.facts.half_models import Halved, Halves
 from amplint.model.observables import REFUSED, Observable
-from amplint.rule import File, Finding, Halved, rule
+from amplint.rule import ERROR, HIGH, File, Finding, rule
 
 from ._support.protocol_edits import without
 
 
-@rule("AMP207", "half-params-with-scaler", fix=Applicability.UNSAFE, observable=Observable(REFUSED))
+@rule(
+    "AMP207", "half-params-with-scaler", ERROR, HIGH, "0.1.0", fix=Applicability.UNSAFE, observable=Observable(REFUSED)
+)
 def check(file: File) -> Iterator[Finding]:
-    for halved in file.halves.stepped():
+    for halved in file.fact(Halves).stepped():
         yield Finding(
             file.range(halved.name),
             "A model in float16 is trained through a `GradScaler`",
@@ -80,7 +83,7 @@ def check(file: File) -> Iterator[Finding]:
 def _fix(file: File, halved: Halved) -> Fix | None:
     cast, title = halved.cast, "Keep the weights in float32"
     assert isinstance(cast.func, cst.Attribute)
-    line, given = file.editor.statement(cast), file.halves.dtype_argument(cast)
+    line, given = file.editor.statement(cast), file.fact(Halves).dtype_argument(cast)
     start, end = file.tree.span(cast.func.value)[1], file.tree.span(cast)[1]
     if given is not None and len(cast.args) > 1:
         edits = _without(file, cast, given)

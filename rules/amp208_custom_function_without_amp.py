@@ -70,20 +70,24 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from amplint.diagnostics import Applicability, Edit, Fix, Related
+from amplint.facts.autograd_functions import CustomFunction, CustomFunctions
 from amplint.model.observables import BACKWARD_ERROR, Observable
-from amplint.rule import MIXED_PRECISION, CustomFunction, File, Finding, rule
+from amplint.rule import ERROR, MEDIUM, MIXED_PRECISION, File, Finding, rule
 
 
 @rule(
     "AMP208",
     "custom-function-without-amp",
+    ERROR,
+    MEDIUM,
+    "0.1.0",
     fix=Applicability.UNSAFE,
     default=False,
     triggers=(r"^autograd$", r"^save_for_backward$"),
     observable=Observable(BACKWARD_ERROR),
 )
 def check(file: File) -> Iterator[Finding]:
-    for function in file.custom_functions.unaware():
+    for function in file.fact(CustomFunctions).unaware():
         yield Finding(
             file.range(function.node.name),
             f"`{function.node.name.value}` multiplies in `backward` without {' and '.join(_missing(function))}",

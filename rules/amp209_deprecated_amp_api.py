@@ -61,7 +61,7 @@ from amplint.diagnostics import Applicability, Edit, Fix
 from amplint.model.observables import WARNED, Observable
 from amplint.model.torch import names as torch_names
 from amplint.model.torch.names import Replacement
-from amplint.rule import File, Finding, rule
+from amplint.rule import HIGH, INFO, File, Finding, rule
 
 from ._support.call_edits import has_star, in_format_string, insert_arguments, quoted
 from ._support.nested_regions import may_be_nested
@@ -71,7 +71,7 @@ _DEPRECATED = frozenset(torch_names.DEPRECATED) | torch_names.DEPRECATED_MODULES
 _SINCE = "{}.{}".format(*torch_names.DEPRECATED_SINCE)
 
 
-@rule("AMP209", "deprecated-amp-api", fix=Applicability.SAFE, observable=Observable(WARNED))
+@rule("AMP209", "deprecated-amp-api", INFO, HIGH, "0.1.0", fix=Applicability.SAFE, observable=Observable(WARNED))
 def check(file: File) -> Iterator[Finding]:
     old = {name: new for name, new in torch_names.DEPRECATED.items() if file.torch >= new.since}
     for node in file.names.references(old):

@@ -62,9 +62,10 @@ from collections.abc import Iterator
 import libcst as cst
 
 from amplint.diagnostics import Applicability, Fix, Related
+from amplint.dtypes import Dtypes, Operation, Tensor
 from amplint.model.observables import VALUE_ERROR, Observable
 from amplint.model.torch.precision import HALF
-from amplint.rule import File, Finding, Operation, Tensor, rule
+from amplint.rule import HIGH, WARNING, File, Finding, rule
 
 from ._support.float32_operands import widened
 
@@ -77,10 +78,18 @@ _CLASSIFIES = "cross_entropy"
 """What is given to it left a linear layer or a convolution, also where the model is not known."""
 
 
-@rule("AMP211", "loss-outside-autocast", fix=Applicability.SAFE, observable=Observable(VALUE_ERROR))
+@rule(
+    "AMP211",
+    "loss-outside-autocast",
+    WARNING,
+    HIGH,
+    "0.1.0",
+    fix=Applicability.SAFE,
+    observable=Observable(VALUE_ERROR),
+)
 def check(file: File) -> Iterator[Finding]:
     seen: set[cst.CSTNode] = set()
-    for operation in file.dtypes.lowered:
+    for operation in file.fact(Dtypes).lowered:
         if operation.op in _LOSSES and operation.node not in seen and _runs_in_half(operation):
             seen.add(operation.node)
             made = operation.operand.half_at

@@ -62,17 +62,18 @@ import libcst as cst
 from amplint.diagnostics import Applicability, Fix, Related
 from amplint.model.events import Backward
 from amplint.model.observables import LOSS_ERROR, Observable
+from amplint.model.protocol.hazard import HazardKind
 from amplint.model.torch import names as torch_names
-from amplint.rule import File, Finding, Found, rule
+from amplint.rule import ERROR, HIGH, File, Finding, Found, rule
 
-from ._support import hazard_calls, protocol_edits
+from ._support import hazard_calls
 from ._support.call_edits import has_star, insert_arguments, keyword, positionals
 from ._support.narrow_regions import narrow
 
-KIND = "region-spans-steps"
+KIND = HazardKind.REGION_SPANS_STEPS
 
 
-@rule("AMP212", KIND, fix=Applicability.SAFE, observable=Observable(LOSS_ERROR, tolerance=0.005))
+@rule("AMP212", KIND, ERROR, HIGH, "0.1.0", fix=Applicability.SAFE, observable=Observable(LOSS_ERROR, tolerance=0.005))
 def check(file: File) -> Iterator[Finding]:
     for found in file.analysis.of(KIND):
         yield Finding(
@@ -86,7 +87,7 @@ def check(file: File) -> Iterator[Finding]:
 
 def _related(file: File, found: Found) -> tuple[Related, ...]:
     step = hazard_calls.related(file, found, step="the weights change here")
-    if isinstance(found.related.get("use"), cst.Call) and not protocol_edits.at_home(file, found, Backward):
+    if isinstance(found.related.get("use"), cst.Call) and not found.at_home(Backward):
         return (*step, *hazard_calls.related(file, found, use="used here as they were before"))
     return step
 
@@ -102,9 +103,7 @@ def _entered(file: File, region: cst.CSTNode) -> cst.CSTNode:
 def _fix(file: File, found: Found) -> Fix | None:
     block = file.tree.parent(found.node)
     if isinstance(block, cst.With) and len(block.items) == 1 and block.items[0].asname is None:
-        passes = [
-            node for _, node in protocol_edits.places(file, found, Backward) if block in file.tree.ancestors(node)
-        ]
+        passes = [node for _, node in found.events(Backward) if block in file.tree.ancestors(node)]
         edits = narrow(file, block, passes[0]) if len(set(passes)) == 1 else None
         if edits is not None:
             return Fix("Enter the region for each forward pass, not around the loop", edits)

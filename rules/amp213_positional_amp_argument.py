@@ -53,7 +53,7 @@ import libcst as cst
 from amplint.diagnostics import Applicability, Fix
 from amplint.model.observables import CONSTRUCTED, Observable
 from amplint.model.torch import names as torch_names
-from amplint.rule import File, Finding, rule
+from amplint.rule import ERROR, HIGH, File, Finding, rule
 
 from ._support.call_edits import has_star, insert_arguments, positionals
 from ._support.value_kinds import DTYPE, FLAG, NUMBER, kind
@@ -62,7 +62,15 @@ _AUTOCAST_OLD = torch_names.DEPRECATED["torch.cuda.amp.autocast"].old
 _SCALER = torch_names.GRAD_SCALER_PARAMETERS
 
 
-@rule("AMP213", "positional-amp-argument", fix=Applicability.SAFE, observable=Observable(CONSTRUCTED))
+@rule(
+    "AMP213",
+    "positional-amp-argument",
+    ERROR,
+    HIGH,
+    "0.1.0",
+    fix=Applicability.SAFE,
+    observable=Observable(CONSTRUCTED),
+)
 def check(file: File) -> Iterator[Finding]:
     for node in file.names.references(torch_names.AUTOCAST | torch_names.GRAD_SCALER):
         call = file.tree.parent(node)

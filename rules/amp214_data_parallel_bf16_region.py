@@ -51,21 +51,30 @@ from collections.abc import Iterator
 import libcst as cst
 
 from amplint.diagnostics import Applicability, Fix, Related
+from amplint.facts.forward_passes import ForwardPass, Forwards
 from amplint.model.observables import IN_REPLICA, Observable
-from amplint.rule import File, Finding, Pass, rule
+from amplint.rule import HIGH, WARNING, File, Finding, rule
 
 from ._support.within_function import enter_within
 
 
-@rule("AMP214", "data-parallel-bf16-region", fix=Applicability.DISPLAY, observable=Observable(IN_REPLICA))
+@rule(
+    "AMP214",
+    "data-parallel-bf16-region",
+    WARNING,
+    HIGH,
+    "0.1.0",
+    fix=Applicability.DISPLAY,
+    observable=Observable(IN_REPLICA),
+)
 def check(file: File) -> Iterator[Finding]:
     if "DataParallel" not in file.source.text:
         return
     seen: set[cst.CSTNode] = set()
-    for each in file.forwards.passes:
-        if each.entry is None or each.entry[0].dtype != "bfloat16" or not file.forwards.is_data_parallel(each):
+    for each in file.fact(Forwards).passes:
+        if each.entry is None or each.entry[0].dtype != "bfloat16" or not file.fact(Forwards).is_data_parallel(each):
             continue
-        if each.entry[1] in seen or file.forwards.autocasts_itself(each):
+        if each.entry[1] in seen or file.fact(Forwards).autocasts_itself(each):
             continue
         seen.add(each.entry[1])
         yield Finding(
@@ -77,11 +86,11 @@ def check(file: File) -> Iterator[Finding]:
         )
 
 
-def _fix(file: File, each: Pass) -> Fix | None:
+def _fix(file: File, each: ForwardPass) -> Fix | None:
     """The region inside of the wrapped module's `forward`."""
     assert each.entry is not None
-    wrapped = [arg.value for call in file.forwards.wrappers(each) for arg in call.args[:1]]
-    classes = [file.classes.instance_of(value) for value in (*wrapped, *file.forwards.wrappers(each))]
+    wrapped = [arg.value for call in file.fact(Forwards).wrappers(each) for arg in call.args[:1]]
+    classes = [file.classes.instance_of(value) for value in (*wrapped, *file.fact(Forwards).wrappers(each))]
     forward = next((info.method("forward") for info in classes if info is not None), None)
     if forward is None or not isinstance(each.entry[1], cst.Call):
         return None

@@ -46,19 +46,20 @@ from collections.abc import Iterator
 import libcst as cst
 
 from amplint.diagnostics import Applicability, Edit, Fix, Related
+from amplint.facts.recursive_calls import Recursion
 from amplint.model.observables import LEFT_ON, Observable
-from amplint.rule import File, Finding, rule
+from amplint.rule import ERROR, HIGH, File, Finding, rule
 
 from ._support.within_function import enter_within
 
 
-@rule("AMP215", "reentrant-autocast", fix=Applicability.DISPLAY, observable=Observable(LEFT_ON))
+@rule("AMP215", "reentrant-autocast", ERROR, HIGH, "0.1.0", fix=Applicability.DISPLAY, observable=Observable(LEFT_ON))
 def check(file: File) -> Iterator[Finding]:
     for decorator in file.tree.find(cst.Decorator):
         function, region = file.tree.parent(decorator), file.contexts.of(decorator.decorator)
         if region is None or region.device == "grad" or not isinstance(function, cst.FunctionDef):
             continue
-        again = file.recursion.into(function)
+        again = file.fact(Recursion).into(function)
         if again is not None:
             yield Finding(
                 file.range(decorator.decorator),

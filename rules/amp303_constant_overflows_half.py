@@ -55,9 +55,10 @@ from collections.abc import Iterator
 import libcst as cst
 
 from amplint.diagnostics import Applicability, Edit, Fix, Related
+from amplint.dtypes import ConstantUse, Dtypes, Use
 from amplint.model.observables import NON_FINITE, Observable
 from amplint.model.torch.precision import FLOAT16, LIMITS
-from amplint.rule import Constant, File, Finding, Use, rule
+from amplint.rule import ERROR, HIGH, File, Finding, rule
 
 _LARGEST = LIMITS[FLOAT16].largest
 _INFINITE = 65520.0
@@ -82,10 +83,12 @@ _VERBS = {
 }
 
 
-@rule("AMP303", "constant-overflows-half", fix=Applicability.SAFE, observable=Observable(NON_FINITE))
+@rule(
+    "AMP303", "constant-overflows-half", ERROR, HIGH, "0.1.0", fix=Applicability.SAFE, observable=Observable(NON_FINITE)
+)
 def check(file: File) -> Iterator[Finding]:
-    calls: dict[cst.CSTNode, list[Constant]] = {}
-    for constant in filter(_overflows, file.dtypes.constants):
+    calls: dict[cst.CSTNode, list[ConstantUse]] = {}
+    for constant in filter(_overflows, file.fact(Dtypes).constants):
         calls.setdefault(constant.operation.node, []).append(constant)
     for node, (first, *others) in calls.items():
         message = f"Constant {first.value:g} {_VERBS[first.use]} a float16 tensor exceeds 65504"
@@ -94,7 +97,7 @@ def check(file: File) -> Iterator[Finding]:
         yield Finding(file.range(node), message, _OUTCOME[first.use], related, _fix(file, [first, *others]))
 
 
-def _overflows(constant: Constant) -> bool:
+def _overflows(constant: ConstantUse) -> bool:
     if not constant.operand.sure:
         return False
     if constant.use in (Use.ADDED, Use.CHOSEN):
@@ -104,7 +107,7 @@ def _overflows(constant: Constant) -> bool:
     return abs(constant.value) > _LARGEST
 
 
-def _fix(file: File, constants: list[Constant]) -> Fix | None:
+def _fix(file: File, constants: list[ConstantUse]) -> Fix | None:
     """Replace every constant of one call."""
     edits: list[Edit] = []
     limits: list[str] = []
@@ -118,7 +121,7 @@ def _fix(file: File, constants: list[Constant]) -> Fix | None:
     return Fix("Replace with " + " and ".join(f"`{limit}`" for limit in limits), file.importer.joined(edits))
 
 
-def _dtype_text(file: File, constant: Constant) -> str | None:
+def _dtype_text(file: File, constant: ConstantUse) -> str | None:
     """How the dtype of the tensor is written; None where the tensor has no name."""
     node = constant.operand_node
     if node is None:
@@ -131,11 +134,11 @@ def _dtype_text(file: File, constant: Constant) -> str | None:
     return f"{file.tree.text(node)}.dtype"
 
 
-def _is_marker(file: File, constant: Constant) -> bool:
+def _is_marker(file: File, constant: ConstantUse) -> bool:
     """Whether the file compares tensors with the constant, so that another one would not be found."""
     return any(
         getattr(value, "value", None) == constant.value
-        for operation in file.dtypes.lowered
+        for operation in file.fact(Dtypes).lowered
         if operation.op in ("compare", "eq", "ne", "lt", "le", "gt", "ge")
         for value in operation.operands
     )

@@ -57,9 +57,10 @@ from collections.abc import Iterator, Sequence
 import libcst as cst
 
 from amplint.diagnostics import Applicability, Edit, Fix, Related
+from amplint.dtypes import Dtypes, Operation
 from amplint.model.observables import NON_FINITE, Observable
 from amplint.model.torch.precision import FLOAT16, FLOAT32, HALF, LIMITS, UNKNOWN
-from amplint.rule import File, Finding, Operation, rule
+from amplint.rule import HIGH, WARNING, File, Finding, rule
 
 from ._support.value_readers import only_origin
 
@@ -72,10 +73,10 @@ _NAMES = {"softmax": "a softmax", "sigmoid": "a sigmoid", "sum": "a sum of expon
 _DIMENSIONS = frozenset({"dim", "axis", "keepdim"})
 
 
-@rule("AMP305", "log-of-softmax", fix=Applicability.SAFE, observable=Observable(NON_FINITE))
+@rule("AMP305", "log-of-softmax", WARNING, HIGH, "0.1.0", fix=Applicability.SAFE, observable=Observable(NON_FINITE))
 def check(file: File) -> Iterator[Finding]:
     seen: set[cst.CSTNode] = set()
-    for operation in file.dtypes.lowered:
+    for operation in file.fact(Dtypes).lowered:
         inner = _inner(file, operation) if operation.op == "log" and not operation.in_place else None
         if inner is None or operation.node in seen or not _matters(inner):
             continue

@@ -57,15 +57,24 @@ from collections.abc import Iterator
 import libcst as cst
 
 from amplint.diagnostics import Applicability, Edit, Fix, Related
+from amplint.dtypes import Dtypes, Operation
 from amplint.model.observables import VALUE_ERROR, Observable
 from amplint.model.torch.precision import FLOAT16, LIMITS, lifted
-from amplint.rule import File, Finding, Operation, rule
+from amplint.rule import HIGH, WARNING, File, Finding, rule
 
 
-@rule("AMP306", "inplace-op-in-autocast", fix=Applicability.UNSAFE, observable=Observable(VALUE_ERROR))
+@rule(
+    "AMP306",
+    "inplace-op-in-autocast",
+    WARNING,
+    HIGH,
+    "0.1.0",
+    fix=Applicability.UNSAFE,
+    observable=Observable(VALUE_ERROR),
+)
 def check(file: File) -> Iterator[Finding]:
-    seen: set[cst.CSTNode] = {hazard.operation.node for hazard in file.dtypes.loss_hazards}
-    for operation in file.dtypes.lowered:
+    seen: set[cst.CSTNode] = {hazard.operation.node for hazard in file.fact(Dtypes).loss_hazards}
+    for operation in file.fact(Dtypes).lowered:
         if operation.node not in seen and _stays_in_half(operation):
             seen.add(operation.node)
             made = operation.operand.half_at

@@ -56,17 +56,27 @@ from collections.abc import Iterator
 import libcst as cst
 
 from amplint.diagnostics import Applicability, Fix
+from amplint.facts.unguarded_bf16 import Finiteness
 from amplint.model.observables import DAMAGED, Observable
-from amplint.rule import File, Finding, rule
+from amplint.rule import MEDIUM, WARNING, File, Finding, rule
 
 from ._support import hazard_calls
 
 _NOTE = "one batch with a gradient of inf or NaN makes the parameters NaN; no scaler is there to skip its step"
 
 
-@rule("AMP307", "nonfinite-unguarded", fix=Applicability.DISPLAY, default=False, observable=Observable(DAMAGED))
+@rule(
+    "AMP307",
+    "nonfinite-unguarded",
+    WARNING,
+    MEDIUM,
+    "0.1.0",
+    fix=Applicability.DISPLAY,
+    default=False,
+    observable=Observable(DAMAGED),
+)
 def check(file: File) -> Iterator[Finding]:
-    for backward in file.finiteness.unguarded:
+    for backward in file.fact(Finiteness).unguarded:
         yield Finding(
             file.range(hazard_calls.callee_range(file, backward)),
             "Steps in bfloat16 are taken even if the loss is not finite",

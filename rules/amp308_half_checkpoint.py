@@ -52,8 +52,9 @@ from collections.abc import Iterator
 import libcst as cst
 
 from amplint.diagnostics import Applicability, Edit, Fix, Related
+from amplint.facts.half_checkpoints import HalfCheckpoints, HalfSaved
 from amplint.model.observables import ROUNDED, Observable
-from amplint.rule import File, Finding, HalfSaved, rule
+from amplint.rule import MEDIUM, WARNING, File, Finding, rule
 
 from ._support.protocol_edits import without
 
@@ -62,9 +63,9 @@ _NOTE = (
 )
 
 
-@rule("AMP308", "half-checkpoint", fix=Applicability.DISPLAY, observable=Observable(ROUNDED))
+@rule("AMP308", "half-checkpoint", WARNING, MEDIUM, "0.1.0", fix=Applicability.DISPLAY, observable=Observable(ROUNDED))
 def check(file: File) -> Iterator[Finding]:
-    for each in file.half_checkpoints.found:
+    for each in file.fact(HalfCheckpoints).found:
         yield Finding(
             file.range(each.name),
             "Weights to resume training from are saved in half precision",

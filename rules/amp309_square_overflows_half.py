@@ -48,18 +48,28 @@ from collections.abc import Iterator
 import libcst as cst
 
 from amplint.diagnostics import Applicability, Edit, Fix, Related
+from amplint.dtypes import Dtypes, Operation, Tensor
 from amplint.model.observables import NON_FINITE, Observable
 from amplint.model.torch.precision import lifted
-from amplint.rule import File, Finding, Operation, Tensor, rule
+from amplint.rule import LOW, WARNING, File, Finding, rule
 
 _OVERFLOWS = 256.0
 """The square of this, and of all beyond, is more than float16 holds."""
 
 
-@rule("AMP309", "square-overflows-half", fix=Applicability.UNSAFE, default=False, observable=Observable(NON_FINITE))
+@rule(
+    "AMP309",
+    "square-overflows-half",
+    WARNING,
+    LOW,
+    "0.1.0",
+    fix=Applicability.UNSAFE,
+    default=False,
+    observable=Observable(NON_FINITE),
+)
 def check(file: File) -> Iterator[Finding]:
     seen: set[cst.CSTNode] = set()
-    for operation in file.dtypes.lowered:
+    for operation in file.fact(Dtypes).lowered:
         if operation.node not in seen and _squares(operation):
             seen.add(operation.node)
             made = operation.operand.half_at

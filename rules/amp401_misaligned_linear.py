@@ -60,8 +60,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from amplint.diagnostics import Applicability, Fix, Related
+from amplint.facts.trial_code import Trials
 from amplint.model.observables import PRODUCT_TIME, Observable
-from amplint.rule import MIXED_PRECISION, File, Finding, rule
+from amplint.rule import INFO, MEDIUM, MIXED_PRECISION, File, Finding, rule
 
 from ._support.linear_chains import Hidden, Model, models
 from ._support.resize_layers import resized, sizes_of
@@ -79,6 +80,9 @@ _SPELLED_OUT = r"\bLinear\([\w.=*,\s]{0,80}?\b(?:\d{2,}|[A-Z][A-Z0-9_]+)\b"
 @rule(
     "AMP401",
     "misaligned-linear",
+    INFO,
+    MEDIUM,
+    "0.1.0",
     fix=Applicability.UNSAFE,
     triggers=(_SPELLED_OUT,),
     observable=Observable(PRODUCT_TIME, tolerance=0.02),
@@ -88,7 +92,7 @@ def check(file: File) -> Iterator[Finding]:
         for hidden in model.hidden:
             wide = hidden.value % _MULTIPLE and hidden.value >= _SMALLEST and _has_work(hidden)
             # Nobody waits for a test, and a timing may be of this very size.
-            if wide and not file.trials.everywhere:
+            if wide and not file.fact(Trials).everywhere:
                 yield _finding(file, model, hidden)
 
 

@@ -70,7 +70,7 @@ import libcst as cst
 
 from amplint.diagnostics import Applicability, Fix, Related
 from amplint.model.observables import PRODUCT_TIME, Observable
-from amplint.rule import MIXED_PRECISION, File, Finding, rule
+from amplint.rule import INFO, LOW, MIXED_PRECISION, File, Finding, rule
 
 from ._support.linear_chains import CONVOLUTIONS, Hidden, Model, Size, argument, models
 from ._support.resize_layers import resized, sizes_of
@@ -101,6 +101,9 @@ _SPELLED_OUT = (
 @rule(
     "AMP402",
     "misaligned-vocabulary-or-channels",
+    INFO,
+    LOW,
+    "0.1.0",
     fix=Applicability.UNSAFE,
     default=False,
     triggers=(_SPELLED_OUT,),

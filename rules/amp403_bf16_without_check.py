@@ -60,7 +60,7 @@ import libcst as cst
 from amplint.diagnostics import Applicability, Edit, Fix
 from amplint.model.observables import ON_OLD_GPU, Observable
 from amplint.model.torch import names as torch_names
-from amplint.rule import File, Finding, rule
+from amplint.rule import MEDIUM, WARNING, File, Finding, rule
 
 from ._support.call_edits import has_star, insert_arguments, keyword, positionals
 
@@ -85,6 +85,9 @@ _CHOICE = re.compile(
 @rule(
     "AMP403",
     "bf16-without-check",
+    WARNING,
+    MEDIUM,
+    "0.1.0",
     fix=Applicability.UNSAFE,
     default=False,
     triggers=(r"^is_bf16_supported$", _CAPABILITY_WORD),

@@ -59,7 +59,8 @@ from collections.abc import Iterator
 
 import libcst as cst
 
-from amplint.rule import File, Finding, Pass, rule
+from amplint.facts.forward_passes import ForwardPass, Forwards
+from amplint.rule import INFO, LOW, File, Finding, rule
 
 from ._support.linear_chains import argument
 
@@ -82,9 +83,9 @@ _REPEATS = (cst.ListComp, cst.GeneratorExp, cst.SetComp, cst.DictComp, cst.For, 
 _Model = cst.ClassDef | cst.Call
 
 
-@rule("AMP404", "tiny-model", default=False)
+@rule("AMP404", "tiny-model", INFO, LOW, "0.1.0", default=False)
 def check(file: File) -> Iterator[Finding]:
-    passes = [each for each in file.forwards.passes if each.trains]
+    passes = [each for each in file.fact(Forwards).passes if each.trains]
     models = [_model(file, each) for each in passes]
     for model in dict.fromkeys(models):
         number = _weights(file, model) if model is not None else None
@@ -99,10 +100,10 @@ def check(file: File) -> Iterator[Finding]:
             )
 
 
-def _model(file: File, each: Pass) -> _Model | None:
+def _model(file: File, each: ForwardPass) -> _Model | None:
     """What a pass runs: the class of this file, or the `nn.Sequential`; None where that is not known."""
     made: set[_Model | None] = set()
-    for call in file.forwards.wrappers(each):
+    for call in file.fact(Forwards).wrappers(each):
         info = file.classes.instance_of(call, abroad=False)
         if info is not None:
             made.add(info.node)
@@ -111,7 +112,7 @@ def _model(file: File, each: Pass) -> _Model | None:
     return made.pop() if len(made) == 1 else None
 
 
-def _is_fed(file: File, each: Pass) -> bool:
+def _is_fed(file: File, each: ForwardPass) -> bool:
     """Whether the input of a pass is computed by something that may be a model as well."""
     given = [arg.value for arg in each.call.args]
     given += [value for node in given for value in file.contexts.values(node)]

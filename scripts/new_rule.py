@@ -10,6 +10,8 @@ import re
 import sys
 from pathlib import Path
 
+from amplint import __version__
+
 ROOT = Path(__file__).resolve().parent.parent
 
 MODULE = '''"""Say in one line what is wrong.
@@ -52,12 +54,12 @@ from collections.abc import Iterator
 
 import libcst as cst
 
-from amplint.rule import File, Finding, rule
+from amplint.rule import MEDIUM, WARNING, File, Finding, rule
 
 _CULPRITS = frozenset({{"torch.{function}"}})
 
 
-@rule("{code}", "{name}")
+@rule("{code}", "{name}", WARNING, MEDIUM, "{since}")
 def check(file: File) -> Iterator[Finding]:
     """Every call of a culprit."""
     for call in file.tree.find(cst.Call):
@@ -101,7 +103,7 @@ def new_rule(code: str, name: str) -> list[Path]:
     snake = name.replace("-", "_")
     stem = f"{code.lower()}_{snake}"
     files = {
-        ROOT / "rules" / f"{stem}.py": MODULE.format(code=code, name=name, function=snake),
+        ROOT / "rules" / f"{stem}.py": MODULE.format(code=code, name=name, function=snake, since=__version__),
         ROOT / "fixtures" / stem / "flagged_textbook.py": FIXTURE.format(code=code),
     }
     for path, text in files.items():

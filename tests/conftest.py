@@ -12,7 +12,7 @@ from pathlib import Path
 import demo_pack
 import pytest
 
-from amplint.engine import checker, registry
+from amplint.engine import checker, registry, selection
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -90,6 +90,7 @@ def _forget_rules() -> None:
         registry.pack_names,
         registry.load_rules,
         registry.rule_index,
+        selection.all_rules,
         checker._triggers,
         checker._code,
     ):

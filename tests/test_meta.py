@@ -9,8 +9,10 @@ from pathlib import Path
 import pytest
 from fixture_harness import FIXTURES, ROOT, fixture_files
 
+from amplint import __version__
 from amplint.engine.registry import load_rules
-from amplint.rule import Rule
+from amplint.model.protocol.hazard import HazardKind
+from amplint.rule import Confidence, Rule, Severity
 
 MODULES = sorted(path.stem for path in (ROOT / "rules").glob("[!_]*.py"))
 each_rule = pytest.mark.parametrize("rule", load_rules(), ids=lambda rule: rule.code)
@@ -44,6 +46,28 @@ def test_code_and_name(rule: Rule) -> None:
     assert re.fullmatch(r"AMP[1-9]\d\d", rule.code)
     assert re.fullmatch(r"[a-z][a-z0-9]*(-[a-z0-9]+)+", rule.name)
     assert not _ADVICE.search(rule.name), f"{rule.name!r} must name the bad pattern"
+
+
+@each_rule
+def test_a_rule_says_what_it_is(rule: Rule) -> None:
+    assert rule.category in ("scaling", "autocast", "numerics", "hardware")
+    assert isinstance(rule.severity, Severity) and isinstance(rule.confidence, Confidence)
+    assert [int(part) for part in rule.since.split(".")] <= [int(part) for part in __version__.split(".")]
+    assert not (rule.default and rule.confidence is Confidence.LOW), "a guess is for those who ask for it"
+
+
+def test_each_kind_of_hazard_is_told_by_a_rule_of_its_name() -> None:
+    assert {kind.value for kind in HazardKind} <= {rule.name for rule in load_rules()}
+
+
+@pytest.mark.parametrize("module", sorted((ROOT / "rules").rglob("*.py")), ids=lambda path: path.stem)
+def test_rules_ask_hazards_and_facts_and_reach_into_no_graph(module: Path) -> None:
+    code = (
+        module.read_text("utf-8").rpartition('"""')[2] if module.stem.startswith("amp") else module.read_text("utf-8")
+    )
+    reached = re.findall(r"\.program\b|\.places\b|\.root\b|\.entry\.function", code)
+    named = [kind.value for kind in HazardKind if f'"{kind.value}"' in code]
+    assert (reached, named) == ([], [])
 
 
 @each_rule

@@ -13,7 +13,7 @@ from amplint.cli.summary import Result
 from amplint.cli.targets import Targets
 from amplint.diagnostics import FileReport
 from amplint.engine.checker import check_source, placed, withdraw
-from amplint.engine.discovery import Found
+from amplint.engine.discovery import FoundFile
 from amplint.engine.fixer import Changed, FixError, FixOutcome, fix_source, fixable, write
 from amplint.report import diff
 from amplint.report.view import View
@@ -73,7 +73,9 @@ def fix_all(
         say_bytes(printed)
 
 
-def _fixed(item: Found, wanted: Targets, facts: frozenset[str], options: Options, confirm: Confirm | None) -> _Repaired:
+def _fixed(
+    item: FoundFile, wanted: Targets, facts: frozenset[str], options: Options, confirm: Confirm | None
+) -> _Repaired:
     """Fix a file, on disk if that is wanted. What another program makes of it meanwhile is read, and fixed if need be."""
     for _ in range(_TRIES):
         repaired = _repair(item, wanted, facts, options.unsafe_fixes, confirm)
@@ -85,7 +87,9 @@ def _fixed(item: Found, wanted: Targets, facts: frozenset[str], options: Options
     raise FixError("is changed again and again by another program; not fixed")
 
 
-def _repair(item: Found, wanted: Targets, facts: frozenset[str], unsafe: bool, confirm: Confirm | None) -> _Repaired:
+def _repair(
+    item: FoundFile, wanted: Targets, facts: frozenset[str], unsafe: bool, confirm: Confirm | None
+) -> _Repaired:
     def lint(source: Source) -> FileReport:
         report = withdraw(check_source(source, item.settings, item.path), facts)
         return report if confirm is None else confirm(source, report)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+
 from amplint.cli.console import Console
 from amplint.cli.options import Options
 from amplint.cli.summary import Result
@@ -45,8 +47,23 @@ def _reports(wanted: Targets, options: Options, console: Console) -> list[FileRe
         data = wanted.stdin
         reports = [check_bytes(one.display, data, one.settings, one.path, explicit=True) for one in wanted.files]
         return [withdraw(report, report.facts) for report in reports]
+
+    def note(text: str) -> None:
+        if _is_cache_chosen(wanted, options):
+            console.warning("", text)
+        else:
+            console.detail(text)
+
     try:
         how = RunOptions(options.jobs, options.cache_dir, options.no_cache)
-        return list(run(wanted.files, how, console.progress, console.detail))
+        return list(run(wanted.files, how, console.progress, note))
     finally:
         console.end_progress()
+
+
+def _is_cache_chosen(wanted: Targets, options: Options) -> bool:
+    """Whether somebody has said where the cache is to lie, and expects it there."""
+    from amplint.engine.cache_storage import VARIABLE  # slow to import
+
+    named = options.cache_dir or os.environ.get(VARIABLE)
+    return bool(named) or any(one.settings.cache_dir for one in wanted.files)

@@ -14,7 +14,7 @@ from amplint.report.evidence.text import place, verdict
 from amplint.runtime.devices import DeviceError
 from amplint.runtime.evidence import Evidence
 from amplint.runtime.verdict import CONFIRMED
-from amplint.runtime.verify import Finding, How, choose_device, verify
+from amplint.runtime.verify import FixableFinding, How, choose_device, verify
 from amplint.source import Source
 
 
@@ -47,7 +47,7 @@ def confirmer(options: Options, console: Console) -> Confirm | None:
         return None
 
     def confirm(source: Source, report: FileReport) -> FileReport:
-        findings = [Finding(source, one) for one in fixable(report, options.unsafe_fixes)]
+        findings = [FixableFinding(source, one) for one in fixable(report, options.unsafe_fixes)]
         unproved: dict[Diagnostic, Evidence] = {}
         for one in verify(findings, how, replays_shown(console)):
             if one.outcome.verdict != CONFIRMED:

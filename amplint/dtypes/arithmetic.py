@@ -8,7 +8,8 @@ from dataclasses import replace
 
 import libcst as cst
 
-from amplint.dtypes.values import Eps, Flow, Number, Tensor, Value, join, unknown
+from amplint.dtypes.lattice import join, unknown
+from amplint.dtypes.values import Eps, GradientFlow, Number, Tensor, Value
 from amplint.model.events import Region
 from amplint.model.torch import precision
 
@@ -109,7 +110,7 @@ def _exp(value: float) -> float:
 def damped(value: Tensor, exponentials: bool = True, core: cst.CSTNode | None = None) -> Tensor:
     """The value after its exponentials were normalised, or after the logarithm of `core` was multiplied by `core`."""
 
-    def cancels(flow: Flow) -> bool:
+    def cancels(flow: GradientFlow) -> bool:
         operation = flow.operation
         if operation.op in EXPONENTIALS:
             return exponentials

@@ -11,19 +11,8 @@ import libcst as cst
 from amplint.dtypes import layers
 from amplint.dtypes.frames import Frame
 from amplint.dtypes.functions import LOSS, Functions
-from amplint.dtypes.operations import Arguments
 from amplint.dtypes.tensor_calls import MODULES, no_result
-from amplint.dtypes.values import (
-    UNKNOWN,
-    Class,
-    Function,
-    Instance,
-    Items,
-    Layer,
-    Number,
-    Tensor,
-    Value,
-)
+from amplint.dtypes.values import UNKNOWN, Arguments, Class, Closure, Instance, Items, Layer, Number, Tensor, Value
 from amplint.model.torch import precision
 from amplint.syntax.names import dotted
 
@@ -119,10 +108,10 @@ class Calls(Functions):
         method = next((info.methods[name] for info in above if name in info.methods), None)
         if method is None or frame.this is None:
             return UNKNOWN
-        return self.invoke(Function(method, None, frame.this), arguments, frame, name)
+        return self.invoke(Closure(method, None, frame.this), arguments, frame, name)
 
     def _apply(self, value: Value, node: cst.Call, called: str, arguments: Arguments, frame: Frame) -> Value:
-        if isinstance(value, Function):
+        if isinstance(value, Closure):
             return self.invoke(value, arguments, frame, called)
         if isinstance(value, Class):
             return self.construct(value.node, arguments, frame)
@@ -134,7 +123,7 @@ class Calls(Functions):
             if method is None:
                 return no_result(*arguments.values)
             loss = called if LOSS.search(called) else info.name
-            return self.invoke(Function(method, None, value), arguments, frame, loss)
+            return self.invoke(Closure(method, None, value), arguments, frame, loss)
         if self._is_model(called, value, frame):
             return self._model(node, frame)
         return self.record("call", arguments, no_result(*arguments.all), node, frame)

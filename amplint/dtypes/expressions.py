@@ -10,22 +10,21 @@ import libcst as cst
 
 from amplint.dtypes.arithmetic import truth
 from amplint.dtypes.frames import Frame
+from amplint.dtypes.lattice import join, unknown
 from amplint.dtypes.literals import SIZE, item, joined, limit, literal
-from amplint.dtypes.operations import Arguments
 from amplint.dtypes.operators import Operators
 from amplint.dtypes.values import (
     UNKNOWN,
+    Arguments,
+    Closure,
     DType,
     Finfo,
-    Function,
     Instance,
     Items,
     Layer,
     Number,
     Tensor,
     Value,
-    join,
-    unknown,
 )
 from amplint.model.torch import precision
 from amplint.roles.autocast_contexts import Contexts
@@ -115,7 +114,7 @@ class Expressions(Operators, ABC):
             self.assign(node.target, value, frame)
             return value
         if isinstance(node, cst.Lambda):
-            return Function(node, frame)
+            return Closure(node, frame)
         if isinstance(node, (cst.ListComp, cst.GeneratorExp, cst.SetComp)):
             self.bind_loop(node.for_in, frame)
             return self.evaluate(node.elt, frame)

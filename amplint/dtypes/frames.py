@@ -6,7 +6,8 @@ from dataclasses import dataclass, field, replace
 
 import libcst as cst
 
-from amplint.dtypes.values import Instance, Value, join
+from amplint.dtypes.lattice import join
+from amplint.dtypes.values import Instance, Value
 from amplint.model.events import Region
 from amplint.model.torch.precision import DEFAULT_DTYPE, FLOAT16
 

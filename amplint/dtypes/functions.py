@@ -10,16 +10,17 @@ import libcst as cst
 
 from amplint.dtypes.frames import Frame
 from amplint.dtypes.literals import joined
-from amplint.dtypes.operations import Arguments, Operation
 from amplint.dtypes.tensor_calls import TensorCalls, no_result
 from amplint.dtypes.values import (
     UNKNOWN,
+    Arguments,
     Class,
-    Flow,
-    Function,
+    Closure,
+    GradientFlow,
     Instance,
     Items,
     Number,
+    Operation,
     Tensor,
     Value,
     tensors,
@@ -59,7 +60,7 @@ class Functions(TensorCalls):
             return None
         found = bindings[0].node
         if isinstance(found, cst.FunctionDef):
-            return Function(found)
+            return Closure(found)
         return Class(found) if isinstance(found, cst.ClassDef) else None
 
     def attribute_of(self, instance: Instance, name: str, frame: Frame) -> Value:
@@ -68,7 +69,7 @@ class Functions(TensorCalls):
         method = self.classes.of(instance.cls).method(name)
         if method is None:
             return UNKNOWN
-        bound = Function(method, None, instance)
+        bound = Closure(method, None, instance)
         decorators = {dotted(decorator.decorator) for decorator in method.decorators}
         return self.invoke(bound, _NOTHING, frame, "") if "property" in decorators else bound
 
@@ -85,10 +86,10 @@ class Functions(TensorCalls):
         instance.attributes.update(outer.variables)
         method = info.method("__init__")
         if method is not None:
-            self.invoke(Function(method, None, instance), arguments, frame, "")
+            self.invoke(Closure(method, None, instance), arguments, frame, "")
         return instance
 
-    def invoke(self, function: Function, arguments: Arguments, frame: Frame, called: str) -> Value:
+    def invoke(self, function: Closure, arguments: Arguments, frame: Frame, called: str) -> Value:
         """Evaluate the body of a function with these arguments; `called` is the name that it is called by."""
         node = function.node
         if node in self._running or frame.depth >= _MAX_DEPTH:
@@ -126,7 +127,7 @@ class Functions(TensorCalls):
     def _generates(self, node: cst.CSTNode) -> bool:
         return any(self.tree.enclosing(each, cst.FunctionDef) is node for each in self.tree.find(cst.Yield))
 
-    def _bind(self, node: cst.FunctionDef | cst.Lambda, function: Function, arguments: Arguments, frame: Frame) -> None:
+    def _bind(self, node: cst.FunctionDef | cst.Lambda, function: Closure, arguments: Arguments, frame: Frame) -> None:
         static = isinstance(node, cst.FunctionDef) and any(
             dotted(decorator.decorator) == "staticmethod" for decorator in node.decorators
         )
@@ -177,13 +178,13 @@ class Functions(TensorCalls):
             if info.node not in self._instances:
                 self._instances[info.node] = self.construct(info.node, _NOTHING, frame)
             bound = self._instances[info.node]
-        self.invoke(Function(node, None, bound), _NOTHING, frame, info.name if info is not None else "")
+        self.invoke(Closure(node, None, bound), _NOTHING, frame, info.name if info is not None else "")
 
     def reach(self, value: Value, frame: Frame) -> None:
         """A loss is differentiated: file the operations that its gradient flows through."""
         if not frame.differentiates:
             return
-        flows: list[Flow] = [flow for tensor in tensors(value) for flow in tensor.through]
+        flows: list[GradientFlow] = [flow for tensor in tensors(value) for flow in tensor.through]
         for flow in flows:
             self.reached[flow.operation] = self.reached.get(flow.operation, True) and flow.damped
 

@@ -6,7 +6,8 @@ from collections.abc import Sequence
 
 import libcst as cst
 
-from amplint.dtypes.values import UNKNOWN, Finfo, Items, Number, Value, join
+from amplint.dtypes.lattice import join
+from amplint.dtypes.values import UNKNOWN, Finfo, Items, Number, Value
 from amplint.model.torch import precision
 
 SIZE = Number(integer=True)

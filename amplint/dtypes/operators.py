@@ -9,8 +9,8 @@ import libcst as cst
 
 from amplint.dtypes import arithmetic
 from amplint.dtypes.frames import Frame
-from amplint.dtypes.operations import Arguments, Operation
-from amplint.dtypes.values import Flow, Items, Layer, Number, Tensor, Value, tensors, unknown
+from amplint.dtypes.lattice import unknown
+from amplint.dtypes.values import Arguments, GradientFlow, Items, Layer, Number, Operation, Tensor, Value, tensors
 from amplint.model.torch import precision
 from amplint.roles.autocast_contexts import Contexts
 from amplint.syntax.names import Names
@@ -77,15 +77,15 @@ class Operators:
         if not frame.differentiates:
             return replace(result, detached=True, through=frozenset())
         if op in arithmetic.FOLLOWED:
-            result = replace(result, through=result.through | {Flow(operation)})
+            result = replace(result, through=result.through | {GradientFlow(operation)})
         return result
 
 
-def _narrowed(operation: Operation) -> frozenset[Flow]:
+def _narrowed(operation: Operation) -> frozenset[GradientFlow]:
     # A model's own arithmetic is not the loss: what a layer is fed is followed no further, except an exponential that
     # the layer casts down, whose derivative is then no longer the point.
     return frozenset(
-        Flow(flow.operation, damped=True)
+        GradientFlow(flow.operation, damped=True)
         for value in operation.operands
         for part in tensors(value)
         for flow in part.through

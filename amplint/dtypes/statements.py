@@ -9,8 +9,7 @@ import libcst as cst
 from amplint.dtypes.calls import Calls
 from amplint.dtypes.expressions import BINARY, OutOfBudget
 from amplint.dtypes.frames import Frame
-from amplint.dtypes.operations import Arguments
-from amplint.dtypes.values import UNKNOWN, Class, Function, Tensor, Value
+from amplint.dtypes.values import UNKNOWN, Arguments, Class, Closure, Tensor, Value
 from amplint.model.events import Region
 
 
@@ -49,7 +48,7 @@ class Statements(Calls):
         elif isinstance(node, (cst.Try, cst.TryStar)):
             self._try(node, frame)
         elif isinstance(node, cst.FunctionDef):
-            frame.variables[node.name.value] = Function(node, frame)
+            frame.variables[node.name.value] = Closure(node, frame)
         elif isinstance(node, cst.ClassDef):
             frame.variables[node.name.value] = Class(node)
         elif isinstance(node, cst.Match):

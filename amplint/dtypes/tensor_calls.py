@@ -10,20 +10,9 @@ import libcst as cst
 from amplint.dtypes import arithmetic
 from amplint.dtypes.expressions import Expressions
 from amplint.dtypes.frames import Frame
+from amplint.dtypes.lattice import unknown
 from amplint.dtypes.literals import SIZE, joined
-from amplint.dtypes.operations import Arguments
-from amplint.dtypes.values import (
-    UNKNOWN,
-    DType,
-    Finfo,
-    Items,
-    Layer,
-    Number,
-    Tensor,
-    Value,
-    tensors,
-    unknown,
-)
+from amplint.dtypes.values import UNKNOWN, Arguments, DType, Finfo, Items, Layer, Number, Tensor, Value, tensors
 from amplint.model.torch import precision
 
 MODULES = ("torch", "torch.nn.functional", "torch.special", "torch.linalg", "torch.Tensor")

@@ -13,7 +13,7 @@ from amplint.engine.config import Settings
 from amplint.engine.registry import RuleInfo, rule_index
 from amplint.engine.selection import SYNTAX_ERROR, UNUSED_SUPPRESSION, active_codes, names
 from amplint.python_ast import gate
-from amplint.source import InvalidNotebook, Place, Source, SourceError, is_notebook
+from amplint.source import FileLocation, InvalidNotebook, Source, SourceError, is_notebook
 
 
 def check_bytes(display: str, data: bytes, settings: Settings, path: Path, explicit: bool = False) -> FileReport:
@@ -71,7 +71,7 @@ def check_source(source: Source, settings: Settings, path: Path, rules: Sequence
 def placed(source: Source, settings: Settings, path: Path) -> Source:
     """A file that knows where it lies, so that what it imports from its own project can be followed."""
     wrappers = tuple((module, settings.root / file) for module, file in settings.wrappers)
-    return replace(source, place=Place(path, settings.root, wrappers))
+    return replace(source, place=FileLocation(path, settings.root, wrappers))
 
 
 def matters(data: bytes, settings: Settings) -> bool:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import re
 import sys
 from dataclasses import dataclass, replace
 from itertools import chain
@@ -11,12 +10,11 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from amplint.engine import gitignore
+from amplint.engine.config_values import KEYS
 from amplint.system.reading import SETTINGS_LIMIT, is_below, read_file
 
 FILE_NAMES = ("amplint.toml", "pyproject.toml")
 """Configuration files, in order of precedence within one folder."""
-
-_VERSION = re.compile(r"(\d{1,3})\.(\d{1,3})(?:\.\d+)?")
 
 
 class ConfigError(Exception):
@@ -107,60 +105,6 @@ def nearest(word: str, valid: list[str]) -> str:
     return next((f"; did you mean `{name}`?" for name in valid if near and name.lower() == near[0]), "")
 
 
-def torch_version(text: str) -> tuple[int, int]:
-    """Major and minor of a version such as "2.4" or "2.4.1".
-
-    Raises:
-        ValueError: the text is no such version.
-    """
-    match = _VERSION.fullmatch(text)
-    if match is None:
-        raise ValueError(f'"{text}" is not a version such as "2.4"')
-    return int(match[1]), int(match[2])
-
-
-def _strings(value: Any) -> tuple[str, ...]:
-    if not isinstance(value, list) or not all(isinstance(item, str) for item in value):
-        raise ValueError("must be a list of strings")
-    return tuple(value)
-
-
-def _per_file(value: Any) -> tuple[tuple[str, tuple[str, ...]], ...]:
-    if not isinstance(value, dict):
-        raise ValueError("must be a table of patterns, each with a list of rules")
-    return tuple((pattern, _strings(selectors)) for pattern, selectors in value.items())
-
-
-def _wrappers(value: Any) -> tuple[tuple[str, str], ...]:
-    if not isinstance(value, dict) or not all(isinstance(file, str) for file in value.values()):
-        raise ValueError('must be a table of modules, each with a file: "library.amp" = "wrappers/library_amp.py"')
-    return tuple(value.items())
-
-
-def _string(value: Any) -> str:
-    if not isinstance(value, str):
-        raise ValueError("must be a string")
-    return value
-
-
-def _torch(value: Any) -> tuple[int, int]:
-    if not isinstance(value, str):  # as a number, 2.10 would be 2.1
-        raise ValueError('must be a string such as "2.4"')
-    return torch_version(value)
-
-
-_KEYS = {
-    "select": ("select", _strings),
-    "extend-select": ("extend_select", _strings),
-    "ignore": ("ignore", _strings),
-    "per-file-ignores": ("per_file_ignores", _per_file),
-    "exclude": ("exclude", _strings),
-    "torch-version": ("torch", _torch),
-    "wrappers": ("wrappers", _wrappers),
-    "cache-dir": ("cache_dir", _string),
-}
-
-
 def _display(path: Path) -> str:
     shown = os.path.relpath(path)
     return str(path) if shown.startswith(os.pardir) else shown
@@ -201,9 +145,9 @@ def load(path: Path) -> Settings:
     table = _table(path) or {}
     values: dict[str, Any] = {}
     for key, value in table.items():
-        if key not in _KEYS:
-            raise ConfigError(f"{_display(path)}: unknown key `{key}`{nearest(key, list(_KEYS))}")
-        name, read = _KEYS[key]
+        if key not in KEYS:
+            raise ConfigError(f"{_display(path)}: unknown key `{key}`{nearest(key, list(KEYS))}")
+        name, read = KEYS[key]
         try:
             values[name] = read(value)
         except ValueError as error:

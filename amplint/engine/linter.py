@@ -39,7 +39,7 @@ def lint_source(source: Source, rules: Sequence[Rule | RuleInfo], torch: tuple[i
             return _lint(source, rules, torch)
     except limits.TooCostly as problem:
         return FileReport(source.path, error=f"{problem}; not checked")
-    except limits.TooLong:
+    except limits.TextTooLong:
         return FileReport(source.path, error=_TOO_LONG)
 
 
@@ -81,14 +81,14 @@ def _check(
                 raise  # it takes a deep tree to get there, whatever rule it is that does
             except Exception as error:  # a rule must not take the other rules and files down with it
                 crashes[rule.code] = error
-        facts = file.facts
+        says = file.says
     except libcst.ParserSyntaxError as error:
         row = error.raw_line if rows is None else rows[min(error.raw_line, len(rows)) - 1]
         return FileReport(source.path, error=f"LibCST cannot read row {row}: {error.message}")
     except RecursionError:
         return FileReport(source.path, error=_TOO_DEEP)
     ordered = tuple(sorted(found, key=lambda diagnostic: diagnostic.sort_key))
-    return FileReport(source.path, ordered, facts, _told(crashes, source.path), file.footing, file.partly)
+    return FileReport(source.path, ordered, says, _told(crashes, source.path), file.footing, file.partly)
 
 
 def _told(crashes: dict[str, Exception], path: str) -> str:

@@ -18,7 +18,7 @@ from amplint.system.reading import read_file
 
 if TYPE_CHECKING:
     from amplint.engine.cache import Cache
-    from amplint.engine.discovery import Found
+    from amplint.engine.discovery import FoundFile
 
 _FEW = 16
 """Up to so many files, reading them all costs less than opening the cache."""
@@ -49,7 +49,7 @@ class _Task(NamedTuple):
 
 
 def run(
-    found: Sequence[Found],
+    found: Sequence[FoundFile],
     options: RunOptions,
     on_progress: Callable[[int, int], None] | None = None,
     on_note: Callable[[str], None] | None = None,
@@ -58,8 +58,8 @@ def run(
 
     A file that cannot be read, and one on which a rule or a whole process dies, has a report with an error; the others are
     checked all the same. Findings that need a fact of the whole run are withdrawn when no file establishes it.
-    `on_progress` is called with the number of files done and of all files, whenever one is done; `on_note` with what a user
-    may want to know and need not, such as that the cache cannot be written.
+    `on_progress` is called with the number of files done and of all files, whenever one is done; `on_note` with why
+    nothing could be cached.
 
     Raises:
         ConfigError: settings turn out to be of no use.
@@ -77,7 +77,7 @@ def run(
         yield withdraw(report, frozenset(facts))
 
 
-def establish(found: Sequence[Found], options: RunOptions, wanted: frozenset[str]) -> frozenset[str]:
+def establish(found: Sequence[FoundFile], options: RunOptions, wanted: frozenset[str]) -> frozenset[str]:
     """The facts that the files of a run establish; stops looking when all that are wanted are."""
     facts: frozenset[str] = frozenset()
     with closing(_reports(found, options)) as reports:
@@ -103,7 +103,7 @@ def _in_order(
 
 
 def _reports(
-    found: Sequence[Found], options: RunOptions, on_note: Callable[[str], None] | None = None
+    found: Sequence[FoundFile], options: RunOptions, on_note: Callable[[str], None] | None = None
 ) -> Generator[tuple[int, FileReport], None, None]:
     caches = _Caches(options)
     tasks: list[_Pending] = []
@@ -135,7 +135,7 @@ class _Pending(NamedTuple):
     position: int = 0
 
 
-def _look(item: Found, caches: _Caches, few: bool) -> FileReport | _Pending:
+def _look(item: FoundFile, caches: _Caches, few: bool) -> FileReport | _Pending:
     """What the cache or the bytes of a file say without parsing it."""
     path = os.fspath(item.path)
     try:
@@ -184,7 +184,7 @@ class _Caches:
                 self._open[settings] = Cache(settings, self._options.cache_dir)
             except OSError as error:
                 self._open[settings] = None
-                self._problems.append(f"Nothing was cached: {error}")
+                self._problems.append(_nothing_cached(error))
         return self._open[settings]
 
     def save(self) -> list[str]:
@@ -193,8 +193,13 @@ class _Caches:
             try:
                 cache.save()
             except OSError as error:
-                self._problems.append(f"Nothing was cached: {error}")
+                self._problems.append(_nothing_cached(error))
         return list(dict.fromkeys(self._problems))
+
+
+def _nothing_cached(error: OSError) -> str:
+    why = f"{error.filename}: {error.strerror}" if error.strerror and error.filename else str(error)
+    return f"Nothing was cached: {why}"
 
 
 def _lint(pending: list[_Pending], jobs: int) -> Iterator[tuple[_Pending, FileReport]]:

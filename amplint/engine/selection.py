@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from amplint.engine.config import ConfigError, Settings, nearest
-from amplint.engine.registry import RuleInfo
+from amplint.engine.registry import RuleInfo, rule_index
 
 if TYPE_CHECKING:
     from typing import Protocol
@@ -28,12 +28,28 @@ if TYPE_CHECKING:
 ALL = "ALL"
 SYNTAX_ERROR, UNUSED_SUPPRESSION, UNKNOWN_SUPPRESSION = "AMP900", "AMP901", "AMP902"
 
+_OWN = (True, (), "", "error", "high", "0.1.0")
 ENGINE_RULES = (
-    RuleInfo(SYNTAX_ERROR, "syntax-error", "The file is no valid Python", None, True, (), ""),
-    RuleInfo(UNUSED_SUPPRESSION, "unused-suppression", "A comment suppresses nothing", "safe", True, (), ""),
-    RuleInfo(UNKNOWN_SUPPRESSION, "unknown-suppression", "A suppression names no rule", None, True, (), ""),
+    RuleInfo(SYNTAX_ERROR, "syntax-error", "The file is no valid Python", None, *_OWN),
+    RuleInfo(UNUSED_SUPPRESSION, "unused-suppression", "A comment suppresses nothing", "safe", *_OWN)._replace(
+        severity="info"
+    ),
+    RuleInfo(UNKNOWN_SUPPRESSION, "unknown-suppression", "A suppression names no rule", None, *_OWN)._replace(
+        severity="warning"
+    ),
 )
 """What the engine itself reports; selected, ignored and suppressed like any rule."""
+
+
+@lru_cache(maxsize=1)
+def all_rules() -> dict[str, RuleInfo]:
+    """What is known of each rule, by its code: the installed ones in the order of their codes, then the engine's own.
+
+    Raises:
+        RegistryError: as `rule_index`.
+    """
+    return {info.code: info for info in (*rule_index(), *ENGINE_RULES)}
+
 
 _PREFIX = re.compile(r"[A-Z]+\d*")
 _FULL = 100  # more specific than any prefix

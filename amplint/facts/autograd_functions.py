@@ -7,10 +7,8 @@ from dataclasses import dataclass
 
 import libcst as cst
 
-from amplint.roles.autocast_contexts import Contexts
-from amplint.syntax.classes import Classes
-from amplint.syntax.names import Names
-from amplint.syntax.tree import Tree, within
+from amplint.file import File
+from amplint.syntax.tree import within
 
 _FUNCTION = frozenset({"torch.autograd.Function", "torch.autograd.function.Function"})
 _FWD = frozenset({"torch.amp.custom_fwd", "torch.cuda.amp.custom_fwd"})
@@ -49,8 +47,8 @@ class CustomFunction:
 class CustomFunctions:
     """Those of one file."""
 
-    def __init__(self, tree: Tree, names: Names, classes: Classes, contexts: Contexts) -> None:
-        self._tree, self._names, self._classes, self._contexts = tree, names, classes, contexts
+    def __init__(self, file: File) -> None:
+        self._tree, self._names, self._classes, self._contexts = file.tree, file.names, file.classes, file.contexts
 
     def unaware(self) -> Iterator[CustomFunction]:
         """Those that lack a decorator, and whose backward pass multiplies what it does not cast."""

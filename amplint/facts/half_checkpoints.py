@@ -9,8 +9,8 @@ from functools import cached_property
 
 import libcst as cst
 
-from amplint.facts.optimizer_checkpoints import OptimizerStates, State
-from amplint.lowering.program import Program
+from amplint.facts.optimizer_checkpoints import OptimizerStates, SavedState
+from amplint.file import File
 from amplint.syntax.access_paths import path_of
 from amplint.syntax.tree import within
 from amplint.syntax.words import words
@@ -28,7 +28,7 @@ class HalfSaved:
     """A cast of weights to half, and the state of the optimizer next to which they are saved."""
 
     cast: cst.Call
-    state: State
+    state: SavedState
 
     @property
     def name(self) -> cst.Name:
@@ -40,25 +40,26 @@ class HalfSaved:
 class HalfCheckpoints:
     """The half checkpoints of one file."""
 
-    def __init__(self, program: Program) -> None:
-        self._tree, self._names, self._roles = program.tree, program.names, program.roles
+    def __init__(self, file: File) -> None:
+        self._tree, self._names, self._roles = file.tree, file.names, file.roles
+        self._states = file.fact(OptimizerStates)
 
     @cached_property
     def found(self) -> tuple[HalfSaved, ...]:
         """All of them, in source order."""
         found: dict[int, HalfSaved] = {}
-        for state in OptimizerStates(self._tree, self._names, self._roles).found:
+        for state in self._states.found:
             if (state.saved or state.returned) and not self._halves_on_purpose(state):
                 for cast in self._casts(state):
                     found.setdefault(id(cast), HalfSaved(cast, state))
         return tuple(sorted(found.values(), key=lambda each: self._tree.order(each.cast)))
 
-    def _halves_on_purpose(self, state: State) -> bool:
+    def _halves_on_purpose(self, state: SavedState) -> bool:
         """Whether the optimizer's state is made half, too: somebody has weighed what a resumed run loses."""
         kept = (value for key, value in self._elements(state) if "optim" in key)
         return any(_NAMES_HALF.search(word) for value in kept for word in words(value))
 
-    def _casts(self, state: State) -> list[cst.Call]:
+    def _casts(self, state: SavedState) -> list[cst.Call]:
         """The casts of weights in a checkpoint; none where it holds weights that are not cast, too."""
         cast: list[cst.Call] = []
         for key, value in self._elements(state):
@@ -69,7 +70,7 @@ class HalfCheckpoints:
             cast.extend(inside if weights else ())
         return cast
 
-    def _elements(self, state: State) -> Iterator[tuple[str, cst.BaseExpression]]:
+    def _elements(self, state: SavedState) -> Iterator[tuple[str, cst.BaseExpression]]:
         """What a checkpoint holds besides the optimizer's state, by key."""
         holders: list[cst.BaseExpression] = [state.place]
         home = self._tree.enclosing(state.place, *_FUNCTIONS)

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 import libcst as cst
 
-from amplint.lowering.program import Program
+from amplint.file import File
 from amplint.model.events import ObjectFacts
 from amplint.syntax.access_paths import path_of
 from amplint.syntax.names import dotted
@@ -43,9 +43,9 @@ class Halved:
 class Halves:
     """The casts of models in one file."""
 
-    def __init__(self, program: Program) -> None:
-        self._program = program
-        self._tree, self._names, self._roles = program.tree, program.names, program.roles
+    def __init__(self, file: File) -> None:
+        self._classes = file.classes
+        self._tree, self._names, self._roles = file.tree, file.names, file.roles
 
     def stepped(self) -> Iterator[Halved]:
         """The casts after which a scaler meets gradients in float16, which it refuses to unscale."""
@@ -141,7 +141,7 @@ class Halves:
     def _home(self, node: cst.CSTNode, path: str) -> cst.CSTNode:
         """What a path belongs to: the class for attributes of `self`, the function or the module for names."""
         if path.startswith("self."):
-            owner = self._program.classes.owner(node)
+            owner = self._classes.owner(node)
             return owner.node if owner is not None else self._tree.module
         return self._names.scope(node)
 

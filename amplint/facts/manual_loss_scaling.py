@@ -8,9 +8,8 @@ from functools import cached_property
 
 import libcst as cst
 
-from amplint.lowering.program import Program
+from amplint.file import File
 from amplint.model.literals import number
-from amplint.roles.autocast_contexts import Contexts
 from amplint.syntax.access_paths import path_of
 from amplint.syntax.tree import within
 from amplint.syntax.words import words
@@ -36,9 +35,9 @@ class HandScaled:
 class HandScaling:
     """The losses of one file that are scaled by hand, in float16."""
 
-    def __init__(self, program: Program, contexts: Contexts) -> None:
-        self._tree, self._names, self._roles = program.tree, program.names, program.roles
-        self._contexts = contexts
+    def __init__(self, file: File) -> None:
+        self._tree, self._names, self._roles = file.tree, file.names, file.roles
+        self._contexts = file.contexts
 
     @cached_property
     def found(self) -> tuple[HandScaled, ...]:

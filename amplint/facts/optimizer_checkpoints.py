@@ -9,10 +9,8 @@ from functools import cached_property
 
 import libcst as cst
 
-from amplint.roles.roles import Roles
+from amplint.file import File
 from amplint.syntax.access_paths import path_of
-from amplint.syntax.names import Names
-from amplint.syntax.tree import Tree
 
 _SAVES = re.compile(r"save|dump|checkpoint|ckpt|snapshot|serialize", re.IGNORECASE)
 _LOADS = re.compile(r"load|restore|resume|exists|remove|latest|find|log$|print|info", re.IGNORECASE)
@@ -21,7 +19,7 @@ _FUNCTIONS = (cst.FunctionDef, cst.Lambda)
 
 
 @dataclass(frozen=True)
-class State:
+class SavedState:
     """The state of an optimizer on its way to a checkpoint.
 
     `place` is the dict (display or call), the key that is assigned, or the call that saves it alone; `entry` its element in a
@@ -42,15 +40,15 @@ class State:
 class OptimizerStates:
     """The states that one file takes of optimizers."""
 
-    def __init__(self, tree: Tree, names: Names, roles: Roles) -> None:
-        self._tree, self._names, self._roles = tree, names, roles
+    def __init__(self, file: File) -> None:
+        self._tree, self._names, self._roles = file.tree, file.names, file.roles
 
     @cached_property
-    def found(self) -> list[State]:
+    def found(self) -> list[SavedState]:
         """All that are put into something, in source order."""
         return [state for call in self._tree.find(cst.Call) for state in self._of(call)]
 
-    def _of(self, call: cst.Call) -> Iterator[State]:
+    def _of(self, call: cst.Call) -> Iterator[SavedState]:
         func = call.func
         if not isinstance(func, cst.Attribute) or func.attr.value != "state_dict":
             return
@@ -76,7 +74,7 @@ class OptimizerStates:
             and isinstance(self._tree.parent(name), (cst.DictElement, cst.Arg, cst.Assign))
         ]
 
-    def _placed(self, optimizer: cst.BaseExpression, value: cst.BaseExpression) -> State | None:
+    def _placed(self, optimizer: cst.BaseExpression, value: cst.BaseExpression) -> SavedState | None:
         """What a state is put into, seen from its expression outwards."""
         below: cst.CSTNode = value
         for above in self._tree.ancestors(value):
@@ -92,7 +90,9 @@ class OptimizerStates:
                 if below.keyword is not None and self._names.all_in(above.func, {"builtins.dict"}):
                     return self._held(optimizer, above, below, below.keyword.value)
                 if says_save(above):
-                    return State(optimizer, above, None, "", "<file>", True, False, any(a.star for a in above.args))
+                    return SavedState(
+                        optimizer, above, None, "", "<file>", True, False, any(a.star for a in above.args)
+                    )
             if isinstance(above, cst.Assign):
                 return self._assigned(optimizer, above)
             if isinstance(above, (cst.BaseSmallStatement, cst.BaseCompoundStatement, cst.DictComp, cst.Lambda)):
@@ -100,7 +100,7 @@ class OptimizerStates:
             below = above
         return None
 
-    def _assigned(self, optimizer: cst.BaseExpression, assign: cst.Assign) -> State | None:
+    def _assigned(self, optimizer: cst.BaseExpression, assign: cst.Assign) -> SavedState | None:
         """A state that is put under a key of something."""
         target = assign.targets[0].target
         if not isinstance(target, cst.Subscript) or len(assign.targets) != 1:
@@ -112,11 +112,11 @@ class OptimizerStates:
         if not path or isinstance(target.value, cst.Subscript):
             return None
         saved, returned, is_open = self._fate(path, target)
-        return State(optimizer, target, None, index.value.value.strip("'\""), path, saved, returned, is_open)
+        return SavedState(optimizer, target, None, index.value.value.strip("'\""), path, saved, returned, is_open)
 
     def _held(
         self, optimizer: cst.BaseExpression, holder: cst.BaseExpression, entry: cst.DictElement | cst.Arg, key: str
-    ) -> State | None:
+    ) -> SavedState | None:
         """A state that is an element of a dict."""
         is_open = _is_open(holder)
         below: cst.CSTNode = holder
@@ -124,16 +124,16 @@ class OptimizerStates:
             if isinstance(above, cst.Dict):
                 is_open = is_open or _is_open(above)
             elif isinstance(above, cst.Call) and isinstance(below, cst.Arg) and says_save(above):
-                return State(optimizer, holder, entry, key, "", True, False, is_open)
+                return SavedState(optimizer, holder, entry, key, "", True, False, is_open)
             elif isinstance(above, cst.Return):
-                return State(optimizer, holder, entry, key, "", False, True, is_open)
+                return SavedState(optimizer, holder, entry, key, "", False, True, is_open)
             elif isinstance(above, (cst.Assign, cst.AnnAssign)):
                 target = above.target if isinstance(above, cst.AnnAssign) else above.targets[0].target
                 path = path_of(target)
                 if not path:
                     return None
                 saved, returned, escapes = self._fate(path, holder)
-                return State(optimizer, holder, entry, key, path, saved, returned, is_open or escapes)
+                return SavedState(optimizer, holder, entry, key, path, saved, returned, is_open or escapes)
             elif isinstance(above, (cst.BaseSmallStatement, cst.BaseCompoundStatement)):
                 return None
             below = above

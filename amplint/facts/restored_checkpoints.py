@@ -8,9 +8,9 @@ from dataclasses import dataclass
 
 import libcst as cst
 
-from amplint.facts.optimizer_checkpoints import State
+from amplint.facts.optimizer_checkpoints import SavedState
 from amplint.facts.scaler_checkpoints import SAYS_SCALER, ScalerStates
-from amplint.roles.step_pairs import Stepped, Steppers
+from amplint.roles.step_pairs import StepPair, Steppers
 from amplint.syntax.access_paths import path_of
 from amplint.syntax.tree import Tree
 
@@ -28,12 +28,14 @@ class Unrestored:
 
     call: cst.Call
     holder: cst.BaseExpression
-    pair: Stepped
+    pair: StepPair
     key: str
     saved: cst.CSTNode
 
 
-def unrestored(tree: Tree, states: Iterable[State], scalers: ScalerStates, steppers: Steppers) -> Iterator[Unrestored]:
+def unrestored(
+    tree: Tree, states: Iterable[SavedState], scalers: ScalerStates, steppers: Steppers
+) -> Iterator[Unrestored]:
     """All of one file, if nothing in it may load the state of a scaler."""
     if scalers.loads_scaler or _loads_whatever(tree, scalers):
         return
@@ -71,7 +73,7 @@ def _loop_names(text: str) -> Iterator[str]:
                 yield from words[words.index("for") + 1 : last]
 
 
-def _beside(tree: Tree, state: State, scalers: ScalerStates) -> tuple[str, cst.CSTNode] | None:
+def _beside(tree: Tree, state: SavedState, scalers: ScalerStates) -> tuple[str, cst.CSTNode] | None:
     """Key and place of the scaler's state in the same checkpoint."""
     if isinstance(state.place, cst.Dict):
         for element in state.place.elements:

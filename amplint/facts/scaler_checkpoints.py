@@ -8,9 +8,9 @@ from functools import cached_property
 import libcst as cst
 
 from amplint.facts.optimizer_checkpoints import says_save
-from amplint.roles.roles import Roles
+from amplint.file import File
 from amplint.syntax.access_paths import path_of
-from amplint.syntax.tree import Tree, within
+from amplint.syntax.tree import within
 
 SAYS_SCALER = re.compile(r"scaler|(^|[_.])amp(_|$)|grad_?scale", re.IGNORECASE)
 """What a key or a parameter for the state of a scaler is called."""
@@ -20,8 +20,8 @@ _FUNCTIONS = (cst.FunctionDef, cst.Lambda)
 class ScalerStates:
     """The states of scalers that one file keeps, and those that it loads."""
 
-    def __init__(self, tree: Tree, roles: Roles) -> None:
-        self._tree, self._roles = tree, roles
+    def __init__(self, file: File) -> None:
+        self._tree, self._roles = file.tree, file.roles
 
     @cached_property
     def keepers(self) -> set[cst.CSTNode | None]:

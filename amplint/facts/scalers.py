@@ -9,7 +9,7 @@ from functools import cached_property
 
 import libcst as cst
 
-from amplint.hazards.analysis import Analysis
+from amplint.file import File
 from amplint.model.events import ObjectFacts
 from amplint.model.torch import names as torch_names
 from amplint.syntax.access_paths import path_of
@@ -45,15 +45,14 @@ class Rebuilt:
 class Scalers:
     """The scalers that one file makes."""
 
-    def __init__(self, analysis: Analysis) -> None:
-        self._analysis = analysis
-        program = analysis.program
-        self._tree, self._names, self._roles = program.tree, program.names, program.roles
+    def __init__(self, file: File) -> None:
+        self._file = file
+        self._tree, self._names, self._roles = file.tree, file.names, file.roles
 
     @cached_property
     def made(self) -> tuple[tuple[cst.Call, ObjectFacts], ...]:
         """Every call that constructs a scaler, in source order, with what its arguments say."""
-        local = self._analysis.program.classes.by_name
+        local = self._file.classes.by_name
         named = ((call, path_of(call.func).rpartition(".")[2]) for call in self._tree.find(cst.Call))
         likely = (
             call
@@ -144,7 +143,7 @@ class Scalers:
     def _asks_for_amp(self, branch: cst.CSTNode) -> bool:
         """Whether a branch is taken each time AMP is on, or never; one that asks for the scaler makes it on first use."""
         statement = self._tree.parent(branch) if isinstance(branch, cst.Else) else branch
-        asking = self._analysis.amp_tests if isinstance(branch, cst.Else) else self._analysis.amp_needed
+        asking = self._file.analysis.amp_tests if isinstance(branch, cst.Else) else self._file.analysis.amp_needed
         if not isinstance(statement, cst.If) or statement not in asking:
             return False
         names = [node for node in within(statement.test) if isinstance(node, (cst.Name, cst.Attribute, cst.Subscript))]
@@ -225,7 +224,7 @@ class Scalers:
         for call in self._tree.find(cst.Call):
             if path_of(call.func).rpartition(".")[2] == function.name.value:
                 inside = self._tree.enclosing(call, cst.FunctionDef) or self._tree.module
-                callee = self._analysis.program.callees.of(call, inside)
+                callee = self._file.callees.of(call, inside)
                 if callee is not None and callee.node is function:
                     found.append(call)
         return found

@@ -13,7 +13,7 @@ from functools import cached_property
 
 import libcst as cst
 
-from amplint.lowering.program import Program
+from amplint.file import File
 from amplint.syntax.access_paths import path_of
 from amplint.syntax.tree import within
 from amplint.syntax.words import words
@@ -41,8 +41,8 @@ class SkipTest:
 class SkipTests:
     """The skip tests of one file."""
 
-    def __init__(self, program: Program) -> None:
-        self._tree, self._names, self._roles = program.tree, program.names, program.roles
+    def __init__(self, file: File) -> None:
+        self._tree, self._names, self._roles = file.tree, file.names, file.roles
 
     @cached_property
     def found(self) -> tuple[SkipTest, ...]:

@@ -8,7 +8,7 @@ from functools import cached_property
 
 import libcst as cst
 
-from amplint.lowering.program import Program
+from amplint.file import File
 from amplint.syntax.access_paths import path_of
 
 _SPAWN = frozenset({"torch.multiprocessing.spawn", "torch.multiprocessing.spawn.spawn"})
@@ -34,9 +34,8 @@ class HandOver:
 class Processes:
     """The processes that one file starts."""
 
-    def __init__(self, program: Program) -> None:
-        self._program = program
-        self._tree, self._names, self._roles = program.tree, program.names, program.roles
+    def __init__(self, file: File) -> None:
+        self._tree, self._names, self._roles = file.tree, file.names, file.roles
 
     @cached_property
     def handed_over(self) -> tuple[HandOver, ...]:

@@ -8,7 +8,7 @@ from functools import cached_property
 import libcst as cst
 
 from amplint.facts.scaler_precision import happenings
-from amplint.hazards.analysis import Analysis
+from amplint.file import File
 from amplint.hazards.entry_points import Entry
 from amplint.model.event_graph import Scoped
 from amplint.model.events import Backward, ObjectFacts, OptimizerStep, Scale, ScalerStep
@@ -19,8 +19,8 @@ _ASKS = re.compile(r"is_?(finite|nan|inf)|finite|(^|_)nans?(_|$)|anomaly|found_i
 class Finiteness:
     """What one file asks about inf and NaN."""
 
-    def __init__(self, analysis: Analysis) -> None:
-        self._analysis, self._tree = analysis, analysis.program.tree
+    def __init__(self, file: File) -> None:
+        self._analysis, self._tree = file.analysis, file.tree
 
     @cached_property
     def unguarded(self) -> tuple[cst.Call, ...]:

@@ -9,6 +9,7 @@ from functools import cached_property
 import libcst as cst
 
 from amplint.lowering.graph_tools import events_in
+from amplint.lowering.graphs import Graphs
 from amplint.lowering.program import Program
 from amplint.lowering.pruning import without_idle_calls
 from amplint.model.event_graph import Call, Function
@@ -45,7 +46,7 @@ class Entries:
     @cached_property
     def graphs(self) -> dict[str, Function]:
         """The graphs of all functions."""
-        return self._program.graphs()
+        return Graphs(self._program).all()
 
     @cached_property
     def functions(self) -> dict[str, Function]:

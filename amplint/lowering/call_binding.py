@@ -3,23 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from typing import TYPE_CHECKING
 
 import libcst as cst
 
 from amplint.lowering.conditions import constant
+from amplint.lowering.function_scope import FunctionScope
 from amplint.model.event_graph import Condition
 from amplint.roles.call_targets import Callee
-
-if TYPE_CHECKING:
-    from amplint.lowering.function_scope import FunctionScope
+from amplint.syntax.call_arguments import params_of
 
 _CONDITIONS = (cst.Comparison, cst.BooleanOperation, cst.UnaryOperation, cst.Name)
 
 
 def binding(callee: Callee, call: cst.Call, caller: FunctionScope) -> tuple[tuple[str, str], ...]:
     """What the parameters of a called function mean to the caller; an empty reference is some other value."""
-    bound = dict.fromkeys((param.name.value for param in _all_params(callee.node)), "")
+    bound = dict.fromkeys((param.name.value for param in params_of(callee.node)), "")
     for name, value in _given(callee, call, caller):
         bound[name] = value if isinstance(value, str) else caller.ref(value) if constant(value) is None else ""
     return (*_kept(callee, caller), *bound.items())
@@ -50,7 +48,7 @@ def truths(callee: Callee, call: cst.Call, caller: FunctionScope) -> tuple[tuple
     """The parameters that a call gives a constant, or leaves at one, with its truth."""
     found = {
         param.name.value: truth
-        for param in _all_params(callee.node)
+        for param in params_of(callee.node)
         if param.default is not None and (truth := constant(param.default)) is not None
     }
     for name, value in _given(callee, call, caller):
@@ -76,7 +74,7 @@ def conditions(
 def _given(callee: Callee, call: cst.Call, caller: FunctionScope) -> Iterator[tuple[str, str | cst.BaseExpression]]:
     """Each parameter that a call fills, with the expression it gets; the receiver as a reference."""
     params = callee.node.params
-    names = {param.name.value for param in _all_params(callee.node)}
+    names = {param.name.value for param in params_of(callee.node)}
     positional = [param.name.value for param in (*params.posonly_params, *params.params)]
     if callee.receiver is not None and positional and not _is_static(callee.node, caller):
         yield positional.pop(0), caller.qualify(callee.receiver)
@@ -91,7 +89,3 @@ def _given(callee: Callee, call: cst.Call, caller: FunctionScope) -> Iterator[tu
 
 def _is_static(node: cst.FunctionDef, caller: FunctionScope) -> bool:
     return any(caller.names.all_in(decorator.decorator, {"builtins.staticmethod"}) for decorator in node.decorators)
-
-
-def _all_params(node: cst.FunctionDef) -> list[cst.Param]:
-    return [*node.params.posonly_params, *node.params.params, *node.params.kwonly_params]

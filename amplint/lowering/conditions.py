@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 
 import libcst as cst
 
+from amplint.lowering.function_scope import FunctionScope
 from amplint.model.event_graph import Both, Condition, Not, Test
 from amplint.syntax.tree import children
 from amplint.syntax.words import words
@@ -26,35 +27,16 @@ _TROUBLE = re.compile(r"(^|[\W_])(nan|inf|bad|invalid|broken|corrupt\w*|explod\w
 _BEFORE = re.compile(r"prev|old|before|last|orig|init|start", re.IGNORECASE)
 MAX_EXPANSION = 4
 
-RefOf = Callable[[cst.BaseExpression], str]
-RoleOf = Callable[[cst.BaseExpression], str]
-ValueOf = Callable[[cst.Name], "cst.BaseExpression | None"]
 
+class ConditionReader:
+    """Reads the conditions of one function."""
 
-class Conditions:
-    """Reads the conditions of one function.
-
-    Args:
-        ref: the reference that an expression names; empty for none.
-        definition: the only value that a name is ever assigned in the function; None when there is no such value.
-        changing: names that are assigned inside a loop; the reader of a loop narrows them to that loop.
-        scale_names: names that hold a loss scale, read with `get_scale()`.
-        role: the role of the object that an expression names; the presence of a scaler says that AMP is on.
-    """
-
-    def __init__(
-        self,
-        ref: RefOf,
-        definition: ValueOf,
-        changing: frozenset[str],
-        scale_names: frozenset[str],
-        role: RoleOf,
-    ) -> None:
-        self._ref = ref
-        self._scale_names = scale_names
-        self._role = role
-        self._definition = definition
-        self.changing = changing
+    def __init__(self, scope: FunctionScope) -> None:
+        self._scope = scope
+        self._ref = scope.ref
+        self._definition = scope.definition
+        self.changing = scope.changing()
+        """Names that are assigned inside a loop; whoever reads a loop narrows them to that loop."""
 
     def read(self, node: cst.BaseExpression, depth: int = 0) -> Condition:
         """The condition that an expression is, in a truth context."""
@@ -93,9 +75,9 @@ class Conditions:
         # First of all: `optimizer._opt_called` is called like an optimizer, `amp_skipped` like a mode.
         if _GATE_WORD.search(last):
             return self._test(node, "gate")
-        if isinstance(node, cst.Name) and node.value in self._scale_names:
+        if isinstance(node, cst.Name) and node.value in self._scope.scale_names:
             return self._test(node, "gate")
-        role = self._role(node)
+        role = self._scope.roles.of(node).role
         if _AMP_NAME.search(last) or role == "scaler":
             return self._test(node, "mode")
         if role in ("optimizer", "scheduler"):
@@ -134,10 +116,10 @@ class Conditions:
 
     def _is_before(self, node: cst.BaseExpression, other: cst.BaseExpression) -> bool:
         """Whether `node` is a scale kept from before the step, and `other` the scale after it."""
-        kept = isinstance(node, cst.Name) and node.value in self._scale_names
+        kept = isinstance(node, cst.Name) and node.value in self._scope.scale_names
         if "get_scale" in set(words(other)):
             return kept or (isinstance(node, (cst.Name, cst.Attribute)) and "scale" in " ".join(words(node)).lower())
-        both = kept and isinstance(other, cst.Name) and other.value in self._scale_names
+        both = kept and isinstance(other, cst.Name) and other.value in self._scope.scale_names
         return both and isinstance(node, cst.Name) and _BEFORE.search(node.value) is not None
 
     def _equality(self, left: cst.BaseExpression, right: cst.BaseExpression) -> Condition:

@@ -5,22 +5,8 @@ from __future__ import annotations
 import re
 
 from amplint.lowering.graph_tools import events_in, refs_in
-from amplint.model.event_graph import (
-    Both,
-    Branch,
-    Condition,
-    Node,
-    Not,
-    Test,
-)
-from amplint.model.events import (
-    Backward,
-    OptimizerStep,
-    Scale,
-    ScalerStep,
-    ScalerUpdate,
-    Unscale,
-)  # fmt: skip
+from amplint.model.event_graph import Both, Branch, Condition, Node, Not, Test
+from amplint.model.events import Backward, OptimizerStep, Scale, ScalerStep, ScalerUpdate, Unscale
 
 _DEVICE = re.compile(r"cuda|cpu|gpu|device", re.IGNORECASE)
 _SCALING = (Scale, ScalerStep, ScalerUpdate, Unscale)

@@ -1,4 +1,4 @@
-"""Functions and what they do: the graph (the summary) of each, made once when asked for."""
+"""The functions of a file, those of other files that it calls, and the places in them that graphs speak of."""
 
 from __future__ import annotations
 
@@ -6,14 +6,12 @@ from functools import cached_property
 
 import libcst as cst
 
-from amplint.lowering.function_builder import FunctionReader
-from amplint.model.event_graph import Function
 from amplint.roles.autocast_contexts import Contexts
 from amplint.roles.call_targets import Callees
 from amplint.roles.loss_scales import LossScales
 from amplint.roles.roles import Roles
 from amplint.syntax.access_paths import path_of
-from amplint.syntax.call_arguments import Arguments
+from amplint.syntax.call_arguments import PassedArguments
 from amplint.syntax.classes import Classes
 from amplint.syntax.names import Names
 from amplint.syntax.project_imports import Imports
@@ -48,14 +46,14 @@ class Program:
         self.classes = classes
         self.contexts = contexts
         self.imports = imports
-        arguments = Arguments(tree, names, classes, imports, abroad)
+        arguments = PassedArguments(tree, names, classes, imports, abroad)
         self.roles = Roles(tree, names, classes, contexts, imports, arguments)
         self.loss_scales = LossScales(tree, names, classes, self.roles, arguments)
-        self.callees = Callees(tree, names, classes, imports, self.roles, self._enter)
+        self.callees = Callees(tree, names, classes, imports, self.roles, self.enter)
         self.places: list[cst.CSTNode] = []
         self._sites: dict[cst.CSTNode, int] = {}
-        self._graphs: dict[str, Function] = {}
-        self._elsewhere: dict[str, cst.FunctionDef] = {}
+        self.elsewhere: dict[str, cst.FunctionDef] = {}
+        """The functions of other files that calls lead to, by key."""
         self.readings = Readings(tree, self.loss_scales.may_hold)
         self.reports = Reports(tree)
         self.amp_tests: set[cst.If] = set()
@@ -106,33 +104,6 @@ class Program:
         ]
         return f"{'.'.join(reversed([node.name.value, *outer]))}@{self.site(node)}"
 
-    def graph(self, key: str) -> Function:
-        """The graph of a function."""
-        if key not in self._graphs:
-            self._graphs[key] = FunctionReader(self, self.definition(key), key).function()
-        return self._graphs[key]
-
-    def graphs(self) -> dict[str, Function]:
-        """The graphs of all functions of the file, and of all in other files that they lead to."""
-        for key in self.definitions:
-            self.graph(key)
-        for node in self.templates:
-            self._enter(node)
-        self._follow()
-        return {key: self._graphs[key] for key in (*self.definitions, *self._elsewhere)}
-
-    def graphs_below(self, node: cst.FunctionDef) -> tuple[str, dict[str, Function]]:
-        """The key of one function of another file, and the graphs of all that it leads to."""
-        self._elsewhere[self.key(node)] = node
-        self._follow()
-        return self.key(node), self._graphs
-
-    def _follow(self) -> None:
-        """Make the graphs of the functions in other files that the graphs made so far lead to."""
-        while missing := self._elsewhere.keys() - self._graphs.keys():
-            for key in sorted(missing):
-                self.graph(key)
-
     @cached_property
     def templates(self) -> list[cst.FunctionDef]:
         """The methods of other files that classes of this one inherit, and that call what these classes override."""
@@ -145,18 +116,18 @@ class Program:
             found.update((node, None) for node in inherited if node is not None and own.intersection(words(node)))
         return list(found)
 
-    def _enter(self, node: cst.FunctionDef) -> str | None:
+    def enter(self, node: cst.FunctionDef) -> str | None:
         """The key of a function that a call leads to; None for one too many in other files."""
         key = self.key(node)
-        if self.tree.root(node) is not self.tree.module and key not in self._elsewhere:
-            if len(self._elsewhere) >= _MAX_ELSEWHERE:
+        if self.tree.root(node) is not self.tree.module and key not in self.elsewhere:
+            if len(self.elsewhere) >= _MAX_ELSEWHERE:
                 return None
-            self._elsewhere[key] = node
+            self.elsewhere[key] = node
         return key
 
     def definition(self, key: str) -> cst.FunctionDef | cst.Module:
         """The function of a key, in this file or in another one."""
-        return self._elsewhere[key] if key in self._elsewhere else self.definitions[key]
+        return self.elsewhere[key] if key in self.elsewhere else self.definitions[key]
 
     def for_itself(self) -> Program:
         """The same files, where those that this one calls do not know what it gives them."""
@@ -190,4 +161,4 @@ class Program:
         calls = self.tree.find(cst.Call)
         home = {call: self.tree.enclosing(call, cst.FunctionDef) or self.tree.module for call in calls}
         found = (self.callees.of(call, home[call]) for call in calls)
-        return any(each is not None and each.key in self._elsewhere for each in found)
+        return any(each is not None and each.key in self.elsewhere for each in found)

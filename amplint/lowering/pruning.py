@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 
@@ -21,8 +20,6 @@ from amplint.model.events import (
     ScalerStep,
     Unscale,
 )  # fmt: skip
-
-_DEVICE = re.compile(r"cuda|cpu|gpu|device", re.IGNORECASE)
 
 
 def without_idle_calls(functions: Mapping[str, Function]) -> dict[str, Function]:

@@ -11,11 +11,11 @@ from collections import Counter
 from typing import NamedTuple
 
 from amplint.python_ast.gate import TooDeep, parse
-from amplint.python_ast.name_flow import Flow, Record
+from amplint.python_ast.name_flow import NameFlow, NameRecord
 from amplint.python_ast.scopes import module_scope
 
 
-class Use(NamedTuple):
+class UnboundUse(NamedTuple):
     """A name that some path leaves unbound where it is used, by the scope of the use."""
 
     scope: str
@@ -26,9 +26,9 @@ class Assigned:
     """The names of one file, and where they are bound; `is_bound` may be asked only `with_places`."""
 
     def __init__(self, module: ast.Module, with_places: bool = True) -> None:
-        record, scope = Record(with_places), module_scope(module)
+        record, scope = NameRecord(with_places), module_scope(module)
         record.anywhere |= scope.bound
-        Flow(record, scope, frozenset()).run(module.body)
+        NameFlow(record, scope, frozenset()).run(module.body)
         stars = (node for node in ast.walk(module) if isinstance(node, ast.ImportFrom) and node.names[0].name == "*")
         known = next(stars, None) is None
         self.anywhere = record.anywhere
@@ -37,9 +37,9 @@ class Assigned:
         self._misses = [miss for miss in record.misses if known or miss.name in record.anywhere]
 
     @property
-    def unbound(self) -> Counter[Use]:
+    def unbound(self) -> Counter[UnboundUse]:
         """The uses of names that may be unbound."""
-        return Counter(Use(miss.scope, miss.name) for miss in self._misses)
+        return Counter(UnboundUse(miss.scope, miss.name) for miss in self._misses)
 
     def is_bound(self, name: str, row: int) -> bool:
         """Whether a name is bound on every path to the statement in a row, or the file uses it there as if it were."""

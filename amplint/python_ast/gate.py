@@ -87,6 +87,6 @@ def is_python(text: str) -> bool:
     """Whether a text is Python, as far as `parse` can tell."""
     try:
         parse(text)
-    except (SyntaxError, TooDeep, limits.TooLong):
+    except (SyntaxError, TooDeep, limits.TextTooLong):
         return False
     return True

@@ -15,7 +15,7 @@ Bound = frozenset[str] | None
 """The names that are bound on every path to a place; None where no path leads."""
 
 
-class Entry(NamedTuple):
+class ProgramPoint(NamedTuple):
     """What is known in front of a statement: its rows, its scope, the block that it stands in, and the bound names."""
 
     first: int
@@ -33,21 +33,21 @@ class Miss(NamedTuple):
     name: str
 
 
-class Record:
+class NameRecord:
     """What a run over a file notes; `entries` only if wanted: for n names they take the square of n in memory."""
 
     def __init__(self, with_entries: bool = True) -> None:
         self.with_entries = with_entries
-        self.entries: list[Entry] = []
+        self.entries: list[ProgramPoint] = []
         self.misses: list[Miss] = []
         self.anywhere: set[str] = set()
         """Every name that some scope binds."""
 
 
-class Flow(ast.NodeVisitor):
+class NameFlow(ast.NodeVisitor):
     """Runs over the statements of one scope in their order, and knows what is bound at each."""
 
-    def __init__(self, record: Record, scope: Scope, bound: Bound) -> None:
+    def __init__(self, record: NameRecord, scope: Scope, bound: Bound) -> None:
         self._record = record
         self._scope = scope
         self._bound = bound
@@ -63,7 +63,7 @@ class Flow(ast.NodeVisitor):
             first = min([statement.lineno, *(each.lineno for each in getattr(statement, "decorator_list", ()))])
             last = statement.end_lineno or first
             if self._record.with_entries:
-                self._record.entries.append(Entry(first, last, self._scope, self._block, self._bound))
+                self._record.entries.append(ProgramPoint(first, last, self._scope, self._block, self._bound))
             self.visit(statement)
         self._block = around
 
@@ -274,7 +274,9 @@ class Flow(ast.NodeVisitor):
         bound |= {each for each, count in self._hidden.items() if count}
         scope = self._scope.inside(name, bound, node, is_class)
         self._record.anywhere |= scope.bound
-        Flow(self._record, scope, frozenset(own) | {each for each, count in self._hidden.items() if count}).run(body)
+        NameFlow(self._record, scope, frozenset(own) | {each for each, count in self._hidden.items() if count}).run(
+            body
+        )
 
     def visit_ListComp(self, node: ast.ListComp | ast.SetComp | ast.GeneratorExp | ast.DictComp) -> None:
         names: list[str] = []

@@ -11,7 +11,7 @@ import libcst as cst
 from amplint.model.literals import number
 from amplint.roles.roles import Roles
 from amplint.syntax.access_paths import path_of
-from amplint.syntax.call_arguments import Arguments
+from amplint.syntax.call_arguments import PassedArguments
 from amplint.syntax.classes import Classes
 from amplint.syntax.names import Names
 from amplint.syntax.tree import Tree, within
@@ -28,7 +28,7 @@ _MAX_STEPS = 5
 class LossScales:
     """Follows the loss scale through names, attributes, parameters and helpers in sight."""
 
-    def __init__(self, tree: Tree, names: Names, classes: Classes, roles: Roles, arguments: Arguments) -> None:
+    def __init__(self, tree: Tree, names: Names, classes: Classes, roles: Roles, arguments: PassedArguments) -> None:
         self._tree = tree
         self._names = names
         self._classes = classes

@@ -20,9 +20,9 @@ from amplint.roles.role_names import (
     SCHEDULE_CLASS,
     SCHEDULER_NAME,
 )
-from amplint.roles.user_options import Options
+from amplint.roles.user_options import UserOptions
 from amplint.syntax.access_paths import called, path_of
-from amplint.syntax.call_arguments import Arguments
+from amplint.syntax.call_arguments import PassedArguments
 from amplint.syntax.classes import Classes
 from amplint.syntax.names import LOCAL, UNKNOWN, Names, dotted
 from amplint.syntax.project_imports import Imports
@@ -41,7 +41,13 @@ class Roles:
     """What the objects of one file are."""
 
     def __init__(
-        self, tree: Tree, names: Names, classes: Classes, contexts: Contexts, imports: Imports, arguments: Arguments
+        self,
+        tree: Tree,
+        names: Names,
+        classes: Classes,
+        contexts: Contexts,
+        imports: Imports,
+        arguments: PassedArguments,
     ) -> None:
         self._tree = tree
         self._names = names
@@ -49,7 +55,7 @@ class Roles:
         self._contexts = contexts
         self._imports = imports
         self._arguments = arguments
-        self._options = Options(tree)
+        self._options = UserOptions(tree)
         self._constructors = Constructors(tree, names, classes, contexts, self.owners)
         self._cache: dict[tuple[cst.CSTNode, str], ObjectFacts] = {}
         self._aliases = 0

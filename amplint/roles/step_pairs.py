@@ -17,7 +17,7 @@ _MAX_CALLERS = 3
 
 
 @dataclass(frozen=True)
-class Stepped:
+class StepPair:
     """A scaler and an optimizer that it steps, or that it is handed on with, by `call`."""
 
     scaler: cst.BaseExpression
@@ -32,25 +32,25 @@ class Steppers:
         self._tree, self._roles = tree, roles
 
     @cached_property
-    def pairs(self) -> list[Stepped]:
+    def pairs(self) -> list[StepPair]:
         """All pairs, in source order."""
         return [pair for call in self._tree.find(cst.Call) for pair in self._stepped(call)]
 
-    def _stepped(self, call: cst.Call) -> Iterator[Stepped]:
+    def _stepped(self, call: cst.Call) -> Iterator[StepPair]:
         given = [arg.value for arg in call.args if isinstance(arg.value, (cst.Name, cst.Attribute, cst.Subscript))]
         if isinstance(call.func, cst.Attribute) and call.func.attr.value == "step" and given:
             if self._is_scaler(call.func.value):
-                yield Stepped(call.func.value, given[0], call)
+                yield StepPair(call.func.value, given[0], call)
             return
         scalers = [each for each in given if self._is_scaler(each)]
         optimizers = [each for each in given if scalers and self._roles.of(each).role == "optimizer"]
-        yield from (Stepped(scaler, optimizer, call) for scaler in scalers[:1] for optimizer in optimizers)
+        yield from (StepPair(scaler, optimizer, call) for scaler in scalers[:1] for optimizer in optimizers)
 
     def _is_scaler(self, node: cst.BaseExpression) -> bool:
         facts = self._roles.of(node)
         return facts.role == "scaler" and facts.enabled != "no"
 
-    def of(self, optimizer: cst.BaseExpression, depth: int = 0) -> Stepped | None:
+    def of(self, optimizer: cst.BaseExpression, depth: int = 0) -> StepPair | None:
         """How an optimizer is stepped through a scaler, if it is."""
         values = {id(value) for value in self._roles.values(optimizer)}
         path = path_of(optimizer)

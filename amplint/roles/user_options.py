@@ -17,7 +17,7 @@ _OF_OPTIMIZERS = frozenset(
 )
 
 
-class Options:
+class UserOptions:
     """Which names of a file are options, by what it asks of them."""
 
     def __init__(self, tree: Tree) -> None:

@@ -26,7 +26,7 @@ _PROBING = 60.0
 """Seconds that a driver may take to say what GPU there is."""
 
 
-class Finding(NamedTuple):
+class FixableFinding(NamedTuple):
     """A finding that has a fix, and the file it is about."""
 
     source: Source
@@ -89,7 +89,7 @@ def _find(choice: str) -> Device | str:
 
 
 def verify(
-    findings: Sequence[Finding], how: How, on_progress: Callable[[int, int], None] | None = None
+    findings: Sequence[FixableFinding], how: How, on_progress: Callable[[int, int], None] | None = None
 ) -> Iterator[Evidence]:
     """Replay findings; yields the evidence on each, in their order.
 
@@ -114,7 +114,7 @@ def verify(
             following += 1
 
 
-def _task(finding: Finding, in_file: Sequence[Diagnostic], how: How) -> _Task:
+def _task(finding: FixableFinding, in_file: Sequence[Diagnostic], how: How) -> _Task:
     source, diagnostic = finding
     fixed, _ = apply(source, [diagnostic])
     neighbours = tuple(one for one in in_file if one != diagnostic)

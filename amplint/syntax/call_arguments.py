@@ -12,7 +12,7 @@ from amplint.syntax.project_imports import Imports
 from amplint.syntax.tree import Tree
 
 
-class Arguments:
+class PassedArguments:
     """The arguments that are given to the functions of one file, and of those that it leads to.
 
     With `abroad`, what the file gives to functions of other files counts; without, those are seen as they see themselves.
@@ -89,3 +89,9 @@ def given_by(call: cst.Call, function: cst.FunctionDef, name: str) -> cst.BaseEx
         if (arg.keyword.value if arg.keyword is not None else next(free, "")) == name:
             return arg.value
     return None
+
+
+def params_of(function: cst.FunctionDef) -> list[cst.Param]:
+    """The named parameters of a function, without `*args` and `**kwargs`."""
+    params = function.params
+    return [*params.posonly_params, *params.params, *params.kwonly_params]

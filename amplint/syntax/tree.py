@@ -98,6 +98,7 @@ class Tree:
         self._by_type: dict[type[cst.CSTNode], list[cst.CSTNode]] = {}
         self._grafts: dict[cst.Module, Tree] = {}
         self._abroad: dict[int, cst.Module] = {}
+        self._spans: dict[int, tuple[int, int]] = {}
         self._index()
 
     def _index(self) -> None:
@@ -168,9 +169,14 @@ class Tree:
 
     def span(self, node: cst.CSTNode) -> tuple[int, int]:
         """Start and end offset in the whole file, without the node's own parentheses and leading comments."""
-        home = self.home(node)
-        place = home._positions.of(node)
-        return home._offset(place.line, place.column), home._offset(place.end_line, place.end_column)
+        if id(node) not in self._spans:
+            home = self.home(node)
+            place = home._positions.of(node)
+            self._spans[id(node)] = (
+                home._offset(place.line, place.column),
+                home._offset(place.end_line, place.end_column),
+            )
+        return self._spans[id(node)]
 
     def _offset(self, line: int, column: int) -> int:
         start = self.source.offset(self._row(line), 0)

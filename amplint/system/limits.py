@@ -34,7 +34,7 @@ class TooCostly(BaseException):
     """The file costs more than a file may; the message says what of. No `Exception`: whatever a rule catches, it is not this."""
 
 
-class TooLong(Exception):
+class TextTooLong(Exception):
     """A text is longer than a parser may be given."""
 
 
@@ -45,7 +45,7 @@ def refuse_long(text: str, most: int) -> None:
         TooLong: they are more than `most`.
     """
     if len(text) > most and any(number == most for number, _ in enumerate(_WORD.finditer(text))):
-        raise TooLong
+        raise TextTooLong
 
 
 @contextmanager

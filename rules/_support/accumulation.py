@@ -8,11 +8,11 @@ import libcst as cst
 
 from amplint.diagnostics import Edit
 from amplint.model.events import Clip, GradAccess, ScalerStep, Unscale
+from amplint.model.protocol.hazard import HazardKind
 from amplint.rule import File, Found, Statement
 
 from . import hazard_calls, protocol_edits
 
-UNSCALE, UPDATE = "unscale-in-accumulation", "update-in-accumulation"
 _FUNCTIONS = (cst.FunctionDef, cst.Lambda)
 
 
@@ -25,7 +25,7 @@ def runs_without_step(file: File, found: Found) -> bool:
     if file.tree.enclosing(found.node, cst.ExceptHandler) is not None:
         return False
     home = file.tree.enclosing(found.node, *_FUNCTIONS)
-    steps = protocol_edits.of_scaler(file, found, ScalerStep)
+    steps = found.calls(ScalerStep)
     here = [step for step in steps if file.tree.enclosing(step, *_FUNCTIONS) is home]
     around = file.tree.enclosing(found.node, cst.For, cst.While, *_FUNCTIONS) or file.tree.module
     blocks = [hazard_calls.common_block(file, found.node, step) for step in here] or [around]
@@ -47,26 +47,21 @@ def repair_both(file: File, found: Found) -> tuple[tuple[Edit, ...], bool] | Non
     """
     partners = [
         other
-        for kind in (UNSCALE, UPDATE)
+        for kind in (HazardKind.UNSCALE_IN_ACCUMULATION, HazardKind.UPDATE_IN_ACCUMULATION)
         for other in file.analysis.of(kind)
-        if other.hazard.scaler == found.hazard.scaler and is_silent(other) and is_silent(found)
+        if other.hazard.scaler == found.hazard.scaler and other.silent and found.silent
         if file.tree.enclosing(other.node, *_FUNCTIONS) is file.tree.enclosing(found.node, *_FUNCTIONS)
     ]
     edits: list[Edit] = []
     plain = True
     for each in partners or [found]:
-        moved = _update_moved(file, each) if each.hazard.kind == UPDATE else _unscale_moved(file, each)
+        is_update = each.hazard.kind is HazardKind.UPDATE_IN_ACCUMULATION
+        moved = _update_moved(file, each) if is_update else _unscale_moved(file, each)
         if moved is None:
             return None
         edits += moved[0]
         plain = plain and moved[1]
     return protocol_edits.merged(*edits), plain
-
-
-def is_silent(found: Found) -> bool:
-    """Whether PyTorch raises nothing about a hazard on any of its paths."""
-    same = (each for each in found.root.hazards if (each.kind, each.site) == (found.hazard.kind, found.hazard.site))
-    return not any("raises" in each.details for each in same)
 
 
 _Moved = tuple[tuple[Edit, ...], bool]
@@ -98,7 +93,7 @@ def _unscale_moved(file: File, found: Found) -> _Moved | None:
 
 def _only_step(file: File, found: Found) -> cst.SimpleStatementLine | None:
     """The statement of the only step that the scaler takes, if it stands in the hazard's function."""
-    steps = protocol_edits.of_scaler(file, found, ScalerStep)
+    steps = found.calls(ScalerStep)
     if len(steps) != 1 or file.tree.enclosing(steps[0], *_FUNCTIONS) is not file.tree.enclosing(
         found.node, *_FUNCTIONS
     ):
@@ -109,7 +104,7 @@ def _only_step(file: File, found: Found) -> cst.SimpleStatementLine | None:
 
 def _last_step(file: File, found: Found) -> cst.SimpleStatementLine | None:
     """The statement of the last step that the scaler takes, if all of them are members of one block of the hazard's function."""
-    steps = protocol_edits.of_scaler(file, found, ScalerStep)
+    steps = found.calls(ScalerStep)
     home = file.tree.enclosing(found.node, *_FUNCTIONS)
     lines = [file.editor.statement(step) for step in steps if file.tree.enclosing(step, *_FUNCTIONS) is home]
     plain = [line for line in lines if isinstance(line, cst.SimpleStatementLine)]
@@ -150,7 +145,7 @@ def _branch_around(file: File, statement: Statement) -> cst.If | None:
 
 
 def _users(file: File, found: Found) -> list[cst.CSTNode]:
-    return protocol_edits.at_home(file, found, Unscale, Clip, GradAccess)
+    return found.at_home(Unscale, Clip, GradAccess)
 
 
 def _inside(node: cst.CSTNode) -> list[cst.CSTNode]:

@@ -38,7 +38,7 @@ def training_loop(file: File, backward: cst.Call, step: cst.Call) -> Loop | None
     """
     assert isinstance(step.func, cst.Attribute)
     home = file.tree.enclosing(step, *_FUNCTIONS)
-    made = list(file.analysis.program.roles.values(step.func.value))
+    made = list(file.roles.values(step.func.value))
     around = set(file.tree.ancestors(step))
     makes_optimizer = {above for value in made for above in file.tree.ancestors(value)}
     outermost: Loop | None = None
@@ -100,7 +100,7 @@ def construct(file: File, loop: Loop, optimizer: cst.BaseExpression) -> NewScale
 
 def _line_of_optimizer(file: File, loop: Loop, optimizer: cst.BaseExpression) -> cst.SimpleStatementLine | None:
     """The statement that makes the optimizer, if it stands before the loop, in its block: the scaler goes beside it."""
-    values = list(file.analysis.program.roles.values(optimizer))
+    values = list(file.roles.values(optimizer))
     line = file.editor.statement(values[0]) if len(values) == 1 else None
     if not isinstance(line, cst.SimpleStatementLine) or file.editor.block(line) is not file.editor.block(loop):
         return None

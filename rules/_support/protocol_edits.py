@@ -20,29 +20,9 @@ _LOOPS = (cst.For, cst.While)
 # -- places --------------------------------------------------------------------------------------------------------------
 
 
-def places(file: File, found: Found, *kinds: type[Event]) -> Iterator[tuple[Event, cst.CSTNode]]:
-    """The events of some kinds on the paths that showed the hazard, each with its place, in source order."""
-    nodes = file.analysis.program.places
-    events = [event for event in found.root.events if type(event) in kinds and event.site >= 0]
-    return ((event, nodes[event.site]) for event in sorted(events, key=lambda event: (event.site, repr(event))))
-
-
-def at_home(file: File, found: Found, *kinds: type[Event]) -> list[cst.CSTNode]:
-    """The places of such events in the function in which the hazard stands."""
-    home = file.tree.enclosing(found.node, *_FUNCTIONS)
-    nodes = dict.fromkeys(node for _, node in places(file, found, *kinds))
-    return [node for node in nodes if file.tree.enclosing(node, *_FUNCTIONS) is home]
-
-
-def of_scaler(file: File, found: Found, *kinds: type[Event]) -> list[cst.Call]:
-    """The places of such events that concern the hazard's scaler, anywhere on its paths."""
-    mine = [node for event, node in places(file, found, *kinds) if getattr(event, "scaler", "") == found.hazard.scaler]
-    return [node for node in dict.fromkeys(mine) if isinstance(node, cst.Call)]
-
-
 def scaler_methods(file: File, name: str) -> list[cst.Attribute]:
     """All calls, in the whole file, of one method of any scaler: what is called."""
-    roles = file.analysis.program.roles
+    roles = file.roles
     methods = [call.func for call in file.tree.find(cst.Call) if isinstance(call.func, cst.Attribute)]
     return [method for method in methods if method.attr.value == name and roles.of(method.value).role == "scaler"]
 
@@ -96,7 +76,7 @@ def same_object(file: File, expression: cst.BaseExpression, at: cst.CSTNode) -> 
 
 def scaler_at(file: File, found: Found, at: cst.CSTNode, *kinds: type[Event]) -> cst.BaseExpression | None:
     """How the hazard's scaler may be written at `at`; None where it is out of reach. `kinds` are the events that name it."""
-    for call in of_scaler(file, found, *kinds):
+    for call in found.calls(*kinds):
         if isinstance(call.func, cst.Attribute) and same_object(file, call.func.value, at):
             return call.func.value
     return None
@@ -104,7 +84,7 @@ def scaler_at(file: File, found: Found, at: cst.CSTNode, *kinds: type[Event]) ->
 
 def always_made(file: File, found: Found, scaler: cst.BaseExpression) -> bool:
     """Whether the scaler exists on every path, also where AMP is off."""
-    values = list(file.analysis.program.roles.values(scaler))
+    values = list(file.roles.values(scaler))
     conditions = [
         above
         for value in values
@@ -172,7 +152,7 @@ def unscale_before_readers(file: File, found: Found, step: cst.Call, scaler: str
     home = file.tree.enclosing(step, *_FUNCTIONS)
     together = file.tree.enclosing(found.node, *_FUNCTIONS) is home
     after = file.tree.span(found.node) if together else (0, 0)
-    readers = [node for _, node in places(file, found, Clip, GradAccess)]
+    readers = [node for _, node in found.events(Clip, GradAccess)]
     if not all(file.tree.enclosing(node, *_FUNCTIONS) is home for node in readers):
         return None
     between = [node for node in readers if after < file.tree.span(node) < file.tree.span(step)]

@@ -57,7 +57,7 @@ def _guarded(file: File, load: Load) -> tuple[str, str]:
     test = f"{key} in {source}"
     if load.may_be_none:
         test = f"{scaler} is not None and {source}.get({key})"
-    elif file.analysis.program.roles.of(load.scaler).enabled != "yes":
+    elif file.roles.of(load.scaler).enabled != "yes":
         test = f"{source}.get({key})"
     return f"if {test}:", f"{file.editor.unit}{scaler}.load_state_dict({source}[{key}])"
 
@@ -67,7 +67,7 @@ def is_in_reach(file: File, scaler: cst.BaseExpression, at: cst.CSTNode) -> bool
     if not same_object(file, scaler, at) or isinstance(scaler, cst.Subscript):
         return False
     home = file.tree.enclosing(at, *_FUNCTIONS)
-    for made in file.analysis.program.roles.values(scaler):
+    for made in file.roles.values(scaler):
         maker = file.tree.enclosing(made, *_FUNCTIONS)
         reached = [at] if maker is home else _calls(file, home, maker)
         if any(file.tree.order(each) < file.tree.order(made) for each in reached):
@@ -89,7 +89,7 @@ def _calls(file: File, function: cst.CSTNode | None, inside: cst.CSTNode | None)
 
 def _made_before(file: File, load: Load) -> list[Edit] | None:
     """The edits that make the scaler before the load that stands above it; None where something might change by that."""
-    values = list(file.analysis.program.roles.values(load.scaler))
+    values = list(file.roles.values(load.scaler))
     line = file.editor.statement(values[0]) if len(values) == 1 else None
     block = file.editor.block(line) if line is not None else None
     target = file.editor.member_of(load.call, block) if block is not None else None

@@ -20,7 +20,7 @@ from torch import nn
 
 def flow(code: str) -> Dtypes:
     """The flow of a module that imports torch the usual way."""
-    return File(Tree(Source("test.py", HEADER + dedent(code))), (2, 3)).dtypes
+    return File(Tree(Source("test.py", HEADER + dedent(code))), (2, 3)).fact(Dtypes)
 
 
 def logged(code: str, region: str = 'torch.autocast("cuda", dtype=torch.float16)') -> Tensor:

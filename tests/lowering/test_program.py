@@ -87,7 +87,7 @@ def test_which_function_a_call_runs(number: int, expected: str | None) -> None:
     call = min(calls, key=file.tree.order)
     inside = file.tree.enclosing(call, cst.FunctionDef)
     assert inside is not None
-    callee = file.analysis.program.callees.of(call, inside)
+    callee = file.callees.of(call, inside)
     assert (callee.key.partition("@")[0] if callee else None) == expected
 
 

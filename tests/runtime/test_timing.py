@@ -15,7 +15,7 @@ torch = pytest.importorskip("torch", reason="replays need torch: pip install 'am
 
 from amplint.runtime.measures.linear_products import (  # noqa: E402
     ASSUMED,
-    Layer,
+    LinearSizes,
     Operands,
     judge,
     region_dtype,
@@ -52,8 +52,8 @@ def test_the_layers_that_a_fix_resizes_are_found_and_end_up_aligned(name: str) -
 
 def test_sizes_come_from_where_they_are_spelled_out_and_are_assumed_where_they_are_not() -> None:
     standing, resized = resized_layers(read("flagged_attribute_size"), read("flagged_attribute_size.fixed"))
-    assert standing == [Layer(ASSUMED, 1365), Layer(1365, ASSUMED)]
-    assert resized == [Layer(ASSUMED, 1368), Layer(1368, ASSUMED)]
+    assert standing == [LinearSizes(ASSUMED, 1365), LinearSizes(1365, ASSUMED)]
+    assert resized == [LinearSizes(ASSUMED, 1368), LinearSizes(1368, ASSUMED)]
     standing, resized = resized_layers(read("flagged_keywords"), read("flagged_keywords.fixed"))
     assert list(map(str, standing)) == ["512x190", "190x100"] and list(map(str, resized)) == ["512x192", "192x100"]
 
@@ -79,7 +79,7 @@ def test_the_precision_is_that_of_the_region(region: str, dtype: str) -> None:
 
 @pytest.mark.parametrize("dtype", ["float32", "bfloat16"])
 def test_the_products_are_those_of_autograd(dtype: str) -> None:
-    operands = Operands(Layer(24, 50), getattr(torch, dtype), "cpu", seed=3, rows=40)
+    operands = Operands(LinearSizes(24, 50), getattr(torch, dtype), "cpu", seed=3, rows=40)
     operands.multiply()
     inputs, weight = (one.clone().requires_grad_() for one in (operands.inputs, operands.weight))
     outputs = torch.nn.functional.linear(inputs, weight)

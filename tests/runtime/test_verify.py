@@ -17,7 +17,7 @@ from amplint.engine.fixer import fixable
 from amplint.runtime.devices import AUTO, CPU, CUDA, EMULATED, Device, DeviceError
 from amplint.runtime.evidence import Evidence
 from amplint.runtime.verdict import CONFIRMED, ERROR, NOT_REPLAYABLE, REFUTED
-from amplint.runtime.verify import Finding, How, choose_device, verify
+from amplint.runtime.verify import FixableFinding, How, choose_device, verify
 from amplint.source import Source
 
 torch = pytest.importorskip("torch", reason="replays need torch: pip install 'amplint[verify]'")
@@ -42,12 +42,12 @@ DEVICE = Device(CPU, "any", "AVX2", "2.13.0")
 HOW = How(small_replay.replay, DEVICE, seed=3, jobs=2)
 
 
-def finding(text: str = LOOP, path: str = "train.py") -> Finding:
+def finding(text: str = LOOP, path: str = "train.py") -> FixableFinding:
     """The one finding in a text that has a fix."""
     source = Source(path, text)
     report = check_source(source, Settings(ROOT, select=("AMP101", "AMP901")), ROOT / path)
     (diagnostic,) = fixable(report, unsafe=False)
-    return Finding(source, diagnostic)
+    return FixableFinding(source, diagnostic)
 
 
 def verdicts(evidence: Sequence[Evidence]) -> list[str]:
@@ -68,7 +68,7 @@ def test_each_fix_stands_alone() -> None:
     twice = LOOP + LOOP[LOOP.index("\n\ndef") :].replace("def step", "def other")
     source = Source("train.py", twice)
     found = fixable(check_source(source, Settings(ROOT, select=("AMP101",)), ROOT / "train.py"), unsafe=False)
-    first, second = verify([Finding(source, one) for one in found], HOW)
+    first, second = verify([FixableFinding(source, one) for one in found], HOW)
     assert first.after.text.count("unscale_") == second.after.text.count("unscale_") == 1
     assert first.after.text != second.after.text
 
@@ -99,7 +99,7 @@ def test_a_fix_that_breaks_the_file_is_refuted_without_a_replay() -> None:
     source, diagnostic = finding()
     start = diagnostic.range.start.offset
     broken = replace(diagnostic, fix=Fix("Break it", (Edit(start, start, "("),), Applicability.SAFE))
-    (one,) = verify([Finding(source, broken)], HOW)
+    (one,) = verify([FixableFinding(source, broken)], HOW)
     assert (one.outcome.verdict, one.outcome.reason) == (REFUTED, "with the fix the file does not compile")
 
 

@@ -32,6 +32,8 @@ class Frame:
     """The site of all that happens here, for an opaque function."""
     conditions: tuple[tuple[str, Condition, Frame], ...] = ()
     """The parameters that have the outcome of a condition, each with the frame of the caller that asks it."""
+    around: Frame | None = None
+    """The frame of the function in which this one is nested, if a call of it is under way."""
 
     def entering(self, function: Function, call: Call, prefix: str) -> Frame:
         """The frame of a call in this one; `prefix` tells its own references from those of other calls."""
@@ -41,7 +43,15 @@ class Frame:
         at = self.at if self.at >= 0 or not function.opaque else call.site
         calls = self.calls if at >= 0 else (*self.calls, (call.site, call.function))
         conditions = tuple((name, condition, self) for name, condition in call.conditions)
-        return Frame(function, binding, prefix, self.depth + 1, self.loops, calls, at, conditions)
+        around = next((each for each in self._nest() if function.around and each.function.key == function.around), None)
+        return Frame(function, binding, prefix, self.depth + 1, self.loops, calls, at, conditions, around)
+
+    def _nest(self) -> Iterator[Frame]:
+        """This frame, and those of the functions around it."""
+        frame: Frame | None = self
+        while frame is not None:
+            yield frame
+            frame = frame.around
 
     def handed(self, key: str) -> tuple[Condition, Frame] | None:
         """The condition that a caller has handed over under a key, with the frame that it belongs to."""
@@ -69,7 +79,7 @@ class Frame:
                 return meaning + reference[len(name) :]
         if self.prefix and (bare in self.function.locals or bare == RETURN):
             return f"{self.prefix}{reference}"
-        return reference
+        return self.around.ref(reference) if self.around is not None else reference
 
     def key(self, key: str) -> str:
         """The key of a condition, with its references as the root function would write them."""

@@ -267,7 +267,8 @@ class Explorer:
         below = frame.entering(function, call, "")
         conditions = tuple(each for each in below.conditions if f"‹{each[0]}›" in effects.asked)
         handed = tuple((name, caller.told(condition)) for name, condition, caller in conditions)
-        key = (function.key, below.binding, below.loops, below.at, handed, below.depth, watched)
+        nest = below.around.prefix if below.around is not None else ""
+        key = (function.key, below.binding, below.loops, below.at, handed, below.depth, watched, nest)
         if key not in self._activations:
             below = replace(below, prefix=f"#{len(self._activations)}/", calls=(), conditions=conditions)
             liveness = self._liveness(function, called=True)

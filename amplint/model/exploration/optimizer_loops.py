@@ -8,7 +8,7 @@ from dataclasses import replace
 from amplint.model.event_graph import Branch, Jump, Loop, Node, Seq
 from amplint.model.events import Backward, Event, ScalerStep, ScalerUpdate
 from amplint.model.exploration.call_references import Frame
-from amplint.model.protocol.hazards import Hazard
+from amplint.model.protocol.hazard import Hazard, HazardKind
 from amplint.model.protocol.state import State
 from amplint.model.protocol.transitions import Protocol
 
@@ -32,7 +32,7 @@ def updates_between(protocol: Protocol, loop: Loop, states: Iterable[State], fra
             grad = state.grad(step.optimizer)
             waiting = state.put({("grad", step.optimizer): replace(grad, updated_at=update.site)})
             _, hazards = protocol.apply(waiting, step, frame.loops)
-            yield from (hazard for hazard in hazards if hazard.kind == "update-per-optimizer")
+            yield from (hazard for hazard in hazards if hazard.kind is HazardKind.UPDATE_PER_OPTIMIZER)
 
 
 def _may_propagate(node: Node) -> bool:

@@ -36,7 +36,7 @@ _TENSOR_CORES = {torch.float16: (7, 0), torch.bfloat16: (8, 0)}
 
 
 @dataclass(frozen=True)
-class Layer:
+class LinearSizes:
     """The sizes of a linear layer: of its input, and of its output."""
 
     fan_in: int
@@ -109,7 +109,7 @@ def _word(dtype: torch.dtype) -> str:
 # -- what is multiplied ------------------------------------------------------------------------------------------------
 
 
-def resized_layers(before: File, after: File) -> tuple[list[Layer], list[Layer]]:
+def resized_layers(before: File, after: File) -> tuple[list[LinearSizes], list[LinearSizes]]:
     """The layers whose sizes differ between two files, in both; none where the files hold different layers.
 
     They are the linear ones, or where none of these differs, the embeddings.
@@ -117,7 +117,7 @@ def resized_layers(before: File, after: File) -> tuple[list[Layer], list[Layer]]
     return _resized(_LINEAR, before, after) or _resized(_EMBEDDING, before, after) or ([], [])
 
 
-def _resized(kind: _Kind, before: File, after: File) -> tuple[list[Layer], list[Layer]] | None:
+def _resized(kind: _Kind, before: File, after: File) -> tuple[list[LinearSizes], list[LinearSizes]] | None:
     standing, resized = _sizes(before, kind), _sizes(after, kind)
     changed = [(old, new) for old, new in zip(standing, resized) if old != new]
     if len(standing) != len(resized) or not changed:
@@ -144,8 +144,8 @@ def _size(file: File, call: cst.Call, position: int, name: str) -> int | None:
     return None
 
 
-def _layer(fan_in: int | None, fan_out: int | None) -> Layer:
-    return Layer(ASSUMED if fan_in is None else fan_in, ASSUMED if fan_out is None else fan_out)
+def _layer(fan_in: int | None, fan_out: int | None) -> LinearSizes:
+    return LinearSizes(ASSUMED if fan_in is None else fan_in, ASSUMED if fan_out is None else fan_out)
 
 
 def region_dtype(file: File) -> torch.dtype:
@@ -160,7 +160,7 @@ def region_dtype(file: File) -> torch.dtype:
 # -- multiplying -------------------------------------------------------------------------------------------------------
 
 
-def products(layers: Sequence[Layer], dtype: torch.dtype, device: str, seed: int, rows: int = ROWS) -> Work:
+def products(layers: Sequence[LinearSizes], dtype: torch.dtype, device: str, seed: int, rows: int = ROWS) -> Work:
     """The three products of each layer, into matrices that are made here."""
     made = [Operands(layer, dtype, device, seed + index, rows) for index, layer in enumerate(layers)]
 
@@ -178,7 +178,7 @@ class Operands:
     `to_weight` are the gradients that the backward pass makes of it.
     """
 
-    def __init__(self, layer: Layer, dtype: torch.dtype, device: str, seed: int, rows: int) -> None:
+    def __init__(self, layer: LinearSizes, dtype: torch.dtype, device: str, seed: int, rows: int) -> None:
         generator = torch.Generator(device=device).manual_seed(seed)
 
         def matrix(height: int, width: int) -> torch.Tensor:

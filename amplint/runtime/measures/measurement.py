@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import Protocol as Interface
 
 from amplint.model.events import Event
-from amplint.runtime.training.run_record import Record
+from amplint.runtime.training.run_record import RunRecord
 from amplint.runtime.verdict import Axis
 
 NONE = "none"
@@ -19,11 +19,11 @@ NONE = "none"
 class Trio:
     """The records of three runs: with the code as it stands, with the fix, and of the reference."""
 
-    before: Record
-    after: Record
-    reference: Record
+    before: RunRecord
+    after: RunRecord
+    reference: RunRecord
 
-    def each(self, value: Callable[[Record], float | str]) -> tuple[float | str, ...]:
+    def each(self, value: Callable[[RunRecord], float | str]) -> tuple[float | str, ...]:
         """One value of each record."""
         return value(self.before), value(self.after), value(self.reference)
 

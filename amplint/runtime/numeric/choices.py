@@ -6,10 +6,10 @@ from dataclasses import dataclass, field
 
 import libcst as cst
 
-from amplint.runtime.numeric.calls import Calls
-from amplint.runtime.numeric.expression import Constant
-from amplint.runtime.numeric.facts import Facts
-from amplint.runtime.numeric.sources import Scope
+from amplint.runtime.numeric.calls import CallTerms
+from amplint.runtime.numeric.expression import Literal
+from amplint.runtime.numeric.facts import DtypeTrace
+from amplint.runtime.numeric.sources import BodyScope
 
 
 @dataclass(eq=False)
@@ -20,17 +20,17 @@ class Path:
     taken: dict[tuple[str, int], int] = field(default_factory=dict)
 
 
-class Choices(Calls):
+class Choices(CallTerms):
     """Answers conditions: so that the path leads to the finding; else by literals; else past an `if`, into an `if ... else`."""
 
-    def __init__(self, facts: Facts, path: Path) -> None:
+    def __init__(self, facts: DtypeTrace, path: Path) -> None:
         super().__init__(facts)
         self._path = path
         self._numbers = {
             id(node): number for kind in (cst.If, cst.IfExp) for number, node in enumerate(self.tree.find(kind))
         }
 
-    def chosen(self, node: cst.IfExp, scope: Scope) -> cst.BaseExpression:
+    def chosen(self, node: cst.IfExp, scope: BodyScope) -> cst.BaseExpression:
         return (node.body, node.orelse)[self.way(node, node.test, node.body, node.orelse, scope)]
 
     def way(
@@ -39,7 +39,7 @@ class Choices(Calls):
         test: cst.BaseExpression,
         first: cst.CSTNode,
         second: cst.CSTNode | None,
-        scope: Scope,
+        scope: BodyScope,
     ) -> int:
         """0 for the body, 1 for what follows `else`."""
         key = (type(node).__name__, self._numbers[id(node)])
@@ -47,7 +47,9 @@ class Choices(Calls):
             self._path.taken[key] = self._decided(test, first, second, scope)
         return self._path.taken[key]
 
-    def _decided(self, test: cst.BaseExpression, first: cst.CSTNode, second: cst.CSTNode | None, scope: Scope) -> int:
+    def _decided(
+        self, test: cst.BaseExpression, first: cst.CSTNode, second: cst.CSTNode | None, scope: BodyScope
+    ) -> int:
         towards = self._path.towards
         if towards is not None:
             above = {id(each) for each in (towards, *self.tree.ancestors(towards))}
@@ -59,7 +61,7 @@ class Choices(Calls):
             return 0 if truth else 1
         return 1 if second is None else 0
 
-    def _truth(self, test: cst.BaseExpression, scope: Scope) -> bool | None:
+    def _truth(self, test: cst.BaseExpression, scope: BodyScope) -> bool | None:
         if isinstance(test, cst.UnaryOperation) and isinstance(test.operator, cst.Not):
             truth = self._truth(test.expression, scope)
             return None if truth is None else not truth
@@ -70,4 +72,4 @@ class Choices(Calls):
                 return decisive
             return None if None in sides else not decisive
         value = self.read(test, scope)
-        return bool(value.value) if isinstance(value, Constant) else None
+        return bool(value.value) if isinstance(value, Literal) else None

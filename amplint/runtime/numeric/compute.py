@@ -14,7 +14,7 @@ from amplint.dtypes.values import DType
 from amplint.model.events import Region
 from amplint.runtime.devices import CUDA
 from amplint.runtime.numeric import operations
-from amplint.runtime.numeric.expression import Apply, Constant, Expression, Items, Operand, bare, below
+from amplint.runtime.numeric.expression import Apply, Container, Expression, Literal, Operand, bare, below
 from amplint.runtime.training.amp_and_reference import autocast
 
 _FLOATING = frozenset({"float16", "bfloat16", "float32", "float64"})
@@ -32,7 +32,7 @@ class Way:
     aside: frozenset[int] = frozenset()
 
 
-class Program:
+class CompiledExpression:
     """An expression, ready to be computed at many points."""
 
     def __init__(self, root: Expression) -> None:
@@ -59,9 +59,9 @@ class Program:
         for step in self.steps:
             if isinstance(step, Operand):
                 done[id(step)] = values[step]
-            elif isinstance(step, Constant):
+            elif isinstance(step, Literal):
                 done[id(step)] = _constant(step.value, way.precision)
-            elif isinstance(step, Items):
+            elif isinstance(step, Container):
                 done[id(step)] = _items(step, [done[id(item)] for item in step.items])
             elif isinstance(step, Apply):
                 done[id(step)] = _applied(step, done, way)
@@ -76,7 +76,7 @@ def _constant(value: object, precision: torch.dtype | None) -> object:
     return getattr(torch, "int64" if value.name == "int" else value.name)
 
 
-def _items(items: Items, values: Sequence[Any]) -> Any:
+def _items(items: Container, values: Sequence[Any]) -> Any:
     if items.keys is not None:
         return dict(zip(items.keys, values))
     return list(values) if items.is_list else tuple(values)

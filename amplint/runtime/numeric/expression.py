@@ -32,7 +32,7 @@ class Operand:
 
 
 @dataclass(frozen=True, eq=False)
-class Constant:
+class Literal:
     """A literal, or what literals come to."""
 
     value: object
@@ -54,7 +54,7 @@ class Apply:
 
 
 @dataclass(frozen=True, eq=False)
-class Items:
+class Container:
     """A tuple, a list, or the values of a dictionary under their keys."""
 
     items: tuple[Expression, ...]
@@ -76,7 +76,7 @@ class Outside:
     what: str
 
 
-Expression = Operand | Constant | Apply | Items | Thing | Outside
+Expression = Operand | Literal | Apply | Container | Thing | Outside
 
 LAYOUT = frozenset(
     "view reshape squeeze unsqueeze permute transpose t flatten unflatten contiguous expand expand_as repeat clone narrow"
@@ -95,7 +95,7 @@ def parts(expression: Expression) -> Iterator[Expression]:
     if isinstance(expression, Apply):
         yield from expression.arguments
         yield from (value for _, value in expression.keywords)
-    elif isinstance(expression, Items):
+    elif isinstance(expression, Container):
         yield from expression.items
 
 

@@ -8,9 +8,8 @@ from dataclasses import dataclass, field
 import libcst as cst
 
 from amplint.dtypes.frames import Frame
-from amplint.dtypes.operations import Arguments
 from amplint.dtypes.statements import Statements
-from amplint.dtypes.values import UNKNOWN, Function, Tensor, Value
+from amplint.dtypes.values import UNKNOWN, Arguments, Closure, Tensor, Value
 from amplint.model.events import Region
 from amplint.rule import File
 from amplint.syntax.names import dotted
@@ -19,7 +18,7 @@ _BUDGET = 200_000
 
 
 @dataclass(frozen=True)
-class Seen:
+class SeenValue:
     """What was known of an expression, the region in effect there, and whether gradients were recorded."""
 
     value: Value
@@ -43,7 +42,7 @@ class Caller:
     call: cst.Call | None = field(compare=False)
 
 
-class Facts(Statements):
+class DtypeTrace(Statements):
     """The dtype flow of a file, with a record of what it saw; a body is looked at once for each frame."""
 
     def __init__(self, file: File) -> None:
@@ -52,7 +51,7 @@ class Facts(Statements):
         self.frames: list[Frame] = []
         """The frames in the order in which they were entered."""
         self.callers: dict[Frame, Caller] = {}
-        self._seen: dict[Frame, dict[int, Seen]] = {}
+        self._seen: dict[Frame, dict[int, SeenValue]] = {}
         self._nodes: dict[Frame, dict[int, cst.CSTNode]] = {}
         self._given: dict[Frame, dict[str, Value]] = {}
         self._callees: dict[tuple[Frame, int], Frame] = {}
@@ -63,11 +62,11 @@ class Facts(Statements):
 
     # -- asking ------------------------------------------------------------------------------------------------------
 
-    def seen(self, node: cst.CSTNode, frame: Frame) -> Seen:
+    def seen(self, node: cst.CSTNode, frame: Frame) -> SeenValue:
         """What was known of an expression in a frame; nothing where the flow did not come by."""
-        return self._seen.get(frame, {}).get(id(node)) or Seen(UNKNOWN, frame.region, frame.differentiates)
+        return self._seen.get(frame, {}).get(id(node)) or SeenValue(UNKNOWN, frame.region, frame.differentiates)
 
-    def nodes(self, frame: Frame) -> Iterator[tuple[cst.CSTNode, Seen]]:
+    def nodes(self, frame: Frame) -> Iterator[tuple[cst.CSTNode, SeenValue]]:
         """All expressions that were evaluated in a frame."""
         for key, seen in self._seen.get(frame, {}).items():
             yield self._nodes[frame][key], seen
@@ -108,7 +107,7 @@ class Facts(Statements):
 
     def _file(self, node: cst.CSTNode, value: Value, frame: Frame) -> None:
         self._nodes.setdefault(frame, {})[id(node)] = node
-        self._seen.setdefault(frame, {})[id(node)] = Seen(value, frame.region, frame.differentiates)
+        self._seen.setdefault(frame, {})[id(node)] = SeenValue(value, frame.region, frame.differentiates)
 
     def call(self, node: cst.Call, frame: Frame) -> Value:
         self._calls.append(node)
@@ -121,7 +120,7 @@ class Facts(Statements):
         self._meet(frame)
         super().run(body, frame)
 
-    def invoke(self, function: Function, arguments: Arguments, frame: Frame, called: str) -> Value:
+    def invoke(self, function: Closure, arguments: Arguments, frame: Frame, called: str) -> Value:
         is_property = isinstance(function.node, cst.FunctionDef) and any(
             dotted(each.decorator) == "property" for each in function.node.decorators
         )

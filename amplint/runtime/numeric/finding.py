@@ -15,8 +15,8 @@ from amplint.dtypes.values import Tensor
 from amplint.model.torch import precision
 from amplint.runtime.numeric.choices import Path
 from amplint.runtime.numeric.expression import Apply, Expression, Outside, below, dependents
-from amplint.runtime.numeric.facts import Facts, Seen
-from amplint.runtime.numeric.reader import BACKWARD, RETURN, Reader, Result, matching
+from amplint.runtime.numeric.facts import DtypeTrace, SeenValue
+from amplint.runtime.numeric.reader import BACKWARD, RETURN, BodyResult, Reader, matching
 from amplint.runtime.training.run_record import NotReplayable
 from amplint.syntax.tree import Tree
 
@@ -31,7 +31,7 @@ class Pair:
     kind: str
 
 
-def pairs(facts: Facts, fixed: Facts, diagnostic: Diagnostic) -> Iterator[Pair]:
+def pairs(facts: DtypeTrace, fixed: DtypeTrace, diagnostic: Diagnostic) -> Iterator[Pair]:
     """What comes of a finding: the loss that is differentiated, or what is returned, or assigned; the furthest first.
 
     Raises:
@@ -79,7 +79,7 @@ def edits_between(before: str, after: str) -> list[Edit]:
     return edits
 
 
-def _furthest_first(results: Sequence[Result]) -> list[Result]:
+def _furthest_first(results: Sequence[BodyResult]) -> list[BodyResult]:
     rank = {BACKWARD: 0, RETURN: 1}
     order = sorted(range(len(results)), key=lambda place: (rank.get(results[place].kind, 2), -place))
     return [results[place] for place in order]
@@ -88,7 +88,7 @@ def _furthest_first(results: Sequence[Result]) -> list[Result]:
 # -- the body ----------------------------------------------------------------------------------------------------------
 
 
-def _place(facts: Facts, span: tuple[int, int]) -> tuple[cst.CSTNode, Frame]:
+def _place(facts: DtypeTrace, span: tuple[int, int]) -> tuple[cst.CSTNode, Frame]:
     """The smallest expression around a finding, in the frame in which most of it, and of the frame, is half, and most
     is known of the parameters."""
     best: tuple[tuple[int, ...], cst.CSTNode, Frame] | None = None
@@ -116,7 +116,7 @@ def _place(facts: Facts, span: tuple[int, int]) -> tuple[cst.CSTNode, Frame]:
     return best[1], best[2]
 
 
-def _is_half(seen: Seen) -> bool:
+def _is_half(seen: SeenValue) -> bool:
     return isinstance(seen.value, Tensor) and seen.value.dtype in precision.HALF
 
 
@@ -124,7 +124,7 @@ def _covers(outer: tuple[int, int], inner: tuple[int, int]) -> bool:
     return outer[0] <= inner[0] and inner[1] <= outer[1]
 
 
-def _holding(facts: Facts, frame: Frame, edits: Iterable[Edit]) -> Frame:
+def _holding(facts: DtypeTrace, frame: Frame, edits: Iterable[Edit]) -> Frame:
     """The innermost of a frame and those that it was entered from whose body holds the edits (imports aside)."""
     chain = [frame]
     while chain[-1] in facts.callers:
@@ -135,7 +135,7 @@ def _holding(facts: Facts, frame: Frame, edits: Iterable[Edit]) -> Frame:
     return bodies[inside.index(max(inside))]
 
 
-def _counterpart(facts: Facts, fixed: Facts, frame: Frame) -> Frame:
+def _counterpart(facts: DtypeTrace, fixed: DtypeTrace, frame: Frame) -> Frame:
     """The same body in the text with the fix, entered in the same way."""
     number = _number(facts.file.tree, frame.scope)
     namesakes = [each for each in facts.frames if each.scope is frame.scope]

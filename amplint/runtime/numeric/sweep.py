@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import torch
 
 from amplint.model.torch import precision
-from amplint.runtime.numeric.expression import LAYOUT, Apply, Expression, Items, Operand, bare
+from amplint.runtime.numeric.expression import LAYOUT, Apply, Container, Expression, Operand, bare
 
 Shape = tuple[int, ...]
 
@@ -119,7 +119,7 @@ def _uses(steps: Sequence[Expression]) -> dict[int, str]:
 
 def _use(expression: Expression, kind: str, used: dict[int, str]) -> None:
     used.setdefault(id(expression), kind)
-    if isinstance(expression, Items):
+    if isinstance(expression, Container):
         for item in expression.items:
             _use(item, kind, used)
     if isinstance(expression, Apply) and bare(expression.op) == "to":
@@ -131,7 +131,7 @@ _Place = Callable[[float, "torch.Tensor | float"], torch.Tensor]
 
 
 @dataclass(frozen=True)
-class Point:
+class SamplePoint:
     """Operands in float64, rounded to their dtypes; `at` is the magnitude, with its sign, that stands in `swept`.
 
     `even` says that it stands in every element.
@@ -153,11 +153,11 @@ class Sweep:
         generator = torch.Generator().manual_seed(seed)
         self._ordinary = {operand: self._made(operand, generator) for operand in kinds}
 
-    def ordinary(self) -> Point:
+    def ordinary(self) -> SamplePoint:
         """A point with nothing special about it."""
-        return Point(dict(self._ordinary), None, 1.0, False)
+        return SamplePoint(dict(self._ordinary), None, 1.0, False)
 
-    def points(self) -> Iterator[Point]:
+    def points(self) -> Iterator[SamplePoint]:
         """All points: for each operand whose magnitudes are swept, each magnitude in all elements; every other one in a single
         element, and in a pattern of both signs; and, where there are several, in all of them together."""
         free = [operand for operand, kind in self.kinds.items() if kind == FREE]
@@ -171,21 +171,21 @@ class Sweep:
         if len(free) > 1:
             for magnitude in MAGNITUDES[::2]:
                 together = {each: self._bounded(_everywhere(magnitude, self._ordinary[each]), each) for each in free}
-                yield Point(self._ordinary | together, None, magnitude, True)
+                yield SamplePoint(self._ordinary | together, None, magnitude, True)
 
-    def _extremes(self) -> Iterator[Point]:
+    def _extremes(self) -> Iterator[SamplePoint]:
         """Targets that are all 0 or all 1, and flags that are all set or none of them."""
         for operand, kind in self.kinds.items():
             value = self._ordinary[operand]
             if isinstance(value, torch.Tensor) and (kind == GIVEN or value.dtype == torch.bool):
                 for extreme in (0, 1):
-                    yield Point(
+                    yield SamplePoint(
                         self._ordinary | {operand: torch.full_like(value, extreme)}, None, float(extreme), False
                     )
 
-    def _point(self, operand: Operand, magnitude: float, place: _Place) -> Point:
+    def _point(self, operand: Operand, magnitude: float, place: _Place) -> SamplePoint:
         value = self._bounded(place(magnitude, self._ordinary[operand]), operand)
-        return Point(self._ordinary | {operand: value}, operand, magnitude, place is _everywhere)
+        return SamplePoint(self._ordinary | {operand: value}, operand, magnitude, place is _everywhere)
 
     def _made(self, operand: Operand, generator: torch.Generator) -> torch.Tensor | float:
         kind, layout = self.kinds[operand], self.layout

@@ -38,23 +38,23 @@ from amplint.model.events import (
 from amplint.model.protocol.hazards import Hazard
 from amplint.model.protocol.state import Slot, Stage, State, Stepped
 from amplint.model.protocol.transitions import Protocol
-from amplint.runtime.recording.call_sites import Place
-from amplint.runtime.recording.event_log import Facts, Move, Recorded
+from amplint.runtime.recording.call_sites import SourceLine
+from amplint.runtime.recording.event_log import MeasuredFacts, Move, Recorded
 
 _IN_REGION = (0,)
 """The loops around an event that has run before in its region."""
 
 
 @dataclass(frozen=True)
-class Seen:
+class SeenHazard:
     """A hazard that happened: its kind and place, the places of the other half by label, and how often.
 
     `trigger` is the first event that brought it about; `values` is what was measured at it.
     """
 
     kind: str
-    place: Place
-    related: Mapping[str, Place]
+    place: SourceLine
+    related: Mapping[str, SourceLine]
     scaler: str
     optimizer: str
     details: tuple[str, ...]
@@ -69,10 +69,10 @@ class Seen:
 
 def judge(
     moves: Iterable[Move],
-    places: Sequence[Place],
+    places: Sequence[SourceLine],
     objects: Mapping[str, ObjectFacts],
     members: Mapping[str, frozenset[int]],
-) -> tuple[Seen, ...]:
+) -> tuple[SeenHazard, ...]:
     """Run the protocol over what happened.
 
     Args:
@@ -90,7 +90,7 @@ def judge(
         for hazard in course.follow(move):
             triggers.setdefault(hazard, []).append(move.recorded)
     return tuple(
-        Seen(
+        SeenHazard(
             hazard.kind,
             places[hazard.site],
             {label: places[site] for label, site in hazard.related},
@@ -146,7 +146,7 @@ class _Course:
             self._count(event, facts)
         return hazards
 
-    def _measured_before(self, event: Event, facts: Facts) -> dict[Slot, object | None]:
+    def _measured_before(self, event: Event, facts: MeasuredFacts) -> dict[Slot, object | None]:
         if isinstance(event, Backward):
             return {("value", event.loss): facts.value}
         if isinstance(event, Report):
@@ -157,7 +157,9 @@ class _Course:
             return {("untested",): self._overflowed.get(event.optimizer) or None}
         return {}
 
-    def _measured_after(self, state: State, after: State, event: Event, facts: Facts) -> dict[Slot, object | None]:
+    def _measured_after(
+        self, state: State, after: State, event: Event, facts: MeasuredFacts
+    ) -> dict[Slot, object | None]:
         match event:
             case Backward() | GradAccess() if facts.reached is not None:
                 return {("grad", name): state.grad(name) for name in self._spared(facts)}
@@ -174,12 +176,12 @@ class _Course:
                 state, _ = self._protocol.apply(state, Leave(stage.site))
         return state
 
-    def _spared(self, facts: Facts) -> list[str]:
+    def _spared(self, facts: MeasuredFacts) -> list[str]:
         """The optimizers whose gradients an event has not reached."""
         reached = facts.reached
         return [name for name, members in self._members.items() if reached is not None and members.isdisjoint(reached)]
 
-    def _is_spared(self, hazard: Hazard, event: Event, facts: Facts) -> bool:
+    def _is_spared(self, hazard: Hazard, event: Event, facts: MeasuredFacts) -> bool:
         """Whether a hazard is about gradients that a backward pass has not added to."""
         return isinstance(event, Backward) and hazard.optimizer in self._spared(facts)
 
@@ -191,7 +193,7 @@ class _Course:
         stepped = [slot for slot, _ in state.having("stepped")]
         return state.put({slot: None for slot in stepped if self._steps[slot[1]] - before.get(slot[1], 0) > 1})
 
-    def _count(self, event: Event, facts: Facts) -> None:
+    def _count(self, event: Event, facts: MeasuredFacts) -> None:
         match event:
             case Unscale():
                 self._overflowed[event.optimizer] = facts.overflow

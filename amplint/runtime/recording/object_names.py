@@ -14,7 +14,7 @@ from amplint.model.events import ObjectFacts
 from amplint.runtime.recording.tensor_facts import GRAD
 
 
-class Names:
+class ObjectNames:
     """Names objects in the order in which they are met: `scaler#1`, `optimizer#1`, `scheduler#1`, `model#1`.
 
     The parameters of an optimizer go by one reference, `optimizer#1.parameters`. Objects are not kept alive; a name is never

@@ -47,7 +47,7 @@ class Mark:
 
 
 @dataclass(frozen=True)
-class Origin:
+class LossOrigin:
     """How a loss came about.
 
     `scaler` scaled it: "" none, "?" cannot be told. A sum counts as scaled when one of its terms is. `half` says that some
@@ -115,7 +115,7 @@ def origin(
     weights: Sequence[torch.Tensor | None],
     recording: object,
     scales: Collection[float],
-) -> Origin:
+) -> LossOrigin:
     """Follow the graph of `outputs`, whose gradients are started with `weights`.
 
     `scales` are the factors of the scalers in use: a loss multiplied by one of them by hand cannot be told.
@@ -133,7 +133,7 @@ def origin(
             carried |= {"?"} if scaled_twice else {given.scaler} if given is not None else found
     known = carried - {""}
     scaler = "?" if len(known) > 1 else next(iter(known), "")
-    return Origin(scaler, graph.half, graph.parameters)
+    return LossOrigin(scaler, graph.half, graph.parameters)
 
 
 class _Graph:

@@ -14,10 +14,10 @@ import torch.nn.utils.clip_grad
 from amplint.model.events import MEASURE, Assign, Backward, Clip, GradAccess, InnerGrad, Report, ZeroGrad
 from amplint.model.protocol.state import Value
 from amplint.runtime.recording.call_sites import in_torch
-from amplint.runtime.recording.event_log import Facts, Make, Recorded
+from amplint.runtime.recording.event_log import Make, MeasuredFacts, Recorded
 from amplint.runtime.recording.object_names import parameters_of
 from amplint.runtime.recording.patches import Patches
-from amplint.runtime.recording.tensor_facts import GRAD, Origin, gradients, mark_of, number, origin, size
+from amplint.runtime.recording.tensor_facts import GRAD, LossOrigin, gradients, mark_of, number, origin, size
 from amplint.runtime.recording.watch_inner_gradients import Divisions
 from amplint.runtime.recording.watcher import Arguments, Called, Named, Watch, argument
 
@@ -71,13 +71,13 @@ class GradientWatch:
         self._describe(recorded, outputs, found)
         reached = self._kept_once(leaves)
         # It takes effect before the pass is over: hooks may step optimizers in the middle of it.
-        watch.journal.conclude(recorded, Facts(Value(found.scaler, found.half), reached))
+        watch.journal.conclude(recorded, MeasuredFacts(Value(found.scaler, found.half), reached))
         try:
             result = original(*args, **kwargs)
         except BaseException as error:
             recorded.values["raised"] = type(error).__name__
             left = GradAccess(recorded.event.site, parameters_of(watch.names.owners(leaves)), writes=True)
-            watch.journal.conclude(Recorded(left, recorded.place, recorded.thread), Facts(reached=reached))
+            watch.journal.conclude(Recorded(left, recorded.place, recorded.thread), MeasuredFacts(reached=reached))
             raise
         recorded.values.update(size(gradients(leaves)))
         return result
@@ -97,7 +97,7 @@ class GradientWatch:
         recorded.values.update(size(grads))
         watch.journal.conclude(recorded)
         if part is not None and self._divisions is not None:
-            watch.journal.conclude(part, Facts(Value(found.scaler, found.half)))
+            watch.journal.conclude(part, MeasuredFacts(Value(found.scaler, found.half)))
             self._divisions.await_on(grads, part)
         return result
 
@@ -106,7 +106,7 @@ class GradientWatch:
         ids = frozenset(map(id, parameters))
         return self._reached.setdefault(ids, ids)
 
-    def _origin(self, outputs: list[torch.Tensor], weights: Any) -> Origin:
+    def _origin(self, outputs: list[torch.Tensor], weights: Any) -> LossOrigin:
         given = [None] * len(outputs) if weights is None else _several(weights)
         return origin(outputs, given, self._watch.journal, tuple(self._watch.scales.values()))
 
@@ -115,7 +115,7 @@ class GradientWatch:
         return made.reference if made is not None else self._watch.names.fresh("loss")
 
     @staticmethod
-    def _describe(recorded: Recorded, outputs: list[torch.Tensor], found: Origin) -> None:
+    def _describe(recorded: Recorded, outputs: list[torch.Tensor], found: LossOrigin) -> None:
         recorded.values.update(scaler=found.scaler, half=found.half)
         if len(outputs) == 1:
             recorded.values.update(loss=number(outputs[0]), dtype=str(outputs[0].dtype).removeprefix("torch."))
@@ -125,7 +125,7 @@ class GradientWatch:
         made = mark_of(args[0].grad_fn, self._watch.journal)
         recorded = self._watch.file(partial(Report, value=made.reference)) if made is not None else None
         if made is not None and recorded is not None:
-            self._watch.journal.conclude(recorded, Facts(Value(made.scaler)))
+            self._watch.journal.conclude(recorded, MeasuredFacts(Value(made.scaler)))
         return original(*args, **kwargs)
 
     # -- clipping --------------------------------------------------------------------------------------------------
@@ -161,7 +161,7 @@ class GradientWatch:
         before = number(result) if tells else before
         recorded.values.update(limit=float(limit), before=before, **size(gradients(clipped)))
         if owners or not watch.names.optimizers():  # parameters of an optimizer not met yet: nothing is known of them
-            watch.journal.conclude(recorded, Facts(reached=self._kept_once(clipped)))
+            watch.journal.conclude(recorded, MeasuredFacts(reached=self._kept_once(clipped)))
         return result
 
     def _clip_event(self, owners: tuple[str, ...], by: str, limit: float, raises: bool) -> Make:

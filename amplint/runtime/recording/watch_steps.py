@@ -13,7 +13,7 @@ from torch.optim.lr_scheduler import LRScheduler
 from torch.optim.optimizer import register_optimizer_step_post_hook, register_optimizer_step_pre_hook
 
 from amplint.model.events import Escape, OptimizerStep, Scale, ScalerStep, ScalerUpdate, SchedulerStep, Unscale
-from amplint.runtime.recording.event_log import Facts, Recorded
+from amplint.runtime.recording.event_log import MeasuredFacts, Recorded
 from amplint.runtime.recording.object_names import parameters
 from amplint.runtime.recording.patches import Patches
 from amplint.runtime.recording.tensor_facts import Mark, gradients, mark, number, size
@@ -84,7 +84,7 @@ class StepWatch:
         recorded.values.update(
             scale=self._scale_of(scaler, name), found_inf=found, **size(gradients(parameters(optimizer)))
         )
-        watch.journal.conclude(recorded, Facts(overflow=found > 0))
+        watch.journal.conclude(recorded, MeasuredFacts(overflow=found > 0))
         return result
 
     def _scaler_step(self, original: Called, args: Arguments, kwargs: Named) -> Any:
@@ -106,7 +106,7 @@ class StepWatch:
         recorded.values.update(found_inf=found, skipped=found > 0)
         if found > 0:  # what the scaler saw; an optimizer that was called all the same has not used it
             recorded.values.update(size(gradients(parameters(optimizer))))
-        watch.journal.conclude(recorded, Facts(taken=not found > 0))
+        watch.journal.conclude(recorded, MeasuredFacts(taken=not found > 0))
         if closure:
             watch.journal.conclude(Recorded(Escape(recorded.event.site, ()), recorded.place, recorded.thread))
         return result

@@ -10,11 +10,11 @@ from typing import Any
 import torch
 
 from amplint.model.events import MEASURE, GradAccess, ZeroGrad
-from amplint.runtime.recording.call_sites import Place
-from amplint.runtime.recording.event_log import Facts, Journal, Make, Recorded
-from amplint.runtime.recording.object_names import Names, parameters_of
+from amplint.runtime.recording.call_sites import SourceLine
+from amplint.runtime.recording.event_log import Journal, Make, MeasuredFacts, Recorded
+from amplint.runtime.recording.object_names import ObjectNames, parameters_of
 
-Locate = Callable[[], "Place | None"]
+Locate = Callable[[], "SourceLine | None"]
 Arguments = tuple[Any, ...]
 Named = dict[str, Any]
 Called = Callable[..., Any]
@@ -23,7 +23,7 @@ Called = Callable[..., Any]
 class Access:
     """Gradients that one line of the program has got hold of, one after the other."""
 
-    def __init__(self, place: Place) -> None:
+    def __init__(self, place: SourceLine) -> None:
         self.place = place
         self.owners: dict[str, None] = {}
         self.parameters: set[int] = set()
@@ -55,7 +55,7 @@ class Watch:
     """Files what the program does under the line that does it."""
 
     def __init__(self, locate: Locate) -> None:
-        self.names = Names()
+        self.names = ObjectNames()
         self.journal = Journal()
         self.scales: dict[str, float] = {}
         self._locate = locate
@@ -102,7 +102,7 @@ class Watch:
         owners, writes = tuple(access.owners), access.changed()
         by = MEASURE if access.measured and not writes else ""
         recorded = self.journal.file(access.place, lambda site: GradAccess(site, parameters_of(owners), writes, by))
-        self.journal.conclude(recorded, Facts(reached=frozenset(access.parameters)))
+        self.journal.conclude(recorded, MeasuredFacts(reached=frozenset(access.parameters)))
 
     def measure_access(self, tensor: torch.Tensor) -> None:
         """The norm of a tensor is taken: perhaps of a gradient that the program has just got hold of."""

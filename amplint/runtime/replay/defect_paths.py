@@ -5,11 +5,11 @@ from __future__ import annotations
 import libcst as cst
 
 from amplint.diagnostics import Diagnostic
-from amplint.hazards.analysis import Found
 from amplint.hazards.entry_points import Entry
+from amplint.hazards.found import Found
 from amplint.model.events import NO_GRAD, AutocastEnter, Backward, Event, ObjectFacts, Scale, SchedulerStep
 from amplint.model.observables import Observable
-from amplint.model.protocol.hazards import Hazard
+from amplint.model.protocol.hazard import Hazard, HazardKind
 from amplint.rule import File
 from amplint.runtime.replay.branch_choices import Decisions, search
 from amplint.runtime.replay.event_world import Idle
@@ -20,8 +20,10 @@ from amplint.runtime.training.run_record import NotReplayable
 
 def find(file: File, diagnostic: Diagnostic) -> Found | None:
     """The hazard that a diagnostic is about."""
-    for found in file.analysis.of(diagnostic.name, elsewhere=True):
-        if any(file.range(node) == diagnostic.range for node in _pointed_at(found.node)):
+    for found in file.analysis.hazards:
+        if found.hazard.kind == diagnostic.name and any(
+            file.range(node) == diagnostic.range for node in _pointed_at(found.node)
+        ):
             return found
     return None
 
@@ -56,7 +58,7 @@ def routes(found: Found, before: File, after: File) -> tuple[Walk, Walk]:
 _GIVEN = "%given"
 
 
-def _path_to(kind: str, site: int, entry: Entry, prelude: tuple[Event, ...] = ()) -> Walk | None:
+def _path_to(kind: HazardKind, site: int, entry: Entry, prelude: tuple[Event, ...] = ()) -> Walk | None:
     """The likeliest path from an entry that shows a hazard."""
     shown: list[Walk] = []
 

@@ -15,10 +15,10 @@ from functools import lru_cache
 
 from amplint.diagnostics import Diagnostic
 from amplint.model.observables import (
-    ERROR,
     NON_FINITE,
     NORM_SEEN,
     PRODUCT_TIME,
+    RAISED,
     SCHEDULER_LEAD,
     VALUE_ERROR,
     Observable,
@@ -93,7 +93,7 @@ def _judge(observable: Observable, taken: Measurement, others: list[str]) -> Out
     figures = taken.figures
     right = all(agree(each.after, each.reference, observable.tolerance) for each in figures)
     wrong = not all(agree(each.before, each.reference, observable.tolerance) for each in figures)
-    errors = {(each.before, each.after) for each in figures if each.name == ERROR and each.reference == NONE}
+    errors = {(each.before, each.after) for each in figures if each.name == RAISED and each.reference == NONE}
     if observable.measure in (NORM_SEEN, SCHEDULER_LEAD) and any(before == after for before, after in errors):
         verdict, reason = NOT_REPLAYABLE, "the path raises an error that neither defect nor fix has to do with"
     elif not figures or not taken.ordinary:

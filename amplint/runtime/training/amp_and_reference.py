@@ -12,6 +12,7 @@ from amplint.model.event_graph import Test
 from amplint.model.events import (
     Assign,
     Clip,
+    Event,
     ObjectFacts,
     OptimizerStep,
     Region,
@@ -24,7 +25,7 @@ from amplint.model.events import (
 from amplint.runtime.devices import CUDA, EMULATED
 from amplint.runtime.training import torch_objects
 from amplint.runtime.training.iterations import Rounds
-from amplint.runtime.training.toy_problem import Problem
+from amplint.runtime.training.toy_problem import ToyProblem
 from amplint.runtime.training.trainer import Training
 
 
@@ -33,7 +34,7 @@ class Amp(Training):
 
     def __init__(
         self,
-        problem: Problem,
+        problem: ToyProblem,
         objects: Mapping[str, ObjectFacts],
         rounds: Rounds,
         feeds: frozenset[str],
@@ -69,33 +70,34 @@ class Amp(Training):
             self._scalers[name] = torch_objects.scaler(facts, "cuda" if self._device == CUDA else "cpu", on)
         return self._scalers[name]
 
-    def _on_Assign(self, event: Assign) -> None:
+    def _assign(self, event: Assign) -> None:
         self._marks.pop(event.target, None)
         self._marks[event.target] = self._scales()
-        super()._on_Assign(event)
+        super()._assign(event)
 
-    def _on_Scale(self, event: Scale) -> None:
+    def scale_or_step(self, event: Event) -> None:
+        """Do what the code does."""
+        match event:
+            case Scale():
+                self._scale(event)
+            case Unscale():
+                self._scaler(event.scaler).unscale_(self.optimizers[event.optimizer])
+            case ScalerStep():
+                scaler, optimizer = self._scaler(event.scaler), self.optimizers[event.optimizer]
+                self.step(event.optimizer, lambda: scaler.step(optimizer))
+            case ScalerUpdate():
+                self._scaler(event.scaler).update()
+            case OptimizerStep():
+                self.step(event.optimizer, self.optimizers[event.optimizer].step)
+            case SchedulerStep():
+                self.advance(event.scheduler)
+
+    def _scale(self, event: Scale) -> None:
         scaler = self._scaler(event.scaler)
         losses = self.loss(event.source)
         # A loss that one of several scalers scales belongs to the optimizers that this scaler steps.
         meant = {name for name in losses if event.scaler in self._scalers_of.get(name, {event.scaler})}
         self.assign(event.target, {name: scaler.scale(losses[name]) for name in losses if name in meant})
-
-    def _on_Unscale(self, event: Unscale) -> None:
-        self._scaler(event.scaler).unscale_(self.optimizers[event.optimizer])
-
-    def _on_ScalerStep(self, event: ScalerStep) -> None:
-        scaler, optimizer = self._scaler(event.scaler), self.optimizers[event.optimizer]
-        self.step(event.optimizer, lambda: scaler.step(optimizer))
-
-    def _on_ScalerUpdate(self, event: ScalerUpdate) -> None:
-        self._scaler(event.scaler).update()
-
-    def _on_OptimizerStep(self, event: OptimizerStep) -> None:
-        self.step(event.optimizer, self.optimizers[event.optimizer].step)
-
-    def _on_SchedulerStep(self, event: SchedulerStep) -> None:
-        self.advance(event.scheduler)
 
 
 class Reference(Training):
@@ -107,7 +109,7 @@ class Reference(Training):
 
     def __init__(
         self,
-        problem: Problem,
+        problem: ToyProblem,
         objects: Mapping[str, ObjectFacts],
         rounds: Rounds,
         feeds: frozenset[str],
@@ -128,13 +130,20 @@ class Reference(Training):
         """Whether the last step was skipped."""
         return bool(self.record.steps) and self.record.steps[-1].gradient is None
 
-    def _on_Scale(self, event: Scale) -> None:
-        self.assign(event.target, self.loss(event.source))
+    def scale_or_step(self, event: Event) -> None:
+        """Do without the scaler what the code does with it, no more than once in an iteration."""
+        match event:
+            case Scale():
+                self.assign(event.target, self.loss(event.source))
+            case ScalerStep() | OptimizerStep():
+                self._step_once(event)
+            case SchedulerStep():
+                self._advance_once(event)
 
-    def _on_Clip(self, event: Clip) -> None:
-        super()._on_Clip(replace(event, raises=False))
+    def _clip(self, event: Clip) -> None:
+        super()._clip(replace(event, raises=False))
 
-    def _on_ScalerStep(self, event: ScalerStep | OptimizerStep) -> None:
+    def _step_once(self, event: ScalerStep | OptimizerStep) -> None:
         name = event.optimizer
         at = name, self.rounds.of(name)
         self._asked[at] = self._asked.get(at, 0) + 1
@@ -142,9 +151,7 @@ class Reference(Training):
             rightly = at not in self._skips and bool(self.gradient(name).isfinite().all())
             self.step(name, self.optimizers[name].step if rightly else _nothing)
 
-    _on_OptimizerStep = _on_ScalerStep
-
-    def _on_SchedulerStep(self, event: SchedulerStep) -> None:
+    def _advance_once(self, event: SchedulerStep) -> None:
         steps = [step for step in self.record.steps if step.optimizer == self.owner(event.scheduler)]
         is_new, self._turns[event.scheduler] = len(steps) > self._turns.get(event.scheduler, 0), len(steps)
         if not (is_new and steps[-1].gradient is None):

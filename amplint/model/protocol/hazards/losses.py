@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from amplint.model.events import InnerGrad, Report
-from amplint.model.protocol.hazard import Hazard, Hazards
+from amplint.model.protocol.hazard import Hazard, HazardKind, Hazards
 from amplint.model.protocol.objects import Known
 from amplint.model.protocol.state import State
 
@@ -13,7 +13,7 @@ def report(known: Known, state: State, event: Report) -> Hazards:
     value = state.value(event.value)
     if value is None or value.scaler in ("", "?") or known.off(state, value.scaler):
         return ()
-    return (Hazard("scaled-loss-reported", event.site, (), value.scaler),)
+    return (Hazard(HazardKind.SCALED_LOSS_REPORTED, event.site, (), value.scaler),)
 
 
 UNSCALED, SCALED = "unscaled", "scaled"
@@ -35,4 +35,4 @@ def inner_gradient(known: Known, state: State, event: InnerGrad) -> Hazards:
 
 
 def _inner(event: InnerGrad, scaler: str, detail: str) -> Hazard:
-    return Hazard("gradient-penalty-unscaled", event.site, (), scaler, details=(detail,))
+    return Hazard(HazardKind.GRADIENT_PENALTY_UNSCALED, event.site, (), scaler, details=(detail,))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from amplint.model.events import Backward, Forward
 from amplint.model.protocol import weight_cache
-from amplint.model.protocol.hazard import Hazard, Hazards
+from amplint.model.protocol.hazard import Hazard, HazardKind, Hazards
 from amplint.model.protocol.state import State
 
 
@@ -13,7 +13,7 @@ def stale_weights(state: State, event: Forward | Backward) -> Hazards:
     keeping, step = state.keeping_region(), weight_cache.stale_at(state, event)
     if keeping is None or step < 0:
         return ()
-    return (Hazard("region-spans-steps", keeping.site, (("step", step), ("use", event.site))),)
+    return (Hazard(HazardKind.REGION_SPANS_STEPS, keeping.site, (("step", step), ("use", event.site))),)
 
 
 def backward(state: State, event: Backward, loops: tuple[int, ...]) -> Hazards:
@@ -24,4 +24,4 @@ def backward(state: State, event: Backward, loops: tuple[int, ...]) -> Hazards:
     spans = "spans" if len(loops) > entered.loops else ""
     keeping = state.keeping_region()
     related = (("region", entered.site), ("outermost", keeping.site if keeping is not None else -1))
-    return (Hazard("backward-in-autocast", event.site, related, details=(spans,)),)
+    return (Hazard(HazardKind.BACKWARD_IN_AUTOCAST, event.site, related, details=(spans,)),)

@@ -3,12 +3,9 @@
 from __future__ import annotations
 
 from amplint.model.events import Backward, ScalerStep, ScalerUpdate, Unscale
-from amplint.model.protocol.hazard import Hazard, Hazards
+from amplint.model.protocol.hazard import RAISES, Hazard, HazardKind, Hazards
 from amplint.model.protocol.objects import Known
 from amplint.model.protocol.state import ANY, Grad, Stage, State
-
-RAISES = "raises"
-"""Detail of a hazard that PyTorch reports by itself."""
 
 
 def onto_unscaled(known: Known, state: State, event: Backward) -> Hazards:
@@ -29,12 +26,12 @@ def onto_unscaled(known: Known, state: State, event: Backward) -> Hazards:
         found += (_accumulates(grad.unscaled_at, value.scaler, optimizer, backward=event.site),)
         if grad.updated_at >= 0:
             related = (("backward", event.site),)
-            found += (Hazard("update-in-accumulation", grad.updated_at, related, value.scaler, optimizer),)
+            found += (Hazard(HazardKind.UPDATE_IN_ACCUMULATION, grad.updated_at, related, value.scaler, optimizer),)
     return found
 
 
 def _accumulates(site: int, scaler: str, optimizer: str, *details: str, backward: int) -> Hazard:
-    return Hazard("unscale-in-accumulation", site, (("backward", backward),), scaler, optimizer, details)
+    return Hazard(HazardKind.UNSCALE_IN_ACCUMULATION, site, (("backward", backward),), scaler, optimizer, details)
 
 
 def _awaits_step(grad: Grad, scaler: str) -> bool:
@@ -51,7 +48,7 @@ def unscale(known: Known, state: State, event: Unscale) -> Hazards:
         return missing_update(state, event) or (unscaled_backward(known, state, event) if grad.unscaled_at < 0 else ())
     if _awaits_step(grad, event.scaler):
         related = (("first", stage.site),)
-        return (Hazard("repeated-unscale", event.site, related, event.scaler, event.optimizer, (RAISES,)),)
+        return (Hazard(HazardKind.REPEATED_UNSCALE, event.site, related, event.scaler, event.optimizer, (RAISES,)),)
     if stage.left_at >= 0 and grad.still_scaled and (stage.bad or not grad.onto_unscaled):
         return (_left(stage, event),)
     if grad.onto_unscaled:
@@ -62,7 +59,7 @@ def unscale(known: Known, state: State, event: Unscale) -> Hazards:
 
 def _left(stage: Stage, event: Unscale) -> Hazard:
     related = (("unscaled", stage.site), ("next", event.site))
-    kind = "exit-between-unscale-and-update"
+    kind = HazardKind.EXIT_BETWEEN_UNSCALE_AND_UPDATE
     return Hazard(kind, stage.left_at, related, event.scaler, event.optimizer, (RAISES,))
 
 
@@ -71,7 +68,7 @@ def missing_update(state: State, event: Unscale | ScalerStep) -> Hazards:
     stage = state.stage(event.scaler, event.optimizer)
     if stage is None or stage.name != "stepped":
         return ()
-    return (Hazard("missing-update", stage.site, (("next", event.site),), event.scaler, event.optimizer),)
+    return (Hazard(HazardKind.MISSING_UPDATE, stage.site, (("next", event.site),), event.scaler, event.optimizer),)
 
 
 def unscaled_backward(known: Known, state: State, event: Unscale | ScalerStep) -> Hazards:
@@ -82,7 +79,9 @@ def unscaled_backward(known: Known, state: State, event: Unscale | ScalerStep) -
         return ()
     plain = sorted((part for part in grad.parts if part.kind == "plain"), key=lambda part: part.site)
     related = (("step", event.site),)
-    return tuple(Hazard("unscaled-backward", part.site, related, event.scaler, event.optimizer) for part in plain)
+    return tuple(
+        Hazard(HazardKind.UNSCALED_BACKWARD, part.site, related, event.scaler, event.optimizer) for part in plain
+    )
 
 
 def after_update(known: Known, state: State, event: Unscale | ScalerStep) -> Hazards:
@@ -93,7 +92,7 @@ def after_update(known: Known, state: State, event: Unscale | ScalerStep) -> Haz
     if grad.updated_at < 0 or grad.stepped or not grad.still_scaled or not grad.is_of(event.scaler):
         return ()
     related = (("step", event.site),)
-    return (Hazard("update-per-optimizer", grad.updated_at, related, event.scaler, event.optimizer),)
+    return (Hazard(HazardKind.UPDATE_PER_OPTIMIZER, grad.updated_at, related, event.scaler, event.optimizer),)
 
 
 def update(known: Known, state: State, event: ScalerUpdate) -> Hazards:
@@ -111,4 +110,4 @@ def update(known: Known, state: State, event: ScalerUpdate) -> Hazards:
     optimizer = next(iter(waiting)) if len(waiting) == 1 else ""
     backward = min(part.site for grad in waiting.values() for part in grad.parts)
     related, details = (("backward", backward),), (RAISES,)
-    return (Hazard("update-in-accumulation", event.site, related, event.scaler, optimizer, details),)
+    return (Hazard(HazardKind.UPDATE_IN_ACCUMULATION, event.site, related, event.scaler, optimizer, details),)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from amplint.model.events import GLOBAL, OptimizerStep, ScalerStep, SchedulerStep
-from amplint.model.protocol.hazard import Hazard, Hazards
+from amplint.model.protocol.hazard import Hazard, HazardKind, Hazards
 from amplint.model.protocol.hazards.scaling import missing_update, unscaled_backward
 from amplint.model.protocol.objects import Known
 from amplint.model.protocol.state import Grad, Part, State, Stepped
@@ -19,12 +19,12 @@ def optimizer_step(known: Known, state: State, event: OptimizerStep) -> Hazards:
     if scaled is not None and _steps_scaled(known, state, event, grad, scaled):
         how = "unscaled" if grad.unscaled_at >= 0 else "mixed" if grad.kinds != {"scaled"} else "scaled"
         related = (("scaled", scaled.site),)
-        return (Hazard("step-bypasses-scaler", event.site, related, scaled.scaler, event.optimizer, (how,)),)
+        return (Hazard(HazardKind.STEP_BYPASSES_SCALER, event.site, related, scaled.scaler, event.optimizer, (how,)),)
     if grad.kinds == {"plain"} and all(part.half for part in parts) and not known.has_scaler and not state.amp_off:
         related = (("step", event.site),)
         # Passes of other optimizers' losses may seem to have added to these gradients: the nearest pass is meant.
         nearest = ([part for part in parts if part.site < event.site] or parts[:1])[-1]
-        return (Hazard("fp16-without-scaler", nearest.site, related, "", event.optimizer),)
+        return (Hazard(HazardKind.FP16_WITHOUT_SCALER, nearest.site, related, "", event.optimizer),)
     return ()
 
 
@@ -43,7 +43,7 @@ def closure(known: Known, state: State, event: ScalerStep) -> Hazards:
     if known.off(state, event.scaler) or not (event.closure or missing):
         return ()
     details = ("missing" if missing else "given",)
-    return (Hazard("closure-with-scaler", event.site, (), event.scaler, event.optimizer, details),)
+    return (Hazard(HazardKind.CLOSURE_WITH_SCALER, event.site, (), event.scaler, event.optimizer, details),)
 
 
 def scaler_step(known: Known, state: State, event: ScalerStep) -> Hazards:
@@ -61,7 +61,7 @@ def _lost(known: Known, state: State, event: ScalerStep) -> Hazards:
     related = (("backward", backward), ("step", event.site))
     stage = state.stage(event.scaler, event.optimizer)
     details = ("checked",) if stage is not None and stage.name == "unscaled" else ()
-    return (Hazard("grads-cleared-before-step", cleared, related, event.scaler, event.optimizer, details),)
+    return (Hazard(HazardKind.GRADS_CLEARED_BEFORE_STEP, cleared, related, event.scaler, event.optimizer, details),)
 
 
 def scheduler_step(known: Known, state: State, event: SchedulerStep, loops: tuple[int, ...]) -> Hazards:
@@ -79,7 +79,7 @@ def scheduler_step(known: Known, state: State, event: SchedulerStep, loops: tupl
     pending = state.stage(stepped.scaler, stepped.optimizer) is not None
     details = ("before-update" if pending else "after-update",)
     related = (("step", stepped.site),)
-    return (Hazard("scheduler-not-gated", event.site, related, stepped.scaler, stepped.optimizer, details),)
+    return (Hazard(HazardKind.SCHEDULER_NOT_GATED, event.site, related, stepped.scaler, stepped.optimizer, details),)
 
 
 def _words(reference: str) -> set[str]:

@@ -1,0 +1,86 @@
+"""A hazard in its file, and what happens around it: all that a rule asks about a hazard."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import TypeVar
+
+import libcst as cst
+
+from amplint.hazards.entry_points import Entry
+from amplint.lowering.program import Program
+from amplint.model.events import Event, ObjectFacts
+from amplint.model.exploration.explorer import Explorer
+from amplint.model.protocol.hazard import RAISES, Hazard
+
+_FUNCTIONS = (cst.FunctionDef, cst.Lambda)
+_Event = TypeVar("_Event", bound=Event)
+
+
+@dataclass(frozen=True)
+class Found:
+    """A hazard in a file: with the node it stands at, and the nodes of the other half by label."""
+
+    hazard: Hazard
+    node: cst.CSTNode
+    related: Mapping[str, cst.CSTNode]
+    root: Explorer
+    scaler: ObjectFacts
+    entry: Entry
+    program: Program = field(compare=False, repr=False)
+    origin: cst.CSTNode | None = None
+    """Where it happens, when that is in another file: `node` is the call that leads there."""
+    here: bool = True
+    """Whether the nodes of the other half are all in this file, where a fix can reach them."""
+
+    @property
+    def whole(self) -> bool:
+        """Whether both halves are in this file."""
+        return self.here and self.origin is None
+
+    @property
+    def silent(self) -> bool:
+        """Whether PyTorch raises nothing about it on any of its paths."""
+        same = (each for each in self.root.hazards if (each.kind, each.site) == (self.hazard.kind, self.hazard.site))
+        return not any(RAISES in each.details for each in same)
+
+    @property
+    def function(self) -> cst.CSTNode:
+        """The function, or the module, whose paths showed it."""
+        return self.program.places[self.entry.function.site]
+
+    @property
+    def reported(self) -> list[cst.BaseExpression]:
+        """What may be the loss, where the hazard is that a loss is read out."""
+        return self.program.reports.found.get(self.node, [])
+
+    def events(self, *kinds: type[_Event]) -> list[tuple[_Event, cst.CSTNode]]:
+        """The events of some kinds on the paths that showed the hazard, each with its place, in source order."""
+        events = [event for event in self.root.events if isinstance(event, kinds) and event.site >= 0]
+        events.sort(key=lambda event: (event.site, repr(event)))
+        return [(event, self.program.places[event.site]) for event in events]
+
+    def at_home(self, *kinds: type[Event]) -> list[cst.CSTNode]:
+        """The places of such events in the function in which the hazard stands."""
+        nodes = dict.fromkeys(node for _, node in self.events(*kinds))
+        return [node for node in nodes if self._home(node) is self._home(self.node)]
+
+    def calls(self, *kinds: type[Event]) -> list[cst.Call]:
+        """The calls for such events that concern the hazard's scaler, anywhere on its paths."""
+        mine = [node for event, node in self.events(*kinds) if getattr(event, "scaler", "") == self.hazard.scaler]
+        return [node for node in dict.fromkeys(mine) if isinstance(node, cst.Call)]
+
+    def calls_at_home(self, kind: type[Event]) -> list[cst.Call]:
+        """The calls of one kind for the hazard's scaler, and optimizer if it is known, in the hazard's own function."""
+        wanted = self.hazard.scaler, self.hazard.optimizer
+        mine = [
+            node
+            for event, node in self.events(kind)
+            if (getattr(event, "scaler", wanted[0]), getattr(event, "optimizer", wanted[1])) == wanted
+        ]
+        here = (node for node in dict.fromkeys(mine) if self._home(node) is self._home(self.node))
+        return [node for node in here if isinstance(node, cst.Call)]
+
+    def _home(self, node: cst.CSTNode) -> cst.CSTNode | None:
+        return self.program.tree.enclosing(node, *_FUNCTIONS)
