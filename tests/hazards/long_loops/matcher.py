@@ -51,13 +51,13 @@ DEFAULTS = {
 
 
 @torch.no_grad()
-def do_evaluation(model, loader, device, loss_fn, conf, pbar=True):
+def do_evaluation(model, loader, device, loss_fn, conf, mixed=False, pbar=True):
     model.eval()
     results, pr_metrics, figures = {}, defaultdict(PRMetric), []
     plot_ids = np.random.choice(len(loader), min(len(loader), 2), replace=False) if conf.plot is not None else []
     for number, data in enumerate(tqdm(loader, desc="Evaluation", ascii=True, disable=not pbar)):
         data = batch_to_device(data, device, non_blocking=True)
-        with torch.no_grad():
+        with torch.no_grad(), torch.amp.autocast("cuda", dtype=torch.float16, enabled=mixed):
             pred = model(data)
             losses, metrics = loss_fn(pred, data)
             if conf.plot is not None and number in plot_ids:
@@ -275,7 +275,7 @@ def training(rank, conf, output_dir, args):
             if (it % conf.train.eval_every_iter == 0) or stop or it == (len(train_loader) - 1):
                 with fork_rng(seed=conf.train.seed):
                     results, pr_metrics, figures = do_evaluation(
-                        model, val_loader, device, loss_fn, conf.train, pbar=(rank == 0)
+                        model, val_loader, device, loss_fn, conf.train, args.mixed_precision is not None, pbar=(rank == 0)
                     )
                 if rank == 0:
                     logger.info("[Validation] {%s}", summarize(results))

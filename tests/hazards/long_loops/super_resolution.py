@@ -11,7 +11,6 @@ import torch
 import torch.nn.functional as F
 from accelerate.logging import get_logger
 from einops import rearrange
-from torch import nn
 from torch.utils.data import DataLoader
 
 from video import metrics
