@@ -113,7 +113,12 @@ DEFECTS = [
     ),
     _without("super_resolution", "no `unscale_`", "scaler.unscale_(optimizer)", "AMP101", "torch.nn.utils.clip_grad"),
     Defect(
-        "super_resolution", "scaler bypassed", "scaler.step(optimizer)", "optimizer.step()", "AMP104", "optimizer.step()"
+        "super_resolution",
+        "scaler bypassed",
+        "scaler.step(optimizer)",
+        "optimizer.step()",
+        "AMP104",
+        "optimizer.step()",
     ),
     _without(
         "super_resolution",
