@@ -11,7 +11,8 @@ SCALER_CLASSES = torch_names.GRAD_SCALER | {
     "torch.distributed.fsdp.ShardedGradScaler",
 }
 SCALER_NAME = re.compile(r"(^|_)(grad_?|loss_|amp_|fp16_)?scaler(s|_\w+)?$", re.IGNORECASE)
-OPTIMIZER_NAME = re.compile(r"(^|_)(optim(izer)?s?|opt)(\d|_|$)|optimizer", re.IGNORECASE)
+OPTIMIZER_NAME = re.compile(r"^(?!.*(param|_weights))(.*_)?((optim(izer)?s?|opt)(\d|_|$)|.*optimizer)", re.IGNORECASE)
+"""Of optimizers, and not of the parameters that they are given."""
 OPTIMIZER_MAKER = re.compile(
     r"^[A-Z]\w*(Optim|Adam|SGD|Lamb)|^(Adam|SGD|Lion|Lamb|RMSprop|Adagrad|Adafactor|Muon|LBFGS|Optim)|"
     r"^_?(build|create|make|get|init|setup|configure|construct|load)\w*optim"
