@@ -28,6 +28,9 @@ class Applicability(enum.Enum):
     DISPLAY = "display"
 
 
+SAFE, UNSAFE, DISPLAY = Applicability
+
+
 class Position(NamedTuple):
     """A place in a file: 1-based row and column (in characters), and the 0-based offset into the text.
 

@@ -8,7 +8,7 @@ from typing import Any, TypeVar
 
 import libcst as cst
 
-from amplint.diagnostics import ALONE, Footing, Partly, Range
+from amplint.diagnostics import ALONE, Footing, Partly, Range, Related
 from amplint.edits.imports import Importer
 from amplint.edits.statements import Editor
 from amplint.hazards.analysis import Analysis
@@ -26,6 +26,7 @@ from amplint.syntax.names import Names
 from amplint.syntax.project_files import Modules
 from amplint.syntax.project_imports import Imports
 from amplint.syntax.tree import Tree
+from amplint.syntax.value_flow import ValueFlow
 
 MIXED_PRECISION = "mixed-precision"
 """What a file says to the whole run that trains in half precision."""
@@ -107,6 +108,11 @@ class File:
         return self.program.roles
 
     @property
+    def flow(self) -> ValueFlow:
+        """Where its values come from, and where they go."""
+        return self.program.flow
+
+    @property
     def callees(self) -> Callees:
         """Which functions its calls run."""
         return self.program.callees
@@ -141,7 +147,12 @@ class File:
         return Assigned(self.importer.module)
 
     def is_bound(self, name: str, at: cst.CSTNode) -> bool:
-        """Whether a name is bound on every path to the statement of `at`, or the author uses it there as if it were."""
+        """Whether a name is bound on every path to the statement of `at`, or the author uses it there as if it were.
+
+        Args:
+            name: a name of the author's that a fix wants to use.
+            at: where the fix wants to use it.
+        """
         return self._assigned.is_bound(name, self.range(at).start.row)
 
     def integer(self, node: cst.BaseExpression) -> cst.Integer | None:
@@ -151,6 +162,10 @@ class File:
     def range(self, node: cst.CSTNode) -> Range:
         """Where a node stands."""
         return self.tree.range(node)
+
+    def related(self, message: str, *nodes: cst.CSTNode | None) -> tuple[Related, ...]:
+        """The second locations of a finding: what happens at each of these nodes; none for None."""
+        return tuple(Related(message, self.range(node), self.path(node)) for node in nodes if node is not None)
 
     def path(self, node: cst.CSTNode) -> str:
         """The file in which a node stands, as in `Related.path`: empty for this one."""

@@ -2,7 +2,7 @@
 
 A rule module holds a docstring (the rule's page), and one function decorated with `rule`:
 
-    @rule("AMP101", "clip-before-unscale", ERROR, HIGH, "0.1.0", fix=Applicability.SAFE, triggers=("clip_grad",))
+    @rule("AMP101", "clip-before-unscale", ERROR, HIGH, "0.1.0", fix=SAFE, triggers=("clip_grad",))
     def check(file: File) -> Iterator[Finding]:
         ...
 

@@ -60,6 +60,10 @@ class Source:
     def from_bytes(cls, path: str, data: bytes) -> Source:
         """Decode by the byte order mark or the coding cookie (PEP 263).
 
+        Args:
+            path: the path as the user shall see it; its suffix tells notebooks.
+            data: the content.
+
         Raises:
             SourceError: NUL bytes, an unknown encoding, or bytes that the encoding does not have.
             InvalidNotebook: a file that is called a notebook is none, for these reasons or others.
@@ -147,11 +151,21 @@ class Source:
         return offset
 
     def range(self, start: int, end: int) -> Range:
-        """The range between two offsets."""
+        """The range between two offsets.
+
+        Args:
+            start: where it begins.
+            end: where it ends, behind its last character.
+        """
         return Range(self.position(start), self.position(end))
 
     def offset(self, row: int, column: int) -> int:
-        """The offset of a 1-based row and 0-based column."""
+        """The offset of a place in the text.
+
+        Args:
+            row: counted from 1.
+            column: counted from 0, in characters.
+        """
         return self.line_starts[row - 1] + column
 
     def line(self, row: int) -> str:

@@ -59,7 +59,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from amplint.diagnostics import Applicability
+from amplint.diagnostics import SAFE
 from amplint.model.literals import number
 from amplint.model.observables import NORM_SEEN, Observable
 from amplint.model.protocol.hazard import HazardKind
@@ -70,7 +70,7 @@ from ._support import hazard_calls, insert_unscale, scaler_owners
 KIND = HazardKind.CLIP_BEFORE_UNSCALE
 
 
-@rule("AMP101", KIND, ERROR, HIGH, "0.1.0", fix=Applicability.SAFE, observable=Observable(NORM_SEEN))
+@rule("AMP101", KIND, ERROR, HIGH, "0.1.0", fix=SAFE, observable=Observable(NORM_SEEN))
 def check(file: File) -> Iterator[Finding]:
     for found in file.analysis.of(KIND, elsewhere=True):
         scaler = found.hazard.scaler_name

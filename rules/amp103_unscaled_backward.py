@@ -60,7 +60,7 @@ from collections.abc import Iterator
 
 import libcst as cst
 
-from amplint.diagnostics import Applicability, Edit, Fix
+from amplint.diagnostics import SAFE, Edit, Fix
 from amplint.model.events import Scale, ScalerStep, ScalerUpdate, Unscale
 from amplint.model.observables import NORM_SEEN, Observable
 from amplint.model.protocol.hazard import HazardKind
@@ -71,7 +71,7 @@ from ._support import hazard_calls, optimizer_notes, protocol_edits
 KIND = HazardKind.UNSCALED_BACKWARD
 
 
-@rule("AMP103", KIND, ERROR, HIGH, "0.1.0", fix=Applicability.SAFE, observable=Observable(NORM_SEEN))
+@rule("AMP103", KIND, ERROR, HIGH, "0.1.0", fix=SAFE, observable=Observable(NORM_SEEN))
 def check(file: File) -> Iterator[Finding]:
     for found in file.analysis.of(KIND, elsewhere=True):
         scaler = found.hazard.scaler_name
@@ -89,7 +89,7 @@ def check(file: File) -> Iterator[Finding]:
 
 def _act(file: File, found: Found) -> str:
     if found.origin is not None:
-        return f"`{protocol_edits.one_line(file.tree.text(found.node), 'the call')}` propagates a loss"
+        return f"`{protocol_edits.fit_for_message(file.tree.text(found.node), 'the call')}` propagates a loss"
     return f"`{loss_of(file, found)}` is propagated"
 
 
@@ -109,9 +109,9 @@ def loss_of(file: File, found: Found) -> str:
     if not isinstance(call, cst.Call):
         return "loss"
     if call.args and file.names.any_in(call.func, {"torch.autograd.backward"}):
-        return protocol_edits.one_line(file.tree.text(call.args[0].value), "loss")
+        return protocol_edits.fit_for_message(file.tree.text(call.args[0].value), "loss")
     return (
-        protocol_edits.one_line(file.tree.text(call.func.value), "loss")
+        protocol_edits.fit_for_message(file.tree.text(call.func.value), "loss")
         if isinstance(call.func, cst.Attribute)
         else "loss"
     )

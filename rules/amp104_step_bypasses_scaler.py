@@ -63,7 +63,7 @@ from collections.abc import Iterator
 
 import libcst as cst
 
-from amplint.diagnostics import Applicability, Edit, Fix
+from amplint.diagnostics import SAFE, Edit, Fix
 from amplint.model.events import Backward, Scale, ScalerStep, ScalerUpdate, Unscale
 from amplint.model.observables import NORM_SEEN, Observable
 from amplint.model.protocol.hazard import HazardKind
@@ -75,10 +75,10 @@ KIND = HazardKind.STEP_BYPASSES_SCALER
 UPDATE_ERROR = "`AssertionError: No inf checks were recorded prior to update.`"
 
 
-@rule("AMP104", KIND, ERROR, HIGH, "0.1.0", fix=Applicability.SAFE, observable=Observable(NORM_SEEN))
+@rule("AMP104", KIND, ERROR, HIGH, "0.1.0", fix=SAFE, observable=Observable(NORM_SEEN))
 def check(file: File) -> Iterator[Finding]:
     for found in file.analysis.of(KIND, elsewhere=True):
-        step = protocol_edits.one_line(file.tree.text(found.node), "optimizer.step()")
+        step = protocol_edits.fit_for_message(file.tree.text(found.node), "optimizer.step()")
         scaler = found.hazard.scaler_name
         yield Finding(
             file.range(hazard_calls.callee_range(file, found.node)),

@@ -56,7 +56,7 @@ from collections.abc import Iterator
 
 import libcst as cst
 
-from amplint.diagnostics import Applicability, Fix
+from amplint.diagnostics import SAFE, Fix
 from amplint.model.events import ScalerStep, ScalerUpdate
 from amplint.model.observables import RAISED, Observable
 from amplint.model.protocol.hazard import HazardKind
@@ -68,7 +68,7 @@ KIND = HazardKind.MISSING_UPDATE
 _LOOPS = (cst.For, cst.While)
 
 
-@rule("AMP105", KIND, ERROR, HIGH, "0.1.0", fix=Applicability.SAFE, observable=Observable(RAISED))
+@rule("AMP105", KIND, ERROR, HIGH, "0.1.0", fix=SAFE, observable=Observable(RAISED))
 def check(file: File) -> Iterator[Finding]:
     for found in last_steps(file):
         if not found.scaler.made and scales_without_update(file):
@@ -76,7 +76,7 @@ def check(file: File) -> Iterator[Finding]:
         updates = found.calls(ScalerUpdate)
         if not isinstance(found.node, cst.Call) or not all(runs_less_often(file, found, update) for update in updates):
             continue
-        step = protocol_edits.one_line(file.tree.text(found.node), "scaler.step")
+        step = protocol_edits.fit_for_message(file.tree.text(found.node), "scaler.step")
         update = f"{hazard_calls.base_text(file, found.node)}.update()"
         yield Finding(
             file.range(hazard_calls.callee_range(file, found.node)),
@@ -119,7 +119,7 @@ def consequence(file: File, found: Found) -> str:
     """The error, and the call that raises it."""
     following = found.related.get("next", found.node)
     call = following if isinstance(following, cst.Call) else found.node
-    text = protocol_edits.one_line(file.tree.text(call), "scaler.step(optimizer)")
+    text = protocol_edits.fit_for_message(file.tree.text(call), "scaler.step(optimizer)")
     unscales = (
         isinstance(call, cst.Call) and isinstance(call.func, cst.Attribute) and call.func.attr.value == "unscale_"
     )

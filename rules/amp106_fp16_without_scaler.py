@@ -63,7 +63,7 @@ from collections.abc import Iterator
 
 import libcst as cst
 
-from amplint.diagnostics import Applicability, Edit, Fix
+from amplint.diagnostics import DISPLAY, UNSAFE, Edit, Fix
 from amplint.facts.manual_loss_scaling import HandScaling
 from amplint.model.events import Backward, OptimizerStep
 from amplint.model.observables import ZEROED, Observable
@@ -82,7 +82,7 @@ KIND = HazardKind.FP16_WITHOUT_SCALER
     WARNING,
     HIGH,
     "0.1.0",
-    fix=Applicability.UNSAFE,
+    fix=UNSAFE,
     observable=Observable(ZEROED, devices=frozenset({"cuda", "cpu"})),
 )
 def check(file: File) -> Iterator[Finding]:
@@ -92,7 +92,7 @@ def check(file: File) -> Iterator[Finding]:
             continue
         backward, loss = found.origin or found.node, "the loss"
         if isinstance(backward, cst.Call) and isinstance(backward.func, cst.Attribute):
-            loss = f"`{protocol_edits.one_line(file.tree.text(backward.func.value), 'loss')}`"
+            loss = f"`{protocol_edits.fit_for_message(file.tree.text(backward.func.value), 'loss')}`"
         yield Finding(
             file.range(hazard_calls.callee_range(file, found.node)),
             f"No `GradScaler` protects the float16 gradients of {loss} from underflow",
@@ -124,7 +124,7 @@ def mend(file: File, found: Found) -> Fix | None:
     stepped = protocol_edits.step_through(file, step, scaler)
     updated = file.editor.insert_after(line, f"{scaler}.update()")
     edits = protocol_edits.merged(*made.edits, *scaled, *unscaled, *stepped, updated)
-    return Fix("Add a `GradScaler` to the loop", edits, Applicability.UNSAFE)
+    return Fix("Add a `GradScaler` to the loop", edits, UNSAFE)
 
 
 def in_bfloat16(file: File) -> Fix | None:
@@ -147,4 +147,4 @@ def in_bfloat16(file: File) -> Fix | None:
             edits.append(file.editor.replace(given.value, spelling))
         else:
             return None
-    return Fix("Compute in bfloat16, which needs no scaler", file.importer.joined(edits), Applicability.DISPLAY)
+    return Fix("Compute in bfloat16, which needs no scaler", file.importer.joined(edits), DISPLAY)

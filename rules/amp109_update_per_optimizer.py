@@ -54,7 +54,7 @@ from collections.abc import Iterator
 
 import libcst as cst
 
-from amplint.diagnostics import Applicability, Fix
+from amplint.diagnostics import SAFE, Fix
 from amplint.model.events import ScalerStep, ScalerUpdate
 from amplint.model.observables import NORM_SEEN, Observable
 from amplint.model.protocol.hazard import HazardKind
@@ -63,17 +63,16 @@ from amplint.rule import ERROR, HIGH, File, Finding, Found, Statement, rule
 from ._support import hazard_calls, protocol_edits
 
 KIND = HazardKind.UPDATE_PER_OPTIMIZER
-_FUNCTIONS = (cst.FunctionDef, cst.Lambda)
 
 
-@rule("AMP109", KIND, ERROR, HIGH, "0.1.0", fix=Applicability.SAFE, observable=Observable(NORM_SEEN))
+@rule("AMP109", KIND, ERROR, HIGH, "0.1.0", fix=SAFE, observable=Observable(NORM_SEEN))
 def check(file: File) -> Iterator[Finding]:
     for found in file.analysis.of(KIND):
         if not steps_another(file, found):
             continue
-        call = protocol_edits.one_line(file.tree.text(found.node), "scaler.update()")
+        call = protocol_edits.fit_for_message(file.tree.text(found.node), "scaler.update()")
         later = found.related.get("step", found.node)
-        step = protocol_edits.one_line(file.tree.text(later), "the next step")
+        step = protocol_edits.fit_for_message(file.tree.text(later), "the next step")
         yield Finding(
             file.range(hazard_calls.callee_range(file, found.node)),
             f"`{call}` changes the scale before the next `{step}`",
@@ -117,9 +116,9 @@ def mend(file: File, found: Found) -> Fix | None:
 
 def _later(file: File, found: Found, last: Statement) -> list[cst.Call]:
     """The updates of the scaler in the same function that come after a step, or after the loop that holds it."""
-    home = file.tree.enclosing(last, *_FUNCTIONS)
+    home = file.tree.function(last)
     updates = found.calls(ScalerUpdate)
-    here = [update for update in updates if file.tree.enclosing(update, *_FUNCTIONS) is home]
+    here = [update for update in updates if file.tree.function(update) is home]
     return [update for update in here if file.tree.span(last)[1] <= file.tree.span(update)[0]]
 
 

@@ -55,7 +55,7 @@ from collections.abc import Iterator
 
 import libcst as cst
 
-from amplint.diagnostics import Applicability, Fix
+from amplint.diagnostics import SAFE, Fix
 from amplint.model.events import ScalerUpdate
 from amplint.model.observables import RAISED, Observable
 from amplint.model.protocol.hazard import HazardKind
@@ -67,10 +67,10 @@ KIND = HazardKind.REPEATED_UNSCALE
 ERROR_TEXT = "`RuntimeError: unscale_() has already been called on this optimizer since the last update().`"
 
 
-@rule("AMP110", KIND, ERROR, HIGH, "0.1.0", fix=Applicability.SAFE, observable=Observable(RAISED))
+@rule("AMP110", KIND, ERROR, HIGH, "0.1.0", fix=SAFE, observable=Observable(RAISED))
 def check(file: File) -> Iterator[Finding]:
     for found in file.analysis.of(KIND, elsewhere=True):
-        call = protocol_edits.one_line(file.tree.text(found.node), "scaler.unscale_(optimizer)")
+        call = protocol_edits.fit_for_message(file.tree.text(found.node), "scaler.unscale_(optimizer)")
         again = found.related.get("first") is found.node
         second = "is called" if found.origin is None else "unscales"
         yield Finding(

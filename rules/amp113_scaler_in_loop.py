@@ -68,7 +68,7 @@ from collections.abc import Iterator
 
 import libcst as cst
 
-from amplint.diagnostics import Applicability, Fix, Related
+from amplint.diagnostics import SAFE, UNSAFE, Fix, Related
 from amplint.facts.scalers import Rebuilt, Scalers
 from amplint.model.observables import SKIPPED, Observable
 from amplint.rule import MEDIUM, WARNING, File, Finding, rule
@@ -79,7 +79,7 @@ _SEPARATE_RUNS = re.compile(r"stage|phase|fold|trial|sweep|seed|run|split|task|r
 _NOTE = "the optimizer goes on, but the scale starts anew: where it is too large at first, steps are skipped again each time"
 
 
-@rule("AMP113", "scaler-in-loop", WARNING, MEDIUM, "0.1.0", fix=Applicability.SAFE, observable=Observable(SKIPPED))
+@rule("AMP113", "scaler-in-loop", WARNING, MEDIUM, "0.1.0", fix=SAFE, observable=Observable(SKIPPED))
 def check(file: File) -> Iterator[Finding]:
     for rebuilt in file.fact(Scalers).rebuilt:
         yield Finding(
@@ -103,10 +103,8 @@ def _when(file: File, rebuilt: Rebuilt) -> str:
 def _related(file: File, rebuilt: Rebuilt) -> tuple[Related, ...]:
     if rebuilt.loop is not None:
         header = rebuilt.loop.iter if isinstance(rebuilt.loop, cst.For) else rebuilt.loop.test
-        return (Related("made anew by this loop", file.range(header)),)
-    return (
-        (Related("called again and again here", file.range(rebuilt.again.func)),) if rebuilt.again is not None else ()
-    )
+        return file.related("made anew by this loop", header)
+    return file.related("called again and again here", rebuilt.again.func if rebuilt.again is not None else None)
 
 
 def hoist(file: File, rebuilt: Rebuilt) -> Fix | None:
@@ -127,7 +125,7 @@ def hoist(file: File, rebuilt: Rebuilt) -> Fix | None:
     moved = (file.editor.insert_before(loop, *(text.removeprefix(file.editor.indent(loop)) for text in lines)),
              file.editor.delete_rows(first, last))  # fmt: skip
     header = file.tree.text(loop.target) + file.tree.text(loop.iter) if isinstance(loop, cst.For) else ""
-    trust = Applicability.UNSAFE if _SEPARATE_RUNS.search(header) else Applicability.SAFE
+    trust = UNSAFE if _SEPARATE_RUNS.search(header) else SAFE
     return Fix("Move the construction before the loop", moved, trust)
 
 

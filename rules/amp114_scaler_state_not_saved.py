@@ -74,7 +74,7 @@ from collections.abc import Iterator
 
 import libcst as cst
 
-from amplint.diagnostics import Applicability, Related
+from amplint.diagnostics import SAFE, Related
 from amplint.facts.resume_checkpoints import Checkpoints, Incomplete
 from amplint.facts.scalers import Scalers
 from amplint.model.observables import RESUMED, Observable
@@ -87,9 +87,7 @@ _NOTE = (
 )
 
 
-@rule(
-    "AMP114", "scaler-state-not-saved", WARNING, MEDIUM, "0.1.0", fix=Applicability.SAFE, observable=Observable(RESUMED)
-)
+@rule("AMP114", "scaler-state-not-saved", WARNING, MEDIUM, "0.1.0", fix=SAFE, observable=Observable(RESUMED))
 def check(file: File) -> Iterator[Finding]:
     for each in file.fact(Checkpoints).incomplete:
         if not lasts(file, each.pair.scaler):
@@ -116,16 +114,16 @@ def _unrestored(file: File) -> Iterator[Finding]:
                 file.range(each.call),
                 f"The state of `{file.tree.text(each.pair.scaler)}` is saved and never restored",
                 note=_NOTE,
-                related=(Related("saved here", file.range(each.saved)),),
+                related=file.related("saved here", each.saved),
                 fix=give_back(file, each),
             )
 
 
 def _related(file: File, each: Incomplete) -> tuple[Related, ...]:
-    pair = Related("the scaler goes with this optimizer", file.range(each.pair.call))
+    pair = file.related("the scaler goes with this optimizer", each.pair.call)
     if each.helper is None or file.path(each.helper) == "":
-        return (pair,)
-    return (pair, Related("saved by this function", file.range(each.helper.name), file.path(each.helper)))
+        return pair
+    return (*pair, *file.related("saved by this function", each.helper.name))
 
 
 def lasts(file: File, scaler: cst.BaseExpression) -> bool:

@@ -51,7 +51,7 @@ from collections.abc import Iterator, Sequence
 
 import libcst as cst
 
-from amplint.diagnostics import Applicability, Edit, Fix, Related
+from amplint.diagnostics import DISPLAY, Edit, Fix
 from amplint.facts.spawned_processes import HandOver, Processes
 from amplint.model.observables import KEPT, Observable
 from amplint.rule import HIGH, WARNING, File, Finding, rule
@@ -59,22 +59,14 @@ from amplint.rule import HIGH, WARNING, File, Finding, rule
 _NOTE = "each process works on a copy of its own: scales drift apart, and the parent's stays as it is, also where it is saved"
 
 
-@rule(
-    "AMP115",
-    "scaler-shared-across-ranks",
-    WARNING,
-    HIGH,
-    "0.1.0",
-    fix=Applicability.DISPLAY,
-    observable=Observable(KEPT),
-)
+@rule("AMP115", "scaler-shared-across-ranks", WARNING, HIGH, "0.1.0", fix=DISPLAY, observable=Observable(KEPT))
 def check(file: File) -> Iterator[Finding]:
     for each in file.fact(Processes).handed_over:
         yield Finding(
             file.range(each.given),
             "`GradScaler` of the parent is handed to another process",
             note=_NOTE,
-            related=(Related("made here", file.range(each.made)),) if each.made is not each.given else (),
+            related=file.related("made here", each.made if each.made is not each.given else None),
             fix=make_in_worker(file, each),
         )
 
@@ -96,7 +88,7 @@ def make_in_worker(file: File, each: HandOver) -> Fix | None:
         file.editor.insert_before(body, f"{name} = {file.tree.text(each.made)}"),
     ]
     edits.sort(key=lambda edit: edit.start)
-    return Fix(f"Make `{name}` in `{each.worker.name.value}`", tuple(edits), Applicability.DISPLAY)
+    return Fix(f"Make `{name}` in `{each.worker.name.value}`", tuple(edits), DISPLAY)
 
 
 def _without(file: File, item: cst.CSTNode, items: Sequence[cst.CSTNode]) -> Edit:

@@ -75,7 +75,7 @@ _NOTES = {
 def check(file: File) -> Iterator[Finding]:
     for found in file.analysis.of(KIND):
         how = _how(found)
-        optimizer = protocol_edits.one_line(found.hazard.optimizer_name, "optimizer")
+        optimizer = protocol_edits.fit_for_message(found.hazard.optimizer_name, "optimizer")
         scaler = found.hazard.scaler_name
         message = (
             f"`{optimizer}` needs a closure, which `{scaler}` does not support"

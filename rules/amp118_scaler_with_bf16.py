@@ -60,7 +60,7 @@ from collections.abc import Iterator
 
 import libcst as cst
 
-from amplint.diagnostics import Applicability, Fix, Related
+from amplint.diagnostics import UNSAFE, Fix
 from amplint.facts.scaler_precision import Precisions
 from amplint.facts.scalers import Scalers
 from amplint.model.observables import CHECKED, Observable
@@ -69,7 +69,7 @@ from amplint.rule import HIGH, INFO, File, Finding, rule
 from ._support.call_edits import insert_arguments, keyword, positionals
 
 
-@rule("AMP118", "scaler-with-bf16", INFO, HIGH, "0.1.0", fix=Applicability.UNSAFE, observable=Observable(CHECKED))
+@rule("AMP118", "scaler-with-bf16", INFO, HIGH, "0.1.0", fix=UNSAFE, observable=Observable(CHECKED))
 def check(file: File) -> Iterator[Finding]:
     precisions = file.fact(Precisions)
     for call, facts in file.fact(Scalers).made:
@@ -82,7 +82,7 @@ def check(file: File) -> Iterator[Finding]:
             file.range(call.func),
             "`GradScaler` gains nothing where autocast computes in bfloat16",
             note="bfloat16 has the range of float32; each step pays for a pass over the gradients and waits for the device",
-            related=(Related("computed in bfloat16 here", file.range(precisions.first(regions))),),
+            related=file.related("computed in bfloat16 here", precisions.first(regions)),
             fix=disable(file, call),
             defect=file.fact(Scalers).first_choice(call),
         )
@@ -97,4 +97,4 @@ def disable(file: File, call: cst.Call) -> Fix | None:
         edits = [file.editor.replace(given.value, "False")]
     else:
         edits = insert_arguments(file, call, ["enabled=False"], (), len(call.args))
-    return Fix("Disable the scaler", tuple(edits), Applicability.UNSAFE)
+    return Fix("Disable the scaler", tuple(edits), UNSAFE)

@@ -69,7 +69,7 @@ from collections.abc import Iterator
 
 import libcst as cst
 
-from amplint.diagnostics import Applicability, Fix
+from amplint.diagnostics import DISPLAY, Fix
 from amplint.model.events import Unscale
 from amplint.model.observables import RAISED, Observable
 from amplint.model.protocol.hazard import HazardKind
@@ -81,7 +81,7 @@ from .amp110_repeated_unscale import ERROR_TEXT
 KIND = HazardKind.EXIT_BETWEEN_UNSCALE_AND_UPDATE
 
 
-@rule("AMP120", KIND, ERROR, HIGH, "0.1.0", fix=Applicability.DISPLAY, observable=Observable(RAISED))
+@rule("AMP120", KIND, ERROR, HIGH, "0.1.0", fix=DISPLAY, observable=Observable(RAISED))
 def check(file: File) -> Iterator[Finding]:
     for found in file.analysis.of(KIND):
         if not isinstance(found.node, (cst.Continue, cst.Break, cst.Return)):
@@ -105,4 +105,4 @@ def mend(file: File, found: Found) -> Fix | None:
     if scaler is None or not isinstance(line, cst.SimpleStatementLine):
         return None
     update = f"{file.tree.text(scaler)}.update()"
-    return Fix(f"Add `{update}` before it leaves", (file.editor.insert_before(line, update),), Applicability.DISPLAY)
+    return Fix(f"Add `{update}` before it leaves", (file.editor.insert_before(line, update),), DISPLAY)

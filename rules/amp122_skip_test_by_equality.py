@@ -51,7 +51,7 @@ from collections.abc import Iterator
 
 import libcst as cst
 
-from amplint.diagnostics import Applicability, Edit, Fix
+from amplint.diagnostics import SAFE, Edit, Fix
 from amplint.facts.skip_tests import SkipTest, SkipTests
 from amplint.model.observables import MISTAKEN, Observable
 from amplint.rule import HIGH, WARNING, File, Finding, rule
@@ -63,7 +63,7 @@ from amplint.rule import HIGH, WARNING, File, Finding, rule
     WARNING,
     HIGH,
     "0.1.0",
-    fix=Applicability.SAFE,
+    fix=SAFE,
     triggers=(r"get_scale",),
     observable=Observable(MISTAKEN),
 )

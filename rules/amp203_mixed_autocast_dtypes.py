@@ -58,21 +58,14 @@ precision or hardware, and functions that are named after a precision, count as 
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 
 import libcst as cst
 
-from amplint.diagnostics import Related
 from amplint.facts.forward_passes import ForwardPass, Forwards
+from amplint.model.torch import vocabulary
 from amplint.rule import MEDIUM, WARNING, File, Finding, rule
 
-_CHOICE = re.compile(
-    r"dtype|precision|half|b?fp?_?16|float_?16|bfloat|(?<![a-z])amp(?![a-z])|"
-    r"support|capab|device|hardware|gpu|cuda|arch|rocm|ampere",
-    re.IGNORECASE,
-)
-"""What a condition, or the name of a function, says where somebody has chosen a precision."""
 _HALF = ("float16", "bfloat16")
 
 
@@ -95,7 +88,7 @@ def check(file: File) -> Iterator[Finding]:
             file.range(odd),
             f"`{each.model}` runs in {_dtype(each)} here, and is trained in {_dtype(home)}",
             "the two differ in range and in precision: what one can hold may overflow or be rounded in the other",
-            related=(Related(f"it is trained in {_dtype(home)} here", file.range(usual)),),
+            related=file.related(f"it is trained in {_dtype(home)} here", usual),
         )
 
 
@@ -110,11 +103,15 @@ def _is_chosen(file: File, region: cst.CSTNode, other: cst.CSTNode) -> bool:
     below, around = region, [other, *file.tree.ancestors(other)]
     for above in file.tree.ancestors(region):
         if isinstance(above, cst.If) and below not in around:
-            if above in around or _CHOICE.search(file.tree.text(above.test)):
+            if above in around or _says_choice(file.tree.text(above.test)):
                 return True
         elif isinstance(above, (cst.IfExp, cst.Match, cst.Try)) and below not in around:
             return True
-        elif isinstance(above, (cst.FunctionDef, cst.ClassDef)) and _CHOICE.search(above.name.value):
+        elif isinstance(above, (cst.FunctionDef, cst.ClassDef)) and _says_choice(above.name.value):
             return True
         below = above
     return False
+
+
+def _says_choice(text: str) -> bool:
+    return any(said.search(text) for said in (vocabulary.PRECISION_CHOICE, vocabulary.HARDWARE))

@@ -48,7 +48,7 @@ from collections.abc import Iterator
 
 import libcst as cst
 
-from amplint.diagnostics import Applicability, Edit, Fix
+from amplint.diagnostics import SAFE, Edit, Fix
 from amplint.model.observables import CONSTRUCTED, Observable
 from amplint.model.torch import names as torch_names
 from amplint.rule import ERROR, HIGH, File, Finding, rule
@@ -61,15 +61,7 @@ _INDEXED = "PyTorch 2.13 accepts it and skips the checks for CUDA and bfloat16; 
 _MISSING = "it raises TypeError: `device_type` is required"
 
 
-@rule(
-    "AMP205",
-    "autocast-missing-device-type",
-    ERROR,
-    HIGH,
-    "0.1.0",
-    fix=Applicability.SAFE,
-    observable=Observable(CONSTRUCTED),
-)
+@rule("AMP205", "autocast-missing-device-type", ERROR, HIGH, "0.1.0", fix=SAFE, observable=Observable(CONSTRUCTED))
 def check(file: File) -> Iterator[Finding]:
     for node in file.names.references(torch_names.AUTOCAST_GENERIC):
         call = file.tree.parent(node)

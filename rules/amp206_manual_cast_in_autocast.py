@@ -54,22 +54,14 @@ from collections.abc import Iterator
 
 import libcst as cst
 
-from amplint.diagnostics import Applicability, Edit, Fix
+from amplint.diagnostics import UNSAFE, Edit, Fix
 from amplint.dtypes import Dtypes, Operation
 from amplint.model.observables import NON_FINITE, Observable
 from amplint.model.torch.precision import BFLOAT16, FLOAT16, FLOAT32, HALF, LIMITS
 from amplint.rule import HIGH, WARNING, File, Finding, rule
 
 
-@rule(
-    "AMP206",
-    "manual-cast-in-autocast",
-    WARNING,
-    HIGH,
-    "0.1.0",
-    fix=Applicability.UNSAFE,
-    observable=Observable(NON_FINITE),
-)
+@rule("AMP206", "manual-cast-in-autocast", WARNING, HIGH, "0.1.0", fix=UNSAFE, observable=Observable(NON_FINITE))
 def check(file: File) -> Iterator[Finding]:
     seen: set[cst.CSTNode | None] = {hazard.narrowed_at for hazard in file.fact(Dtypes).loss_hazards}
     for operation in file.fact(Dtypes).lowered:
@@ -128,4 +120,4 @@ def _fix(file: File, cast: Operation) -> Fix | None:
     stop = file.tree.span(call)[1]
     if "#" in file.source.text[end:stop]:
         return None
-    return Fix("Remove the cast", (Edit(end, stop, ""),), Applicability.UNSAFE)
+    return Fix("Remove the cast", (Edit(end, stop, ""),), UNSAFE)

@@ -55,7 +55,7 @@ from collections.abc import Iterator
 
 import libcst as cst
 
-from amplint.diagnostics import Applicability, Edit, Fix, Related
+from amplint.diagnostics import UNSAFE, Edit, Fix
 from amplint.facts.half_models import Halved, Halves
 from amplint.model.observables import REFUSED, Observable
 from amplint.rule import ERROR, HIGH, File, Finding, rule
@@ -63,9 +63,7 @@ from amplint.rule import ERROR, HIGH, File, Finding, rule
 from ._support.protocol_edits import without
 
 
-@rule(
-    "AMP207", "half-params-with-scaler", ERROR, HIGH, "0.1.0", fix=Applicability.UNSAFE, observable=Observable(REFUSED)
-)
+@rule("AMP207", "half-params-with-scaler", ERROR, HIGH, "0.1.0", fix=UNSAFE, observable=Observable(REFUSED))
 def check(file: File) -> Iterator[Finding]:
     for halved in file.fact(Halves).stepped():
         yield Finding(
@@ -73,8 +71,8 @@ def check(file: File) -> Iterator[Finding]:
             "A model in float16 is trained through a `GradScaler`",
             "the scaler raises ValueError: Attempting to unscale FP16 gradients",
             related=(
-                Related("the optimizer holds its parameters", file.range(halved.made.func)),
-                Related("the scaler refuses their gradients here", file.range(halved.step.func)),
+                *file.related("the optimizer holds its parameters", halved.made.func),
+                *file.related("the scaler refuses their gradients here", halved.step.func),
             ),
             fix=_fix(file, halved),
         )
@@ -87,11 +85,11 @@ def _fix(file: File, halved: Halved) -> Fix | None:
     start, end = file.tree.span(cast.func.value)[1], file.tree.span(cast)[1]
     if given is not None and len(cast.args) > 1:
         edits = _without(file, cast, given)
-        return Fix(title, edits, Applicability.UNSAFE)
+        return Fix(title, edits, UNSAFE)
     whole = isinstance(line, cst.SimpleStatementLine) and _does_nothing_else(line, cast)
     if not isinstance(line, cst.SimpleStatementLine) or not whole or len(file.editor.siblings(line)) == 1:
-        return Fix(title, (Edit(start, end, ""),), Applicability.UNSAFE)
-    return Fix(title, (without(file, line),), Applicability.UNSAFE)
+        return Fix(title, (Edit(start, end, ""),), UNSAFE)
+    return Fix(title, (without(file, line),), UNSAFE)
 
 
 def _does_nothing_else(line: cst.SimpleStatementLine, cast: cst.Call) -> bool:

@@ -69,7 +69,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from amplint.diagnostics import Applicability, Edit, Fix, Related
+from amplint.diagnostics import UNSAFE, Edit, Fix
 from amplint.facts.autograd_functions import CustomFunction, CustomFunctions
 from amplint.model.observables import BACKWARD_ERROR, Observable
 from amplint.rule import ERROR, MEDIUM, MIXED_PRECISION, File, Finding, rule
@@ -81,7 +81,7 @@ from amplint.rule import ERROR, MEDIUM, MIXED_PRECISION, File, Finding, rule
     ERROR,
     MEDIUM,
     "0.1.0",
-    fix=Applicability.UNSAFE,
+    fix=UNSAFE,
     default=False,
     triggers=(r"^autograd$", r"^save_for_backward$"),
     observable=Observable(BACKWARD_ERROR),
@@ -92,7 +92,7 @@ def check(file: File) -> Iterator[Finding]:
             file.range(function.node.name),
             f"`{function.node.name.value}` multiplies in `backward` without {' and '.join(_missing(function))}",
             "under autocast its backward pass mixes half gradients with what `forward` saved, and raises",
-            related=(Related("this is lowered in `forward` only", file.range(function.product)),),
+            related=file.related("this is lowered in `forward` only", function.product),
             fix=_fix(file, function),
             needs=frozenset({MIXED_PRECISION}),
         )
@@ -119,4 +119,4 @@ def _fix(file: File, function: CustomFunction) -> Fix | None:
             call = '(device_type="cuda")' if modern else ""
             line = f"{file.source.indent(row)}@{spelling}{call}{file.source.newline}"
             edits += [*imports, Edit(place, place, line)]
-    return Fix("Run both passes under one autocast state", file.importer.joined(edits), Applicability.UNSAFE)
+    return Fix("Run both passes under one autocast state", file.importer.joined(edits), UNSAFE)

@@ -50,7 +50,7 @@ from collections.abc import Iterator
 
 import libcst as cst
 
-from amplint.diagnostics import Applicability, Fix, Related
+from amplint.diagnostics import DISPLAY, Fix
 from amplint.facts.forward_passes import ForwardPass, Forwards
 from amplint.model.observables import IN_REPLICA, Observable
 from amplint.rule import HIGH, WARNING, File, Finding, rule
@@ -58,15 +58,7 @@ from amplint.rule import HIGH, WARNING, File, Finding, rule
 from ._support.within_function import enter_within
 
 
-@rule(
-    "AMP214",
-    "data-parallel-bf16-region",
-    WARNING,
-    HIGH,
-    "0.1.0",
-    fix=Applicability.DISPLAY,
-    observable=Observable(IN_REPLICA),
-)
+@rule("AMP214", "data-parallel-bf16-region", WARNING, HIGH, "0.1.0", fix=DISPLAY, observable=Observable(IN_REPLICA))
 def check(file: File) -> Iterator[Finding]:
     if "DataParallel" not in file.source.text:
         return
@@ -81,7 +73,7 @@ def check(file: File) -> Iterator[Finding]:
             file.range(each.entry[1]),
             f"The replicas of `{each.model}` run in the default precision, not in bfloat16",
             "`DataParallel` tells its threads that autocast is on, not its dtype: on CUDA they run in float16",
-            related=(Related("the replicas run here", file.range(each.call.func)),),
+            related=file.related("the replicas run here", each.call.func),
             fix=_fix(file, each),
         )
 
@@ -95,4 +87,4 @@ def _fix(file: File, each: ForwardPass) -> Fix | None:
     if forward is None or not isinstance(each.entry[1], cst.Call):
         return None
     edit = enter_within(file, forward, file.tree.text(each.entry[1]))
-    return Fix("Enter the region in `forward`", (edit,), Applicability.DISPLAY) if edit is not None else None
+    return Fix("Enter the region in `forward`", (edit,), DISPLAY) if edit is not None else None

@@ -53,7 +53,7 @@ from collections.abc import Iterator
 
 import libcst as cst
 
-from amplint.diagnostics import Applicability, Edit, Fix
+from amplint.diagnostics import SAFE, UNSAFE, Edit, Fix
 from amplint.dtypes import Dtypes, Operation, Tensor
 from amplint.model.observables import NON_FINITE, Observable
 from amplint.model.torch.precision import Policy, policy
@@ -68,7 +68,7 @@ _NOTE = "it raises RuntimeError: its gradient near 0 and 1 cannot be represented
 _TITLE = "Replace with the form that takes logits"
 
 
-@rule("AMP304", "bce-under-autocast", ERROR, HIGH, "0.1.0", fix=Applicability.SAFE, observable=Observable(NON_FINITE))
+@rule("AMP304", "bce-under-autocast", ERROR, HIGH, "0.1.0", fix=SAFE, observable=Observable(NON_FINITE))
 def check(file: File) -> Iterator[Finding]:
     seen: set[cst.CSTNode] = set()
     for operation in file.fact(Dtypes).lowered:
@@ -153,7 +153,7 @@ def _in_model(
         edits = [Edit(*file.tree.span(sigmoid.node), _operand_text(file, logits, sigmoid.node))]
     else:
         edits = []
-    return Fix(_TITLE, file.importer.joined([*called, *edits]), Applicability.UNSAFE) if edits else None
+    return Fix(_TITLE, file.importer.joined([*called, *edits]), UNSAFE) if edits else None
 
 
 def _without_last_layer(file: File, sigmoid: Operation) -> list[Edit]:
@@ -223,4 +223,4 @@ def _apart(file: File, loss: Operation) -> Fix | None:
     if device == "?":
         return None
     edits = island(file, loss.node, operands, device)
-    return Fix("Compute the loss in a disabled region", edits, Applicability.UNSAFE) if edits else None
+    return Fix("Compute the loss in a disabled region", edits, UNSAFE) if edits else None

@@ -56,7 +56,7 @@ from collections.abc import Iterator, Sequence
 
 import libcst as cst
 
-from amplint.diagnostics import Applicability, Edit, Fix, Related
+from amplint.diagnostics import SAFE, Edit, Fix
 from amplint.dtypes import Dtypes, Operation
 from amplint.model.observables import NON_FINITE, Observable
 from amplint.model.torch.precision import FLOAT16, FLOAT32, HALF, LIMITS, UNKNOWN
@@ -73,7 +73,7 @@ _NAMES = {"softmax": "a softmax", "sigmoid": "a sigmoid", "sum": "a sum of expon
 _DIMENSIONS = frozenset({"dim", "axis", "keepdim"})
 
 
-@rule("AMP305", "log-of-softmax", WARNING, HIGH, "0.1.0", fix=Applicability.SAFE, observable=Observable(NON_FINITE))
+@rule("AMP305", "log-of-softmax", WARNING, HIGH, "0.1.0", fix=SAFE, observable=Observable(NON_FINITE))
 def check(file: File) -> Iterator[Finding]:
     seen: set[cst.CSTNode] = set()
     for operation in file.fact(Dtypes).lowered:
@@ -82,7 +82,7 @@ def check(file: File) -> Iterator[Finding]:
             continue
         seen.add(operation.node)
         message = f"Logarithm of {_NAMES[inner.op]}, which `{_FUSED[inner.op].rpartition('.')[2]}` computes at once"
-        related = (Related("computed here", file.range(inner.node)),)
+        related = file.related("computed here", inner.node)
         yield Finding(file.range(operation.node), message, _why(inner), related, _fix(file, operation, inner))
 
 

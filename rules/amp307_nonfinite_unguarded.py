@@ -55,7 +55,7 @@ from collections.abc import Iterator
 
 import libcst as cst
 
-from amplint.diagnostics import Applicability, Fix
+from amplint.diagnostics import DISPLAY, Fix
 from amplint.facts.unguarded_bf16 import Finiteness
 from amplint.model.observables import DAMAGED, Observable
 from amplint.rule import MEDIUM, WARNING, File, Finding, rule
@@ -71,7 +71,7 @@ _NOTE = "one batch with a gradient of inf or NaN makes the parameters NaN; no sc
     WARNING,
     MEDIUM,
     "0.1.0",
-    fix=Applicability.DISPLAY,
+    fix=DISPLAY,
     default=False,
     observable=Observable(DAMAGED),
 )
@@ -99,4 +99,4 @@ def guard(file: File, backward: cst.Call) -> Fix | None:
     test = f"({text})" if isinstance(loss, cst.BinaryOperation) else text
     error = f'{file.editor.unit}raise FloatingPointError("the loss is not finite")'
     edit = file.editor.insert_before(line, f"if not {test}.isfinite():", error)
-    return Fix("Raise an error for such a loss", (edit,), Applicability.DISPLAY)
+    return Fix("Raise an error for such a loss", (edit,), DISPLAY)

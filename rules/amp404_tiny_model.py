@@ -62,7 +62,7 @@ import libcst as cst
 from amplint.facts.forward_passes import ForwardPass, Forwards
 from amplint.rule import INFO, LOW, File, Finding, rule
 
-from ._support.linear_chains import argument
+from ._support.linear_chains import size_argument
 
 _FEWEST_WEIGHTS = 2**16
 _SEQUENTIAL = frozenset({"torch.nn.Sequential"})
@@ -134,7 +134,7 @@ def _weights(file: File, model: _Model) -> int | None:
     for call in file.tree.inside(model, cst.Call):
         names = file.names.resolve(call.func)
         if len(names) == 1 and (name := next(iter(names))) in _SIZES:
-            sizes = [argument(file, call, place, each) for place, each in enumerate(_SIZES[name])]
+            sizes = [size_argument(file, call, place, each) for place, each in enumerate(_SIZES[name])]
             if None in sizes or _is_repeated(file, call, model):
                 return None
             first, second = (size.value for size in sizes if size is not None)

@@ -12,7 +12,7 @@ from amplint.cli.options import Options
 from amplint.cli.summary import Result
 from amplint.cli.targets import Targets
 from amplint.diagnostics import FileReport
-from amplint.engine.checker import check_source, placed, withdraw
+from amplint.engine.checker import check_source, with_location, withdraw
 from amplint.engine.discovery import FoundFile
 from amplint.engine.fixer import Changed, FixError, FixOutcome, fix_source, fixable, write
 from amplint.report import diff
@@ -45,7 +45,14 @@ def fix_all(
 ) -> None:
     """Fix every file that can be fixed, and bring `result` up to date; with `--diff`, print what would change instead.
 
-    The text of stdin goes to stdout, fixed or not. Where there is a `confirm`, only what it leaves is applied.
+    The text of stdin goes to stdout, fixed or not.
+
+    Args:
+        wanted: the files.
+        result: what linting them came to.
+        options: what was asked for.
+        console: hears of what cannot be fixed.
+        confirm: takes from a report the fixes that shall not be applied.
     """
     facts = frozenset(fact for report in result.reports for fact in report.facts)
     printed = wanted.stdin
@@ -96,7 +103,7 @@ def _repair(
 
     try:
         data = wanted.read(item.path)
-        source = placed(Source.from_bytes(item.display, data), item.settings, item.path)
+        source = with_location(Source.from_bytes(item.display, data), item.settings, item.path)
     except OSError as error:
         raise FixError(f"cannot be read: {error.strerror or error}") from error
     except SourceError as error:

@@ -19,6 +19,10 @@ from amplint.engine.selection import check_selectors, names
 def lint(options: Options, console: Console) -> tuple[Targets, Result]:
     """Check what the options name; tells the console about what could not be checked.
 
+    Args:
+        options: what was asked for.
+        console: hears of what could not be checked.
+
     Raises:
         ConfigError: settings or selectors are of no use.
         RegistryError: a rule pack cannot be loaded.

@@ -111,6 +111,11 @@ def _output(ctx: click.Context, param: click.Parameter, value: str | None) -> Pa
 def as_file(ctx: click.Context, param: click.Parameter, value: str | None) -> Path | None:
     """The value of an option that names a file to write, beside the report; a click callback.
 
+    Args:
+        ctx: click's.
+        param: the option, for the message.
+        value: what was written; None where the option is not given.
+
     Raises:
         click.BadParameter: it is `-`, which elsewhere stands for standard output.
     """

@@ -38,6 +38,11 @@ class Targets(NamedTuple):
 def targets(options: Options, resolver: SettingsResolver, console: Console) -> Targets:
     """What the paths of the command line stand for; tells the console about those that stand for nothing.
 
+    Args:
+        options: what was asked for; no path means the current folder.
+        resolver: knows the settings of each file.
+        console: hears of paths that stand for nothing.
+
     Raises:
         ConfigError: the settings for stdin are of no use.
         click.UsageError: stdin and other paths are wanted at once.

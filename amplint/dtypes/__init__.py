@@ -12,7 +12,7 @@ from functools import cached_property
 
 import libcst as cst
 
-from amplint.dtypes.constants import ConstantUse, Use, constants
+from amplint.dtypes.constants import ConstantEffect, ConstantUse, constants
 from amplint.dtypes.hazards import Danger, DtypeHazard, calls_followed, loss_hazards
 from amplint.dtypes.statements import Statements
 from amplint.dtypes.values import Operation, Tensor
@@ -20,7 +20,7 @@ from amplint.file import File
 from amplint.model.events import Region
 from amplint.model.torch.precision import FLOAT16
 
-__all__ = ["ConstantUse", "Danger", "Dtypes", "DtypeHazard", "Operation", "Tensor", "Use"]
+__all__ = ["ConstantUse", "Danger", "Dtypes", "DtypeHazard", "Operation", "Tensor", "ConstantEffect"]
 
 _BUDGET = 40_000
 """Expressions evaluated per file; past it the rest of the file is not judged."""

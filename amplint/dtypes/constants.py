@@ -13,7 +13,7 @@ from amplint.dtypes.values import Number, Operation, Tensor, Value
 from amplint.model.torch import precision
 
 
-class Use(enum.Enum):
+class ConstantEffect(enum.Enum):
     """What is done with a constant."""
 
     ADDED = "added to every element"
@@ -36,7 +36,7 @@ class ConstantUse:
     """
 
     operation: Operation
-    use: Use
+    use: ConstantEffect
     operand: Tensor
     operand_node: cst.BaseExpression | None
     value: float
@@ -61,28 +61,30 @@ def _of(operation: Operation) -> Iterator[ConstantUse]:
     if op in ("add", "sub", "mul"):
         yield from _arithmetic(operation)
     elif op == "clamp":
-        yield from _meeting(operation, Use.LOWER, 0, -1, "min")
-        yield from _meeting(operation, Use.UPPER, 0, -1, "max")
+        yield from _meeting(operation, ConstantEffect.LOWER, 0, -1, "min")
+        yield from _meeting(operation, ConstantEffect.UPPER, 0, -1, "max")
     elif op == "where":
-        yield from _meeting(operation, Use.CHOSEN, 1, 2, "other")
-        yield from _meeting(operation, Use.CHOSEN, 2, 1, "input")
+        yield from _meeting(operation, ConstantEffect.CHOSEN, 1, 2, "other")
+        yield from _meeting(operation, ConstantEffect.CHOSEN, 2, 1, "input")
     elif op == "setitem":
-        yield from _meeting(operation, Use.STORED, 0, 1)
+        yield from _meeting(operation, ConstantEffect.STORED, 0, 1)
     elif op in ("full", "new_full", "full_like"):
         if operation.dtype == precision.FLOAT16:
             yield from _filled(operation)
     elif op in _FILLS:
-        yield from _meeting(operation, Use.FILLED, 0, _FILLS[op], "value")
+        yield from _meeting(operation, ConstantEffect.FILLED, 0, _FILLS[op], "value")
 
 
 def _arithmetic(operation: Operation) -> Iterator[ConstantUse]:
     if operation.dtype == precision.FLOAT16:
-        use = Use.SCALES if operation.op == "mul" else Use.ADDED
+        use = ConstantEffect.SCALES if operation.op == "mul" else ConstantEffect.ADDED
         yield from _meeting(operation, use, 0, 1, "other")
         yield from _meeting(operation, use, 1, 0)
 
 
-def _meeting(operation: Operation, use: Use, operand: int, constant: int, *names: str) -> Iterator[ConstantUse]:
+def _meeting(
+    operation: Operation, use: ConstantEffect, operand: int, constant: int, *names: str
+) -> Iterator[ConstantUse]:
     arguments = operation.arguments
     tensor = arguments.get(operand, *(("input", "self") if operand == 0 else ()))
     value = _constant(arguments.get(constant, *names) if constant >= 0 else arguments.keywords.get(names[0]))
@@ -96,7 +98,7 @@ def _filled(operation: Operation) -> Iterator[ConstantUse]:
     value = _constant(operation.arguments.get(place, name))
     if value is not None:
         node = operation.arguments.node(place, name)
-        yield ConstantUse(operation, Use.FILLED, Tensor(operation.dtype), None, value, node)
+        yield ConstantUse(operation, ConstantEffect.FILLED, Tensor(operation.dtype), None, value, node)
 
 
 def _constant(value: Value | None) -> float | None:

@@ -52,7 +52,13 @@ def calls_followed(tree: Tree) -> bool:
 def loss_hazards(
     operations: Iterable[Operation], reached: Mapping[Operation, bool], tree: Tree
 ) -> Iterator[DtypeHazard]:
-    """The hazards of the operations that a loss is differentiated through, one for each place in the file."""
+    """The hazards of the operations that a loss is differentiated through, one for each place in the file.
+
+    Args:
+        operations: all of the file.
+        reached: those that a gradient flows through, each with whether what follows cancels the danger.
+        tree: the file.
+    """
     found: dict[cst.CSTNode, DtypeHazard] = {}
     narrowed = dict(_narrowings(operations))
     for operation in operations:

@@ -14,12 +14,17 @@ def unknown(*values: Value) -> Tensor:
     )
 
 
-def join(left: Value, right: Value) -> Value:
-    """What is known when a value is one of two."""
+def join_values(left: Value, right: Value) -> Value:
+    """What is known when a value is one of two.
+
+    Args:
+        left: one of them.
+        right: the other one.
+    """
     if left == right:
         return left
     if isinstance(left, Items) and isinstance(right, Items) and len(left.items) == len(right.items):
-        return Items(tuple(join(one, other) for one, other in zip(left.items, right.items)))
+        return Items(tuple(join_values(one, other) for one, other in zip(left.items, right.items)))
     if isinstance(left, Number) and isinstance(right, Number):
         return Number()
     if not (isinstance(left, Tensor) and isinstance(right, Tensor)):

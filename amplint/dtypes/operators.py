@@ -8,7 +8,7 @@ from dataclasses import replace
 import libcst as cst
 
 from amplint.dtypes import arithmetic
-from amplint.dtypes.frames import Frame
+from amplint.dtypes.frames import StackFrame
 from amplint.dtypes.lattice import unknown
 from amplint.dtypes.values import Arguments, GradientFlow, Items, Layer, Number, Operation, Tensor, Value, tensors
 from amplint.model.torch import precision
@@ -18,7 +18,13 @@ from amplint.syntax.tree import Tree
 
 
 class Operators:
-    """Combines values and files what was combined: the ground floor of the flow."""
+    """Combines values and files what was combined: the ground floor of the flow.
+
+    Args:
+        tree: the file.
+        names: what its names mean.
+        contexts: the autocast regions that it enters.
+    """
 
     def __init__(self, tree: Tree, names: Names, contexts: Contexts) -> None:
         self.tree = tree
@@ -31,10 +37,21 @@ class Operators:
         return self.tree.root(node) is self.tree.module
 
     def combine(
-        self, op: str, node: cst.CSTNode, one: Value, other: Value, frame: Frame,
+        self, op: str, node: cst.CSTNode, one: Value, other: Value, frame: StackFrame,
         left: cst.BaseExpression | None = None, right: cst.BaseExpression | None = None, in_place: bool = False,
     ) -> Value:  # fmt: skip
-        """`one op other`; `left` and `right` are their expressions."""
+        """`one op other`.
+
+        Args:
+            op: the name of the function of torch that the operator stands for.
+            node: the expression that computes it.
+            one: the first operand.
+            other: the second operand.
+            frame: where evaluation stands.
+            left: the expression of the first operand.
+            right: the expression of the second operand.
+            in_place: whether the first operand is overwritten.
+        """
         if isinstance(one, Number) and isinstance(other, Number):
             whole = one.integer and other.integer and op not in ("div", "pow")
             return Number(_fold(op, one.value, other.value), whole)
@@ -60,11 +77,21 @@ class Operators:
         arguments: Arguments,
         result: Value,
         node: cst.CSTNode,
-        frame: Frame,
+        frame: StackFrame,
         in_place: bool = False,
         layer: Layer | None = None,
     ) -> Value:
-        """File an operation with its operands, and complete its result by where it stands."""
+        """File an operation with its operands, and complete its result by where it stands.
+
+        Args:
+            op: the name of the operation (see `Operation`).
+            arguments: its operands.
+            result: what it gives, as far as that is known from them.
+            node: the expression that computes it.
+            frame: where evaluation stands.
+            in_place: whether the first operand is overwritten.
+            layer: the module of `torch.nn` that calls it.
+        """
         if not isinstance(result, Tensor):
             return result
         operation = Operation(node, op, arguments, result.dtype, frame.region, in_place, frame.differentiates, layer)

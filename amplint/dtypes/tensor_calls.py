@@ -9,7 +9,7 @@ import libcst as cst
 
 from amplint.dtypes import arithmetic
 from amplint.dtypes.expressions import Expressions
-from amplint.dtypes.frames import Frame
+from amplint.dtypes.frames import StackFrame
 from amplint.dtypes.lattice import unknown
 from amplint.dtypes.literals import SIZE, joined
 from amplint.dtypes.values import UNKNOWN, Arguments, DType, Finfo, Items, Layer, Number, Tensor, Value, tensors
@@ -46,9 +46,17 @@ class TensorCalls(Expressions):
     """What calls of torch give back."""
 
     def torch_call(
-        self, name: str, node: cst.Call, arguments: Arguments, frame: Frame, layer: Layer | None = None
+        self, name: str, node: cst.Call, arguments: Arguments, frame: StackFrame, layer: Layer | None = None
     ) -> Value:
-        """A function of torch, or a method of a tensor, by its name; `layer` is the module that calls it."""
+        """A function of torch, or a method of a tensor, by its name.
+
+        Args:
+            name: the name, without module.
+            node: the call.
+            arguments: what it is given; the object of a method comes first.
+            frame: where evaluation stands.
+            layer: the module of `torch.nn` that calls it.
+        """
         in_place = name.endswith("_") and not name.endswith("__") and name != "requires_grad_"
         name = name.rstrip("_") if in_place else name
         name = _ALIASES.get(name, name)
@@ -69,7 +77,7 @@ class TensorCalls(Expressions):
         recorded = self.record(name, arguments, result, node, frame, in_place, layer)
         return _as_tuple(name, arguments, recorded)
 
-    def _result_of(self, name: str, node: cst.Call, arguments: Arguments, frame: Frame, in_place: bool) -> Value:
+    def _result_of(self, name: str, node: cst.Call, arguments: Arguments, frame: StackFrame, in_place: bool) -> Value:
         parts = _inputs(name, arguments)
         explicit = _explicit(arguments)
         if name in ("stack", "cat"):
@@ -88,7 +96,9 @@ class TensorCalls(Expressions):
             result = arithmetic.sigmoid(parts[0], arguments.node(0, "input", "self"), result, node)
         return result
 
-    def _special(self, name: str, node: cst.Call, arguments: Arguments, frame: Frame, in_place: bool) -> Value | None:
+    def _special(
+        self, name: str, node: cst.Call, arguments: Arguments, frame: StackFrame, in_place: bool
+    ) -> Value | None:
         first = arguments.get(0, "input", "self")
         if name in _CREATED:
             return self.record(name, arguments, _created(name, node, arguments, first), node, frame)
@@ -117,7 +127,7 @@ class TensorCalls(Expressions):
             return self.record("clamp", bounds, result, node, frame, in_place)
         return None
 
-    def _cast(self, name: str, node: cst.Call, arguments: Arguments, frame: Frame) -> Value | None:
+    def _cast(self, name: str, node: cst.Call, arguments: Arguments, frame: StackFrame) -> Value | None:
         first = arguments.get(0, "input", "self")
         if not isinstance(first, Tensor):
             return None

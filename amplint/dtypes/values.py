@@ -64,7 +64,12 @@ class Tensor:
         return self.dtype == precision.FLOAT16
 
     def derived(self, node: cst.CSTNode, **changes: Any) -> Tensor:
-        """The same value but for `changes`, computed anew by `node`."""
+        """The same value but for some fields, computed anew.
+
+        Args:
+            node: the expression that computes it.
+            **changes: the fields that are different.
+        """
         return replace(self, **{"made": node, "core": node, "peak": None, "maker": None, **changes})
 
     def placed(self, keep: Callable[[cst.CSTNode], bool]) -> Tensor:
@@ -177,21 +182,36 @@ class Arguments:
     keyword_nodes: dict[str, cst.BaseExpression] = field(default_factory=dict)
 
     def get(self, position: int, *names: str) -> Value | None:
-        """An argument by position or keyword."""
+        """An argument by position or keyword.
+
+        Args:
+            position: the index among the positional arguments.
+            *names: the keywords that it may be given by.
+        """
         for name in names:
             if name in self.keywords:
                 return self.keywords[name]
         return self.values[position] if position < len(self.values) else None
 
     def node(self, position: int, *names: str) -> cst.BaseExpression | None:
-        """The expression of an argument."""
+        """The expression of an argument.
+
+        Args:
+            position: the index among the positional arguments.
+            *names: the keywords that it may be given by.
+        """
         for name in names:
             if name in self.keyword_nodes:
                 return self.keyword_nodes[name]
         return self.nodes[position] if position < len(self.nodes) else None
 
     def of_method(self, node: cst.BaseExpression, value: Value) -> Arguments:
-        """The same arguments, those of a method of an object."""
+        """The same arguments, those of a method of an object.
+
+        Args:
+            node: the expression of the object.
+            value: the object.
+        """
         return replace(self, nodes=(node, *self.nodes), values=(value, *self.values))
 
     @property

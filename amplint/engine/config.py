@@ -45,7 +45,12 @@ class Settings:
     origin: str = ""
 
     def excludes(self, path: str, folder: bool = False) -> bool:
-        """Whether `exclude` names this absolute path, or a folder above it."""
+        """Whether `exclude` names a path, or a folder above it.
+
+        Args:
+            path: the absolute path.
+            folder: whether it is one of a folder, of which some patterns speak only.
+        """
         return self._matches("exclude", self.exclude, path, folder)
 
     def ignored_in(self, path: str) -> tuple[str, ...]:
@@ -60,7 +65,7 @@ class Settings:
 
     def _matches(self, key: str, written: tuple[str, ...], path: str, folder: bool = False) -> bool:
         try:
-            return bool(gitignore.verdict(written, str(self.root), path, folder))
+            return bool(gitignore.is_ignored(written, str(self.root), path, folder))
         except ValueError as error:
             raise ConfigError(f"{self.place(key)}: bad pattern: {error}") from error
 
@@ -98,7 +103,12 @@ class Overrides(NamedTuple):
 
 
 def nearest(word: str, valid: list[str]) -> str:
-    """What to add to a complaint about a word: "; did you mean `x`?", or nothing when no valid word is near."""
+    """What to add to a complaint about a word: "; did you mean `x`?", or nothing when no valid word is near.
+
+    Args:
+        word: what somebody wrote.
+        valid: what they may have meant.
+    """
     import difflib
 
     near = difflib.get_close_matches(word.lower(), [name.lower() for name in valid], 1, 0.5)
@@ -191,7 +201,7 @@ def _in_folder(folder: Path) -> Path | None:
     return None
 
 
-def find(start: Path) -> Path | None:
+def nearest_config(start: Path) -> Path | None:
     """The configuration file nearest to the folder `start`, in it or above it.
 
     Raises:
@@ -204,7 +214,10 @@ def find(start: Path) -> Path | None:
 class SettingsResolver:
     """The settings of each file: those of the configuration file nearest above it, under what the command line says.
 
-    `config` names one file for all; `isolated` looks at none.
+    Args:
+        overrides: what the command line says.
+        config: the one configuration file for all files.
+        isolated: look at no configuration file.
     """
 
     def __init__(self, overrides: Overrides, config: Path | None = None, isolated: bool = False) -> None:

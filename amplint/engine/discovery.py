@@ -78,7 +78,12 @@ class _Folder(NamedTuple):
 
 
 def discover(paths: Iterable[str], resolver: SettingsResolver) -> Iterator[Discovered]:
-    """The files under the given paths, each once, and the paths that are none, in the order given."""
+    """The files under the given paths, each once, and the paths that are none, in the order given.
+
+    Args:
+        paths: files and folders as the user wrote them.
+        resolver: knows what the settings exclude.
+    """
     walk = _Walk(resolver)
     everything = [item for path in paths for item in walk.named(path)]
     settled = walk.names.settled()
@@ -276,14 +281,14 @@ class _Walk:
 
 def _is_pattern(line: str) -> bool:
     try:
-        return gitignore.parse(line) is not None
+        return gitignore.parse_pattern(line) is not None
     except ValueError:  # to git, too, it matches nothing
         return False
 
 
 def _ignored(path: str, ignores: _Ignores, folder: bool) -> bool:
     for root, lines in reversed(ignores):
-        verdict = gitignore.verdict(lines, root, path, folder)
+        verdict = gitignore.is_ignored(lines, root, path, folder)
         if verdict is not None:
             return verdict
     return False

@@ -32,7 +32,11 @@ def lint_source(source: Source, rules: Sequence[Rule | RuleInfo], torch: tuple[i
 
     A syntax error is a diagnostic (AMP900). A rule that crashes is the report's `error`, beside the findings of the others; a
     file that is nested too deeply, or costs more than a file may, has no findings.
-    Rules of which only the `RuleInfo` is given are imported when the file turns out to need them.
+
+    Args:
+        source: the text, and where it lies.
+        rules: those that run; of which only the `RuleInfo` is given are imported when the file turns out to need them.
+        torch: the oldest PyTorch (major, minor) that the project supports.
     """
     try:
         with limits.bounded():
@@ -104,6 +108,11 @@ def crash(what: str, error: Exception, path: str) -> str:
     """One line that says what crashed, where in amplint or a rule pack, and how.
 
     It is short enough to be printed with the name of the file that was looked at.
+
+    Args:
+        what: what was at work, as the line begins: `rule AMP101 crashed`.
+        error: what was raised.
+        path: the file that was looked at.
     """
     import traceback  # only for what should never happen
 

@@ -58,8 +58,12 @@ def run(
 
     A file that cannot be read, and one on which a rule or a whole process dies, has a report with an error; the others are
     checked all the same. Findings that need a fact of the whole run are withdrawn when no file establishes it.
-    `on_progress` is called with the number of files done and of all files, whenever one is done; `on_note` with why
-    nothing could be cached.
+
+    Args:
+        found: the files, each with its settings.
+        options: how to go about it.
+        on_progress: called with the number of files done and of all files, whenever one is done.
+        on_note: called with a line that says why nothing could be cached.
 
     Raises:
         ConfigError: settings turn out to be of no use.
@@ -78,7 +82,13 @@ def run(
 
 
 def establish(found: Sequence[FoundFile], options: RunOptions, wanted: frozenset[str]) -> frozenset[str]:
-    """The facts that the files of a run establish; stops looking when all that are wanted are."""
+    """The facts that the files of a run establish; stops looking when all that are wanted are.
+
+    Args:
+        found: the files, each with its settings.
+        options: how to go about it.
+        wanted: the facts that are asked for; looking stops when all of them are established.
+    """
     facts: frozenset[str] = frozenset()
     with closing(_reports(found, options)) as reports:
         for _, report in reports:

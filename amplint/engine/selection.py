@@ -61,7 +61,12 @@ def names(rules: Iterable[Selectable]) -> dict[str, str]:
 
 
 def select(selector: str, known: Mapping[str, str]) -> frozenset[str]:
-    """The codes that a selector stands for; none when it is unknown. `known` gives the name of each code."""
+    """The codes that a selector stands for; none when it is unknown.
+
+    Args:
+        selector: a code, a prefix of codes, a name, or `ALL`.
+        known: the name of each code.
+    """
     if selector == ALL:
         return frozenset(known)
     if selector in known:
@@ -74,6 +79,11 @@ def select(selector: str, known: Mapping[str, str]) -> frozenset[str]:
 
 def check_selectors(selectors: Iterable[str], known: Mapping[str, str], place: str) -> None:
     """See to it that every selector stands for a rule.
+
+    Args:
+        selectors: as the user wrote them.
+        known: the name of each code.
+        place: where they were written, as the message begins.
 
     Raises:
         ConfigError: one does not; the message begins with `place`.
@@ -116,10 +126,15 @@ def _selected(settings: Settings, rules: tuple[Selectable, ...]) -> frozenset[st
 
 
 def active_codes(settings: Settings, path: Path, rules: Sequence[Selectable]) -> frozenset[str]:
-    """The codes that are reported for a file (an absolute path), those of the engine among them.
+    """The codes that are reported for a file, those of the engine among them.
 
     Selectors are applied from the least specific to the most specific, `ignore` after `select` where they are equal;
     what `per_file_ignores` has for the file is taken away last.
+
+    Args:
+        settings: those that hold for the file.
+        path: its absolute path.
+        rules: all that there are.
 
     Raises:
         ConfigError: a selector stands for no rule, or a pattern is none.

@@ -11,11 +11,11 @@ import libcst as cst
 
 from amplint.file import File
 from amplint.model.events import Region
+from amplint.model.torch import vocabulary
 from amplint.syntax.access_paths import path_of
 from amplint.syntax.call_arguments import given_by
 from amplint.syntax.classes import ClassInfo
 
-_MODEL_NAME = re.compile(r"(^|_)(model|net|network|module|generator|discriminator)(_|\d|$)", re.IGNORECASE)
 _MODEL_METHODS = frozenset({"parameters", "named_parameters", "train", "eval", "requires_grad_"})
 _PARALLEL = frozenset({"torch.nn.DataParallel", "torch.nn.parallel.DataParallel"})
 _EVALUATING = re.compile(r"(^|_)(eval|evaluate|validate|validation|val|test|predict|infer|inference)(_|$)")
@@ -109,7 +109,7 @@ class Forwards:
         if any(self._makes_loss(value) for value in values):
             return False
         made = any(self._makes_module(value) for value in values)
-        return made or path in self._used_as_model or _MODEL_NAME.search(path.rpartition(".")[2]) is not None
+        return made or path in self._used_as_model or vocabulary.MODEL.search(path.rpartition(".")[2]) is not None
 
     def _makes_module(self, value: cst.Call) -> bool:
         info = self._file.classes.instance_of(value)

@@ -10,14 +10,14 @@ import libcst as cst
 
 from amplint.facts.optimizer_checkpoints import OptimizerStates, SavedState, says_save
 from amplint.facts.restored_checkpoints import Unrestored, unrestored
-from amplint.facts.scaler_checkpoints import SAYS_SCALER, ScalerStates
+from amplint.facts.scaler_checkpoints import ScalerStates
 from amplint.file import File
-from amplint.roles.step_pairs import StepPair, Steppers, calls_by_name
+from amplint.model.torch import vocabulary
+from amplint.roles.step_pairs import StepPair, Steppers
 from amplint.syntax.access_paths import path_of
 from amplint.syntax.call_arguments import given_by
 from amplint.syntax.tree import within
 
-_FUNCTIONS = (cst.FunctionDef, cst.Lambda)
 _MAX_CALLERS = 3
 
 
@@ -69,14 +69,14 @@ class Checkpoints:
 
     def _checkpoint(self, each: Incomplete) -> tuple[object, ...]:
         """What makes several places one checkpoint: a dict, or what one function saves."""
-        home = self._tree.enclosing(each.place, *_FUNCTIONS)
+        home = self._tree.function(each.place)
         return (home, each.state.container) if each.state is not None and each.state.container else (id(each.place),)
 
     # -- what is kept ----------------------------------------------------------------------------------------------
 
     def _taken(self) -> Iterator[Incomplete]:
         """Checkpoints that are put together in this file."""
-        takers = {self._tree.enclosing(each.place, *_FUNCTIONS) for each in self._states.found}
+        takers = {self._tree.function(each.place) for each in self._states.found}
         if any(home not in takers for home in self.scaler_states.keepers):
             return  # the scaler's state has a place of its own
         for state in self._states.found:
@@ -101,7 +101,10 @@ class Checkpoints:
         home = self._tree.enclosing(state.place, cst.FunctionDef)
         if not isinstance(home, cst.FunctionDef):
             return False
-        return any(self._saves(self._tree.enclosing(call, cst.FunctionDef)) for call in calls_by_name(self._tree, home))
+        return any(
+            self._saves(self._tree.enclosing(call, cst.FunctionDef))
+            for call in self._steppers.flow.calls(home.name.value)
+        )
 
     def _saves(self, function: cst.CSTNode | None) -> bool:
         inside = within(function) if function is not None else self._tree.find(cst.Call)
@@ -115,7 +118,10 @@ class Checkpoints:
             group.append(self._tree.enclosing(home, cst.FunctionDef))
         for _ in range(_MAX_CALLERS):
             callers = [
-                call for each in group if isinstance(each, cst.FunctionDef) for call in calls_by_name(self._tree, each)
+                call
+                for each in group
+                if isinstance(each, cst.FunctionDef)
+                for call in self._steppers.flow.calls(each.name.value)
             ]
             group.extend({self._tree.enclosing(call, cst.FunctionDef) for call in callers} - set(group))
         for call in self._tree.find(cst.Call):
@@ -141,7 +147,7 @@ class Checkpoints:
             pair = self._saved_by(callee, call) if callee is not None else None
             if callee is None or pair is None:
                 continue
-            scalers = [each for each in _optional(callee) if SAYS_SCALER.search(each)]
+            scalers = [each for each in _optional(callee) if vocabulary.SCALER_STATE.search(each)]
             if scalers and self.scaler_states.kept_by(callee) and given_by(call, callee, scalers[0]) is None:
                 yield Incomplete(call, pair, None, scalers[0], callee)
             elif (

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 from functools import cached_property
 
@@ -15,10 +14,10 @@ from amplint.model.event_graph import Call, Node, Scoped, parts_of
 from amplint.model.events import Scale
 from amplint.model.exploration.effects import MAX_DEPTH
 from amplint.model.torch import names as torch_names
+from amplint.model.torch import vocabulary
 from amplint.syntax.tree import within
 from amplint.syntax.words import words
 
-_SAYS_DTYPE = re.compile(r"fp_?16|float16|half|dtype|precision|bf_?16|(^|\W)16(\W|$)", re.IGNORECASE)
 _MAX_DEFINITIONS = 4
 _HARMLESS_CONTEXTS = ("torch.", "builtins.", "tqdm.", "contextlib.", "time.", "tempfile.", "pathlib.")
 
@@ -99,7 +98,7 @@ class Precisions:
                 break
             if isinstance(above, (cst.If, cst.IfExp)):
                 asked.append(above.test)
-        return any(_SAYS_DTYPE.search(" ".join(self._words(each, 0))) for each in asked)
+        return any(vocabulary.PRECISION_VALUE.search(" ".join(self._words(each, 0))) for each in asked)
 
     def _words(self, node: cst.BaseExpression, depth: int) -> Iterator[str]:
         """The words of an expression, and of the values of the names in it."""

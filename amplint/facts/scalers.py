@@ -83,17 +83,21 @@ class Scalers:
 
     def uses(self, made: cst.Call) -> list[cst.BaseExpression]:
         """The expressions that name the object which a call makes, and which a method is called on, or which are arguments."""
-        return [use for use, values in self._uses if any(self._yields(value, made) for value in values)]
+        around = (made, *self._tree.ancestors(made))
+        found = {id(use): use for value in around for use in self._uses.get(id(value), ())}
+        return sorted(found.values(), key=self._tree.order)
 
     @cached_property
-    def _uses(self) -> list[tuple[cst.BaseExpression, list[cst.BaseExpression]]]:
+    def _uses(self) -> dict[int, list[cst.BaseExpression]]:
+        """The expressions that name a scaler, and which a method is called on, or which are arguments, by what they may be."""
         given = [arg.value for call in self._tree.find(cst.Call) for arg in call.args]
         bases = [call.func.value for call in self._tree.find(cst.Call) if isinstance(call.func, cst.Attribute)]
-        named = [node for node in (*bases, *given) if isinstance(node, (cst.Name, cst.Attribute, cst.Subscript))]
-        return [(node, list(self._roles.values(node))) for node in named if self._roles.of(node).role == "scaler"]
-
-    def _yields(self, value: cst.BaseExpression, made: cst.Call) -> bool:
-        return value is made or value in self._tree.ancestors(made)
+        found: dict[int, list[cst.BaseExpression]] = {}
+        for node in (*bases, *given):
+            if isinstance(node, (cst.Name, cst.Attribute, cst.Subscript)) and self._roles.of(node).role == "scaler":
+                for value in self._roles.values(node):
+                    found.setdefault(id(value), []).append(node)
+        return found
 
     # -- how long they live ----------------------------------------------------------------------------------------
 

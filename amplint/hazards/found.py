@@ -14,7 +14,6 @@ from amplint.model.events import Event, ObjectFacts
 from amplint.model.exploration.explorer import Explorer
 from amplint.model.protocol.hazard import RAISES, Hazard
 
-_FUNCTIONS = (cst.FunctionDef, cst.Lambda)
 _Event = TypeVar("_Event", bound=Event)
 
 
@@ -64,7 +63,7 @@ class Found:
     def at_home(self, *kinds: type[Event]) -> list[cst.CSTNode]:
         """The places of such events in the function in which the hazard stands."""
         nodes = dict.fromkeys(node for _, node in self.events(*kinds))
-        return [node for node in nodes if self._home(node) is self._home(self.node)]
+        return [node for node in nodes if self._is_at_home(node)]
 
     def calls(self, *kinds: type[Event]) -> list[cst.Call]:
         """The calls for such events that concern the hazard's scaler, anywhere on its paths."""
@@ -79,8 +78,8 @@ class Found:
             for event, node in self.events(kind)
             if (getattr(event, "scaler", wanted[0]), getattr(event, "optimizer", wanted[1])) == wanted
         ]
-        here = (node for node in dict.fromkeys(mine) if self._home(node) is self._home(self.node))
+        here = (node for node in dict.fromkeys(mine) if self._is_at_home(node))
         return [node for node in here if isinstance(node, cst.Call)]
 
-    def _home(self, node: cst.CSTNode) -> cst.CSTNode | None:
-        return self.program.tree.enclosing(node, *_FUNCTIONS)
+    def _is_at_home(self, node: cst.CSTNode) -> bool:
+        return self.program.tree.function(node) is self.program.tree.function(self.node)

@@ -2,32 +2,22 @@
 
 from __future__ import annotations
 
-import re
-
 import libcst as cst
 
 from amplint.lowering.function_builder import FunctionBuilder
 from amplint.lowering.gradients import argument
 from amplint.lowering.provenance import Provenance, Read, arguments
 from amplint.model.events import GRADIENT, Backward, InnerGrad
+from amplint.model.torch import vocabulary
 from amplint.syntax.access_paths import path_of
 from amplint.syntax.tree import within
 
-HARMLESS = re.compile(
-    r"save|log|print|checkpoint|ckpt|state_dict|learning_rate|(^|_)lr(_|$)|warm_?up|report|display|write|dump|repr|format|"
-    r"^(len|isinstance|hasattr|getattr|id|type|zip|enumerate|list|tuple|dict|set|str|bool|range|iter|next|cast|sorted|reversed)$|"
-    r"^(named_)?(parameters|buffers|modules|children)$|"
-    r"sched|get_scale|is_enabled|param_groups|summary|count|describe|info|debug|warning|broadcast_optimizer",
-    re.IGNORECASE,
-)
-"""Names of calls that leave gradients alone."""
 _CONSTANT_TENSORS = frozenset(
     f"torch.{name}" for name in "ones ones_like zeros zeros_like rand randn randn_like".split()
 )
 """What makes a tensor out of nothing."""
 
 _MULTIPLIES = frozenset("mul_ div_ multiply_ divide_ _foreach_mul_ _foreach_div_".split())
-_HOLDS_GRADIENTS = re.compile(r"(^|_)(params?|parameters|grads|gradients|models?|net|network|module)$", re.IGNORECASE)
 
 _KEEPING = (cst.Assign, cst.AssignTarget, cst.AnnAssign, cst.Comparison, cst.ComparisonTarget)
 """Where a value is kept, or compared with another."""
@@ -51,7 +41,8 @@ class BackwardReader:
     def may_unscale(self, call: cst.Call) -> bool:
         """Whether a call may divide gradients by a loss scale that it is given: in place, or those of parameters it gets."""
         name = call.func.attr.value if isinstance(call.func, cst.Attribute) else path_of(call.func)
-        if not self._program.loss_scales.in_play(call) or HARMLESS.search(name) or "loss" in path_of(call.func):
+        harmless = vocabulary.HARMLESS.search(name) or "loss" in path_of(call.func)
+        if harmless or not self._program.loss_scales.in_play(call):
             return False
         if name not in _MULTIPLIES and not any(map(_names_gradients, call.args)):
             return False
@@ -128,7 +119,7 @@ class BackwardReader:
 
 def _names_gradients(arg: cst.Arg) -> bool:
     names = (node.value for node in within(arg.value) if isinstance(node, cst.Name))
-    return any(_HOLDS_GRADIENTS.search(name) for name in names)
+    return any(vocabulary.HAS_GRADIENTS.search(name) for name in names)
 
 
 def differentiates_again(call: cst.Call) -> bool:

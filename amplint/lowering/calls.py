@@ -5,10 +5,10 @@ from __future__ import annotations
 import libcst as cst
 
 from amplint.lowering import call_binding
-from amplint.lowering.backward_passes import HARMLESS, BackwardReader, differentiates_again
+from amplint.lowering.backward_passes import BackwardReader, differentiates_again
 from amplint.lowering.conditions import ConditionReader, constant
 from amplint.lowering.function_builder import FunctionBuilder
-from amplint.lowering.gradients import CLIP_METHODS, CLIPS, SCALE_FREE, GradientReader, argument, is_grad
+from amplint.lowering.gradients import CLIP_METHODS, SCALE_FREE, GradientReader, argument, is_grad
 from amplint.lowering.provenance import Provenance, Read, arguments
 from amplint.model.event_graph import Call
 from amplint.model.events import (
@@ -24,6 +24,8 @@ from amplint.model.events import (
     Unscale,
     ZeroGrad,
 )
+from amplint.model.torch import names as torch_names
+from amplint.model.torch import vocabulary
 from amplint.syntax.access_paths import path_of
 
 _VALUE_METHODS = frozenset(
@@ -78,9 +80,9 @@ class CallReader:
         if self._backward.may_unscale(call):
             self._gradients.rescale(call)
         whole = self._preset(call)
-        if self._names.any_in(whole.func, CLIPS):
+        if self._names.any_in(whole.func, torch_names.CLIPS):
             arguments(self._read, call)
-            by = next(CLIPS[name] for name in sorted(self._names.resolve(whole.func)) if name in CLIPS)
+            by = torch_names.CLIPS[min(self._names.resolve(whole.func) & torch_names.CLIPS.keys())]
             limit = argument(whole, 1, ("max_norm", "clip_value"))
             self._gradients.clip(call, argument(whole, 0, ("parameters",)), limit, by)
             return Provenance(computes=True)
@@ -115,7 +117,7 @@ class CallReader:
             return self._gradients.grad_method(call, func)
         if attribute in self._methods:
             return self._methods[attribute](call, func)
-        if attribute in CLIP_METHODS and not self._names.any_in(func, CLIPS):
+        if attribute in CLIP_METHODS and not self._names.any_in(func, torch_names.CLIPS):
             return self._enter(call) or self._gradients.clip_method(call, func)
         if attribute in _VALUE_METHODS:
             return self._read(func.value) | arguments(self._read, call).as_argument()
@@ -224,7 +226,7 @@ class CallReader:
         if base is not None and not path_of(base):
             value |= self._read(base)
         name = path_of(call.func).rpartition(".")[2]
-        if not (name and HARMLESS.search(name)) and self._hands_over(call, base):
+        if not (name and vocabulary.HARMLESS.search(name)) and self._hands_over(call, base):
             self._escape(call)
             return Provenance(("?",), value.as_argument().args, True)
         return Provenance(computes=True) if name in SCALE_FREE else value.as_argument()

@@ -12,12 +12,12 @@ from amplint.lowering.expressions import ExpressionReader
 from amplint.lowering.function_builder import FunctionBuilder
 from amplint.lowering.graph_tools import events_in
 from amplint.lowering.loop_targets import alias_elements, members, name_owners, target_names
-from amplint.lowering.mode_branches import as_mode_branch, asks_for_amp, needs_amp, varies
+from amplint.lowering.mode_branches import as_mode_branch, is_about_amp, is_varying, needs_amp
 from amplint.lowering.provenance import Provenance
 from amplint.lowering.simple_statements import SimpleStatementReader
 from amplint.model.event_graph import Branch, Condition, Loop, Node, Scoped, Seq, Test, Try
 from amplint.model.events import GRADIENT, Assign, Region
-from amplint.model.protocol.state import is_gradient
+from amplint.model.references import reference
 from amplint.syntax.words import words
 
 _ENTERS = frozenset({"enter_context", "enter_async_context"})
@@ -106,7 +106,7 @@ class BlockReader:
     def _if(self, node: cst.If) -> None:
         self._expressions.read(node.test)
         condition = self._conditions.read(node.test)
-        if self._selects(node) and not asks_for_amp(condition):
+        if self._selects(node) and not is_about_amp(condition):
             if not isinstance(_last_small(node.body), cst.Continue):
                 body = self.read(node.body)
                 self._picked |= {getattr(event, "site", -1) for event in events_in(body)}
@@ -123,11 +123,11 @@ class BlockReader:
         return node.orelse is None and not self._objects_of_loop.isdisjoint(words(node.test))
 
     def _note_test(self, node: cst.If, branch: Branch) -> None:
-        if asks_for_amp(branch.condition):
+        if is_about_amp(branch.condition):
             self._program.amp_tests.add(node)
         if needs_amp(branch.condition):
             self._program.amp_needed.add(node)
-        if varies(branch.condition):
+        if is_varying(branch.condition):
             self._program.varying_tests.add(node)
 
     def _match(self, node: cst.Match) -> None:
@@ -165,7 +165,7 @@ class BlockReader:
         name_owners(node, self._scope)
         orelse = self.read(node.orelse)
         changed = () if over_objects else tuple(map(self._scope.qualify, targets))
-        carried = value.carried or ((GRADIENT,) if any(map(is_gradient, value.args)) else ())
+        carried = value.carried or ((GRADIENT,) if any(reference(name).is_gradient for name in value.args) else ())
         elements = (Assign(self._site(node), name, carried, value.args) for name in changed if carried)
         around, self._objects_of_loop = self._objects_of_loop, frozenset(targets if over_objects else ())
         body = Seq((*elements, *self._loop_body(node).parts))

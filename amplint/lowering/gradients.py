@@ -2,32 +2,23 @@
 
 from __future__ import annotations
 
-import re
-
 import libcst as cst
 
 from amplint.lowering.conditions import constant
 from amplint.lowering.function_builder import FunctionBuilder
 from amplint.lowering.provenance import Provenance, Read, arguments
 from amplint.model.events import GRADIENT, Clip, GradAccess, ZeroGrad
+from amplint.model.torch import names as torch_names
+from amplint.model.torch import vocabulary
 from amplint.syntax.access_paths import path_of
 from amplint.syntax.tree import children
 from amplint.syntax.words import words
 
-CLIPS = {
-    "torch.nn.utils.clip_grad_norm_": "norm",
-    "torch.nn.utils.clip_grad_norm": "norm",
-    "torch.nn.utils.clip_grad_value_": "value",
-    "torch.nn.utils.clip_grads_with_norm_": "norm",
-}
-CLIP_METHODS = frozenset({"clip_grad_norm_", "clip_grad_norm", "clip_grad_value_"})
-_MODEL_NAME = re.compile(r"model|net(\d|_|$)|module|fsdp|ddp", re.IGNORECASE)
+CLIP_METHODS = frozenset(name.rpartition(".")[2] for name in torch_names.CLIPS)
 _IN_PLACE_CLIPS = frozenset({"clamp_", "clip_"})
 SCALE_FREE = frozenset({"sign", "sign_", "sgn", "isfinite", "isnan", "isinf", "numel", "dim", "size"})
 """Methods and functions whose results are the same for any scale of a tensor."""
 _ADDING = frozenset({"add_", "sub_"})
-_FINITE_WORD = re.compile(r"finite|nan|(^|_|\b)inf|overflow|enabled", re.IGNORECASE)
-_CLIP_WORD = re.compile(r"clip|max_norm|max_grad")
 
 
 class GradientReader:
@@ -50,7 +41,7 @@ class GradientReader:
         """Read a method that clips gradients by its name."""
         arguments(self._read, call)
         role = self._scope.roles.of(func.value).role
-        if role == "framework" or not _MODEL_NAME.search(path_of(func.value)):
+        if role == "framework" or not vocabulary.HAS_MODEL.search(path_of(func.value)):
             self._escape(call)
         else:
             self.clip(call, func.value, argument(call, 0, ("max_norm", "clip_value")), "norm")
@@ -99,7 +90,7 @@ class GradientReader:
         owners = tuple(self._scope.grad_owners(func.value))
         if attribute == "zero_":
             self._emit(ZeroGrad(self._site(call), owner=owners[0] if owners else ""))
-        elif attribute in _IN_PLACE_CLIPS or (attribute == "mul_" and _CLIP_WORD.search(" ".join(words(call)))):
+        elif attribute in _IN_PLACE_CLIPS or (attribute == "mul_" and vocabulary.CLIPS.search(" ".join(words(call)))):
             self.hand_clip(call, owners)
         elif attribute.endswith("_"):
             by = self._program.readings.adds(call, func.value) if attribute in _ADDING else ""
@@ -133,7 +124,8 @@ class GradientReader:
 
 
 def _asks_for_finite(test: cst.BaseExpression) -> bool:
-    return _FINITE_WORD.search(" ".join(words(test))) is not None
+    asked = list(words(test))
+    return "inf" in asked or any("enabled" in word or vocabulary.FINITE.search(word) for word in asked)
 
 
 def argument(call: cst.Call, position: int, keywords: tuple[str, ...]) -> cst.BaseExpression | None:

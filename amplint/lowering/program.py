@@ -16,6 +16,7 @@ from amplint.syntax.classes import Classes
 from amplint.syntax.names import Names
 from amplint.syntax.project_imports import Imports
 from amplint.syntax.tree import Tree
+from amplint.syntax.value_flow import ValueFlow
 from amplint.syntax.words import words
 from amplint.uses.gradient_uses import Readings
 from amplint.uses.reported_losses import Reports
@@ -46,16 +47,16 @@ class Program:
         self.classes = classes
         self.contexts = contexts
         self.imports = imports
-        arguments = PassedArguments(tree, names, classes, imports, abroad)
-        self.roles = Roles(tree, names, classes, contexts, imports, arguments)
-        self.loss_scales = LossScales(tree, names, classes, self.roles, arguments)
+        self.flow = ValueFlow(tree, names, classes, imports, PassedArguments(tree, names, classes, imports, abroad))
+        self.roles = Roles(tree, names, classes, contexts, self.flow)
+        self.loss_scales = LossScales(tree, self.roles)
         self.callees = Callees(tree, names, classes, imports, self.roles, self.enter)
         self.places: list[cst.CSTNode] = []
         self._sites: dict[cst.CSTNode, int] = {}
         self.elsewhere: dict[str, cst.FunctionDef] = {}
         """The functions of other files that calls lead to, by key."""
-        self.readings = Readings(tree, self.loss_scales.may_hold)
-        self.reports = Reports(tree)
+        self.readings = Readings(tree, self.flow, self.loss_scales.may_hold)
+        self.reports = Reports(tree, self.flow)
         self.amp_tests: set[cst.If] = set()
         """The `if` statements that ask whether AMP is on."""
         self.amp_needed: set[cst.If] = set()

@@ -10,8 +10,9 @@ import ast
 from collections import Counter
 from typing import NamedTuple
 
+from amplint.python_ast.bound_names import NameRecord
 from amplint.python_ast.gate import TooDeep, parse
-from amplint.python_ast.name_flow import NameFlow, NameRecord
+from amplint.python_ast.name_flow import NameFlow
 from amplint.python_ast.scopes import module_scope
 
 
@@ -23,7 +24,12 @@ class UnboundUse(NamedTuple):
 
 
 class Assigned:
-    """The names of one file, and where they are bound; `is_bound` may be asked only `with_places`."""
+    """The names of one file, and where they are bound.
+
+    Args:
+        module: the tree of the file.
+        with_places: whether `is_bound` will be asked; what is noted for it takes the square of the number of names in memory.
+    """
 
     def __init__(self, module: ast.Module, with_places: bool = True) -> None:
         record, scope = NameRecord(with_places), module_scope(module)
@@ -42,7 +48,12 @@ class Assigned:
         return Counter(UnboundUse(miss.scope, miss.name) for miss in self._misses)
 
     def is_bound(self, name: str, row: int) -> bool:
-        """Whether a name is bound on every path to the statement in a row, or the file uses it there as if it were."""
+        """Whether a name is bound on every path to the statement in a row, or the file uses it there as if it were.
+
+        Args:
+            name: the name.
+            row: a row of the statement, 1-based; of nested statements the innermost counts.
+        """
         around = [each for each in self._entries if each.first <= row <= each.last]
         if not around:
             return False
@@ -56,7 +67,12 @@ class Assigned:
 
 
 def newly_unbound(before: str, after: str) -> list[str]:
-    """The names that an edited text leaves unbound where the text before did not; [] where that cannot be told."""
+    """The names that an edited text leaves unbound where the text before did not; [] where that cannot be told.
+
+    Args:
+        before: the text as it was.
+        after: the text with the edits.
+    """
     try:
         old, new = Assigned(parse(before), with_places=False), Assigned(parse(after), with_places=False)
     except (SyntaxError, ValueError, TooDeep, RecursionError):

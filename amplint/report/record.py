@@ -35,7 +35,12 @@ def _fix(fix: Fix | None, source: Source | None) -> dict[str, Any] | None:
 
 
 def record(diagnostic: Diagnostic, view: View) -> dict[str, Any]:
-    """One finding; `filename` is absolute, rows and columns count from 1, `cell` is for notebooks."""
+    """One finding; `filename` is absolute, rows and columns count from 1, `cell` is for notebooks.
+
+    Args:
+        diagnostic: the finding.
+        view: tells whether its fix would be applied.
+    """
     rule = all_rules().get(diagnostic.code)
     source = view.source(diagnostic.path) if diagnostic.fix else None
     related = [

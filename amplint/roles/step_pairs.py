@@ -26,10 +26,16 @@ class StepPair:
 
 
 class Steppers:
-    """The optimizers of one file that are stepped through a scaler."""
+    """The optimizers of one file that are stepped through a scaler.
+
+    Args:
+        tree: the file.
+        roles: what its objects are.
+    """
 
     def __init__(self, tree: Tree, roles: Roles) -> None:
         self._tree, self._roles = tree, roles
+        self.flow = roles.flow
 
     @cached_property
     def pairs(self) -> list[StepPair]:
@@ -51,7 +57,12 @@ class Steppers:
         return facts.role == "scaler" and facts.enabled != "no"
 
     def of(self, optimizer: cst.BaseExpression, depth: int = 0) -> StepPair | None:
-        """How an optimizer is stepped through a scaler, if it is."""
+        """How an optimizer is stepped through a scaler, if it is.
+
+        Args:
+            optimizer: the expression that names it.
+            depth: how many callers have been asked already what they give for it.
+        """
         values = {id(value) for value in self._roles.values(optimizer)}
         path = path_of(optimizer)
         for pair in self.pairs:
@@ -68,15 +79,10 @@ class Steppers:
         """What the calls in this file give for a parameter."""
         home = self._tree.enclosing(name, cst.FunctionDef)
         if isinstance(home, cst.FunctionDef):
-            for call in calls_by_name(self._tree, home):
+            for call in self.flow.calls(home.name.value):
                 given = given_by(call, home, name.value)
                 if given is not None:
                     yield given
-
-
-def calls_by_name(tree: Tree, function: cst.FunctionDef) -> list[cst.Call]:
-    """The calls in a file that look like calls of a function of it: by its name, on whatever object."""
-    return [call for call in tree.find(cst.Call) if last_part(path_of(call.func)) == function.name.value]
 
 
 def last_part(path: str) -> str:

@@ -25,7 +25,12 @@ class UserOptions:
         self._parts: dict[cst.Module, dict[str, set[str]]] = {}
 
     def holds(self, node: cst.BaseExpression, path: str) -> bool:
-        """Whether what is called an optimizer are options, or one of them: nothing that optimizers have is asked of it."""
+        """Whether what is called an optimizer are options, or one of them: nothing that optimizers have is asked of it.
+
+        Args:
+            node: the expression.
+            path: its access path, such as `args.optimizer`.
+        """
         parts = self._parts_of(node).get(path, set())
         if parts & _OF_OPTIMIZERS:
             return False

@@ -33,7 +33,7 @@ class FixableFinding(NamedTuple):
     diagnostic: Diagnostic
 
 
-class How(NamedTuple):
+class ReplayPlan(NamedTuple):
     """How findings are replayed.
 
     `limit` is the time, in seconds, that one replay may take; `jobs` the number of processes (0: one for each processor).
@@ -52,7 +52,7 @@ class _Task(NamedTuple):
     after: Source
     diagnostic: Diagnostic
     neighbours: tuple[Diagnostic, ...]
-    how: How
+    how: ReplayPlan
 
 
 def choose_device(choice: str) -> Device:
@@ -88,8 +88,8 @@ def _find(choice: str) -> Device | str:
         return _Unusable(f"the CUDA device cannot be used: {str(error).splitlines()[0]}")
 
 
-def verify(
-    findings: Sequence[FixableFinding], how: How, on_progress: Callable[[int, int], None] | None = None
+def verify_findings(
+    findings: Sequence[FixableFinding], how: ReplayPlan, on_progress: Callable[[int, int], None] | None = None
 ) -> Iterator[Evidence]:
     """Replay findings; yields the evidence on each, in their order.
 
@@ -114,14 +114,14 @@ def verify(
             following += 1
 
 
-def _task(finding: FixableFinding, in_file: Sequence[Diagnostic], how: How) -> _Task:
+def _task(finding: FixableFinding, in_file: Sequence[Diagnostic], how: ReplayPlan) -> _Task:
     source, diagnostic = finding
     fixed, _ = apply(source, [diagnostic])
     neighbours = tuple(one for one in in_file if one != diagnostic)
     return _Task(source, replace(source, text=fixed), diagnostic, neighbours, how)
 
 
-def _outcomes(tasks: Sequence[_Task], how: How) -> Iterator[tuple[int, Outcome, float]]:
+def _outcomes(tasks: Sequence[_Task], how: ReplayPlan) -> Iterator[tuple[int, Outcome, float]]:
     replayed: list[int] = []
     for index, task in enumerate(tasks):
         known = _known(task)

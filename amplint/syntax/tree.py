@@ -77,7 +77,7 @@ class Tree:
 
     Raises:
         libcst.ParserSyntaxError: LibCST cannot read the rows.
-        TooLong: LibCST would take too much memory for them.
+        TextTooLong: LibCST would take too much memory for them.
     """
 
     def __init__(self, source: Source, rows: Sequence[int] | None = None) -> None:
@@ -130,12 +130,22 @@ class Tree:
         return self._abroad.get(id(node), self.module)
 
     def find(self, kind: type[NodeT], around: cst.CSTNode | None = None) -> list[NodeT]:
-        """All nodes of exactly this type in this file, or in that of `around`, in source order."""
+        """All nodes of exactly one type in one file, in source order.
+
+        Args:
+            kind: the type; nodes of types derived from it do not count.
+            around: a node of the file that is meant; None for this one.
+        """
         tree = self if around is None else self.home(around)
         return tree._by_type.get(kind, [])  # type: ignore[return-value]
 
     def inside(self, scope: cst.CSTNode, kind: type[NodeT]) -> list[NodeT]:
-        """The nodes of exactly this type at or below `scope`, in source order."""
+        """The nodes of exactly one type at or below a node, in source order.
+
+        Args:
+            scope: the node, of this tree or of one that was grafted.
+            kind: the type; nodes of types derived from it do not count.
+        """
         found = self.find(kind, around=scope)
         first = bisect_left(found, self.order(scope), key=self.order)
         return found[first : bisect_right(found, self.order(_last(scope)), key=self.order)]
@@ -160,8 +170,17 @@ class Tree:
             current = self._parents.get(id(current))
 
     def enclosing(self, node: cst.CSTNode, *kinds: type[cst.CSTNode]) -> cst.CSTNode | None:
-        """The nearest ancestor of exactly one of these types."""
+        """The nearest ancestor of exactly one of these types.
+
+        Args:
+            node: where the search begins; it does not count itself.
+            *kinds: the types; nodes of types derived from them do not count.
+        """
         return next((above for above in self.ancestors(node) if type(above) in kinds), None)
+
+    def function(self, node: cst.CSTNode) -> cst.FunctionDef | cst.Lambda | None:
+        """The function or lambda that a node stands in; None at the top of a module."""
+        return self.enclosing(node, cst.FunctionDef, cst.Lambda)  # type: ignore[return-value]
 
     @cached_property
     def _positions(self) -> Positions:

@@ -6,7 +6,7 @@ import re
 
 import libcst as cst
 
-from amplint.diagnostics import Applicability, Edit, Fix
+from amplint.diagnostics import SAFE, Edit, Fix
 from amplint.facts.restored_checkpoints import Unrestored
 from amplint.facts.resume_checkpoints import Checkpoints, Incomplete
 from amplint.rule import File
@@ -29,7 +29,7 @@ def complete(file: File, each: Incomplete) -> Fix | None:
         if not each.parameter or not isinstance(each.place, cst.Call):
             return None
         edits = insert_arguments(file, each.place, [f"{each.parameter}={scaler}"], (), len(each.place.args))
-        return Fix(f"Pass `{each.parameter}={scaler}`", tuple(edits), Applicability.SAFE)
+        return Fix(f"Pass `{each.parameter}={scaler}`", tuple(edits), SAFE)
     value = f"{scaler}.state_dict()" + (f" if {scaler} is not None else None" if may_be_none else "")
     key = file.fact(Checkpoints).scaler_states.scaler_key or _OPTIMIZER.sub("scaler", each.state.key, count=1)
     key = key if "scaler" in key or file.fact(Checkpoints).scaler_states.scaler_key else "scaler"
@@ -37,7 +37,7 @@ def complete(file: File, each: Incomplete) -> Fix | None:
     if saving is None:
         return None
     if file.fact(Checkpoints).scaler_states.loads_scaler or not each.state.key:
-        return Fix(f"Save `{scaler}.state_dict()`", tuple(sorted(saving)), Applicability.SAFE)
+        return Fix(f"Save `{scaler}.state_dict()`", tuple(sorted(saving)), SAFE)
     pair, found = each.pair, file.fact(Checkpoints).scaler_states.loads(each.state.key)
     loads = [Load(*load, pair.scaler, pair.call, key, may_be_none) for load in found]
     loading, trust = restored(file, loads)

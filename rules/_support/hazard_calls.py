@@ -72,10 +72,11 @@ def argument_text(file: File, call: cst.Call) -> str:
 
 def related(file: File, found: Found, **labels: str) -> tuple[Related, ...]:
     """The second locations of a hazard: label -> what happens there."""
-    places = [(message, found.related[label]) for label, message in labels.items() if label in found.related]
-    if found.origin is not None:
-        places.append(("it happens here", found.origin))
-    return tuple(Related(message, file.range(node), file.path(node)) for message, node in places)
+    places = [
+        *((found.related.get(label), message) for label, message in labels.items()),
+        (found.origin, "it happens here"),
+    ]
+    return tuple(place for node, message in places for place in file.related(message, node))
 
 
 def defect(found: Found) -> Hashable:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import libcst as cst
 
-from amplint.diagnostics import Applicability, Edit, Fix
+from amplint.diagnostics import SAFE, Applicability, Edit, Fix
 from amplint.model.events import OptimizerStep, Scale, ScalerStep, Unscale
 from amplint.model.protocol.hazard import HazardKind
 from amplint.rule import File, Found, Statement
@@ -15,7 +15,7 @@ KINDS = (HazardKind.CLIP_BEFORE_UNSCALE, HazardKind.GRAD_READ_BEFORE_UNSCALE)
 """The uses of gradients that an `unscale_` must come before."""
 
 
-def repair(file: File, found: Found, what: str, applicability: Applicability = Applicability.SAFE) -> Fix | None:
+def repair(file: File, found: Found, what: str, applicability: Applicability = SAFE) -> Fix | None:
     """`unscale_` before the first use; None where it could raise, or has no name for its objects. `what` names the use."""
     step, scaler, optimizer = _spelled(file, found)
     users = _users(file, found)

@@ -27,7 +27,7 @@ def _is_optional(file: File, scaler: cst.BaseExpression) -> bool:
     names = [node for node in (scaler, *roles.values(scaler)) if isinstance(node, cst.Name)]
     nodes = [bound.node for name in names for bound in file.names.bindings(name.value, name)]
     defaults = [node.default for node in nodes if isinstance(node, cst.Param)]
-    given = [value for name in names for value in roles.given(name)]
+    given = [value for name in names for value in roles.flow.given(name)]
     return any(value is not None and holds_none(value) for value in (*defaults, *given))
 
 

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import libcst as cst
 
-from amplint.diagnostics import Edit, Related
+from amplint.diagnostics import Edit
 from amplint.model.events import Clip, Event, GradAccess
 from amplint.rule import File, Found
 
@@ -32,14 +32,9 @@ def while_enabled(found: Found) -> str:
     return " while it is enabled" if found.scaler.made and found.scaler.enabled == "maybe" else ""
 
 
-def one_line(text: str, otherwise: str) -> str:
+def fit_for_message(text: str, otherwise: str) -> str:
     """`text` if it is fit for a message: on one line, and short."""
     return text if "\n" not in text and "`" not in text and len(text) <= 50 else otherwise
-
-
-def marked(file: File, message: str, node: cst.CSTNode | None) -> tuple[Related, ...]:
-    """A second location, if there is one."""
-    return (Related(message, file.range(node)),) if node is not None else ()
 
 
 def inside(node: cst.CSTNode) -> Iterator[cst.CSTNode]:
@@ -55,7 +50,7 @@ def inside(node: cst.CSTNode) -> Iterator[cst.CSTNode]:
 def same_object(file: File, expression: cst.BaseExpression, at: cst.CSTNode) -> bool:
     """Whether an expression, copied to `at`, names the object that it names where it stands."""
     tree = file.tree
-    together = tree.enclosing(expression, *_FUNCTIONS) is tree.enclosing(at, *_FUNCTIONS)
+    together = tree.function(expression) is tree.function(at)
     if "[" in tree.text(expression):
         return together and tree.enclosing(expression, *_LOOPS) is tree.enclosing(at, *_LOOPS)
     root = expression
@@ -149,11 +144,11 @@ def unscale_before_readers(file: File, found: Found, step: cst.Call, scaler: str
 
     None where one stands in another function, or may run more often than the step does: a second `unscale_` would raise.
     """
-    home = file.tree.enclosing(step, *_FUNCTIONS)
-    together = file.tree.enclosing(found.node, *_FUNCTIONS) is home
+    home = file.tree.function(step)
+    together = file.tree.function(found.node) is home
     after = file.tree.span(found.node) if together else (0, 0)
     readers = [node for _, node in found.events(Clip, GradAccess)]
-    if not all(file.tree.enclosing(node, *_FUNCTIONS) is home for node in readers):
+    if not all(file.tree.function(node) is home for node in readers):
         return None
     between = [node for node in readers if after < file.tree.span(node) < file.tree.span(step)]
     if not between:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import libcst as cst
 
-from amplint.diagnostics import Applicability, Fix
+from amplint.diagnostics import SAFE, Fix
 from amplint.rule import File, Found
 
 from . import hazard_calls, insert_unscale
@@ -27,9 +27,7 @@ def clip(file: File, found: Found) -> Fix | None:
     if block is None or block is not file.editor.block(file.editor.statement(scaled) or scaled):
         return None
     own = f"{file.tree.text(owner)}.{method.name.value}"
-    return Fix(
-        f"Replace with `{own}`, which unscales first", (file.editor.replace(node.func, own),), Applicability.SAFE
-    )
+    return Fix(f"Replace with `{own}`, which unscales first", (file.editor.replace(node.func, own),), SAFE)
 
 
 def _takes(method: cst.FunctionDef, call: cst.Call) -> bool:

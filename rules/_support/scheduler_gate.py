@@ -7,24 +7,22 @@ from collections.abc import Sequence
 
 import libcst as cst
 
-from amplint.diagnostics import Applicability, Fix
+from amplint.diagnostics import SAFE, UNSAFE, Fix
 from amplint.model.events import ScalerStep, ScalerUpdate
+from amplint.model.torch import vocabulary
 from amplint.rule import File, Found, Statement
 
 from . import hazard_calls, protocol_edits
-from .scheduler_gate_edits import GatePlace, between, gated, is_alone
+from .scheduler_gate_edits import GatePlace, gated, is_alone, moved_over
 
 _NOTED = "scale_before"
-_ASKS = re.compile(r"get_scale|found_inf|skip|overflow")
 _READS_RATE = re.compile(r"get_last_lr|param_groups|\blr\b")
-_FUNCTIONS = (cst.FunctionDef, cst.Lambda)
 
 
 def has_gate(file: File, call: cst.CSTNode) -> bool:
     """Whether the scheduler already stands under a test that asks for the scale, or for a skip."""
-    return any(
-        isinstance(above, cst.If) and _ASKS.search(file.tree.text(above.test)) for above in file.tree.ancestors(call)
-    )
+    tests = (above.test for above in file.tree.ancestors(call) if isinstance(above, cst.If))
+    return any(vocabulary.asks_for_step(file.tree.text(test)) for test in tests)
 
 
 def gate(file: File, found: Found, hazards: Sequence[Found]) -> Fix | None:
@@ -51,7 +49,7 @@ def gate(file: File, found: Found, hazards: Sequence[Found]) -> Fix | None:
     if not noted:
         edits.append(file.editor.insert_before(anchor, f"{name} = {scaler}.get_scale()"))
     unsafe = conditional or place.in_loop or _several(file, found, hazards) or _rate_is_readbetween(file, place, update)
-    trust = Applicability.UNSAFE if unsafe else Applicability.SAFE
+    trust = UNSAFE if unsafe else SAFE
     return Fix(f"Step the scheduler only if the scale of `{scaler}` did not fall", tuple(sorted(edits)), trust)
 
 
@@ -59,7 +57,7 @@ def gate(file: File, found: Found, hazards: Sequence[Found]) -> Fix | None:
 
 
 def _home(file: File, node: cst.CSTNode) -> cst.CSTNode | None:
-    return file.tree.enclosing(node, *_FUNCTIONS)
+    return file.tree.function(node)
 
 
 def _always_made(file: File, found: Found, step: cst.CSTNode) -> bool:
@@ -186,4 +184,4 @@ def _several(file: File, found: Found, hazards: Sequence[Found]) -> bool:
 
 
 def _rate_is_readbetween(file: File, place: GatePlace, update: cst.Call) -> bool:
-    return any(_READS_RATE.search(file.tree.text(statement)) for statement in between(file, place, update))
+    return any(_READS_RATE.search(file.tree.text(statement)) for statement in moved_over(file, place, update))

@@ -83,7 +83,7 @@ def _moved(file: File, place: GatePlace, update: cst.Call, test: str) -> list[Ed
     target = file.editor.member_of(update, block) if block is not None else None
     if target is None or block is None or not is_alone(target) or hazard_calls.guards(file, update, block):
         return None
-    if any(_leaves(statement) for statement in between(file, place, update)):
+    if any(_leaves(statement) for statement in moved_over(file, place, update)):
         return None
     first, last = file.editor.first_row(place.first, over_blanks=False), file.editor.rows(place.statements[-1])[1]
     begin = file.editor.rows(place.first)[0]
@@ -103,7 +103,7 @@ def _leaves(node: cst.CSTNode) -> bool:
     return isinstance(node, _EXITS) or any(_leaves(child) for child in node.children)
 
 
-def between(file: File, place: GatePlace, update: cst.Call) -> Sequence[cst.CSTNode]:
+def moved_over(file: File, place: GatePlace, update: cst.Call) -> Sequence[cst.CSTNode]:
     """The statements that a scheduler is moved over; none when it stands behind `update` already."""
     siblings, block = list(file.editor.siblings(place.first)), file.editor.block(place.first)
     member = file.editor.member_of(update, block) if block is not None else None

@@ -11,7 +11,7 @@ import sys
 
 import libcst as cst
 import pytest
-from fixture_harness import ROOT, all_fixtures
+from fixture_harness import ROOT, fixtures_of
 from lowered import file_of, found, graphs, in_loop, kinds
 
 from amplint.lowering.graph_tools import events_in
@@ -177,7 +177,7 @@ def test_an_unknown_call_that_gets_hold_of_an_object_makes_its_state_unknown(rec
 
 def test_graphs_are_plain_data() -> None:
     """A graph can be stored and sent: it holds no tree, and comes back equal."""
-    for fixture in all_fixtures()[::3]:
+    for fixture in fixtures_of()[::3]:
         file = File(Tree(fixture.source), (2, 3))
         functions = file.analysis.functions
         again = pickle.loads(pickle.dumps(functions))
@@ -193,10 +193,10 @@ def _sorted(value: object) -> list[object]:
 
 
 HAZARDS_OF_ALL = """
-from fixture_harness import all_fixtures
+from fixture_harness import fixtures_of
 from amplint.syntax.tree import Tree
 from amplint.rule import File
-for fixture in all_fixtures()[::9]:
+for fixture in fixtures_of()[::9]:
     for found in File(Tree(fixture.source), (2, 3)).analysis.hazards:
         print(fixture, found.hazard)
 """

@@ -24,7 +24,7 @@ from cuda_experiments import BFLOAT, CPU, CUDA, HALF, SINGLE  # noqa: E402
 from amplint.model.observables import PRODUCT_TIME  # noqa: E402
 from amplint.runtime.devices import EMULATED  # noqa: E402
 from amplint.runtime.emulation.cuda_table import registered_overloads, runs_on_cpu  # noqa: E402
-from amplint.runtime.measures.linear_products import LinearSizes, judge, products  # noqa: E402
+from amplint.runtime.measures.linear_products import LinearSizes, judge_times, products  # noqa: E402
 from amplint.runtime.measures.timing import Times, Work, gpu_clock, in_turns  # noqa: E402
 from amplint.runtime.verdict import CONFIRMED, NOT_OBSERVABLE  # noqa: E402
 
@@ -64,7 +64,7 @@ def compared(before: Work, after: Work) -> Times:
 
 def in_words(times: Times) -> str:
     """The medians, and what is saved."""
-    outcome = judge(times, {}, 0.0)
+    outcome = judge_times(times, {}, 0.0)
     return outcome.reason or f"median {outcome.before['median']:.2f} -> {outcome.after['median']:.2f} us, confirmed"
 
 

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import re
 from dataclasses import dataclass
 from enum import Enum
 
-_FRAME = re.compile(r"^(::|#\d+/)")
-"""What a reference of the root begins with: the mark of a module's own name, or the number of the call that has it."""
+from amplint.model.references import reference
 
 
 class HazardKind(str, Enum):
@@ -64,12 +62,12 @@ class Hazard:
     @property
     def scaler_name(self) -> str:
         """The scaler as the author writes it."""
-        return _FRAME.sub("", self.scaler)
+        return reference(self.scaler).written
 
     @property
     def optimizer_name(self) -> str:
         """The optimizer as the author writes it."""
-        return _FRAME.sub("", self.optimizer)
+        return reference(self.optimizer).written
 
     def at(self, label: str) -> int:
         """The site filed under a label; -1 when there is none."""

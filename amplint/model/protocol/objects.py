@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 
 from amplint.model.events import ObjectFacts
-from amplint.model.protocol.state import ANY, Grad, State
+from amplint.model.protocol.contents import Grad
+from amplint.model.protocol.state import ANY, ProtocolState
+from amplint.model.references import reference
 
 
 class Known:
@@ -14,7 +16,7 @@ class Known:
     def __init__(self, objects: Mapping[str, ObjectFacts]) -> None:
         self._objects = objects
         named = [name for name, facts in objects.items() if facts.role == "optimizer"]
-        self.optimizers = [name for name in named if not any(other.startswith(f"{name}[") for other in named)]
+        self.optimizers = [name for name in named if not any(reference(other).is_element_of(name) for other in named)]
         self.has_scaler = any(facts.role in ("scaler", "framework") for facts in objects.values())
 
     def of(self, reference: str) -> ObjectFacts:
@@ -34,7 +36,7 @@ class Known:
         """The scalers that are not known to be disabled."""
         return [name for name, facts in self._objects.items() if facts.role == "scaler" and facts.enabled != "no"]
 
-    def off(self, state: State, scaler: str) -> bool:
+    def off(self, state: ProtocolState, scaler: str) -> bool:
         """Whether a scaler does nothing on this path."""
         return state.amp_off or self.of(scaler).enabled == "no"
 
@@ -48,7 +50,7 @@ class Known:
         scalers = [part.scaler for part in grad.parts if part.kind == "scaled"]
         return not self.of(optimizer).made and any(self.of(scaler).owned for scaler in scalers)
 
-    def handled(self, state: State, owners: Iterable[str], optimizer: str) -> tuple[list[str], list[Grad]]:
+    def handled(self, state: ProtocolState, owners: Iterable[str], optimizer: str) -> tuple[list[str], list[Grad]]:
         """The optimizers whose gradients are handled when parameters of `owners` are (none: unknown), and those gradients."""
         names = [optimizer] if optimizer else self.owners_of(owners)
         met = {name: grad for name, grad in state.grads().items() if name != ANY}

@@ -46,7 +46,7 @@ class LinearSizes:
         return f"{self.fan_in}x{self.fan_out}"
 
 
-def replay(before: File, after: File, device: str, seed: int, least: float) -> Outcome:
+def time_products(before: File, after: File, device: str, seed: int, least: float) -> Outcome:
     """Time the products of the layers that differ between two files.
 
     Args:
@@ -65,7 +65,7 @@ def replay(before: File, after: File, device: str, seed: int, least: float) -> O
             "the fix resizes no linear layers, or they are not found again: nothing else is timed",
             PRODUCT_TIME,
         )
-    dtype = region_dtype(before)
+    dtype = first_region_dtype(before)
     if torch.cuda.get_device_capability() < _TENSOR_CORES[dtype]:
         return Outcome(NOT_OBSERVABLE, f"this GPU has no Tensor Cores for {_word(dtype)}", PRODUCT_TIME)
     clocks = [gpu_clock(products(layers, dtype, "cuda", seed)) for layers in (standing, resized)]
@@ -76,10 +76,10 @@ def replay(before: File, after: File, device: str, seed: int, least: float) -> O
         "layers": f"{', '.join(map(str, standing))} resized to {', '.join(map(str, resized))}",
         "rounds": ROUNDS,
     }
-    return judge(in_turns(clocks[0], clocks[1]), given, least)
+    return judge_times(in_turns(clocks[0], clocks[1]), given, least)
 
 
-def judge(times: Times, given: dict[str, float | str], least: float) -> Outcome:
+def judge_times(times: Times, given: dict[str, float | str], least: float) -> Outcome:
     """What times come to: see `Times.saved`."""
     saved = times.saved(least)
     before, after = statistics.median(times.before), statistics.median(times.after)
@@ -148,7 +148,7 @@ def _layer(fan_in: int | None, fan_out: int | None) -> LinearSizes:
     return LinearSizes(ASSUMED if fan_in is None else fan_in, ASSUMED if fan_out is None else fan_out)
 
 
-def region_dtype(file: File) -> torch.dtype:
+def first_region_dtype(file: File) -> torch.dtype:
     """The precision of the first autocast region in a file that has half; CUDA's default where there is none."""
     for call in file.tree.find(cst.Call):
         region = file.contexts.of(call) if file.names.any_in(call.func, torch_names.AUTOCAST) else None

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 import libcst as cst
 
-from amplint.dtypes.frames import Frame
+from amplint.dtypes.frames import StackFrame
 from amplint.dtypes.values import DType, Instance, Layer, Tensor
 from amplint.model.torch import precision
 from amplint.runtime.numeric import operations
@@ -37,7 +37,7 @@ class CallTerms(Terms):
     """Reads calls; bodies are left to the floor above."""
 
     @abstractmethod
-    def body(self, frame: Frame, held: dict[str, Expression]) -> Expression:
+    def body(self, frame: StackFrame, held: dict[str, Expression]) -> Expression:
         """What a function of the file gives back when its parameters hold these."""
 
     def call(self, node: cst.Call, scope: BodyScope) -> Expression:
@@ -67,7 +67,7 @@ class CallTerms(Terms):
     # -- functions of the file -----------------------------------------------------------------------------------------
 
     def _inlined(
-        self, node: cst.Call, inner: Frame, arguments: Sequence[Expression], keywords: _Keywords, scope: BodyScope
+        self, node: cst.Call, inner: StackFrame, arguments: Sequence[Expression], keywords: _Keywords, scope: BodyScope
     ) -> Expression:
         function = inner.scope
         assert isinstance(function, (cst.FunctionDef, cst.Lambda))
@@ -82,7 +82,7 @@ class CallTerms(Terms):
     def _bound(
         self,
         function: cst.FunctionDef | cst.Lambda,
-        inner: Frame,
+        inner: StackFrame,
         arguments: Sequence[Expression],
         keywords: dict[str, Expression],
     ) -> dict[str, Expression]:

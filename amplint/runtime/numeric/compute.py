@@ -14,7 +14,15 @@ from amplint.dtypes.values import DType
 from amplint.model.events import Region
 from amplint.runtime.devices import CUDA
 from amplint.runtime.numeric import operations
-from amplint.runtime.numeric.expression import Apply, Container, Expression, Literal, Operand, bare, below
+from amplint.runtime.numeric.expression import (
+    Apply,
+    Container,
+    Expression,
+    Literal,
+    Operand,
+    short_name,
+    subexpressions,
+)
 from amplint.runtime.training.amp_and_reference import autocast
 
 _FLOATING = frozenset({"float16", "bfloat16", "float32", "float64"})
@@ -37,7 +45,7 @@ class CompiledExpression:
 
     def __init__(self, root: Expression) -> None:
         self.root = root
-        self.steps = below(root)
+        self.steps = subexpressions(root)
         self.operands = [step for step in self.steps if isinstance(step, Operand)]
 
     def run(self, values: Mapping[Operand, Any], way: Way) -> list[torch.Tensor]:
@@ -175,7 +183,7 @@ _SPECIAL: Mapping[str, Callable[..., Any]] = {
 def _drawn(step: Apply, arguments: list[Any], keywords: dict[str, Any]) -> torch.Tensor:
     """The same numbers for the same place, whatever the precision."""
     like = arguments[0] if arguments and isinstance(arguments[0], torch.Tensor) else None
-    name = bare(step.op).removesuffix("_like")
+    name = short_name(step.op).removesuffix("_like")
     generator = torch.Generator().manual_seed(zlib.crc32(name.encode()))
     if like is not None:
         drawn = (torch.rand if name == "rand" else torch.randn)(like.shape, generator=generator, dtype=torch.float64)

@@ -85,7 +85,7 @@ LAYOUT = frozenset(
 """Operations that give back the elements of their first operand."""
 
 
-def bare(op: str) -> str:
+def short_name(op: str) -> str:
     """The name of an operation without where it is from."""
     return op.rpartition(".")[2]
 
@@ -99,7 +99,7 @@ def parts(expression: Expression) -> Iterator[Expression]:
         yield from expression.items
 
 
-def below(root: Expression) -> list[Expression]:
+def subexpressions(root: Expression) -> list[Expression]:
     """An expression and all that it is computed from, each once, operands before what they are operands of."""
     found: list[Expression] = []
     seen: set[int] = set()
@@ -118,14 +118,14 @@ def below(root: Expression) -> list[Expression]:
 def is_raw(expression: Expression) -> bool:
     """Whether an expression is nothing but a value from outside, laid out in another way."""
     if isinstance(expression, Apply):
-        return bare(expression.op) in LAYOUT and is_raw(expression.arguments[0])
+        return short_name(expression.op) in LAYOUT and is_raw(expression.arguments[0])
     return not isinstance(expression, Outside) and all(map(is_raw, parts(expression)))
 
 
 def dependents(root: Expression, marks: Iterable[Expression]) -> set[int]:
     """The ids of the marked parts of an expression, and of all in it that is computed from them."""
     found = {id(mark) for mark in marks}
-    for expression in below(root):
+    for expression in subexpressions(root):
         if any(id(part) in found for part in parts(expression)):
             found.add(id(expression))
     return found

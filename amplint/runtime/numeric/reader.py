@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import libcst as cst
 
-from amplint.dtypes.frames import Frame
+from amplint.dtypes.frames import StackFrame
 from amplint.dtypes.values import Tensor
 from amplint.model.torch import precision
 from amplint.runtime.numeric.choices import Choices, Path
@@ -35,16 +35,16 @@ class Reader(Choices):
 
     def __init__(self, facts: DtypeTrace, path: Path) -> None:
         super().__init__(facts, path)
-        self._entry: Frame | None = None
+        self._entry: StackFrame | None = None
         self.results: list[BodyResult] = []
         """What the body comes to, in order."""
 
-    def read_body(self, frame: Frame) -> None:
+    def read_body(self, frame: StackFrame) -> None:
         """Read the body of a frame from its parameters on; fills `results`."""
         self._entry = frame
         self.body(frame, self._given(frame))
 
-    def _given(self, frame: Frame) -> dict[str, Expression]:
+    def _given(self, frame: StackFrame) -> dict[str, Expression]:
         """What is known of the parameters of the entry: objects, numbers, and defaults where nothing else is passed."""
         function = frame.scope
         held: dict[str, Expression] = {}
@@ -65,7 +65,7 @@ class Reader(Choices):
                     held[param.name.value] = default
         return held
 
-    def body(self, frame: Frame, held: dict[str, Expression]) -> Expression:
+    def body(self, frame: StackFrame, held: dict[str, Expression]) -> Expression:
         scope = BodyScope(frame, held)
         if isinstance(frame.scope, cst.Lambda):
             return self.read(frame.scope.body, scope)

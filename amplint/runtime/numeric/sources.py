@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 import libcst as cst
 
-from amplint.dtypes.frames import Frame
+from amplint.dtypes.frames import StackFrame
 from amplint.dtypes.values import Class, Closure, DType, Instance, Layer, Number, Tensor, Value
 from amplint.model.torch import precision
 from amplint.runtime.numeric.expression import Apply, Expression, Literal, Operand, Outside, Thing
@@ -22,7 +22,7 @@ _LITERALS: dict[str, object] = {"True": True, "False": False, "None": None}
 class BodyScope:
     """A body that is read: what its names and attributes hold by now."""
 
-    frame: Frame
+    frame: StackFrame
     held: dict[str, Expression] = field(default_factory=dict)
     returned: Expression | None = None
     left: bool = False

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import torch
 
 from amplint.model.torch import precision
-from amplint.runtime.numeric.expression import LAYOUT, Apply, Container, Expression, Operand, bare
+from amplint.runtime.numeric.expression import LAYOUT, Apply, Container, Expression, Operand, short_name
 
 Shape = tuple[int, ...]
 
@@ -92,10 +92,10 @@ def bounds(steps: Sequence[Expression], operands: Sequence[Operand]) -> dict[Ope
     """Between what the elements of each operand lie."""
     found = {operand: (operand.low, operand.high) for operand in operands}
     for step in steps:
-        place = _PROBABLE.get(bare(step.op)) if isinstance(step, Apply) else None
+        place = _PROBABLE.get(short_name(step.op)) if isinstance(step, Apply) else None
         if isinstance(step, Apply) and place is not None and place < len(step.arguments):
             inner = step.arguments[place]
-            while isinstance(inner, Apply) and (bare(inner.op) in LAYOUT or bare(inner.op) == "to"):
+            while isinstance(inner, Apply) and (short_name(inner.op) in LAYOUT or short_name(inner.op) == "to"):
                 inner = inner.arguments[0]
             if isinstance(inner, Operand):
                 found[inner] = max(0.0, inner.low), min(1.0, inner.high)
@@ -107,7 +107,7 @@ def _uses(steps: Sequence[Expression]) -> dict[int, str]:
     for step in reversed(steps):
         if not isinstance(step, Apply):
             continue
-        name = bare(step.op)
+        name = short_name(step.op)
         for kind, table in ((INDEX, _INDEXING), (MASK, _MASKING)):
             for position in table.get(name, ()):
                 if position < len(step.arguments):
@@ -122,7 +122,7 @@ def _use(expression: Expression, kind: str, used: dict[int, str]) -> None:
     if isinstance(expression, Container):
         for item in expression.items:
             _use(item, kind, used)
-    if isinstance(expression, Apply) and bare(expression.op) == "to":
+    if isinstance(expression, Apply) and short_name(expression.op) == "to":
         _use(expression.arguments[0], kind, used)
 
 

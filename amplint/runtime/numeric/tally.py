@@ -71,6 +71,11 @@ def tally(
     """Compute both texts at all points, and compare with the text as it stands in float64.
 
     Args:
+        before: the text as it stands.
+        after: the text with the fix.
+        question: what is compared.
+        points: the operands.
+        device: one of `amplint.runtime.devices`.
         marks: the finding's own operations in the text with the fix.
         aside: the ids of the operations of each that are not to be judged: they are computed in float32, and held fixed.
     """

@@ -43,9 +43,13 @@ def prove(before: File, after: File, diagnostic: Diagnostic, measure: str, devic
     the fixed text keeps a value in half whose exact gradient half cannot hold: how often is said.
 
     Args:
+        before: the text as it stands.
+        after: the text with the fix.
+        diagnostic: the finding.
         measure: `NON_FINITE` or `VALUE_ERROR`; with the latter, a fix that makes no point finite that was not is confirmed if
             it makes the worst error of the value, which was more than float16 rounds by, at least eight times smaller.
         device: one of `amplint.runtime.devices`; where CUDA is emulated, so it must be when this is called.
+        seed: of the operands.
     """
     problem = ""
     is_partial = diagnostic.fix is not None and diagnostic.fix.applicability is Applicability.UNSAFE

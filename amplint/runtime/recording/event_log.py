@@ -7,7 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from amplint.model.events import Event
-from amplint.model.protocol.state import Value
+from amplint.model.protocol.contents import Value
 from amplint.runtime.recording.call_sites import SourceLine
 
 Make = Callable[[int], Event]

@@ -83,7 +83,7 @@ def _total(norms: Sequence[torch.Tensor]) -> float:
     return float(torch.linalg.vector_norm(torch.stack([norm.to(device) for norm in norms])).item())
 
 
-def number(tensor: torch.Tensor) -> float | None:
+def scalar_value(tensor: torch.Tensor) -> float | None:
     """The value of a tensor of one element; None for others."""
     return float(tensor.detach().item()) if tensor.numel() == 1 and not tensor.is_complex() else None
 
@@ -128,7 +128,7 @@ def origin(
         else:
             graph.walk(output.grad_fn)
             given = _mark_on(weight, recording)
-            found = graph.carried(output.grad_fn, 1.0 if weight is None or given is not None else number(weight))
+            found = graph.carried(output.grad_fn, 1.0 if weight is None or given is not None else scalar_value(weight))
             scaled_twice = given is not None and found != {""}
             carried |= {"?"} if scaled_twice else {given.scaler} if given is not None else found
     known = carried - {""}
@@ -205,7 +205,7 @@ def _linear(node: Node, factor: float | None) -> list[tuple[Node, float | None]]
     if name == "DivBackward0" and not first:
         return None
     other = node._saved_other if first else node._saved_self
-    by = number(other) if isinstance(other, torch.Tensor) else other
+    by = scalar_value(other) if isinstance(other, torch.Tensor) else other
     if factor is not None and by is not None:
         factor = factor * by if name == "MulBackward0" else factor / by if by else None
     else:

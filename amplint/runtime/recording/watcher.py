@@ -126,7 +126,7 @@ class Watch:
                 self.journal.conclude(recorded)
 
 
-def argument(args: Arguments, kwargs: Named, position: int, name: str, default: Any = None) -> Any:
+def given_argument(args: Arguments, kwargs: Named, position: int, name: str, default: Any = None) -> Any:
     """An argument given by position or by name."""
     return args[position] if len(args) > position else kwargs.get(name, default)
 

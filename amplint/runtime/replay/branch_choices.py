@@ -10,13 +10,13 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 
 from amplint.model.event_graph import Test
+from amplint.model.torch import vocabulary
 
 PERIOD = 2
 """Micro-batches of an accumulation whose number the author does not write down."""
 _MAX_PERIOD = 16
 _MAX_TRIES = 300
 _MODULO = re.compile(r"Modulo\(\),([^()]*)\)( == )?")
-_BAD = re.compile(r"is_?nan|is_?inf|skip|overflow|found_inf", re.IGNORECASE)
 
 
 @dataclass(frozen=True)
@@ -43,7 +43,7 @@ def answers(test: Test, away: bool | None) -> tuple[Answer, ...]:
         period = int(modulo[1]) if modulo[1].isdigit() and 1 < int(modulo[1]) <= _MAX_PERIOD else PERIOD
         return (Answer(modulo[2] is not None, period), YES, NO)
     if test.kind in ("gate", "skipped"):
-        return (NO, YES) if _BAD.search(test.key) else (YES, NO)
+        return (NO, YES) if vocabulary.TROUBLE.search(test.key) else (YES, NO)
     unlikely = away is True or ("len" in test.key and " == " in test.key)  # the last of all
     first, second = (NO, YES) if unlikely else (YES, NO)
     if test.kind == "varying":

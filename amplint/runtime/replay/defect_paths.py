@@ -36,7 +36,16 @@ def _pointed_at(node: cst.CSTNode) -> list[cst.CSTNode]:
 
 
 def routes(found: Found, before: File, after: File) -> tuple[Walk, Walk]:
-    """A path that shows a hazard, and the same path in the code with the fix."""
+    """A path that shows a hazard, and the same path in the code with the fix.
+
+    Args:
+        found: the hazard.
+        before: the file as it stands.
+        after: the file with the fix.
+
+    Raises:
+        NotReplayable: no path shows the hazard, or the same path comes to no end in the code with the fix.
+    """
     kind, site = found.hazard.kind, found.hazard.site
     for entry in (found.entry, *before.analysis.entries):
         walk = _path_to(kind, site, entry)

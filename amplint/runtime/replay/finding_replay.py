@@ -52,7 +52,7 @@ def replay(before: Source, after: Source, diagnostic: Diagnostic, rule: Rule, de
     if rule.observable is None:
         return Outcome(NOT_REPLAYABLE, f"{rule.code} does not say how its defect shows")
     if rule.observable.measure == PRODUCT_TIME:
-        return linear_products.replay(_file(before), _file(after), device, seed, rule.observable.tolerance)
+        return linear_products.time_products(_file(before), _file(after), device, seed, rule.observable.tolerance)
     file = _file(before)
     experiment = EXPERIMENTS.get(rule.observable.measure)
     if experiment is not None:

@@ -12,7 +12,7 @@ from amplint.runtime.replay.branch_choices import YES
 from amplint.runtime.replay.graph_runner import Walk
 from amplint.runtime.training.amp_and_reference import Amp, Reference, autocast
 from amplint.runtime.training.iterations import Rounds
-from amplint.runtime.training.path_facts import feeding, last_steps, scalers_of, used
+from amplint.runtime.training.path_facts import feeding, scalers_of, step_counts, used
 from amplint.runtime.training.run_record import NotReplayable, RunRecord
 from amplint.runtime.training.toy_problem import ToyProblem
 from amplint.runtime.training.trainer import Training
@@ -57,7 +57,7 @@ class Trial:
 
         before, after = (self._amp(walk, problem(self.device)) for walk in (self.before, self.after))
         walk, rounds = self.before, Rounds()
-        feeds, last = feeding(walk.events), last_steps(walk.events)
+        feeds, last = feeding(walk.events), step_counts(walk.events)
         reference = Reference(problem(self.device), walk.entry.objects, rounds, feeds, last, after.skips())
         return Trio(before, after, _run(walk, reference, rounds))
 

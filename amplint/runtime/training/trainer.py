@@ -28,10 +28,10 @@ from amplint.model.events import (
     ZeroGrad,
 )  # fmt: skip
 from amplint.model.literals import number
-from amplint.model.protocol.state import whole_of
+from amplint.model.references import reference
 from amplint.runtime.training import torch_objects
 from amplint.runtime.training.iterations import Rounds
-from amplint.runtime.training.path_facts import owner_of, words
+from amplint.runtime.training.path_facts import name_words, owner_of
 from amplint.runtime.training.run_record import NotReplayable, RunRecord, Step
 from amplint.runtime.training.toy_problem import ToyProblem
 
@@ -132,12 +132,8 @@ class Training(ABC):
         regions = [region for region in self._regions if region.device != "grad"]
         return bool(regions) and regions[-1].lowers
 
-    def _known(self, reference: str) -> Losses | None:
-        while reference:
-            if reference in self._values:
-                return self._values[reference]
-            reference = whole_of(reference)
-        return None
+    def _known(self, name: str) -> Losses | None:
+        return next((self._values[each] for each in reference(name).wholes if each in self._values), None)
 
     def loss(self, reference: str) -> Losses:
         """The loss that a reference stands for; one that was computed out of sight, or before a step, is computed now.
@@ -148,7 +144,7 @@ class Training(ABC):
         if not known:
             known = self._forward()
             self.assign(reference, known)
-        shared = {name: len(words(name) & words(reference)) for name in known}
+        shared = {name: len(name_words(name) & name_words(reference)) for name in known}
         most = max(shared.values())
         return {name: loss for name, loss in known.items() if shared[name] == most}
 
@@ -158,11 +154,9 @@ class Training(ABC):
         self._numbers[reference] = sum(float(loss.detach()) for loss in value.values())
 
     def _report(self, event: Report) -> None:
-        reference = event.value
-        while reference and reference not in self._numbers:
-            reference = whole_of(reference)
-        if reference:
-            self.record.reported.setdefault(event.site, []).append(self._numbers[reference])
+        known = [each for each in reference(event.value).wholes if each in self._numbers]
+        if known:
+            self.record.reported.setdefault(event.site, []).append(self._numbers[known[0]])
 
     def _forward(self) -> Losses:
         overflowing = {name for name in self.optimizers if self.rounds.coming_of(name) == OVERFLOW_ROUND}

@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 from amplint.model.events import Backward, ScalerStep, ScalerUpdate, Unscale
+from amplint.model.protocol.contents import Grad, Stage
 from amplint.model.protocol.hazard import RAISES, Hazard, HazardKind, Hazards
 from amplint.model.protocol.objects import Known
-from amplint.model.protocol.state import ANY, Grad, Stage, State
+from amplint.model.protocol.state import ANY, PathState, ProtocolState
 
 
-def onto_unscaled(known: Known, state: State, event: Backward) -> Hazards:
+def onto_unscaled(known: Known, path: PathState, event: Backward) -> Hazards:
     """A scaled backward pass that adds to gradients which are unscaled already, and have not been used yet.
 
     Of several optimizers nobody knows whose gradients a backward pass adds to, until the next `unscale_` raises.
     """
-    value = state.value(event.loss)
-    if value is None or value.scaler in ("", "?") or known.off(state, value.scaler):
+    state, value = path.protocol, path.facts.value(event.loss)
+    if value is None or not value.is_scaled or known.off(state, value.scaler):
         return ()
     found: Hazards = ()
     for optimizer, grad in state.grads().items():
@@ -39,7 +40,7 @@ def _awaits_step(grad: Grad, scaler: str) -> bool:
     return grad.unscaled_at >= 0 and not grad.stepped and grad.is_of(scaler)
 
 
-def unscale(known: Known, state: State, event: Unscale) -> Hazards:
+def unscale(known: Known, state: ProtocolState, event: Unscale) -> Hazards:
     """`unscale_` a second time: with a backward pass in between, without, or after an early exit; or a step without update."""
     if known.off(state, event.scaler) or not event.optimizer:
         return ()
@@ -63,7 +64,7 @@ def _left(stage: Stage, event: Unscale) -> Hazard:
     return Hazard(kind, stage.left_at, related, event.scaler, event.optimizer, (RAISES,))
 
 
-def missing_update(state: State, event: Unscale | ScalerStep) -> Hazards:
+def missing_update(state: ProtocolState, event: Unscale | ScalerStep) -> Hazards:
     """A second turn of the scaler after a step that no update followed."""
     stage = state.stage(event.scaler, event.optimizer)
     if stage is None or stage.name != "stepped":
@@ -71,7 +72,7 @@ def missing_update(state: State, event: Unscale | ScalerStep) -> Hazards:
     return (Hazard(HazardKind.MISSING_UPDATE, stage.site, (("next", event.site),), event.scaler, event.optimizer),)
 
 
-def unscaled_backward(known: Known, state: State, event: Unscale | ScalerStep) -> Hazards:
+def unscaled_backward(known: Known, state: ProtocolState, event: Unscale | ScalerStep) -> Hazards:
     """The scaler divides gradients by the scale that nothing has multiplied by it."""
     grad = state.grad(event.optimizer)
     mixed = grad.kinds == {"plain", "scaled"} and known.is_only(event.optimizer)
@@ -84,7 +85,7 @@ def unscaled_backward(known: Known, state: State, event: Unscale | ScalerStep) -
     )
 
 
-def after_update(known: Known, state: State, event: Unscale | ScalerStep) -> Hazards:
+def after_update(known: Known, state: ProtocolState, event: Unscale | ScalerStep) -> Hazards:
     """Gradients that were scaled before an update are unscaled by the scale after it."""
     grad = state.grad(event.optimizer)
     if not event.optimizer or known.off(state, event.scaler):
@@ -95,9 +96,9 @@ def after_update(known: Known, state: State, event: Unscale | ScalerStep) -> Haz
     return (Hazard(HazardKind.UPDATE_PER_OPTIMIZER, grad.updated_at, related, event.scaler, event.optimizer),)
 
 
-def update(known: Known, state: State, event: ScalerUpdate) -> Hazards:
+def update(known: Known, state: ProtocolState, event: ScalerUpdate) -> Hazards:
     """An update although nothing has looked at the gradients since the last one."""
-    if event.given or known.off(state, event.scaler) or state.stages(event.scaler):
+    if event.given or known.off(state, event.scaler) or state.stages_of(event.scaler):
         return ()
     met = state.grads()
     every = met.pop(ANY)
