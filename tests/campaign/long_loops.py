@@ -89,4 +89,4 @@ def called_often(scene: Scene, moves: list[Move]) -> list[Move]:
     made = [each.loss for each in scene.trained if passes and f"{each.loss} = " in rendered(body)]
     call = put_aside(scene, (*body, *(f"return {loss}" for loss in made)), *made)
     line = f"{made[0]} = {call}" if made else call
-    return [*moves[:start], Move("block", (line,) * _CALLS), *moves[end:]]
+    return [*moves[:start], Move("forward" if made else "block", (line,) * _CALLS), *moves[end:]]
