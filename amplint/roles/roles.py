@@ -7,9 +7,9 @@ from dataclasses import replace
 
 import libcst as cst
 
+from amplint.model import vocabulary
 from amplint.model.events import ObjectFacts
 from amplint.model.libraries import OTHER_FRAMEWORKS, has_own_protocol
-from amplint.model.torch import vocabulary
 from amplint.roles.autocast_contexts import Contexts
 from amplint.roles.constructors import Constructors
 from amplint.roles.user_options import UserOptions
@@ -36,8 +36,7 @@ class Roles:
         names: what its names mean.
         classes: its classes, whose attributes hold objects.
         contexts: its autocast regions, for what is called like a context.
-        imports: leads to objects and classes of other files.
-        arguments: what calls in sight give to parameters.
+        flow: where values come from.
     """
 
     def __init__(self, tree: Tree, names: Names, classes: Classes, contexts: Contexts, flow: ValueFlow) -> None:

@@ -77,7 +77,15 @@ def elements(holder: cst.BaseExpression | None) -> Iterator[tuple[str, cst.DictE
 
 
 class ValueFlow:
-    """The values of one file, and of those that it leads to."""
+    """The values of one file, and of those that it leads to.
+
+    Args:
+        tree: the file.
+        names: what its names mean.
+        classes: its classes, whose attributes hold values.
+        imports: leads to values of other files.
+        arguments: what calls in sight give to parameters.
+    """
 
     def __init__(
         self, tree: Tree, names: Names, classes: Classes, imports: Imports, arguments: PassedArguments
@@ -142,7 +150,12 @@ class ValueFlow:
     # -- variables -------------------------------------------------------------------------------------------------
 
     def mentions(self, path: str, at: cst.CSTNode) -> list[cst.BaseExpression]:
-        """The expressions with an access path in the function around a place, in source order."""
+        """The expressions with an access path in one function, in source order.
+
+        Args:
+            path: the access path, such as `self.scaler`.
+            at: any node in the function.
+        """
         return self._mentions.get((self._tree.function(at), path), [])
 
     @cached_property
@@ -157,15 +170,30 @@ class ValueFlow:
         return found
 
     def reads(self, path: str, at: cst.CSTNode) -> list[cst.BaseExpression]:
-        """Those of the mentions that are evaluated."""
+        """Those of the mentions that are evaluated.
+
+        Args:
+            path: the access path.
+            at: any node in the function.
+        """
         return [each for each in self.mentions(path, at) if is_loaded(self._tree, each)]
 
     def assigned(self, path: str, at: cst.CSTNode) -> list[Changing]:
-        """The assignments to a variable in the function around a place, in source order."""
+        """The assignments to a variable in one function, in source order.
+
+        Args:
+            path: the access path of the variable.
+            at: any node in the function.
+        """
         return [each for each in self._changing(path, at) if not isinstance(each, cst.AugAssign)]
 
     def changes(self, path: str, at: cst.CSTNode) -> list[cst.AugAssign]:
-        """The statements that add to a variable in the function around a place, multiply it, and so on."""
+        """The statements of one function that add to a variable, multiply it, and so on.
+
+        Args:
+            path: the access path of the variable.
+            at: any node in the function.
+        """
         return [each for each in self._changing(path, at) if isinstance(each, cst.AugAssign)]
 
     def _changing(self, path: str, at: cst.CSTNode) -> Iterator[Changing]:
@@ -176,7 +204,12 @@ class ValueFlow:
                 yield above
 
     def put(self, path: str, at: cst.CSTNode) -> Iterator[tuple[cst.Subscript, cst.BaseExpression]]:
-        """The elements of a variable that its function assigns, `path[key] = value`: each with its value."""
+        """The elements of a variable that its function assigns, `path[key] = value`: each with its value.
+
+        Args:
+            path: the access path of the variable.
+            at: any node in the function.
+        """
         for node in self.mentions(path, at):
             element = self._tree.parent(node)
             target = self._tree.parent(element) if isinstance(element, cst.Subscript) else None

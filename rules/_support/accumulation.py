@@ -87,9 +87,7 @@ def _update_moved(file: File, found: Found) -> _Moved | None:
     block = file.editor.block(step)
     if block is file.editor.block(update) and file.tree.span(step) < file.tree.span(update):
         return None
-    lines = file.editor.reindented(update, file.editor.indent(step))
-    text = "".join(f"{line}{file.source.newline}" for line in lines)
-    return (file.editor.insert_rows_after(step, text), file.editor.delete(update)), True
+    return tuple(file.editor.move_after(update, step)), True
 
 
 def _unscale_moved(file: File, found: Found) -> _Moved | None:

@@ -33,7 +33,13 @@ class Frame:
     """The frame of the function in which this one is nested, if a call of it is under way."""
 
     def entering(self, function: Function, call: Call, prefix: str) -> Frame:
-        """The frame of a call in this one; `prefix` tells its own references from those of other calls."""
+        """The frame of a call in this one.
+
+        Args:
+            function: what is called.
+            call: the call.
+            prefix: tells its own references from those of other calls.
+        """
         # A method that calls another one of the same object hands on what is known of its attributes.
         kept = [each for each in self.binding if "." in each[0]] if ("self", "self") in call.binding else []
         binding = (*kept, *((name, self.ref(value) if value else "") for name, value in call.binding))

@@ -64,7 +64,13 @@ class Protocol:
         self._nothing_scales = nothing_scales
 
     def apply(self, state: PathState, event: Event, loops: tuple[int, ...] = ()) -> Outcome:
-        """The state after an event, and the hazards that the event is; `loops` are the sites of the loops around it."""
+        """The state after an event, and the hazards that the event is.
+
+        Args:
+            state: the state before.
+            event: what happens.
+            loops: the sites of the loops around it, the outermost first.
+        """
         hazards = judge(self._known, state, event, loops)
         match event:
             case Assign():
