@@ -10,7 +10,7 @@ from amplint.model.protocol.state import ProtocolState
 
 def scaler_step(known: Known, state: ProtocolState, event: ScalerStep) -> Hazards:
     """Say in which state the event is a hazard; it happens in every state that some path leads to."""
-    region = state.active_region()
+    region = state.active_region
     if region is None or known.off(state, event.scaler):
         return ()
     related = (("region", region.site),)
