@@ -9,7 +9,7 @@ matters to them (`summaries`).
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from heapq import heappop, heappush
 
@@ -95,28 +95,26 @@ class Explorer:
         waiting = [0]
         while waiting:
             block = blocks[heappop(waiting)]
-            point = points[block.number]
-            states = point.take()
-            if not states:
-                continue
+            states = points[block.number].take()
             self.work += len(states)
             if self.work > MAX_WORK:
                 raise GiveUp
             for following, after in self._step(block, states, activation, summary, entry):
                 arriving = points[following.number]
-                idle = not arriving.fresh
+                idle = arriving.is_idle
                 arriving.arrive(activation.survivors(after, block, following))
                 self.degraded = self.degraded or arriving.degraded
-                if idle and arriving.fresh:
+                if idle and not arriving.is_idle:
                     heappush(waiting, following.number)
 
     def _step(
-        self, block: Block, states: States, activation: Activation, summary: Summary, entry: PathState
-    ) -> Iterator[tuple[Block, States]]:
+        self, block: Block, states: list[PathState], activation: Activation, summary: Summary, entry: PathState
+    ) -> Iterator[tuple[Block, Iterable[PathState]]]:
         """Where states go from a block, and as which."""
         for handler in block.raises:
             yield handler, states
         frame = activation.at(block)
+        after: Iterable[PathState]
         match block.step:
             case Pass():
                 after = states
@@ -126,15 +124,15 @@ class Explorer:
             case Join():
                 asked = block.step.asked
                 keys = sorted(map(frame.key, keys_of(asked))) if asked is not None else [*self._conditions.constant]
-                after = without_both(states, keys, self._conditions.constant)
+                after = without_both(states, [key for key in keys if key in self._conditions.constant])
             case Enter(region, site):
                 entered = Entered(region, site, len(frame.loops))
-                after = {state.entering(entered): None for state in states}
+                after = [state.entering(entered) for state in states]
             case EndRegions(count):
-                after = {state.leaving(count): None for state in states}
+                after = [state.leaving(count) for state in states]
             case Iterate(loop):
                 targets = [frame.ref(target) for target in loop.targets]
-                after = {next_iteration(state, loop.site, targets): None for state in states}
+                after = [next_iteration(state, loop.site, targets) for state in states]
             case Gather(loop):
                 for hazard in updates_between(self._protocol, loop, states, frame):
                     summary.hazards[hazard] = None
@@ -145,14 +143,16 @@ class Explorer:
                     yield handler, returned.raised
                 after = returned.normal
             case Exit(kind):
-                summary.exits.setdefault(kind, {}).update(states)
+                summary.exits.setdefault(kind, {}).update(dict.fromkeys(states))
                 return
             case _:
                 after = self._happen(block, states, activation, summary)
         for following in block.next:
             yield following, after
 
-    def _ask(self, block: Block, states: States, activation: Activation) -> Iterator[tuple[Block, States]]:
+    def _ask(
+        self, block: Block, states: list[PathState], activation: Activation
+    ) -> Iterator[tuple[Block, Iterable[PathState]]]:
         assert isinstance(block.step, Ask)
         frame, asked = activation.at(block), activation.asked_after(block)
         # What a caller asks for later, nobody knows here.
@@ -168,34 +168,41 @@ class Explorer:
         for truth, following in zip((True, False), block.next):
             yield following, taken[truth]
 
-    def _happen(self, block: Block, states: States, activation: Activation, summary: Summary) -> States:
+    def _happen(
+        self, block: Block, states: list[PathState], activation: Activation, summary: Summary
+    ) -> list[PathState]:
         event, frame = activation.event(block), activation.at(block)
         if frame.at < 0:
             self.events.add(event)
         if not isinstance(event, (Assign, Scale)):
-            after: States = {}
+            after: list[PathState] = []
             for state in states:
                 left, hazards = self._protocol.apply(state, event, frame.loops)
-                after[left] = None
+                after.append(left)
                 summary.hazards.update(dict.fromkeys(hazards))
             return after
         if activation.is_forgotten(block):
-            return {assigned(state, event.target): None for state in states}
+            return [assigned(state, event.target) for state in states]
         keep = isinstance(event, Assign) and event.truth is not None
-        return {
-            forget_tests(self._protocol.apply(state, event, frame.loops)[0], event.target, keep): None
-            for state in states
-        }
+        return [
+            forget_tests(self._protocol.apply(state, event, frame.loops)[0], event.target, keep) for state in states
+        ]
 
     # -- calls -------------------------------------------------------------------------------------------------------
 
     def _call(
-        self, block: Block, call: Call, states: States, activation: Activation, summary: Summary, entry: PathState
+        self,
+        block: Block,
+        call: Call,
+        states: list[PathState],
+        activation: Activation,
+        summary: Summary,
+        entry: PathState,
     ) -> _Returned:
         function = self._flows.function(call.function)
         frame = activation.at(block)
         if function is None or frame.depth >= MAX_DEPTH:
-            return _Returned(states)
+            return _Returned(dict.fromkeys(states))
         entered = self._activation(function, call, frame)
         given = {entered.frame.key(key_of(name)): Truth(truth) for name, truth in call.truths}
         after = _Returned()

@@ -22,13 +22,17 @@ Names = frozenset[str]
 
 @dataclass(frozen=True)
 class Death:
-    """What nothing asks for any more, once a way is gone: `soon` of what was asked in this iteration, `ever` of the rest."""
+    """What nothing asks for any more, once a way is gone: `values`, and conditions.
 
+    `soon` are those that nothing asks for any more in this iteration, `ever` those of them that nothing asks for later, either.
+    """
+
+    values: Names
     soon: Names
     ever: Names
 
 
-NOTHING = Death(frozenset(), frozenset())
+NOTHING = Death(frozenset(), frozenset(), frozenset())
 
 
 class Liveness:
@@ -69,9 +73,12 @@ class Liveness:
     def death(self, block: Block, following: Block) -> Death:
         """What dies on the way from a block to the next one."""
         met = self._met[block.number]
-        ever = (self._ever[block.number] | met) - self._ever[following.number]
-        soon = (self._ever[block.number] | met) - self._soon[following.number]
-        return Death(soon, ever) if ever or soon else NOTHING
+        here = self._ever[block.number] | met
+        ever, soon = here - self._ever[following.number], here - self._soon[following.number]
+        if not (ever or soon):
+            return NOTHING
+        values = frozenset(name for name in ever if not is_key(name))
+        return Death(values, frozenset(filter(is_key, soon)), ever - values)
 
     def asked_after(self, block: Block) -> Names:
         """What may be asked once a block is done."""

@@ -122,11 +122,7 @@ class PathFacts:
 
     def value(self, name: str) -> Value | None:
         """How a value, or what it is a part of, came about; None when it was not seen to be computed."""
-        for each in reference(name).wholes:
-            found = self.values.get(each)
-            if found is not None:
-                return found
-        return None
+        return self.values.first(reference(name).wholes)
 
 
 class PathState:
