@@ -64,16 +64,13 @@ import libcst as cst
 from amplint.diagnostics import SAFE, UNSAFE, Fix
 from amplint.dtypes import Dtypes, Operation, Tensor
 from amplint.model.observables import VALUE_ERROR, Observable
+from amplint.model.torch.operators import Kind, of_kind
 from amplint.model.torch.precision import HALF
 from amplint.rule import HIGH, WARNING, File, Finding, rule
 
 from ._support.float32_operands import widened
 
-_LOSSES = frozenset(
-    "cross_entropy nll_loss mse_loss l1_loss smooth_l1_loss huber_loss kl_div poisson_nll_loss soft_margin_loss "
-    "binary_cross_entropy_with_logits binary_cross_entropy margin_ranking_loss triplet_margin_loss cosine_embedding_loss "
-    "hinge_embedding_loss multi_margin_loss".split()
-)
+_LOSSES = of_kind(Kind.LOSS)
 _CLASSIFIES = "cross_entropy"
 """What is given to it left a linear layer or a convolution, also where the model is not known."""
 

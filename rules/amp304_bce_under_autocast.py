@@ -56,7 +56,7 @@ import libcst as cst
 from amplint.diagnostics import SAFE, UNSAFE, Edit, Fix
 from amplint.dtypes import Dtypes, Operation, Tensor
 from amplint.model.observables import NON_FINITE, Observable
-from amplint.model.torch.precision import Policy, policy
+from amplint.model.torch.operators import Policy, policy
 from amplint.rule import ERROR, HIGH, File, Finding, rule
 
 from ._support.float32_islands import island

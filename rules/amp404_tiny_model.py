@@ -60,6 +60,7 @@ from collections.abc import Iterator
 import libcst as cst
 
 from amplint.facts.forward_passes import ForwardPass, Forwards
+from amplint.model.torch.operators import Kind, layers_of
 from amplint.rule import INFO, LOW, File, Finding, rule
 
 from ._support.linear_chains import size_argument
@@ -70,13 +71,9 @@ _SIZES = {
     "torch.nn.Linear": ("in_features", "out_features"),
     "torch.nn.Embedding": ("num_embeddings", "embedding_dim"),
 }
-_SMALL_LAYERS = frozenset(
-    f"torch.nn.{name}"
-    for name in (
-        "Sequential ModuleList ModuleDict Flatten Unflatten Identity Dropout AlphaDropout LayerNorm RMSNorm BatchNorm1d PReLU "
-        "ReLU ReLU6 LeakyReLU ELU SELU CELU GELU SiLU Mish Tanh Sigmoid Hardtanh Hardswish Softplus Softmax LogSoftmax"
-    ).split()
-)
+_SMALL_LAYERS = layers_of(Kind.ELEMENTWISE, Kind.ALONG, Kind.LAYOUT, Kind.POOL) | {
+    "torch.nn.Sequential", "torch.nn.ModuleList", "torch.nn.ModuleDict",
+}  # fmt: skip
 """Layers that have next to no weights beside those of the linear ones."""
 _REPEATS = (cst.ListComp, cst.GeneratorExp, cst.SetComp, cst.DictComp, cst.For, cst.While)
 

@@ -12,6 +12,7 @@ from amplint.dtypes.lattice import join_values, unknown
 from amplint.dtypes.values import Eps, GradientFlow, Number, Tensor, Value
 from amplint.model.events import Region
 from amplint.model.torch import precision
+from amplint.model.torch.operators import OPERATORS, Kind, of_kind
 
 LOGARITHMS = frozenset({"log", "log2", "log10", "log1p", "logit", "xlogy"})
 EXPONENTIALS = frozenset({"exp", "expm1", "exp2"})
@@ -19,37 +20,10 @@ POWERS = frozenset({"pow", "reciprocal", "rsqrt"})
 FOLLOWED = LOGARITHMS | EXPONENTIALS | POWERS
 """Operations whose results are followed to a backward."""
 
-_KEEPING = frozenset(
-    """
-    view reshape squeeze unsqueeze permute transpose t flatten unflatten contiguous expand expand_as repeat
-    repeat_interleave gather index_select take_along_dim take select narrow diagonal tril triu roll flip sort topk chunk
-    split unbind clone requires_grad_ masked_select movedim swapaxes swapdims view_as reshape_as cuda cpu rearrange
-    dropout identity max_pool1d max_pool2d max_pool3d adaptive_max_pool1d adaptive_max_pool2d pixel_shuffle nan_to_num
-""".split()
-)
+_KEEPING = of_kind(Kind.LAYOUT) | {"cuda", "cpu", "rearrange", "nan_to_num"}
 """Operations that give back some of the elements as they are."""
-
-_BETWEEN = frozenset(
-    """
-    max min amax amin mean median avg_pool1d avg_pool2d avg_pool3d adaptive_avg_pool1d adaptive_avg_pool2d
-    adaptive_avg_pool3d
-""".split()
-)
+_BETWEEN = of_kind(Kind.EXTREME, Kind.POOL)
 """Operations whose result lies between the elements."""
-
-_POSITIVE = (0.0, math.inf)
-_RANGES = {
-    **dict.fromkeys("sigmoid softmax softmin gumbel_softmax hardsigmoid".split(), (0.0, 1.0)),
-    **dict.fromkeys("tanh sin cos cosine_similarity normalize".split(), (-1.0, 1.0)),
-    **dict.fromkeys("log_softmax logsigmoid".split(), (-math.inf, 0.0)),
-    **dict.fromkeys(
-        "relu softplus norm square sqrt exp exp2 var std cdist pairwise_distance cross_entropy mse_loss l1_loss "
-        "smooth_l1_loss huber_loss binary_cross_entropy_with_logits".split(),
-        _POSITIVE,
-    ),
-    **dict.fromkeys("expm1 elu".split(), (-1.0, math.inf)),
-    "relu6": (0.0, 6.0),
-}
 
 _COUNTING = (precision.BOOL, precision.INTEGER)
 
@@ -108,7 +82,7 @@ def _range(op: str, operand: Tensor) -> tuple[float, float]:
         return (0.0 if operand.low >= 0 else -math.inf), math.inf
     if op == "neg":
         return -operand.high, -operand.low
-    low, high = _RANGES.get(op, (-math.inf, math.inf))
+    low, high = OPERATORS[op].range if op in OPERATORS else (-math.inf, math.inf)
     return (low, max(operand.high, 0.0)) if op == "relu" else (low, high)
 
 

@@ -11,7 +11,7 @@ from amplint.dtypes import arithmetic
 from amplint.dtypes.frames import StackFrame
 from amplint.dtypes.lattice import unknown
 from amplint.dtypes.values import Arguments, GradientFlow, Items, Layer, Number, Operation, Tensor, Value, tensors
-from amplint.model.torch import precision
+from amplint.model.torch.operators import Policy, policy
 from amplint.roles.autocast_contexts import Contexts
 from amplint.syntax.names import Names
 from amplint.syntax.tree import Tree
@@ -99,7 +99,7 @@ class Operators:
             self.operations.append(operation)
         if result.made is node:
             result = replace(result, maker=operation)
-        if precision.policy(op, "cuda") is precision.Policy.LOWER:
+        if policy(op, "cuda") is Policy.LOWER:
             result = replace(result, half_at=node if result.half else None, sure=True, through=_narrowed(operation))
         if not frame.differentiates:
             return replace(result, detached=True, through=frozenset())

@@ -14,20 +14,17 @@ from amplint.dtypes.lattice import unknown
 from amplint.dtypes.literals import SIZE, joined
 from amplint.dtypes.values import UNKNOWN, Arguments, DType, Finfo, Items, Layer, Number, Tensor, Value, tensors
 from amplint.model.torch import precision
+from amplint.model.torch.operators import Kind, of_kind
 
 MODULES = ("torch", "torch.nn.functional", "torch.special", "torch.linalg", "torch.Tensor")
 
 _CASTS = {"float": "float32", "half": "float16", "bfloat16": "bfloat16", "double": "float64", "bool": "bool", "long": "int",
           "int": "int"}  # fmt: skip
-_CREATED = frozenset(
-    "zeros ones empty full rand randn eye linspace logspace tensor as_tensor normal hann_window from_numpy scalar_tensor".split()
-)
-_LIKE = frozenset(
-    "zeros_like ones_like empty_like full_like rand_like randn_like new_zeros new_ones new_full new_tensor".split()
-)
-_INTEGERS = frozenset("arange randint randperm argmax argmin argsort nonzero bincount one_hot multinomial".split())
-_COMPARING = frozenset("eq ne lt le gt ge isnan isinf isfinite logical_and logical_or logical_not any all".split())
-_WHOLE = frozenset("sum mean std var max min amax amin prod median nanmean nansum norm".split())
+_CREATED = of_kind(Kind.MADE) | {"normal", "from_numpy"}
+_LIKE = of_kind(Kind.LIKE)
+_INTEGERS = of_kind(Kind.INDEX) | {"multinomial"}
+_COMPARING = of_kind(Kind.TRUTH)
+_WHOLE = of_kind(Kind.REDUCTION, Kind.EXTREME)
 """Reductions that leave no dimension when nothing says which ones to reduce."""
 _TUPLES = {"max": 2, "min": 2, "median": 2, "topk": 2, "sort": 2, "std_mean": 2, "var_mean": 2}
 _ARITHMETIC = {

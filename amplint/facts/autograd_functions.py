@@ -8,16 +8,14 @@ from dataclasses import dataclass
 import libcst as cst
 
 from amplint.file import File
+from amplint.model.torch.operators import OPERATORS, Kind, Policy, of_kind
 from amplint.syntax.tree import within
 
 _FUNCTION = frozenset({"torch.autograd.Function", "torch.autograd.function.Function"})
 _FWD = frozenset({"torch.amp.custom_fwd", "torch.cuda.amp.custom_fwd"})
 _BWD = frozenset({"torch.amp.custom_bwd", "torch.cuda.amp.custom_bwd"})
 _CASTS = frozenset({"to", "type", "type_as", "float", "half", "bfloat16"})
-_LOWERED = frozenset(
-    "matmul mm bmm mv addmm baddbmm addbmm addmv einsum linear conv1d conv2d conv3d conv_transpose1d conv_transpose2d "
-    "conv_transpose3d scaled_dot_product_attention".split()
-)
+_LOWERED = frozenset(name for name in of_kind(Kind.PRODUCT, Kind.CONVOLUTION) if OPERATORS[name].cuda is Policy.LOWER)
 """Functions and methods that CUDA's autocast runs in half."""
 _ARITHMETIC = (cst.Add, cst.Subtract, cst.Multiply, cst.Divide)
 

@@ -10,7 +10,7 @@ import libcst as cst
 
 from amplint.facts.optimizer_checkpoints import OptimizerStates, SavedState
 from amplint.file import File
-from amplint.model.torch import vocabulary
+from amplint.model import vocabulary
 from amplint.syntax.access_paths import path_of
 from amplint.syntax.tree import within
 from amplint.syntax.value_flow import How, elements

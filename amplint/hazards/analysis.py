@@ -107,6 +107,11 @@ class Analysis:
         return Found(hazard, places[site], related, shown, scaler, entry, self.program, origin, here)
 
     def of(self, kind: HazardKind, elsewhere: bool = False) -> list[Found]:
-        """The hazards of one kind, in source order; `elsewhere` also those that happen in another file."""
+        """The hazards of one kind, in source order.
+
+        Args:
+            kind: the kind.
+            elsewhere: whether those count that happen in another file, and are told at the call that leads there.
+        """
         all_ = (found for found in self.hazards if found.hazard.kind is kind)
         return [found for found in all_ if found.origin is None or elsewhere]

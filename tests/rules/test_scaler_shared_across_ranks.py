@@ -9,7 +9,7 @@ import pytest
 
 from amplint.engine.checker import check_source
 from amplint.engine.config import Settings
-from amplint.engine.fixer import apply, shown
+from amplint.engine.fixer import apply, never_applied
 from amplint.source import Source
 
 CODE = """\
@@ -49,7 +49,7 @@ def main(model):
 )
 def test_the_rest_is_still_given(tmp_path: Path, parameters: str, given: str, left: list[str]) -> None:
     source = Source("train.py", CODE.format(parameters=parameters, given=given))
-    [finding] = shown(check_source(source, Settings(tmp_path, select=("AMP115",)), tmp_path / "train.py"))
+    [finding] = never_applied(check_source(source, Settings(tmp_path, select=("AMP115",)), tmp_path / "train.py"))
     fixed, _ = apply(source, [finding])
     tree = ast.parse(fixed)
     [args] = [each.value for each in ast.walk(tree) if isinstance(each, ast.keyword) and each.arg == "args"]

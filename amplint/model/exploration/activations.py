@@ -15,12 +15,16 @@ from amplint.model.protocol.state import PathState
 
 @dataclass(eq=False)
 class Activation:
-    """A function as one kind of call enters it: its references mean the same in all of them."""
+    """A function as one kind of call enters it: its references mean the same in all of them.
+
+    `watched` says that a handler of some caller takes over when it fails.
+    """
 
     frame: Frame
     graph: FlowGraph
     liveness: Liveness
     concern: Concern
+    watched: bool = False
     summaries: dict[PathState, Summary] = field(default_factory=dict)
     events: dict[int, Event] = field(default_factory=dict)
     frames: dict[tuple[int, ...], Frame] = field(default_factory=dict)
@@ -68,7 +72,13 @@ class Activation:
         return False
 
     def survivors(self, states: Iterable[PathState], block: Block, following: Block) -> Iterable[PathState]:
-        """The states on the way from a block to the next, without what nothing asks for any more."""
+        """The states on the way from a block to the next, without what nothing asks for any more.
+
+        Args:
+            states: as the block leaves them.
+            block: where they come from.
+            following: where they go.
+        """
         death = self.death(block, following)
         if death is NOTHING:
             return states

@@ -14,12 +14,12 @@ from dataclasses import replace
 from heapq import heappop, heappush
 
 from amplint.model.event_graph import Function
-from amplint.model.events import Assign, Event, ObjectFacts, Scale
+from amplint.model.events import Assign, Clip, Event, ObjectFacts, Scale
 from amplint.model.exploration.activations import Activation
 from amplint.model.exploration.branch_decisions import Conditions, assigned
 from amplint.model.exploration.effects import Flows
 from amplint.model.exploration.flow_graph import Block
-from amplint.model.exploration.graph_runner import GraphRunner, Run
+from amplint.model.exploration.graph_runner import GraphRunner, Run, Ways
 from amplint.model.exploration.joins import Point
 from amplint.model.exploration.summaries import Summary
 from amplint.model.protocol.hazard import Hazard
@@ -36,11 +36,16 @@ class GiveUp(Exception):
 
 
 class Explorer(GraphRunner):
-    """Explores one root function; `flows` are the graphs that calls in it may enter.
+    """Explores one root function.
 
     `hazards` holds what was found, in order; `events` what happens in functions that are written out. `gave_up` says that the
     bound was met, and not all paths were seen; `degraded` that somewhere so many protocol states met that what differs
     between them was forgotten.
+
+    Args:
+        flows: the graphs that calls in it may enter.
+        objects: what is known of each reference from its construction.
+        nothing_scales: whether the whole program is known to call `scale` nowhere.
     """
 
     def __init__(self, flows: Flows, objects: Mapping[str, ObjectFacts], nothing_scales: bool = False) -> None:
@@ -54,7 +59,12 @@ class Explorer(GraphRunner):
         self.degraded = False
 
     def run(self, root: Function, start: PathState | None = None) -> None:
-        """Explore every path of `root` from a state in which nothing is known."""
+        """Explore every path of a function.
+
+        Args:
+            root: the function.
+            start: the state in which it is entered; by default one in which nothing is known.
+        """
         run = Run(self._root(root), start or PathState(), Summary())
         try:
             self._explore(run)
@@ -82,6 +92,15 @@ class Explorer(GraphRunner):
                 if idle and not arriving.is_idle:
                     heappush(waiting, following.number)
 
+    def _failures(self, block: Block, states: list[PathState], run: Run) -> Ways:
+        if not (block.raises or (block.fails and run.activation.watched)):
+            return
+        failing = _failing(block.step, states)
+        if block.fails:
+            run.end_by_raising(failing)
+        for handler in block.raises:
+            yield handler, failing
+
     def _happen(self, block: Block, states: list[PathState], run: Run) -> list[PathState]:
         event = run.activation.event(block)
         if run.activation.frame.at < 0:
@@ -95,3 +114,12 @@ class Explorer(GraphRunner):
             activation.summaries[state] = summary = Summary()
             self._explore(Run(activation, state, summary))
         return activation.summaries[state]
+
+
+def _failing(step: object, states: list[PathState]) -> list[PathState]:
+    """The states in which a step may fail, other than by an explicit `raise`.
+
+    Programs reckon with failures of passes; a clip that raises is there to fail. Between `unscale_` and `update` nobody else
+    does, so that what would follow from it is not worth a finding.
+    """
+    return states if isinstance(step, Clip) else [state for state in states if not len(state.protocol.stages)]

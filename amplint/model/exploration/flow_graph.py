@@ -66,14 +66,16 @@ class Block:
     """One step, and where it leads: `next` in order, `raises` to the handlers that take over when the step fails.
 
     `loops` are the sites of the loops of the function around it, the outermost first. Handlers are reached in the state
-    before the step: what fails has had no effect. `exhausted` is where a loop goes on once it is over: of its head, and of its
-    condition. An exploration gets there from the end of the body; a single run goes there when it has had enough.
+    before the step: what fails has had no effect. `fails`: the step may fail, and no handler of the function takes over.
+    `exhausted` is where a loop goes on once it is over: of its head, and of its condition. An exploration gets there from the
+    end of the body; a single run goes there when it has had enough.
     """
 
     step: Step
     loops: tuple[int, ...] = ()
     next: list[Block] = field(default_factory=list)
     raises: list[Block] = field(default_factory=list)
+    fails: bool = False
     exhausted: Block | None = None
     number: int = -1
 

@@ -83,8 +83,7 @@ class GraphRunner(ABC):
 
     def _step(self, block: Block, states: list[PathState], run: Run) -> Ways:
         """Where states go from a block, and as which."""
-        for handler in self._handlers(block):
-            yield handler, states
+        yield from self._failures(block, states, run)
         frame, step = run.activation.at(block), block.step
         after: Iterable[PathState] = states
         match step:
@@ -115,9 +114,9 @@ class GraphRunner(ABC):
         for following in block.next:
             yield following, after
 
-    def _handlers(self, block: Block) -> list[Block]:
-        """The handlers that take over when a step fails, other than by an explicit `raise`."""
-        return block.raises
+    def _failures(self, block: Block, states: list[PathState], run: Run) -> Ways:
+        """Where states go when a step fails, other than by an explicit `raise`."""
+        return iter(())
 
     def _sides(self, block: Block) -> list[Block]:
         """Where a condition leads: when it is true, and when it is false."""
@@ -163,7 +162,9 @@ class GraphRunner(ABC):
         function = self._callee(call, frame)
         if function is None:
             return Returned(dict.fromkeys(states))
-        entered = self._activation(function, call, frame)
+        entered = self._activation(
+            function, call, frame, bool(block.raises) or (block.fails and run.activation.watched)
+        )
         given = {entered.frame.key(key_of(name)): Truth(truth) for name, truth in call.truths}
         target = frame.ref(call.target) if call.target else ""
         back = Returned()
@@ -185,18 +186,19 @@ class GraphRunner(ABC):
         """What tells the names of a call from others; empty for a number."""
         return ""
 
-    def _activation(self, function: Function, call: Call, frame: Frame) -> Activation:
+    def _activation(self, function: Function, call: Call, frame: Frame, watched: bool) -> Activation:
         """How a call enters a function; the same for all calls that hand over the same."""
         effects = self._flows.of(function)
         below = frame.entering(function, call, self._mark(function, frame))
         conditions = tuple(each for each in below.conditions if key_of(each[0]) in effects.asked)
         handed = tuple((name, caller.told(condition)) for name, condition, caller in conditions)
-        key = (function.key, below.binding, below.loops, below.at, handed, below.depth, below.prefix)
+        nest = below.around.prefix if below.around is not None else ""
+        key = (function.key, below.binding, below.loops, below.at, handed, below.depth, below.prefix, watched, nest)
         if key not in self._activations:
             prefix = below.prefix or f"#{len(self._activations)}/"
             below = replace(below, prefix=prefix, calls=(), conditions=conditions)
             liveness = self._liveness(function, called=True)
             asked = {*map(below.need, liveness.at_start), *(name for _, each in handed for name in keys_of(each))}
             concern = Concern(frozenset(asked), frozenset(map(below.ref, effects.assigned)))
-            self._activations[key] = Activation(below, self._flows.graph(function), liveness, concern)
+            self._activations[key] = Activation(below, self._flows.graph(function), liveness, concern, watched)
         return self._activations[key]

@@ -135,7 +135,12 @@ def _regions(state: PathState) -> object:
 
 
 def join(one: PathState, other: PathState) -> PathState:
-    """The state that holds what both know."""
+    """The state that holds what both know.
+
+    Args:
+        one: the state of some paths, with the same protocol state as the other one.
+        other: the state of other paths.
+    """
     facts = one.facts if one.facts == other.facts else _joined_facts(one.facts, other.facts)
     protocol = one.protocol if one.protocol == other.protocol else _joined_protocol(one.protocol, other.protocol)
     return one.with_facts(facts).with_protocol(protocol)
@@ -194,7 +199,12 @@ def _value(name: str, mine: Value | None, theirs: Value | None) -> Value | None:
 
 def without_both(states: Iterable[PathState], keys: Iterable[str]) -> Iterable[PathState]:
     """The states without the tests of constant conditions of which both outcomes left the same: asked again, they would come
-    to both again."""
+    to both again.
+
+    Args:
+        states: those that meet.
+        keys: the conditions that were asked since the ways parted.
+    """
     known = dict.fromkeys(states)
     for key in keys:
         if len(known) < 2:

@@ -53,8 +53,7 @@ class Liveness:
         sources = {block.number: _sources(block.step) for block in graph.blocks}
         names = _Names(outward.union(*self._met, *sources.values()))
         self._effects = [
-            _Effect(names, block.step, self._met[block.number], sources[block.number], outward)
-            for block in graph.blocks
+            _Effect(names, block, self._met[block.number], sources[block.number], outward) for block in graph.blocks
         ]
         self._ever = [frozenset[str]()] * len(graph.blocks)
         self._soon = list(self._ever)
@@ -71,7 +70,12 @@ class Liveness:
                     changed = True
 
     def death(self, block: Block, following: Block) -> Death:
-        """What dies on the way from a block to the next one."""
+        """What dies on the way from a block to the next one.
+
+        Args:
+            block: a block of the function.
+            following: one that may follow it.
+        """
         met = self._met[block.number]
         here = self._ever[block.number] | met
         ever, soon = here - self._ever[following.number], here - self._soon[following.number]
@@ -138,10 +142,11 @@ class _Effect:
     Where a value is computed, its operands are asked for if one of `wanted` is live after it.
     """
 
-    def __init__(self, names: _Names, step: Step, met: Names, sources: Names, outward: Names) -> None:
+    def __init__(self, names: _Names, block: Block, met: Names, sources: Names, outward: Names) -> None:
         self._gone: set[str] = set()
         self._made, self._wanted = met, None
-        match step:
+        self._failing = outward if block.fails else frozenset[str]()
+        match step := block.step:
             case Exit():
                 self._made = outward
             case Assign() | Scale():
@@ -151,7 +156,7 @@ class _Effect:
 
     def before(self, after: Iterable[Names]) -> Names:
         """What is live before the block."""
-        live = frozenset().union(*after)
+        live = self._failing.union(*after)
         dead = self._wanted is not None and self._wanted.isdisjoint(live)
         return (live - self._gone) if dead else (live - self._gone) | self._made
 

@@ -45,7 +45,12 @@ class Table(Generic[Key, Content]):
         return self._entries.keys()
 
     def put(self, key: Key, content: Content | None) -> Table[Key, Content]:
-        """The table with another content for a thing; None for nothing."""
+        """The table with another content for a thing; None for nothing.
+
+        Args:
+            key: the thing.
+            content: what is to be known of it; None for nothing.
+        """
         old = self._entries.get(key)
         return self if old is content or old == content else self.put_all({key: content})
 

@@ -22,7 +22,7 @@ from typing import Any
 
 import torch
 
-from amplint.model.torch.precision import Policy
+from amplint.model.torch.operators import Policy
 from amplint.runtime.emulation.cuda_table import Treatment, cuda_table
 from amplint.runtime.emulation.kernels import EMULATION, below, included, kernels, overload, overloads
 from amplint.runtime.emulation.region import EmulatedRegion, cast, region_dtype

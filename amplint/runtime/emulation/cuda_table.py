@@ -17,7 +17,7 @@ from typing import Any
 
 import torch
 
-from amplint.model.torch.precision import Policy
+from amplint.model.torch.operators import Policy
 from amplint.runtime.emulation.kernels import WITNESS, included, kernels, overload, overloads
 from amplint.runtime.emulation.region import EmulatedRegion
 

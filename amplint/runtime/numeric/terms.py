@@ -8,6 +8,7 @@ import libcst as cst
 
 from amplint.dtypes.values import DType, Tensor
 from amplint.model.torch import precision
+from amplint.model.torch.operators import Policy, policy
 from amplint.runtime.numeric import operations
 from amplint.runtime.numeric.expression import (
     Apply,
@@ -171,7 +172,7 @@ class Terms(Sources):
     def cut(self, made: Apply, scope: BodyScope) -> Expression:
         """The product of two values from outside is one as well: whatever half precision holds may come out."""
         name = made.op.rpartition(".")[2]
-        lowers = precision.policy(name, "cuda") is precision.Policy.LOWER
+        lowers = policy(name, "cuda") is Policy.LOWER
         if not (lowers and is_raw(made.arguments[0]) and all(map(is_raw, made.arguments))):
             return made
         tensor = self.facts.seen(made.node, scope.frame).value

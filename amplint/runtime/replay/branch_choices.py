@@ -9,8 +9,8 @@ import re
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 
+from amplint.model import vocabulary
 from amplint.model.event_graph import Test
-from amplint.model.torch import vocabulary
 
 PERIOD = 2
 """Micro-batches of an accumulation whose number the author does not write down."""

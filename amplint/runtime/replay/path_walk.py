@@ -150,9 +150,6 @@ class Walk(GraphRunner):
             block, states = next(((following, after) for following, after in ways if after), (block, []))
         return run.summary
 
-    def _handlers(self, block: Block) -> list[Block]:
-        return []  # nothing fails here unless the code says so
-
     def _sides(self, block: Block) -> list[Block]:
         return [*block.next, block.exhausted] if block.exhausted is not None else block.next
 

@@ -29,7 +29,7 @@ from amplint.runtime.training.toy_problem import ToyProblem
 from amplint.runtime.training.trainer import Training
 
 
-class Amp(Training):
+class AmpRun(Training):
     """AMP as the code uses it.
 
     Args:
@@ -110,7 +110,7 @@ class Amp(Training):
         self.assign(event.target, {name: scaler.scale(losses[name]) for name in losses if name in meant})
 
 
-class Reference(Training):
+class ReferenceRun(Training):
     """What the author meant, in float32: a scaler only steps, and each iteration steps once, unless its gradients overflowed.
 
     Args:
