@@ -197,7 +197,7 @@ class SchedulerStep(Event):
 
 @dataclass(frozen=True)
 class AutocastEnter(Event):
-    """A region begins. (A graph has no such event: there a region is the node `Scoped`.)"""
+    """A region begins. (An event graph has no such event: there a region is the node `Scoped`.)"""
 
     region: Region
 

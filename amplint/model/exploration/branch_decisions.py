@@ -3,70 +3,82 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable
+from dataclasses import dataclass, replace
 
 from amplint.model.event_graph import Both, Condition, Not, Test
 from amplint.model.exploration.call_references import Frame
 from amplint.model.protocol.contents import Truth
 from amplint.model.protocol.state import PathState
-from amplint.model.protocol.transitions import Protocol
 from amplint.model.references import condition_key, key_of, reference
 
-Remembers = Callable[[str], bool]
-"""Whether the code to come asks for a condition again, by its key."""
+
+@dataclass(frozen=True)
+class Asking:
+    """How a condition is asked.
+
+    `remembers` says whether the code to come asks for it again, by its key; `away` is the truth with which the code only leaves
+    the loop or the function.
+    """
+
+    remembers: Callable[[str], bool]
+    away: bool | None = None
+
+    @property
+    def opposite(self) -> Asking:
+        """How the negation is asked."""
+        return self if self.away is None else replace(self, away=not self.away)
+
+
+Decided = list[tuple[PathState, bool]]
+"""The truths that a condition can have in a state, each with the state that knows it."""
 
 
 class Conditions:
     """Decides conditions.
 
     Args:
-        protocol: what a test for a skipped step settles.
         always: the keys of conditions that always hold.
 
     `constant` gathers the keys of conditions that were met and have one truth over a run.
     """
 
-    def __init__(self, protocol: Protocol, always: Collection[str]) -> None:
-        self._protocol = protocol
+    def __init__(self, always: Collection[str]) -> None:
         self._always = always
         self.constant: dict[str, None] = {}
 
-    def decide(
-        self, condition: Condition, state: PathState, frame: Frame, remembers: Remembers
-    ) -> list[tuple[PathState, bool]]:
+    def decide(self, condition: Condition, state: PathState, frame: Frame, asking: Asking) -> Decided:
         """The truths that a condition can have in a state, each with the state that knows it.
 
         Args:
             condition: what is asked.
             state: the state before.
             frame: the call in which it is asked.
-            remembers: whether the code to come asks a condition again, so that its truth is worth knowing.
+            asking: how it is asked.
         """
         match condition:
             case Not():
-                return [(after, not truth) for after, truth in self.decide(condition.part, state, frame, remembers)]
+                return [
+                    (after, not truth) for after, truth in self.decide(condition.part, state, frame, asking.opposite)
+                ]
             case Both():
-                return self._decide_both(condition, state, frame, remembers)
-        return self._decide_test(condition, state, frame, remembers)
+                return self._decide_both(condition, state, frame, asking)
+        return self._decide_test(condition, state, frame, asking)
 
-    def _decide_both(
-        self, condition: Both, state: PathState, frame: Frame, remembers: Remembers
-    ) -> list[tuple[PathState, bool]]:
-        done: list[tuple[PathState, bool]] = []
+    def _decide_both(self, condition: Both, state: PathState, frame: Frame, asking: Asking) -> Decided:
+        done: Decided = []
         open_ = [state]
         for part in condition.parts:
-            outcomes = [outcome for before in open_ for outcome in self.decide(part, before, frame, remembers)]
+            outcomes = [outcome for before in open_ for outcome in self.decide(part, before, frame, asking)]
             done += [(after, truth) for after, truth in outcomes if truth == condition.any_of]
             open_ = [after for after, truth in outcomes if truth != condition.any_of]
         return done + [(after, not condition.any_of) for after in open_]
 
-    def _decide_test(
-        self, test: Test, state: PathState, frame: Frame, remembers: Remembers
-    ) -> list[tuple[PathState, bool]]:
+    def _decide_test(self, test: Test, state: PathState, frame: Frame, asking: Asking) -> Decided:
         if test.kind in ("true", "false"):
             return [(state, test.kind == "true")]
         handed = frame.handed(test.key) if test.kind in ("config", "varying", "gate") else None
         if handed is not None:
-            return self.decide(handed[0], state, handed[1], remembers)
+            return self.decide(handed[0], state, handed[1], asking)
         key = frame.key(test.key)
         if key in self._always:
             return [(state, True)]
@@ -75,32 +87,40 @@ class Conditions:
             return [(state, known)]
         if test.kind == "config":
             self.constant[key] = None
-        return [(self._knowing(test, key, truth, state, frame, remembers), truth) for truth in (True, False)]
+        return [
+            (self._knowing(test, key, truth, state, frame, asking), truth)
+            for truth in self._outcomes(test, key, frame, asking)
+        ]
 
-    @staticmethod
-    def _known(test: Test, key: str, state: PathState) -> bool | None:
+    def _known(self, test: Test, key: str, state: PathState) -> bool | None:
         """The truth of a condition that has come out before."""
         if test.kind == "mode":
             return state.protocol.mode
         known = state.facts.truths.get(key)
         return known.truth if known is not None else None
 
-    def _knowing(
-        self, test: Test, key: str, truth: bool, state: PathState, frame: Frame, remembers: Remembers
-    ) -> PathState:
+    def _outcomes(self, test: Test, key: str, frame: Frame, asking: Asking) -> tuple[bool, ...]:
+        """The truths that a condition may have, of which nothing is known."""
+        return (True, False)
+
+    def _remembers(self, test: Test, key: str, asking: Asking) -> bool:
+        """Whether the truth of a condition is kept in mind."""
+        return asking.remembers(key)
+
+    def _knowing(self, test: Test, key: str, truth: bool, state: PathState, frame: Frame, asking: Asking) -> PathState:
         """The state once a test has come out."""
         protocol = state.protocol
         if test.kind == "mode":
             protocol = protocol.changed(mode=truth)
-        elif remembers(key):
+        elif self._remembers(test, key, asking):
             loops = None if test.kind == "config" else frame.loops
             state = state.knowing(truths=state.facts.truths.put(key, Truth(truth, loops)))
         if test.kind == "gate":
-            protocol = self._protocol.settle_tested(protocol)
+            protocol = protocol.tested()
         elif test.kind == "varying":
-            protocol = self._protocol.settle(protocol)
+            protocol = protocol.settled()
         elif test.kind == "skipped" and not truth:
-            protocol = self._protocol.settle_updated(protocol)
+            protocol = protocol.not_skipped()
         return state.with_protocol(protocol)
 
 

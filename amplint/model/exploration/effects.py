@@ -8,7 +8,8 @@ from dataclasses import dataclass
 from amplint.model.event_graph import Call, Function
 from amplint.model.events import Assign, Backward, InnerGrad, Report, Scale
 from amplint.model.exploration.call_references import Frame, keys_of
-from amplint.model.exploration.flow_graph import Ask, FlowGraph, Iterate, flow_graph
+from amplint.model.exploration.flow_graph import Ask, FlowGraph, Iterate
+from amplint.model.exploration.flow_graph_builder import flow_graph
 from amplint.model.references import key_of, reference
 
 MAX_DEPTH = 6

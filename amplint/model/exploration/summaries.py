@@ -6,7 +6,7 @@ the states at the exits, with the hazards on the way. What the function neither 
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 
 from amplint.model.exploration.call_references import RETURN
@@ -23,6 +23,11 @@ class Summary:
 
     exits: dict[str, States] = field(default_factory=dict)
     hazards: dict[Hazard, None] = field(default_factory=dict)
+
+    def add(self, hazards: Iterable[Hazard]) -> None:
+        """Take in more hazards."""
+        for hazard in hazards:
+            self.hazards[hazard] = None
 
 
 @dataclass(frozen=True)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import Enum
 
 from amplint.model.references import reference
@@ -68,6 +68,10 @@ class Hazard:
     def optimizer_name(self) -> str:
         """The optimizer as the author writes it."""
         return reference(self.optimizer).written
+
+    def called_at(self, site: int, function: str) -> Hazard:
+        """The hazard as the caller shows it: one call further away."""
+        return replace(self, calls=((site, function), *self.calls))
 
     def at(self, label: str) -> int:
         """The site filed under a label; -1 when there is none."""

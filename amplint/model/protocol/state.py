@@ -81,6 +81,26 @@ class ProtocolState:
             return self
         return replace(self, **fields)  # type: ignore[arg-type]
 
+    # -- what conditions tell --------------------------------------------------------------------------------------
+
+    def settled(self) -> ProtocolState:
+        """The state once the program has asked something that may tell whether a step was, or will be, skipped."""
+        return self.changed(stepped=Table(), untested=False)
+
+    def tested(self) -> ProtocolState:
+        """The state once the program has asked for overflows: also of gradients that are unscaled and not stepped yet."""
+        tested = {pair: stage._replace(tested=True) for pair, stage in self.stages.items() if stage.name == "unscaled"}
+        return self.settled().changed(stages=self.stages.put_all(tested))
+
+    def not_skipped(self) -> ProtocolState:
+        """The state once the program knows that a scale did not fall: the steps before that scaler's update were taken.
+
+        Of a scaler that has stepped and not updated, its scale cannot tell yet.
+        """
+        waiting = {scaler for (scaler, _), stage in self.stages.items() if stage.name == "stepped"}
+        told = [optimizer for optimizer, step in self.stepped.items() if step.scaler not in waiting]
+        return self.changed(stepped=self.stepped.without(told), untested=bool(waiting) and self.untested)
+
     # -- regions ---------------------------------------------------------------------------------------------------
 
     @cached_property

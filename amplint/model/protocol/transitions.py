@@ -234,28 +234,6 @@ class Protocol:
     def _forget_grads(state: ProtocolState) -> ProtocolState:
         return state.with_grads(dict.fromkeys(state.grads(), UNKNOWN_GRAD))
 
-    # -- what conditions tell --------------------------------------------------------------------------------------
-
-    @staticmethod
-    def settle(state: ProtocolState) -> ProtocolState:
-        """The state once the program has asked something that may tell whether a step was, or will be, skipped."""
-        return state.changed(stepped=Table(), untested=False)
-
-    def settle_tested(self, state: ProtocolState) -> ProtocolState:
-        """The state once the program has asked for overflows: also of gradients that are unscaled and not stepped yet."""
-        tested = {pair: stage._replace(tested=True) for pair, stage in state.stages.items() if stage.name == "unscaled"}
-        return self.settle(state).changed(stages=state.stages.put_all(tested))
-
-    @staticmethod
-    def settle_updated(state: ProtocolState) -> ProtocolState:
-        """The state once the program knows that a scale did not fall: the steps before that scaler's update were taken.
-
-        Of a scaler that has stepped and not updated, its scale cannot tell yet.
-        """
-        waiting = {scaler for (scaler, _), stage in state.stages.items() if stage.name == "stepped"}
-        told = [optimizer for optimizer, step in state.stepped.items() if step.scaler not in waiting]
-        return state.changed(stepped=state.stepped.without(told), untested=bool(waiting) and state.untested)
-
 
 def _operand(facts: PathFacts, name: str) -> Value | None:
     """What is known of an operand; a gradient that was not seen to be computed is one of unknown scale."""

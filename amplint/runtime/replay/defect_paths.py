@@ -13,7 +13,7 @@ from amplint.model.protocol.hazard import Hazard, HazardKind
 from amplint.rule import File
 from amplint.runtime.replay.branch_choices import Decisions, search
 from amplint.runtime.replay.event_world import Idle
-from amplint.runtime.replay.graph_runner import TooLong, Walk, bare
+from amplint.runtime.replay.path_walk import TooLong, Walk, bare
 from amplint.runtime.training.path_facts import owner_of, used
 from amplint.runtime.training.run_record import NotReplayable
 

@@ -29,7 +29,7 @@ from amplint.runtime.measures import linear_products, path_measures
 from amplint.runtime.measures.measurement import NONE, Measurement, agree
 from amplint.runtime.numeric.verdict import prove
 from amplint.runtime.replay.defect_paths import find, foreign_device, others, routes, subject_of
-from amplint.runtime.replay.graph_runner import TooLong
+from amplint.runtime.replay.path_walk import TooLong
 from amplint.runtime.replay.three_runs import Trial, emulation
 from amplint.runtime.training.run_record import NotReplayable
 from amplint.runtime.training.torch_objects import CannotMake

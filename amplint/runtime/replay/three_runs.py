@@ -9,7 +9,7 @@ from amplint.model.events import AutocastEnter, Event, Region
 from amplint.runtime.devices import CUDA, EMULATED
 from amplint.runtime.measures.measurement import Trio
 from amplint.runtime.replay.branch_choices import YES
-from amplint.runtime.replay.graph_runner import Walk
+from amplint.runtime.replay.path_walk import Walk
 from amplint.runtime.training.amp_and_reference import AmpRun, ReferenceRun, autocast
 from amplint.runtime.training.iterations import Rounds
 from amplint.runtime.training.path_facts import feeding, scalers_of, step_counts, used

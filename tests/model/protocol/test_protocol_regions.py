@@ -22,6 +22,7 @@ from amplint.model.events import (
     ScalerUpdate,
     SchedulerStep,
 )
+from amplint.model.protocol.state import ProtocolState
 
 BF16 = Region("cuda", "bfloat16", "yes")
 OFF = Region("cuda", "float16", "no")
@@ -192,16 +193,16 @@ def test_a_scheduler_that_moves_on_although_the_step_was_skipped(
 
 def test_a_gate_settles_the_step_before_it() -> None:
     recorder = Recorder().feed(*scaled(), STEP, UPDATE)
-    recorder.settle(recorder.protocol.settle)
+    recorder.settle(ProtocolState.settled)
     assert recorder.feed(SCHEDULE).found == []
     assert recorder.feed(*scaled(), STEP, UPDATE, SCHEDULE).found == [("scheduler-not-gated", 7)], "asked each time"
 
 
 def test_only_an_updated_scale_can_tell_what_was_skipped() -> None:
     recorder = Recorder().feed(*scaled(), STEP)
-    recorder.settle(recorder.protocol.settle_updated)
+    recorder.settle(ProtocolState.not_skipped)
     assert recorder.feed(UPDATE, SCHEDULE).found == [("scheduler-not-gated", 7)]
-    recorder.settle(recorder.protocol.settle_updated)
+    recorder.settle(ProtocolState.not_skipped)
     assert recorder.feed(SCHEDULE).found == [("scheduler-not-gated", 7)]
 
 
@@ -209,7 +210,7 @@ def test_the_scale_of_one_scaler_tells_nothing_of_another() -> None:
     recorder = Recorder({**TWO, "other": SCALER})
     other = ScalerStep(8, "other", "opt_g")
     recorder.feed(*scaled(), other, ScalerStep(5, "scaler", "opt_d"), UPDATE)
-    recorder.settle(recorder.protocol.settle_updated)
+    recorder.settle(ProtocolState.not_skipped)
     left = list(recorder.state.protocol.stepped.keys())
     assert left == ["opt_g"]
 
