@@ -168,7 +168,7 @@ def _defined(tree: Tree, module: str) -> Iterator[_Bound]:
         outer = tree.enclosing(definition, *SCOPES) or tree.module
         yield outer, name, Binding(qualified=f"{module}.{name}", node=definition)
     for param in tree.find(cst.Param):
-        owner = tree.enclosing(param, cst.FunctionDef, cst.Lambda)
+        owner = tree.function(param)
         if owner is not None:
             yield owner, param.name.value, Binding(node=param)
 

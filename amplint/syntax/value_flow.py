@@ -132,6 +132,10 @@ class ValueFlow:
         """The calls in the file of what goes by a name, on whatever object."""
         return self._calls.get(name, [])
 
+    def methods(self, name: str) -> list[tuple[cst.Call, cst.BaseExpression]]:
+        """The calls in the file of methods of a name, each with the object."""
+        return [(call, call.func.value) for call in self.calls(name) if isinstance(call.func, cst.Attribute)]
+
     @cached_property
     def _calls(self) -> dict[str, list[cst.Call]]:
         found: dict[str, list[cst.Call]] = {}

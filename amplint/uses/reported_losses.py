@@ -41,7 +41,7 @@ class Reports:
     # -- losses ----------------------------------------------------------------------------------------------------
 
     def _candidates(self) -> Iterator[cst.BaseExpression]:
-        scaling = [call for call in self._flow.calls("scale") if _is_scale(call)]
+        scaling = [call for call, _ in self._flow.methods("scale") if len(call.args) == 1]
         yield from scaling
         concerned: dict[tuple[cst.CSTNode | None, str], cst.CSTNode] = {}
         returning: set[str] = set()
@@ -101,7 +101,3 @@ class Reports:
             return use.how is How.ADDED and isinstance(use.node.operator, cst.AddAssign)
         home = self._tree.function(use.node) or self._tree.module
         return isinstance(use.node, cst.Assign) and "get_scale" not in words(home)
-
-
-def _is_scale(call: cst.Call) -> bool:
-    return isinstance(call.func, cst.Attribute) and call.func.attr.value == "scale" and len(call.args) == 1

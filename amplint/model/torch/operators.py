@@ -156,6 +156,10 @@ LAYERS = {
     "HuberLoss": "huber_loss", "KLDivLoss": "kl_div", "NLLLoss": "nll_loss",
     "BCEWithLogitsLoss": "binary_cross_entropy_with_logits", "BCELoss": "binary_cross_entropy",
     "TripletMarginLoss": "triplet_margin_loss", "MarginRankingLoss": "margin_ranking_loss",
+    "PoissonNLLLoss": "poisson_nll_loss", "HingeEmbeddingLoss": "hinge_embedding_loss",
+    "SoftMarginLoss": "soft_margin_loss", "MultiMarginLoss": "multi_margin_loss",
+    "MultiLabelMarginLoss": "multilabel_margin_loss", "MultiLabelSoftMarginLoss": "multilabel_soft_margin_loss",
+    "CosineEmbeddingLoss": "cosine_embedding_loss", "GaussianNLLLoss": "gaussian_nll_loss", "Softsign": "softsign",
 }  # fmt: skip
 """The operation that a layer of `torch.nn` runs, by class name."""
 
@@ -167,7 +171,6 @@ class Operator:
     Attributes:
         name: the function's name without its module.
         range: between which bounds every element of a result lies.
-        layers: the classes of `torch.nn` that run it.
     """
 
     name: str
@@ -175,7 +178,6 @@ class Operator:
     cuda: Policy
     cpu: Policy
     range: tuple[float, float] = (-math.inf, math.inf)
-    layers: tuple[str, ...] = ()
 
     @property
     def mps(self) -> Policy:
@@ -190,9 +192,8 @@ def _operators() -> Iterator[Operator]:
         said, _, names = row.partition(":")
         kind, cuda, cpu = said.split()
         for name in names.split():
-            layers = tuple(layer for layer, op in LAYERS.items() if op == name)
-            known = _RANGES.get(name, (-math.inf, math.inf))
-            yield Operator(name, Kind[kind.upper()], _POLICIES[cuda], _POLICIES[cpu], known, layers)
+            bounds = _RANGES.get(name, (-math.inf, math.inf))
+            yield Operator(name, Kind[kind.upper()], _POLICIES[cuda], _POLICIES[cpu], bounds)
 
 
 OPERATORS: Mapping[str, Operator] = MappingProxyType({each.name: each for each in _operators()})
@@ -205,8 +206,8 @@ def of_kind(*kinds: Kind) -> frozenset[str]:
 
 
 def layers_of(*kinds: Kind) -> frozenset[str]:
-    """The full names of the layers that run operations of some kinds."""
-    return frozenset(f"torch.nn.{layer}" for each in OPERATORS.values() if each.kind in kinds for layer in each.layers)
+    """The classes of `torch.nn` that run operations of some kinds."""
+    return frozenset(layer for layer, op in LAYERS.items() if OPERATORS[op].kind in kinds)
 
 
 def _table(device: str) -> Mapping[str, Policy]:
