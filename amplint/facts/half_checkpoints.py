@@ -12,9 +12,9 @@ from amplint.facts.optimizer_checkpoints import OptimizerStates, SavedState
 from amplint.file import File
 from amplint.model.torch import vocabulary
 from amplint.model.torch.precision import CASTS, HALF, named
-from amplint.syntax.access_paths import path_of
+from amplint.syntax.access_paths import elements, path_of
 from amplint.syntax.tree import within
-from amplint.syntax.value_flow import How, elements
+from amplint.syntax.value_flow import How
 from amplint.syntax.words import words
 
 _MAX_DEFINITIONS = 3

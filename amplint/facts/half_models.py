@@ -8,13 +8,14 @@ from dataclasses import dataclass
 
 import libcst as cst
 
-from amplint.dtypes.layers import SAME_MODULE
 from amplint.file import File
 from amplint.model.events import ObjectFacts
+from amplint.model.torch.layers import SAME_MODULE
 from amplint.model.torch.precision import FLOAT16, FLOAT32, FLOAT64, named
 from amplint.syntax.access_paths import path_of
+from amplint.syntax.bindings import targets
 from amplint.syntax.names import dotted
-from amplint.syntax.value_flow import How, targets
+from amplint.syntax.value_flow import How
 
 _HALF, _FULL = named(FLOAT16), named(FLOAT32, FLOAT64)
 _SAME = SAME_MODULE | {"half"}

@@ -26,10 +26,7 @@ class LossScales:
 
     Args:
         tree: the file.
-        names: what its names mean.
-        classes: its classes, whose attributes may hold a scale.
-        roles: says which objects are scalers.
-        arguments: what calls in sight give to parameters.
+        roles: says which objects are scalers, and where values come from.
     """
 
     def __init__(self, tree: Tree, roles: Roles) -> None:

@@ -36,8 +36,7 @@ class Roles:
         names: what its names mean.
         classes: its classes, whose attributes hold objects.
         contexts: its autocast regions, for what is called like a context.
-        imports: leads to objects and classes of other files.
-        arguments: what calls in sight give to parameters.
+        flow: where its values come from, also in other files.
     """
 
     def __init__(self, tree: Tree, names: Names, classes: Classes, contexts: Contexts, flow: ValueFlow) -> None:

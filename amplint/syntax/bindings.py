@@ -90,6 +90,13 @@ def is_loaded(tree: Tree, node: cst.CSTNode) -> bool:
     return not isinstance(above, (cst.ImportAlias, cst.ImportFrom, cst.AsName, cst.NameItem, cst.Del))
 
 
+def targets(statement: cst.CSTNode) -> list[cst.BaseExpression]:
+    """What an assignment, a change or a `:=` gives a value to."""
+    if isinstance(statement, cst.Assign):
+        return [each.target for each in statement.targets]
+    return [statement.target] if isinstance(statement, (cst.AnnAssign, cst.AugAssign, cst.NamedExpr)) else []
+
+
 def collect(tree: Tree, module: str = LOCAL) -> Bindings:
     """Every binding in the tree, by scope and name.
 

@@ -17,8 +17,8 @@ from functools import cached_property
 
 import libcst as cst
 
-from amplint.syntax.access_paths import called_name, literal_key, path_of
-from amplint.syntax.bindings import is_loaded
+from amplint.syntax.access_paths import called_name, path_of
+from amplint.syntax.bindings import is_loaded, targets
 from amplint.syntax.call_arguments import PassedArguments
 from amplint.syntax.classes import Classes
 from amplint.syntax.names import Names, dotted
@@ -30,7 +30,6 @@ _PARTS = (
     cst.GeneratorExp, cst.DictComp, cst.BooleanOperation, cst.UnaryOperation, cst.Subscript,
 )  # fmt: skip
 Changing = cst.Assign | cst.AnnAssign | cst.AugAssign | cst.NamedExpr
-"""What gives a variable a value."""
 
 
 class How(enum.Enum):
@@ -52,8 +51,7 @@ class How(enum.Enum):
 
 @dataclass(frozen=True)
 class Use:
-    """What is done with a value, and by which node; `name` is that of the attribute, the method or the function that gets it
-    as its argument `arg`."""
+    """What is done with a value, by which node; `name` is the attribute, the method, or the function that gets it as `arg`."""
 
     how: How
     node: cst.CSTNode
@@ -61,23 +59,16 @@ class Use:
     arg: cst.Arg | None = None
 
 
-def targets(statement: cst.CSTNode) -> list[cst.BaseExpression]:
-    """What an assignment, a change or a `:=` gives a value to."""
-    if isinstance(statement, cst.Assign):
-        return [each.target for each in statement.targets]
-    return [statement.target] if isinstance(statement, (cst.AnnAssign, cst.AugAssign, cst.NamedExpr)) else []
-
-
-def elements(holder: cst.BaseExpression | None) -> Iterator[tuple[str, cst.DictElement | cst.Arg]]:
-    """The elements of a dict, be it a display or a call with keywords, by literal key."""
-    if isinstance(holder, cst.Dict):
-        yield from ((literal_key(each.key), each) for each in holder.elements if isinstance(each, cst.DictElement))
-    elif isinstance(holder, cst.Call):
-        yield from ((arg.keyword.value, arg) for arg in holder.args if arg.keyword is not None)
-
-
 class ValueFlow:
-    """The values of one file, and of those that it leads to."""
+    """The values of one file, and of those that it leads to.
+
+    Args:
+        tree: the file.
+        names: what its names mean.
+        classes: its classes.
+        imports: what it imports.
+        arguments: what the calls in sight give.
+    """
 
     def __init__(
         self, tree: Tree, names: Names, classes: Classes, imports: Imports, arguments: PassedArguments
@@ -146,7 +137,12 @@ class ValueFlow:
     # -- variables -------------------------------------------------------------------------------------------------
 
     def mentions(self, path: str, at: cst.CSTNode) -> list[cst.BaseExpression]:
-        """The expressions with an access path in the function around a place, in source order."""
+        """The expressions with an access path in the function around a place, in source order.
+
+        Args:
+            path: the access path of the variable.
+            at: a place in the function.
+        """
         return self._mentions.get((self._tree.function(at), path), [])
 
     @cached_property
@@ -161,15 +157,30 @@ class ValueFlow:
         return found
 
     def reads(self, path: str, at: cst.CSTNode) -> list[cst.BaseExpression]:
-        """Those of the mentions that are evaluated."""
+        """Those of the mentions that are evaluated.
+
+        Args:
+            path: the access path of the variable.
+            at: a place in the function.
+        """
         return [each for each in self.mentions(path, at) if is_loaded(self._tree, each)]
 
     def assigned(self, path: str, at: cst.CSTNode) -> list[Changing]:
-        """The assignments to a variable in the function around a place, in source order."""
+        """The assignments to a variable in the function around a place, in source order.
+
+        Args:
+            path: the access path of the variable.
+            at: a place in the function.
+        """
         return [each for each in self._changing(path, at) if not isinstance(each, cst.AugAssign)]
 
     def changes(self, path: str, at: cst.CSTNode) -> list[cst.AugAssign]:
-        """The statements that add to a variable in the function around a place, multiply it, and so on."""
+        """The statements that add to a variable in the function around a place, multiply it, and so on.
+
+        Args:
+            path: the access path of the variable.
+            at: a place in the function.
+        """
         return [each for each in self._changing(path, at) if isinstance(each, cst.AugAssign)]
 
     def _changing(self, path: str, at: cst.CSTNode) -> Iterator[Changing]:
@@ -180,7 +191,12 @@ class ValueFlow:
                 yield above
 
     def put(self, path: str, at: cst.CSTNode) -> Iterator[tuple[cst.Subscript, cst.BaseExpression]]:
-        """The elements of a variable that its function assigns, `path[key] = value`: each with its value."""
+        """The elements of a variable that its function assigns, `path[key] = value`: each with its value.
+
+        Args:
+            path: the access path of the variable.
+            at: a place in the function.
+        """
         for node in self.mentions(path, at):
             element = self._tree.parent(node)
             target = self._tree.parent(element) if isinstance(element, cst.Subscript) else None
@@ -234,8 +250,7 @@ class ValueFlow:
             yield from self._arguments.of(bindings[0].node)
 
     def sources(self, node: cst.BaseExpression) -> Iterator[cst.BaseExpression]:
-        """All that a name or an attribute may get its value from: assignments, also to this attribute of other objects, changes,
-        what callers in sight give, what a property or a helper in sight returns."""
+        """The same, also of other objects' attributes, with changes, what callers give, and what a property or helper returns."""
         yield from self.values(node)
         yield from self.given(node)
         if isinstance(node, cst.Name):

@@ -18,8 +18,9 @@ import libcst as cst
 from amplint.model.events import ADD, COMPARE, MEASURE
 from amplint.model.torch import vocabulary
 from amplint.syntax.access_paths import path_of
+from amplint.syntax.bindings import targets
 from amplint.syntax.tree import Tree, within
-from amplint.syntax.value_flow import How, ValueFlow, targets
+from amplint.syntax.value_flow import How, ValueFlow
 from amplint.syntax.words import words
 
 _CLIP = "clip"

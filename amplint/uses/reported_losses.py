@@ -13,8 +13,9 @@ import libcst as cst
 
 from amplint.model.torch import vocabulary
 from amplint.syntax.access_paths import path_of
+from amplint.syntax.bindings import targets
 from amplint.syntax.tree import Tree, within
-from amplint.syntax.value_flow import How, Use, ValueFlow, targets
+from amplint.syntax.value_flow import How, Use, ValueFlow
 from amplint.syntax.words import words
 
 _READS_OUT = frozenset({"item", "tolist", "numpy", "detach", "float", "data"})

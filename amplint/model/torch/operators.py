@@ -15,6 +15,8 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
 
+from amplint.model.torch.layers import LAYERS
+
 
 class Policy(enum.Enum):
     """What autocast does with the floating inputs of an operation."""
@@ -134,34 +136,6 @@ _RANGES = {
     **dict.fromkeys("expm1 elu".split(), (-1.0, math.inf)),
     "relu6": (0.0, 6.0),
 }
-
-LAYERS = {
-    **dict.fromkeys("Linear LazyLinear Bilinear".split(), "linear"),
-    **{f"{lazy}Conv{rank}d": f"conv{rank}d" for rank in (1, 2, 3) for lazy in ("", "Lazy")},
-    **{f"{lazy}ConvTranspose{rank}d": f"conv_transpose{rank}d" for rank in (1, 2, 3) for lazy in ("", "Lazy")},
-    **{f"{kind}{rank}d": "batch_norm" for kind in ("BatchNorm", "LazyBatchNorm") for rank in (1, 2, 3)},
-    **{f"{kind}{rank}d": "instance_norm" for kind in ("InstanceNorm", "LazyInstanceNorm") for rank in (1, 2, 3)},
-    **{f"{kind}Pool{rank}d": f"{name}_pool{rank}d" for rank in (1, 2, 3) for kind, name in (
-        ("Max", "max"), ("Avg", "avg"), ("AdaptiveAvg", "adaptive_avg"), ("AdaptiveMax", "adaptive_max"))},
-    **dict.fromkeys("Dropout Dropout1d Dropout2d Dropout3d AlphaDropout".split(), "dropout"),
-    "SyncBatchNorm": "batch_norm", "LayerNorm": "layer_norm", "GroupNorm": "group_norm", "RMSNorm": "rms_norm",
-    "CELU": "celu", "Hardtanh": "hardtanh", "Hardswish": "hardswish",
-    "ReLU": "relu", "ReLU6": "relu6", "LeakyReLU": "leaky_relu", "ELU": "elu", "SELU": "selu", "GELU": "gelu",
-    "SiLU": "silu", "Mish": "mish", "PReLU": "prelu", "Tanh": "tanh", "Sigmoid": "sigmoid", "Hardsigmoid": "hardsigmoid",
-    "Softplus": "softplus", "Softmax": "softmax", "Softmax2d": "softmax", "Softmin": "softmin", "LogSoftmax": "log_softmax",
-    "LogSigmoid": "logsigmoid", "Identity": "identity", "Flatten": "flatten", "Unflatten": "unflatten",
-    "PixelShuffle": "pixel_shuffle", "Upsample": "upsample", "Embedding": "embedding",
-    "CosineSimilarity": "cosine_similarity", "PairwiseDistance": "pairwise_distance",
-    "CrossEntropyLoss": "cross_entropy", "MSELoss": "mse_loss", "L1Loss": "l1_loss", "SmoothL1Loss": "smooth_l1_loss",
-    "HuberLoss": "huber_loss", "KLDivLoss": "kl_div", "NLLLoss": "nll_loss",
-    "BCEWithLogitsLoss": "binary_cross_entropy_with_logits", "BCELoss": "binary_cross_entropy",
-    "TripletMarginLoss": "triplet_margin_loss", "MarginRankingLoss": "margin_ranking_loss",
-    "PoissonNLLLoss": "poisson_nll_loss", "HingeEmbeddingLoss": "hinge_embedding_loss",
-    "SoftMarginLoss": "soft_margin_loss", "MultiMarginLoss": "multi_margin_loss",
-    "MultiLabelMarginLoss": "multilabel_margin_loss", "MultiLabelSoftMarginLoss": "multilabel_soft_margin_loss",
-    "CosineEmbeddingLoss": "cosine_embedding_loss", "GaussianNLLLoss": "gaussian_nll_loss", "Softsign": "softsign",
-}  # fmt: skip
-"""The operation that a layer of `torch.nn` runs, by class name."""
 
 
 @dataclass(frozen=True)

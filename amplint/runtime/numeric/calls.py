@@ -10,7 +10,7 @@ import libcst as cst
 from amplint.dtypes.frames import StackFrame
 from amplint.dtypes.values import DType, Instance, Layer, Tensor
 from amplint.model.torch import precision
-from amplint.model.torch.operators import LAYERS
+from amplint.model.torch.layers import LAYERS
 from amplint.runtime.numeric import operations
 from amplint.runtime.numeric.expression import (
     Apply,
