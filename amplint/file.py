@@ -164,7 +164,12 @@ class File:
         return self.tree.range(node)
 
     def related(self, message: str, *nodes: cst.CSTNode | None) -> tuple[Related, ...]:
-        """The second locations of a finding: what happens at each of these nodes; none for None."""
+        """The second locations of a finding.
+
+        Args:
+            message: what happens at each of them.
+            *nodes: where it happens; None for nowhere.
+        """
         return tuple(Related(message, self.range(node), self.path(node)) for node in nodes if node is not None)
 
     def path(self, node: cst.CSTNode) -> str:

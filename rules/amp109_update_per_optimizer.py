@@ -105,13 +105,7 @@ def mend(file: File, found: Found) -> Fix | None:
         last = loop
     if any(_comes_always(file, update, other) for other in _later(file, found, last)):
         return Fix(f"Remove `{call}`: one follows the last step", (protocol_edits.without(file, update),))
-    lines = file.editor.reindented(update, file.editor.indent(last))
-    title, rows = f"Move `{call}` behind the last step", file.editor.rows(update)
-    if rows[1] == file.editor.rows(last)[1]:
-        return Fix(title, (file.editor.replace_rows(*rows, lines),))
-    text = "".join(f"{line}{file.source.newline}" for line in lines)
-    edits = sorted([file.editor.insert_rows_after(last, text), file.editor.delete(update)])
-    return Fix(title, tuple(edits))
+    return Fix(f"Move `{call}` behind the last step", tuple(file.editor.move_after(update, last)))
 
 
 def _later(file: File, found: Found, last: Statement) -> list[cst.Call]:

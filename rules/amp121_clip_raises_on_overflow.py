@@ -55,13 +55,13 @@ from collections.abc import Iterator
 
 import libcst as cst
 
-from amplint.diagnostics import UNSAFE, Edit, Fix
+from amplint.diagnostics import UNSAFE, Fix
 from amplint.model.observables import RAISED, Observable
 from amplint.model.protocol.hazard import HazardKind
 from amplint.rule import HIGH, WARNING, File, Finding, rule
 
 from ._support import hazard_calls, protocol_edits
-from ._support.call_edits import keyword, positionals
+from ._support.call_edits import keyword, positionals, without_item
 
 KIND = HazardKind.CLIP_RAISES_ON_OVERFLOW
 
@@ -91,9 +91,6 @@ def lenient(file: File, clip: cst.Call) -> Fix | None:
     index = list(clip.args).index(arg)
     if given is None and index + 1 < len(clip.args) and clip.args[index + 1].keyword is None:
         return Fix(title, (file.editor.replace(arg.value, "False"),), UNSAFE)
-    if index:
-        edit = Edit(file.tree.span(clip.args[index - 1])[1], file.tree.span(arg)[1], "")
-    else:
-        edit = Edit(file.tree.span(arg)[0], file.tree.span(clip.args[1])[0], "")
+    edit = without_item(file, arg, clip.args)
     lost = file.source.text[edit.start : edit.end]
     return Fix(title, (edit,), UNSAFE) if "#" not in lost else None

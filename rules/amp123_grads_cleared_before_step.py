@@ -114,7 +114,4 @@ def mend(file: File, found: Found, step: cst.CSTNode) -> Fix | None:
     block = file.editor.block(clearing)
     if block is not file.editor.block(stepping) or file.tree.span(stepping) < file.tree.span(clearing):
         return None
-    lines = file.editor.reindented(clearing, file.editor.indent(stepping))
-    text = "".join(f"{line}{file.source.newline}" for line in lines)
-    edits = sorted([file.editor.insert_rows_after(stepping, text), file.editor.delete(clearing)])
-    return Fix("Move `zero_grad()` behind the step", tuple(edits), DISPLAY)
+    return Fix("Move `zero_grad()` behind the step", tuple(file.editor.move_after(clearing, stepping)), DISPLAY)

@@ -63,7 +63,7 @@ from collections.abc import Iterator
 import libcst as cst
 
 from amplint.facts.forward_passes import ForwardPass, Forwards
-from amplint.model.torch import vocabulary
+from amplint.model import vocabulary
 from amplint.rule import MEDIUM, WARNING, File, Finding, rule
 
 _HALF = ("float16", "bfloat16")

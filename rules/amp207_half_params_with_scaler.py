@@ -60,6 +60,7 @@ from amplint.facts.half_models import Halved, Halves
 from amplint.model.observables import REFUSED, Observable
 from amplint.rule import ERROR, HIGH, File, Finding, rule
 
+from ._support.call_edits import without_item
 from ._support.protocol_edits import without
 
 
@@ -84,8 +85,7 @@ def _fix(file: File, halved: Halved) -> Fix | None:
     line, given = file.editor.statement(cast), file.fact(Halves).dtype_argument(cast)
     start, end = file.tree.span(cast.func.value)[1], file.tree.span(cast)[1]
     if given is not None and len(cast.args) > 1:
-        edits = _without(file, cast, given)
-        return Fix(title, edits, UNSAFE)
+        return Fix(title, (without_item(file, given, cast.args),), UNSAFE)
     whole = isinstance(line, cst.SimpleStatementLine) and _does_nothing_else(line, cast)
     if not isinstance(line, cst.SimpleStatementLine) or not whole or len(file.editor.siblings(line)) == 1:
         return Fix(title, (Edit(start, end, ""),), UNSAFE)
@@ -104,11 +104,3 @@ def _does_nothing_else(line: cst.SimpleStatementLine, cast: cst.Call) -> bool:
         case cst.Assign(targets=[cst.AssignTarget(target=target)], value=value):
             return value is cast and target.deep_equals(model)
     return False
-
-
-def _without(file: File, cast: cst.Call, given: cst.Arg) -> tuple[Edit, ...]:
-    """A call without one of its arguments."""
-    index = cast.args.index(given)
-    if index:
-        return (Edit(file.tree.span(cast.args[index - 1])[1], file.tree.span(given)[1], ""),)
-    return (Edit(file.tree.span(given)[0], file.tree.span(cast.args[1])[0], ""),)

@@ -58,9 +58,9 @@ from collections.abc import Iterator
 import libcst as cst
 
 from amplint.diagnostics import UNSAFE, Edit, Fix
+from amplint.model import vocabulary
 from amplint.model.observables import ON_OLD_GPU, Observable
 from amplint.model.torch import names as torch_names
-from amplint.model.torch import vocabulary
 from amplint.rule import MEDIUM, WARNING, File, Finding, rule
 
 from ._support.call_edits import has_star, insert_arguments, keyword, positionals

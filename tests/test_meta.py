@@ -6,7 +6,8 @@ import re
 from importlib import import_module
 
 import pytest
-from fixture_harness import FIXTURES, ROOT, fixture_files
+from checkout import ROOT
+from fixture_harness import FIXTURES, fixture_files
 
 from amplint import __version__
 from amplint.diagnostics import CATEGORIES
@@ -15,6 +16,8 @@ from amplint.model.protocol.hazard import HazardKind
 from amplint.rule import Confidence, Rule, Severity
 
 FIXTURES_AT_LEAST = {"flagged": 8, "clean": 8}
+LINES_AT_MOST = 50
+"""The length of a fixture; what its fixes make of it may be longer."""
 
 _ADVICE = re.compile(
     r"^(use|prefer|avoid|ensure|require|check|should|must|do-not|dont|no|always|never)-|(?<!-without)-(rule|check|lint)$"
@@ -68,6 +71,11 @@ def test_enough_fixtures(rule: Rule, kind: str) -> None:
     files = [path for path in fixture_files(rule.code) if path.name.startswith(f"{kind}_")]
     least = FIXTURES_AT_LEAST[kind] if rule.default else 1
     assert len(files) >= least
+
+
+def test_fixtures_are_short(rule: Rule) -> None:
+    for path in fixture_files(rule.code):
+        assert len(path.read_text(encoding="utf-8").splitlines()) <= LINES_AT_MOST, path
 
 
 def test_every_fixture_belongs_to_a_rule() -> None:

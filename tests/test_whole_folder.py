@@ -9,7 +9,8 @@ from pathlib import Path
 from subprocess import PIPE
 
 import pytest
-from fixture_harness import ROOT, Found, fixtures_of, read_marks
+from checkout import ROOT
+from fixture_harness import Found, fixtures_of, read_marks
 from program import AMPLINT, environment
 
 from amplint.engine.registry import rule_index

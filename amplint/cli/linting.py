@@ -7,7 +7,7 @@ import os
 from amplint.cli.console import Console
 from amplint.cli.options import Options
 from amplint.cli.summary import Result
-from amplint.cli.targets import Targets, targets
+from amplint.cli.targets import Targets, find_targets
 from amplint.diagnostics import FileReport
 from amplint.engine.checker import check_bytes, withdraw
 from amplint.engine.config import SettingsResolver
@@ -29,7 +29,7 @@ def lint(options: Options, console: Console) -> tuple[Targets, Result]:
         click.UsageError: stdin and other paths are wanted at once.
     """
     _check_selectors(options)
-    wanted = targets(options, SettingsResolver(options.overrides, options.config, options.isolated), console)
+    wanted = find_targets(options, SettingsResolver(options.overrides, options.config, options.isolated), console)
     result = Result(_reports(wanted, options, console))
     for report in result.reports:
         if report.error:

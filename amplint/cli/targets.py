@@ -35,7 +35,7 @@ class Targets(NamedTuple):
         return read_file(path) if self.stdin is None else self.stdin
 
 
-def targets(options: Options, resolver: SettingsResolver, console: Console) -> Targets:
+def find_targets(options: Options, resolver: SettingsResolver, console: Console) -> Targets:
     """What the paths of the command line stand for; tells the console about those that stand for nothing.
 
     Args:

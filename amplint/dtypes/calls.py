@@ -12,7 +12,8 @@ from amplint.dtypes.frames import StackFrame
 from amplint.dtypes.functions import Functions
 from amplint.dtypes.tensor_calls import MODULES, no_result
 from amplint.dtypes.values import UNKNOWN, Arguments, Class, Closure, Instance, Items, Layer, Number, Tensor, Value
-from amplint.model.torch import layers, precision, vocabulary
+from amplint.model import vocabulary
+from amplint.model.torch import layers, precision
 from amplint.model.torch.layers import LAYERS
 from amplint.syntax.names import dotted
 

@@ -24,7 +24,7 @@ from amplint.dtypes.values import (
     Value,
     tensors,
 )
-from amplint.model.torch import vocabulary
+from amplint.model import vocabulary
 from amplint.roles.autocast_contexts import Contexts
 from amplint.syntax.classes import Classes
 from amplint.syntax.names import Names, dotted

@@ -193,10 +193,23 @@ class Editor:
             Two edits, an insertion and a deletion.
         """
         lines = self.reindented(statement, self.indent(target))
-        row = self.rows(target)[0]
-        start = self._source.line_starts[row - 1]
-        newline = self._source.newline
-        return [Edit(start, start, "".join(f"{line}{newline}" for line in lines)), self.delete(statement)]
+        start = self._source.line_starts[self.rows(target)[0] - 1]
+        return [Edit(start, start, self._render(lines, "")), self.delete(statement)]
+
+    def move_after(self, statement: Statement, target: Statement) -> list[Edit]:
+        """Move a statement, with its trailing comment, behind another one, or out of one that it ends.
+
+        Args:
+            statement: what moves.
+            target: what it stands behind afterwards.
+
+        Returns:
+            The edits, sorted.
+        """
+        lines, rows = self.reindented(statement, self.indent(target)), self.rows(statement)
+        if rows[1] == self.rows(target)[1]:
+            return [self.replace_rows(*rows, lines)]
+        return sorted([self.insert_rows_after(target, self._render(lines, "")), self.delete(statement)])
 
     def reindented(self, statement: Statement, indent: str) -> list[str]:
         """The rows of a statement under another indentation.
@@ -279,13 +292,8 @@ class Editor:
         numbered = (f"{name}_{number}" for number in range(2, len(taken) + 3))
         return name if name not in taken else next(each for each in numbered if each not in taken)
 
-    def is_free(self, name: str, node: cst.CSTNode) -> bool:
-        """Whether no identifier of the file is spelled like `name`, so that a fix may bind it.
-
-        Args:
-            name: the identifier that a fix would bind.
-            node: a node of the file, or of another one that was grafted onto its tree.
-        """
+    def is_free(self, name: str) -> bool:
+        """Whether no identifier of the file is spelled like `name`, so that a fix may bind it."""
         return all(found.value != name for found in self._tree.find(cst.Name))
 
     # -- details ---------------------------------------------------------------------------------------------------

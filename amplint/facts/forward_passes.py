@@ -10,8 +10,8 @@ from functools import cached_property
 import libcst as cst
 
 from amplint.file import File
+from amplint.model import vocabulary
 from amplint.model.events import Region
-from amplint.model.torch import vocabulary
 from amplint.syntax.access_paths import path_of
 from amplint.syntax.call_arguments import given_by
 from amplint.syntax.classes import ClassInfo

@@ -10,7 +10,7 @@ import libcst as cst
 
 from amplint.facts.optimizer_checkpoints import OptimizerStates, SavedState
 from amplint.file import File
-from amplint.model.torch import vocabulary
+from amplint.model import vocabulary
 from amplint.model.torch.precision import CASTS, HALF, named
 from amplint.syntax.access_paths import elements, path_of
 from amplint.syntax.tree import within

@@ -9,8 +9,8 @@ from functools import cached_property
 import libcst as cst
 
 from amplint.file import File
+from amplint.model import vocabulary
 from amplint.model.literals import number
-from amplint.model.torch import vocabulary
 from amplint.syntax.access_paths import path_of
 from amplint.syntax.tree import within
 from amplint.syntax.words import words

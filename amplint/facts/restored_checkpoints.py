@@ -10,7 +10,7 @@ import libcst as cst
 
 from amplint.facts.optimizer_checkpoints import SavedState
 from amplint.facts.scaler_checkpoints import ScalerStates
-from amplint.model.torch import vocabulary
+from amplint.model import vocabulary
 from amplint.roles.step_pairs import StepPair, Steppers
 from amplint.syntax.access_paths import called_name, elements, literal_key, path_of
 from amplint.syntax.tree import Tree
@@ -37,7 +37,14 @@ class Unrestored:
 def unrestored(
     tree: Tree, states: Iterable[SavedState], scalers: ScalerStates, steppers: Steppers
 ) -> Iterator[Unrestored]:
-    """All of one file, if nothing in it may load the state of a scaler."""
+    """All of one file, if nothing in it may load the state of a scaler.
+
+    Args:
+        tree: the file.
+        states: the states of optimizers that checkpoints hold.
+        scalers: where the states of scalers are saved and loaded.
+        steppers: which optimizers are stepped through a scaler.
+    """
     if scalers.loads_scaler or _loads_whatever(tree, scalers):
         return
     for state in states:

@@ -12,7 +12,7 @@ from amplint.facts.optimizer_checkpoints import OptimizerStates, SavedState, say
 from amplint.facts.restored_checkpoints import Unrestored, unrestored
 from amplint.facts.scaler_checkpoints import ScalerStates
 from amplint.file import File
-from amplint.model.torch import vocabulary
+from amplint.model import vocabulary
 from amplint.roles.step_pairs import StepPair, Steppers
 from amplint.syntax.access_paths import path_of
 from amplint.syntax.call_arguments import given_by

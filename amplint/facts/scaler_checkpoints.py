@@ -8,7 +8,7 @@ import libcst as cst
 
 from amplint.facts.optimizer_checkpoints import says_save
 from amplint.file import File
-from amplint.model.torch import vocabulary
+from amplint.model import vocabulary
 from amplint.syntax.access_paths import literal_key, path_of
 from amplint.syntax.tree import within
 

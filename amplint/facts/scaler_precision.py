@@ -10,11 +10,11 @@ import libcst as cst
 from amplint.facts.scalers import Scalers
 from amplint.file import File
 from amplint.hazards.entry_points import Entry
+from amplint.model import vocabulary
 from amplint.model.event_graph import Call, Node, Scoped, parts_of
 from amplint.model.events import Scale
 from amplint.model.exploration.effects import MAX_DEPTH
 from amplint.model.torch import names as torch_names
-from amplint.model.torch import vocabulary
 from amplint.syntax.tree import within
 from amplint.syntax.words import words
 

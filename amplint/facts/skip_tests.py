@@ -14,7 +14,7 @@ from functools import cached_property
 import libcst as cst
 
 from amplint.file import File
-from amplint.model.torch import vocabulary
+from amplint.model import vocabulary
 from amplint.syntax.access_paths import called_name, path_of
 from amplint.syntax.bindings import targets
 from amplint.syntax.tree import within

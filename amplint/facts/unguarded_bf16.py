@@ -9,9 +9,9 @@ import libcst as cst
 from amplint.facts.scaler_precision import happenings
 from amplint.file import File
 from amplint.hazards.entry_points import Entry
+from amplint.model import vocabulary
 from amplint.model.event_graph import Scoped
 from amplint.model.events import Backward, ObjectFacts, OptimizerStep, Scale, ScalerStep
-from amplint.model.torch import vocabulary
 
 
 class Finiteness:

@@ -10,7 +10,7 @@ import libcst as cst
 from amplint.diagnostics import Partly
 from amplint.hazards.cross_file import Elsewhere
 from amplint.hazards.entry_points import Entries, Entry, explore
-from amplint.hazards.found import Found
+from amplint.hazards.found import Found, ShownPaths
 from amplint.lowering.program import Program
 from amplint.model.event_graph import Function
 from amplint.model.events import ObjectFacts
@@ -85,8 +85,9 @@ class Analysis:
     @cached_property
     def hazards(self) -> tuple[Found, ...]:
         """All hazards, one for each kind and place; what a function shows by itself goes before what a caller shows."""
-        found: dict[tuple[HazardKind, int], tuple[Hazard, Explorer, Entry, int]] = {}
+        found: dict[tuple[HazardKind, int], tuple[Hazard, ShownPaths, Entry, int]] = {}
         for entry, explorer in self._explored:
+            shown = ShownPaths(explorer)
             for hazard in explorer.hazards:
                 site = self._elsewhere.site_here(hazard)
                 if site < 0:
@@ -94,18 +95,23 @@ class Analysis:
                 place = (hazard.kind, site)
                 hazard = replace(hazard, root=entry.function.key)
                 if place not in found or (found[place][0].inlined and not hazard.inlined):
-                    found[place] = (hazard, explorer, entry, site)
+                    found[place] = (hazard, shown, entry, site)
         return tuple(self._place(*each) for _, each in sorted(found.items(), key=lambda each: each[0]))
 
-    def _place(self, hazard: Hazard, explorer: Explorer, entry: Entry, site: int) -> Found:
+    def _place(self, hazard: Hazard, shown: ShownPaths, entry: Entry, site: int) -> Found:
         places = self.program.places
         related = {label: places[other] for label, other in hazard.related if other >= 0}
         scaler = entry.objects.get(hazard.scaler, ObjectFacts())
         origin = places[hazard.site] if site != hazard.site else None
         here = all(self._elsewhere.is_here(other) for _, other in hazard.related if other >= 0)
-        return Found(hazard, places[site], related, explorer, scaler, entry, self.program, origin, here)
+        return Found(hazard, places[site], related, shown, scaler, entry, self.program, origin, here)
 
     def of(self, kind: HazardKind, elsewhere: bool = False) -> list[Found]:
-        """The hazards of one kind, in source order; `elsewhere` also those that happen in another file."""
+        """The hazards of one kind, in source order.
+
+        Args:
+            kind: the kind.
+            elsewhere: whether those count that happen in another file, and are told at the call that leads there.
+        """
         all_ = (found for found in self.hazards if found.hazard.kind is kind)
         return [found for found in all_ if found.origin is None or elsewhere]

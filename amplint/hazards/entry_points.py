@@ -148,7 +148,12 @@ def explore(entry: Entry) -> Explorer:
 
 
 def objects_in(function: Function, functions: Mapping[str, Function]) -> dict[str, ObjectFacts]:
-    """What is known of the references in a function and in all that it may call, as the function itself would write them."""
+    """What is known of the references in a function and in all that it may call, as the function itself would write them.
+
+    Args:
+        function: the function that is explored.
+        functions: the graphs that its calls may enter, by key.
+    """
     objects: dict[str, ObjectFacts] = {}
     waiting, seen = [(function, 0, Frame(function))], {(function.key, "self")}
     while waiting:

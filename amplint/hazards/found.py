@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import TypeVar
+from functools import cached_property
+from typing import TypeVar, cast
 
 import libcst as cst
 
@@ -12,9 +13,33 @@ from amplint.hazards.entry_points import Entry
 from amplint.lowering.program import Program
 from amplint.model.events import Event, ObjectFacts
 from amplint.model.exploration.explorer import Explorer
-from amplint.model.protocol.hazard import RAISES, Hazard
+from amplint.model.protocol.hazard import RAISES, Hazard, HazardKind
 
 _Event = TypeVar("_Event", bound=Event)
+
+
+class ShownPaths:
+    """What the paths of one entry have shown; what several hazards ask is looked up once.
+
+    Args:
+        explorer: has followed the paths.
+    """
+
+    def __init__(self, explorer: Explorer) -> None:
+        self._explorer = explorer
+        self._events: dict[tuple[type[Event], ...], list[Event]] = {}
+
+    def events(self, kinds: tuple[type[Event], ...]) -> list[Event]:
+        """The events of some kinds that have a place, in source order."""
+        if kinds not in self._events:
+            found = (event for event in self._explorer.events if isinstance(event, kinds) and event.site >= 0)
+            self._events[kinds] = sorted(found, key=lambda event: (event.site, repr(event)))
+        return self._events[kinds]
+
+    @cached_property
+    def raising(self) -> frozenset[tuple[HazardKind, int]]:
+        """The hazards about which PyTorch raises something on some path, by kind and site."""
+        return frozenset((each.kind, each.site) for each in self._explorer.hazards if RAISES in each.details)
 
 
 @dataclass(frozen=True)
@@ -24,7 +49,7 @@ class Found:
     hazard: Hazard
     node: cst.CSTNode
     related: Mapping[str, cst.CSTNode]
-    root: Explorer
+    shown: ShownPaths
     scaler: ObjectFacts
     entry: Entry
     program: Program = field(compare=False, repr=False)
@@ -41,8 +66,7 @@ class Found:
     @property
     def silent(self) -> bool:
         """Whether PyTorch raises nothing about it on any of its paths."""
-        same = (each for each in self.root.hazards if (each.kind, each.site) == (self.hazard.kind, self.hazard.site))
-        return not any(RAISES in each.details for each in same)
+        return (self.hazard.kind, self.hazard.site) not in self.shown.raising
 
     @property
     def function(self) -> cst.CSTNode:
@@ -56,9 +80,7 @@ class Found:
 
     def events(self, *kinds: type[_Event]) -> list[tuple[_Event, cst.CSTNode]]:
         """The events of some kinds on the paths that showed the hazard, each with its place, in source order."""
-        events = [event for event in self.root.events if isinstance(event, kinds) and event.site >= 0]
-        events.sort(key=lambda event: (event.site, repr(event)))
-        return [(event, self.program.places[event.site]) for event in events]
+        return [(cast(_Event, event), self.program.places[event.site]) for event in self.shown.events(kinds)]
 
     def at_home(self, *kinds: type[Event]) -> list[cst.CSTNode]:
         """The places of such events in the function in which the hazard stands."""

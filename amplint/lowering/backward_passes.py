@@ -7,8 +7,8 @@ import libcst as cst
 from amplint.lowering.function_builder import FunctionBuilder
 from amplint.lowering.gradients import argument
 from amplint.lowering.provenance import Provenance, Read, arguments
+from amplint.model import vocabulary
 from amplint.model.events import GRADIENT, Backward, InnerGrad
-from amplint.model.torch import vocabulary
 from amplint.syntax.access_paths import path_of
 from amplint.syntax.tree import within
 
@@ -50,7 +50,12 @@ class BackwardReader:
         return given and self._program.callees.of(call, self._scope.node) is None
 
     def method(self, call: cst.Call, func: cst.Attribute) -> Provenance:
-        """Read a call of `backward` of which the file does not show what it runs."""
+        """Read a call of `backward` of which the file does not show what it runs.
+
+        Args:
+            call: the call.
+            func: what is called.
+        """
         role = self._scope.roles.of(func.value).role
         other = role in ("framework", "optimizer", "scaler") or path_of(func.value) in ("self", "ctx", "cls")
         positional = [arg for arg in call.args if arg.keyword is None and arg.star != "**"]
@@ -60,7 +65,13 @@ class BackwardReader:
     def propagate(
         self, call: cst.Call, loss: cst.BaseExpression | None, gradient: cst.BaseExpression | None
     ) -> Provenance:
-        """Emit the backward pass of a loss, which starts with a gradient if one is given; without a loss, of who knows what."""
+        """Emit the backward pass of a loss.
+
+        Args:
+            call: the call that runs it.
+            loss: the loss; None where it is not known.
+            gradient: the gradient that it starts with; None for one.
+        """
         if loss is not None and gradient is not None and not self._is_constant(gradient):
             # What is propagated is the product of both, and of a gradient nobody knows whether it is scaled already.
             value = self._read(loss) | self._read(gradient) | Provenance((GRADIENT,))

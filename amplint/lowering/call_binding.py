@@ -16,7 +16,13 @@ _CONDITIONS = (cst.Comparison, cst.BooleanOperation, cst.UnaryOperation, cst.Nam
 
 
 def binding(callee: Callee, call: cst.Call, caller: FunctionScope) -> tuple[tuple[str, str], ...]:
-    """What the parameters of a called function mean to the caller; an empty reference is some other value."""
+    """What the parameters of a called function mean to the caller; an empty reference is some other value.
+
+    Args:
+        callee: the function that is called.
+        call: the call.
+        caller: the scope in which it stands.
+    """
     bound = dict.fromkeys((param.name.value for param in params_of(callee.node)), "")
     for name, value in _given(callee, call, caller):
         bound[name] = value if isinstance(value, str) else caller.ref(value) if constant(value) is None else ""
@@ -45,7 +51,13 @@ def _kept(callee: Callee, caller: FunctionScope) -> Iterator[tuple[str, str]]:
 
 
 def truths(callee: Callee, call: cst.Call, caller: FunctionScope) -> tuple[tuple[str, bool], ...]:
-    """The parameters that a call gives a constant, or leaves at one, with its truth."""
+    """The parameters that a call gives a constant, or leaves at one, with its truth.
+
+    Args:
+        callee: the function that is called.
+        call: the call.
+        caller: the scope in which it stands.
+    """
     found = {
         param.name.value: truth
         for param in params_of(callee.node)
@@ -62,7 +74,14 @@ def truths(callee: Callee, call: cst.Call, caller: FunctionScope) -> tuple[tuple
 def conditions(
     callee: Callee, call: cst.Call, caller: FunctionScope, read: Callable[[cst.BaseExpression], Condition]
 ) -> tuple[tuple[str, Condition], ...]:
-    """The parameters that get the outcome of a condition, and keep it; `read` reads the conditions of the caller."""
+    """The parameters that get the outcome of a condition, and keep it.
+
+    Args:
+        callee: the function that is called.
+        call: the call.
+        caller: the scope in which it stands.
+        read: reads a condition of the caller.
+    """
     bound = caller.names.bindings_in(callee.node)
     return tuple(
         (name, read(value))

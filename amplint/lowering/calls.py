@@ -10,6 +10,7 @@ from amplint.lowering.conditions import ConditionReader, constant
 from amplint.lowering.function_builder import FunctionBuilder
 from amplint.lowering.gradients import CLIP_METHODS, SCALE_FREE, GradientReader, argument, is_grad
 from amplint.lowering.provenance import Provenance, Read, arguments
+from amplint.model import vocabulary
 from amplint.model.event_graph import Call
 from amplint.model.events import (
     GRADIENT,
@@ -25,7 +26,6 @@ from amplint.model.events import (
     ZeroGrad,
 )
 from amplint.model.torch import names as torch_names
-from amplint.model.torch import vocabulary
 from amplint.syntax.access_paths import path_of
 
 _VALUE_METHODS = frozenset(

@@ -7,8 +7,8 @@ from collections.abc import Iterator
 import libcst as cst
 
 from amplint.lowering.function_scope import FunctionScope
+from amplint.model import vocabulary
 from amplint.model.event_graph import Both, Condition, Not, Test
-from amplint.model.torch import vocabulary
 from amplint.syntax.tree import children
 from amplint.syntax.words import words
 
@@ -26,7 +26,12 @@ class ConditionReader:
         """Names that are assigned inside a loop; whoever reads a loop narrows them to that loop."""
 
     def read(self, node: cst.BaseExpression, depth: int = 0) -> Condition:
-        """The condition that an expression is, in a truth context."""
+        """The condition that an expression is, in a truth context.
+
+        Args:
+            node: any expression.
+            depth: how many names have been followed to get here.
+        """
         if isinstance(node, cst.UnaryOperation) and isinstance(node.operator, cst.Not):
             return Not(self.read(node.expression, depth))
         if isinstance(node, cst.BooleanOperation):

@@ -88,7 +88,12 @@ class ExpressionReader:
         return Provenance((target,))
 
     def branch(self, node: cst.IfExp, read: Callable[[cst.BaseExpression], object]) -> None:
-        """Emit a branch for a conditional expression; `read` emits what happens on a side of it."""
+        """Emit a branch for a conditional expression.
+
+        Args:
+            node: the expression.
+            read: emits what happens on a side of it.
+        """
         self.read(node.test)
         then, orelse = (self._builder.block(partial(read, side)) for side in (node.body, node.orelse))
         self._builder.emit(as_mode_branch(self._conditions.read(node.test), then, orelse))
@@ -96,7 +101,14 @@ class ExpressionReader:
     def assign(
         self, target: cst.CSTNode, value: Provenance, at: cst.CSTNode, of: cst.BaseExpression | None = None
     ) -> None:
-        """Emit the assignment of a value to each name in a target; `of` is the expression that the value is."""
+        """Emit the assignment of a value to each name in a target.
+
+        Args:
+            target: a name, an attribute, an element, or several of these.
+            value: where the value comes from.
+            at: the node that assigns it.
+            of: the expression that the value is; None where it is none of its own.
+        """
         if isinstance(target, (cst.Tuple, cst.List)):
             for element in target.elements:
                 self.assign(element.value, value, at)

@@ -44,11 +44,23 @@ class FunctionBuilder:
         return f"%{self.site(node)}"
 
     def assign(self, node: cst.CSTNode, target: str, value: Provenance, truth: bool | None = None) -> None:
-        """Emit that a reference gets a value."""
+        """Emit that a reference gets a value.
+
+        Args:
+            node: the node that assigns it.
+            target: the reference.
+            value: where the value comes from.
+            truth: the truth of the value, where it is a constant.
+        """
         self.emit(Assign(self.site(node), target, value.carried, value.args, value.computes, truth))
 
     def assign_temporary(self, node: cst.CSTNode, value: Provenance) -> str:
-        """Give a value a reference of its own."""
+        """Give a value a reference of its own.
+
+        Args:
+            node: the node that makes the value.
+            value: where the value comes from.
+        """
         target = self.temporary(node)
         self.assign(node, target, value)
         return target

@@ -123,7 +123,12 @@ class FunctionScope:
         )
 
     def names_the_same(self, node: cst.BaseExpression, made: cst.Call) -> bool:
-        """Whether an argument of a call, wherever that stands, names the same object in this function."""
+        """Whether an argument of a call, wherever that stands, names the same object in this function.
+
+        Args:
+            node: the argument.
+            made: the call that it is given to.
+        """
         root, dot, _ = path_of(node).partition(".")
         home = self.program.tree.enclosing(made, cst.FunctionDef) or self.program.tree.root(made)
         if root == "self" and dot:
@@ -144,7 +149,12 @@ class FunctionScope:
         return self.loop_owners.get(path_of(node).partition(".")[0], ())
 
     def escapes_by_receiver(self, base: cst.BaseExpression, call: cst.Call) -> bool:
-        """Whether an unknown method may reach a scaler or an optimizer through its receiver."""
+        """Whether an unknown method may reach a scaler or an optimizer through its receiver.
+
+        Args:
+            base: the receiver.
+            call: the call of its method.
+        """
         if path_of(base) == "self" or (isinstance(base, cst.Call) and path_of(base.func) == "super"):
             owner = self.program.classes.owner(self.node)
             assert isinstance(call.func, cst.Attribute)

@@ -7,9 +7,9 @@ import libcst as cst
 from amplint.lowering.conditions import constant
 from amplint.lowering.function_builder import FunctionBuilder
 from amplint.lowering.provenance import Provenance, Read, arguments
+from amplint.model import vocabulary
 from amplint.model.events import GRADIENT, Clip, GradAccess, ZeroGrad
 from amplint.model.torch import names as torch_names
-from amplint.model.torch import vocabulary
 from amplint.syntax.access_paths import path_of
 from amplint.syntax.tree import children
 from amplint.syntax.words import words
@@ -38,7 +38,12 @@ class GradientReader:
         """How often gradients may have been divided by the loss scale so far."""
 
     def clip_method(self, call: cst.Call, func: cst.Attribute) -> Provenance:
-        """Read a method that clips gradients by its name."""
+        """Read a method that clips gradients by its name.
+
+        Args:
+            call: the call.
+            func: what is called.
+        """
         arguments(self._read, call)
         role = self._scope.roles.of(func.value).role
         if role == "framework" or not vocabulary.HAS_MODEL.search(path_of(func.value)):
@@ -50,6 +55,14 @@ class GradientReader:
     def clip(
         self, call: cst.Call, params: cst.BaseExpression | None, limit: cst.BaseExpression | None, by: str
     ) -> None:
+        """Emit a clip, unless its limit takes the loss scale into account.
+
+        Args:
+            call: the call.
+            params: whose gradients are clipped; None where that is not known.
+            limit: what they are clipped to; None where it is not given.
+            by: as in `amplint.model.events.Clip`.
+        """
         if limit is not None and self._is_scale_aware(limit):
             self._escape(call)
             return
@@ -85,6 +98,12 @@ class GradientReader:
         return bool(set(words(limit)) & self._scope.scale_names) or self._program.loss_scales.may_hold(limit)
 
     def grad_method(self, call: cst.Call, func: cst.Attribute) -> Provenance:
+        """Read a method of a gradient.
+
+        Args:
+            call: the call.
+            func: what is called.
+        """
         attribute = func.attr.value
         arguments(self._read, call)
         owners = tuple(self._scope.grad_owners(func.value))
@@ -104,7 +123,12 @@ class GradientReader:
         self.rescalings += 1
 
     def rescale_by(self, node: cst.CSTNode, *factors: cst.BaseExpression) -> None:
-        """Gradients are multiplied here, by factors that may hold the loss scale."""
+        """Gradients are multiplied here, by factors that may hold the loss scale.
+
+        Args:
+            node: where they are multiplied.
+            *factors: what they are multiplied by.
+        """
         if any(map(self._program.loss_scales.may_hold, factors)):
             self.rescale(node)
 
@@ -115,7 +139,12 @@ class GradientReader:
             self._emit(GradAccess(self._site(node), self._scope.grad_owners(grad), by=purpose))
 
     def hand_clip(self, node: cst.Call, owners: tuple[str, ...]) -> None:
-        """Gradients are clipped by the author's own arithmetic."""
+        """Gradients are clipped by the author's own arithmetic.
+
+        Args:
+            node: the call that clips.
+            owners: what the parameters belong to, as far as that is known.
+        """
         limit = node.args[-1].value if node.args else None
         if limit is not None and self._is_scale_aware(limit):
             self._escape(node)
@@ -129,6 +158,13 @@ def _asks_for_finite(test: cst.BaseExpression) -> bool:
 
 
 def argument(call: cst.Call, position: int, keywords: tuple[str, ...]) -> cst.BaseExpression | None:
+    """What a call gives for a parameter, unpacked arguments aside; None for nothing.
+
+    Args:
+        call: the call.
+        position: the index among the positional arguments.
+        keywords: the names that it may be given by.
+    """
     for arg in call.args:
         if arg.keyword is not None and arg.keyword.value in keywords:
             return arg.value

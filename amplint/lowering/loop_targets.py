@@ -22,7 +22,12 @@ def target_names(target: cst.CSTNode) -> list[str]:
 
 def members(node: cst.For, scope: FunctionScope) -> list[tuple[str, str]]:
     """The target of a loop with what it refers to each time, where the loop runs over a short literal collection of objects,
-    or over a name for one."""
+    or over a name for one.
+
+    Args:
+        node: the loop.
+        scope: that of the function that it stands in.
+    """
     source = scope.definition(node.iter) if isinstance(node.iter, cst.Name) else node.iter
     if not isinstance(source, (cst.List, cst.Tuple)) or not isinstance(node.target, cst.Name):
         return []
@@ -33,7 +38,12 @@ def members(node: cst.For, scope: FunctionScope) -> list[tuple[str, str]]:
 
 
 def alias_elements(node: cst.For, scope: FunctionScope) -> bool:
-    """Whether a loop runs over a collection of optimizers, scalers or schedulers; names its elements after it."""
+    """Whether a loop runs over a collection of optimizers, scalers or schedulers; names its elements after it.
+
+    Args:
+        node: the loop.
+        scope: that of the function that it stands in.
+    """
     found = False
     for target, source in _paired(node.target, node.iter):
         container = scope.ref(source)
@@ -46,7 +56,12 @@ def alias_elements(node: cst.For, scope: FunctionScope) -> bool:
 
 
 def name_owners(node: cst.For, scope: FunctionScope) -> None:
-    """Note where the parameters come from that the targets of a loop stand for."""
+    """Note where the parameters come from that the targets of a loop stand for.
+
+    Args:
+        node: the loop.
+        scope: that of the function that it stands in.
+    """
     owners = tuple(map(scope.qualify, scope.roles.owners(node.iter)))
     root = path_of(node.iter).partition(".")[0].partition("[")[0]
     for name in target_names(node.target):

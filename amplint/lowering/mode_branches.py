@@ -3,15 +3,21 @@
 from __future__ import annotations
 
 from amplint.lowering.graph_tools import events_in, refs_in
+from amplint.model import vocabulary
 from amplint.model.event_graph import Both, Branch, Condition, Node, Not, Test
 from amplint.model.events import Backward, OptimizerStep, Scale, ScalerStep, ScalerUpdate, Unscale
-from amplint.model.torch import vocabulary
 
 _SCALING = (Scale, ScalerStep, ScalerUpdate, Unscale)
 
 
 def as_mode_branch(condition: Condition, then: Node, orelse: Node) -> Branch:
-    """A branch; where one side scales and the other does the same without, its condition decides whether AMP is on."""
+    """A branch; where one side scales and the other does the same without, its condition decides whether AMP is on.
+
+    Args:
+        condition: what the branch asks.
+        then: what happens where it holds.
+        orelse: what happens elsewhere.
+    """
     if not is_varying(condition):
         if _is_counterpart(then, orelse):
             condition = _mode(condition)

@@ -10,6 +10,7 @@ from amplint.roles.autocast_contexts import Contexts
 from amplint.roles.call_targets import Callees
 from amplint.roles.loss_scales import LossScales
 from amplint.roles.roles import Roles
+from amplint.syntax.access_paths import path_of
 from amplint.syntax.call_arguments import PassedArguments
 from amplint.syntax.classes import Classes
 from amplint.syntax.names import Names
@@ -29,7 +30,13 @@ class Program:
     """All functions of one file and those of other files that it calls, and the numbers (sites) of the places that their
     graphs speak of.
 
-    With `abroad`, the functions of other files know what this file gives them.
+    Args:
+        tree: the file.
+        names: what its names mean.
+        classes: its classes.
+        contexts: the regions that it enters.
+        imports: leads to other files.
+        abroad: whether the functions of other files know what this file gives them.
     """
 
     def __init__(
@@ -67,6 +74,13 @@ class Program:
     def unscales(self) -> bool:
         """Whether anything in the file calls `unscale_`."""
         return bool(self.flow.methods("unscale_"))
+
+    @cached_property
+    def raised(self) -> frozenset[str]:
+        """The names of the errors that the file raises, without their modules."""
+        errors = (each.exc for each in self.tree.find(cst.Raise))
+        made = (each.func if isinstance(each, cst.Call) else each for each in errors if each is not None)
+        return frozenset(path_of(each).rpartition(".")[2] for each in made)
 
     # -- places ----------------------------------------------------------------------------------------------------
 
@@ -126,7 +140,12 @@ class Program:
         return Program(self.tree, self.names, self.classes, self.contexts, self.imports, abroad=False)
 
     def shared_name(self, name: str, inside: cst.CSTNode) -> str:
-        """A module-level name as this file would call it: what another file defines goes by its full name, unless imported."""
+        """A module-level name as this file would call it: what another file defines goes by its full name, unless imported.
+
+        Args:
+            name: the name.
+            inside: the function that speaks of it.
+        """
         module = self.imports.module(inside)
         if not module:
             return name
@@ -142,7 +161,12 @@ class Program:
         }
 
     def is_closure(self, name: str, node: cst.CSTNode) -> bool:
-        """Whether a function around `node` binds the name, so that it is no module-level variable there."""
+        """Whether a function around `node` binds the name, so that it is no module-level variable there.
+
+        Args:
+            name: the name.
+            node: where it is used.
+        """
         return any(
             isinstance(above, cst.FunctionDef) and name in self.names.bindings_in(above)
             for above in (node, *self.tree.ancestors(node))

@@ -39,7 +39,13 @@ def union(parts: Iterable[Provenance]) -> Provenance:
 
 
 def arguments(read: Read, call: cst.Call, but: int = 0) -> Provenance:
-    """Where the arguments of a call come from, without the first so many."""
+    """Where the arguments of a call come from.
+
+    Args:
+        read: tells of one expression.
+        call: the call.
+        but: how many of the first ones do not count.
+    """
     return union(read(arg.value) for arg in call.args[but:])
 
 

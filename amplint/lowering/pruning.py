@@ -18,6 +18,7 @@ from amplint.model.events import (
     Report,
     Scale,
     ScalerStep,
+    Unscale,
 )  # fmt: skip
 
 
@@ -74,6 +75,8 @@ def prune(body: Node) -> Node:
         match event:
             case Backward():
                 wanted.add(event.loss)
+            case Unscale() | ScalerStep():
+                wanted.add(event.scaler)
             case Scale():
                 wanted.add(event.source)
             case Report():

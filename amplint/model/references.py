@@ -12,8 +12,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 
+from amplint.model import vocabulary
 from amplint.model.events import GLOBAL
-from amplint.model.torch import vocabulary
 
 ELEMENT = "[*]"
 """How a reference to some element of a collection ends."""

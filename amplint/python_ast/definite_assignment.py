@@ -16,7 +16,7 @@ from amplint.python_ast.name_flow import NameFlow
 from amplint.python_ast.scopes import module_scope
 
 
-class UnboundUse(NamedTuple):
+class UnboundName(NamedTuple):
     """A name that some path leaves unbound where it is used, by the scope of the use."""
 
     scope: str
@@ -43,9 +43,9 @@ class Assigned:
         self._misses = [miss for miss in record.misses if known or miss.name in record.anywhere]
 
     @property
-    def unbound(self) -> Counter[UnboundUse]:
+    def unbound(self) -> Counter[UnboundName]:
         """The uses of names that may be unbound."""
-        return Counter(UnboundUse(miss.scope, miss.name) for miss in self._misses)
+        return Counter(UnboundName(miss.scope, miss.name) for miss in self._misses)
 
     def is_bound(self, name: str, row: int) -> bool:
         """Whether a name is bound on every path to the statement in a row, or the file uses it there as if it were.

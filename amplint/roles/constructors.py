@@ -7,10 +7,10 @@ from dataclasses import replace
 
 import libcst as cst
 
+from amplint.model import vocabulary
 from amplint.model.events import ObjectFacts
 from amplint.model.libraries import has_own_protocol
 from amplint.model.torch import names as torch_names
-from amplint.model.torch import vocabulary
 from amplint.roles.autocast_contexts import Contexts
 from amplint.syntax.access_paths import path_of
 from amplint.syntax.classes import Classes

@@ -26,7 +26,7 @@ class LossScales:
 
     Args:
         tree: the file.
-        roles: says which objects are scalers, and where values come from.
+        roles: says which objects are scalers.
     """
 
     def __init__(self, tree: Tree, roles: Roles) -> None:

@@ -7,9 +7,9 @@ from dataclasses import replace
 
 import libcst as cst
 
+from amplint.model import vocabulary
 from amplint.model.events import ObjectFacts
 from amplint.model.libraries import OTHER_FRAMEWORKS, has_own_protocol
-from amplint.model.torch import vocabulary
 from amplint.roles.autocast_contexts import Contexts
 from amplint.roles.constructors import Constructors
 from amplint.roles.user_options import UserOptions
@@ -36,7 +36,7 @@ class Roles:
         names: what its names mean.
         classes: its classes, whose attributes hold objects.
         contexts: its autocast regions, for what is called like a context.
-        flow: where its values come from, also in other files.
+        flow: where values come from.
     """
 
     def __init__(self, tree: Tree, names: Names, classes: Classes, contexts: Contexts, flow: ValueFlow) -> None:

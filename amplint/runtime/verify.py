@@ -93,7 +93,10 @@ def verify_findings(
 ) -> Iterator[Evidence]:
     """Replay findings; yields the evidence on each, in their order.
 
-    `on_progress` is called with the number of findings replayed and of all, whenever one is done.
+    Args:
+        findings: those that have a fix.
+        how: the device, and what a replay may take.
+        on_progress: called with the number of findings replayed and of all, whenever one is done.
 
     Raises:
         DeviceError: there is no PyTorch.

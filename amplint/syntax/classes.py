@@ -176,6 +176,6 @@ class Classes:
             return self.by_name.get(name[len(LOCAL) + 1 :])
         node = self._imports.defined(call.func) if abroad else None
         if isinstance(node, cst.FunctionDef):
-            made = literal_dispatch.returned(node, call, self._tree, self._names)
+            made = literal_dispatch.returned_for(node, call, self._tree, self._names)
             return self.instance_of(made) if isinstance(made, cst.Call) else None
         return self.of(node) if isinstance(node, cst.ClassDef) else None

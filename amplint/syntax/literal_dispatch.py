@@ -16,7 +16,7 @@ class _Undecided(Exception):
     """A function asks for more than the literal arguments of the call."""
 
 
-def returned(function: cst.FunctionDef, call: cst.Call, tree: Tree, names: Names) -> cst.BaseExpression | None:
+def returned_for(function: cst.FunctionDef, call: cst.Call, tree: Tree, names: Names) -> cst.BaseExpression | None:
     """What a call of a function returns, if the literals among its arguments decide that.
 
     Args:

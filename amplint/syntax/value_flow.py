@@ -65,9 +65,9 @@ class ValueFlow:
     Args:
         tree: the file.
         names: what its names mean.
-        classes: its classes.
-        imports: what it imports.
-        arguments: what the calls in sight give.
+        classes: its classes, whose attributes hold values.
+        imports: leads to values of other files.
+        arguments: what calls in sight give to parameters.
     """
 
     def __init__(
@@ -137,11 +137,11 @@ class ValueFlow:
     # -- variables -------------------------------------------------------------------------------------------------
 
     def mentions(self, path: str, at: cst.CSTNode) -> list[cst.BaseExpression]:
-        """The expressions with an access path in the function around a place, in source order.
+        """The expressions with an access path in one function, in source order.
 
         Args:
-            path: the access path of the variable.
-            at: a place in the function.
+            path: the access path, such as `self.scaler`.
+            at: any node in the function.
         """
         return self._mentions.get((self._tree.function(at), path), [])
 
@@ -160,26 +160,26 @@ class ValueFlow:
         """Those of the mentions that are evaluated.
 
         Args:
-            path: the access path of the variable.
-            at: a place in the function.
+            path: the access path.
+            at: any node in the function.
         """
         return [each for each in self.mentions(path, at) if is_loaded(self._tree, each)]
 
     def assigned(self, path: str, at: cst.CSTNode) -> list[Changing]:
-        """The assignments to a variable in the function around a place, in source order.
+        """The assignments to a variable in one function, in source order.
 
         Args:
             path: the access path of the variable.
-            at: a place in the function.
+            at: any node in the function.
         """
         return [each for each in self._changing(path, at) if not isinstance(each, cst.AugAssign)]
 
     def changes(self, path: str, at: cst.CSTNode) -> list[cst.AugAssign]:
-        """The statements that add to a variable in the function around a place, multiply it, and so on.
+        """The statements of one function that add to a variable, multiply it, and so on.
 
         Args:
             path: the access path of the variable.
-            at: a place in the function.
+            at: any node in the function.
         """
         return [each for each in self._changing(path, at) if isinstance(each, cst.AugAssign)]
 
@@ -195,7 +195,7 @@ class ValueFlow:
 
         Args:
             path: the access path of the variable.
-            at: a place in the function.
+            at: any node in the function.
         """
         for node in self.mentions(path, at):
             element = self._tree.parent(node)

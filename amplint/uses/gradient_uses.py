@@ -15,8 +15,8 @@ from typing import NamedTuple
 
 import libcst as cst
 
+from amplint.model import vocabulary
 from amplint.model.events import ADD, COMPARE, MEASURE
-from amplint.model.torch import vocabulary
 from amplint.syntax.access_paths import path_of
 from amplint.syntax.bindings import targets
 from amplint.syntax.tree import Tree, within
@@ -59,7 +59,13 @@ _NOTHING = _Step()
 
 
 class Readings:
-    """The readings of gradients in one file."""
+    """The readings of gradients in one file.
+
+    Args:
+        tree: the file.
+        flow: where its values go.
+        may_hold_scale: whether an expression may depend on the loss scale.
+    """
 
     def __init__(self, tree: Tree, flow: ValueFlow, may_hold_scale: Callable[[cst.BaseExpression], bool]) -> None:
         self._tree, self._flow = tree, flow
@@ -82,7 +88,12 @@ class Readings:
         return "" if verdict == _CLIP else verdict
 
     def adds(self, change: cst.CSTNode, target: cst.BaseExpression) -> str:
-        """ "add" if a change of the gradient `target` adds something that is plainly not scaled: the weights, or noise."""
+        """ "add" if a change of the gradient `target` adds something that is plainly not scaled: the weights, or noise.
+
+        Args:
+            change: the statement, or the call.
+            target: the gradient that it changes.
+        """
         found = set(words(change))
         if "get_scale" in found:
             return ""

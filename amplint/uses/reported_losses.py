@@ -11,7 +11,7 @@ from functools import cached_property
 
 import libcst as cst
 
-from amplint.model.torch import vocabulary
+from amplint.model import vocabulary
 from amplint.syntax.access_paths import path_of
 from amplint.syntax.bindings import targets
 from amplint.syntax.tree import Tree, within
@@ -24,7 +24,12 @@ _COMPUTES = frozenset({"torch", "math", "np", "numpy", "F"})
 
 
 class Reports:
-    """The reports of one file."""
+    """The reports of one file.
+
+    Args:
+        tree: the file.
+        flow: where its values go.
+    """
 
     def __init__(self, tree: Tree, flow: ValueFlow) -> None:
         self._tree, self._flow = tree, flow

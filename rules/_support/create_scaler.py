@@ -80,7 +80,7 @@ def _called_name(call: cst.Call) -> str:
 
 def construct(file: File, loop: Loop, optimizer: cst.BaseExpression) -> NewScaler | None:
     """Make a scaler for the float16 regions of the loop, or else of the file; None without one device and a free name."""
-    name = next((name for name in _NAMES if file.editor.is_free(name, loop)), "")
+    name = next((name for name in _NAMES if file.editor.is_free(name)), "")
     line = _line_of_optimizer(file, loop, optimizer)
     before = file.tree.span(line or loop)[0]
     everywhere = [call for call in file.tree.find(cst.Call) if _is_half(file, call)]

@@ -10,7 +10,7 @@ from collections.abc import Iterable
 
 import libcst as cst
 
-from amplint.model.torch import vocabulary
+from amplint.model import vocabulary
 from amplint.rule import File
 
 _PACKAGES = frozenset(

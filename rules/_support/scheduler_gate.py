@@ -8,8 +8,8 @@ from collections.abc import Sequence
 import libcst as cst
 
 from amplint.diagnostics import SAFE, UNSAFE, Fix
+from amplint.model import vocabulary
 from amplint.model.events import ScalerStep, ScalerUpdate
-from amplint.model.torch import vocabulary
 from amplint.rule import File, Found, Statement
 
 from . import hazard_calls, protocol_edits

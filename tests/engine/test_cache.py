@@ -6,6 +6,7 @@ import json
 import os
 import stat
 import subprocess
+from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -283,21 +284,21 @@ def test_where_the_cache_lies(project: Path, monkeypatch: pytest.MonkeyPatch) ->
     assert not caches(project)
 
 
-@pytest.mark.parametrize(
-    "damage",
-    [
-        "", "{", "[]", "null", "[" * 100_000, "\ufffd", '{"file1.py": 3}', '[{"file1.py": [1, 2, 3]}, {}]',
-        '[{"file1.py": [[0, 0, 0], "", [1], null]}, {}]', '[{"file1.py": [[0, 0, 0], "", null, [[1], 2]]}, {}]',
-        '[{}, {"file1.py": 3}]',
-    ],
+DAMAGES = (
+    "", "{", "[]", "null", "[" * 100_000, "\ufffd", '{"file1.py": 3}', '[{"file1.py": [1, 2, 3]}, {}]',
+    '[{"file1.py": [[0, 0, 0], "", [1], null]}, {}]', '[{"file1.py": [[0, 0, 0], "", null, [[1], 2]]}, {}]',
+    '[{}, {"file1.py": 3}]',
 )  # fmt: skip
-def test_a_damaged_cache_is_ignored_and_rebuilt(project: Path, damage: str) -> None:
+
+
+@pytest.mark.parametrize("write", [Path.write_bytes, seal], ids=["by anybody", "by amplint itself"])
+def test_a_damaged_cache_is_ignored_and_rebuilt(project: Path, write: Callable[[Path, bytes], object]) -> None:
     cold = check(project)
     (file,) = caches(project)
-    for write in (Path.write_bytes, seal):  # by anybody, and by amplint itself
+    for damage in DAMAGES:
         write(file, damage.encode())
-        assert check(project) == cold
-        assert len(held(project)[0]) == 20
+        assert check(project) == cold, damage[:80]
+        assert len(held(project)[0]) == 20, damage[:80]
 
 
 @given(st.data())
@@ -322,10 +323,11 @@ def test_values_of_other_types_are_noticed(data: st.DataObject) -> None:
 
 def no_cache(project: Path, why: str, *arguments: str, chosen: bool = False) -> None:
     """The run says the same; why it will not be faster only to those who ask, or who have `chosen` where the cache lies."""
-    assert check(project, *arguments) == check(project, "--no-cache")
+    cold = check(project, "--no-cache")
     for verbose in ((), ("--verbose",)):
-        told = amplint(*verbose, *arguments, ".", cwd=project).stderr.splitlines()
-        said = [line for line in told if "cached" in line]
+        done = amplint(*verbose, *arguments, ".", cwd=project)
+        assert (done.returncode, problems(done), done.stdout) == (1, [], cold)
+        said = [line for line in done.stderr.splitlines() if "cached" in line]
         assert len(said) == bool(verbose or chosen)
         assert all(line.startswith(f"{'warning: ' * chosen}Nothing was cached: ") and why in line for line in said)
 
@@ -335,15 +337,24 @@ def test_a_folder_that_cannot_be_written_is_no_problem(project: Path) -> None:
     no_cache(project, "Not a directory")
 
 
+HOMES = {
+    "/dev/null": "Not a directory",
+    "a/relative/home": "is no folder of the user",
+    "/nowhere/at/all": "/nowhere/at/all",
+}
+"""What `HOME` may be set to, and what is said of it."""
+
+
 @posix
-@pytest.mark.parametrize("home", ["/nowhere/at/all", "/dev/null", "", None])
-def test_without_a_home_nothing_is_kept(project: Path, home: str | None, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("home", HOMES)
+def test_without_a_home_nothing_is_kept(project: Path, home: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    if home.startswith("/nowhere") and os.geteuid() == 0:
+        pytest.skip("the superuser can make a home anywhere")
     monkeypatch.delenv("XDG_CACHE_HOME")
-    monkeypatch.delenv("HOME") if home is None else monkeypatch.setenv("HOME", home)
-    if home == "/dev/null":
-        no_cache(project, "Not a directory")
-    elif os.geteuid() != 0 and home:  # root makes itself a home anywhere
-        no_cache(project, home)
+    monkeypatch.setenv("HOME", home)
+    before = sorted(project.rglob("*"))
+    no_cache(project, HOMES[home])
+    assert sorted(project.rglob("*")) == before
 
 
 @posix

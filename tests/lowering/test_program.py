@@ -11,7 +11,8 @@ import sys
 
 import libcst as cst
 import pytest
-from fixture_harness import ROOT, fixtures_of
+from checkout import ROOT
+from fixture_harness import fixtures_of
 from lowered import file_of, found, graphs, in_loop, kinds
 
 from amplint.lowering.graph_tools import events_in

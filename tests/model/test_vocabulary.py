@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from amplint.model.torch import vocabulary
+from amplint.model import vocabulary
 
 SAID = [
     ("IS_FINITE", "isfinite is_nan isinf", "is_inference infinite_loader"),

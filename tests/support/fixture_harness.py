@@ -12,13 +12,14 @@ from functools import cache, cached_property
 from pathlib import Path
 from typing import NamedTuple
 
+from checkout import ROOT
+
 from amplint.diagnostics import Applicability, Diagnostic, FileReport
 from amplint.engine.linter import lint_source
 from amplint.engine.registry import load_rules
 from amplint.rule import Rule
 from amplint.source import Source
 
-ROOT = Path(__file__).resolve().parents[2]
 FIXTURES = ROOT / "fixtures"
 
 DRESSED = 3

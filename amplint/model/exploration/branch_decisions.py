@@ -33,7 +33,14 @@ class Conditions:
     def decide(
         self, condition: Condition, state: PathState, frame: Frame, remembers: Remembers
     ) -> list[tuple[PathState, bool]]:
-        """The truths that a condition can have in a state, each with the state that knows it."""
+        """The truths that a condition can have in a state, each with the state that knows it.
+
+        Args:
+            condition: what is asked.
+            state: the state before.
+            frame: the call in which it is asked.
+            remembers: whether the code to come asks a condition again, so that its truth is worth knowing.
+        """
         match condition:
             case Not():
                 return [(after, not truth) for after, truth in self.decide(condition.part, state, frame, remembers)]
@@ -98,7 +105,13 @@ class Conditions:
 
 
 def forget_tests(state: PathState, target: str, keep: bool = False) -> PathState:
-    """The state once a reference is assigned: what was asked about it may be answered anew; `keep` its own truth."""
+    """The state once a reference is assigned: what was asked about it may be answered anew.
+
+    Args:
+        state: the state before.
+        target: the reference.
+        keep: whether its own truth stays, because it was assigned a constant.
+    """
     truths = state.facts.truths
     if not len(truths):
         return state
@@ -109,12 +122,23 @@ def forget_tests(state: PathState, target: str, keep: bool = False) -> PathState
 
 
 def assigned(state: PathState, target: str) -> PathState:
-    """The state once a reference has got a value of which nothing is known."""
+    """The state once a reference has got a value of which nothing is known.
+
+    Args:
+        state: the state before.
+        target: the reference.
+    """
     return forget_tests(state.knowing(values=state.facts.values.put(target, None)), target)
 
 
 def next_iteration(state: PathState, loop: int, targets: Iterable[str]) -> PathState:
-    """The state when an iteration begins: what was asked in the last one is asked anew, and the targets hold the next values."""
+    """The state when an iteration begins: what was asked in the last one is asked anew, and the targets hold the next values.
+
+    Args:
+        state: the state before.
+        loop: the site of the loop.
+        targets: the references that each iteration assigns.
+    """
     truths = state.facts.truths
     asked = [key for key, known in truths.items() if known.loops is not None and loop in known.loops]
     state = state.knowing(truths=truths.without(asked))

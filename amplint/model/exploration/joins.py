@@ -6,7 +6,7 @@ agree; a value is scaled by a scaler if all agree, and half if all say so; of we
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable
+from collections.abc import Callable, Iterable
 from operator import attrgetter
 from typing import TypeVar
 
@@ -36,54 +36,90 @@ class Point:
     """The states that have arrived at a point, and those of them that nobody has gone on from yet."""
 
     def __init__(self) -> None:
-        self.fresh: States = {}
         self.degraded = False
+        self._fresh: list[PathState] = []
         self._seen: States = {}
-        self._joined: dict[object, PathState] = {}
-        self._kind: _Kind | None = None
+        self._joined: Joined | None = None
+
+    @property
+    def is_idle(self) -> bool:
+        """Whether everyone has been gone on from."""
+        return not (self._fresh if self._joined is None else self._joined.fresh)
 
     def arrive(self, states: Iterable[PathState]) -> None:
         """Take in what arrives; what is known here already changes nothing."""
-        for state in states:
-            if self._kind is not None:
-                self._join(state, self._kind)
-            elif state not in self._seen:
-                self._seen[state] = self.fresh[state] = None
-        if self._kind is None and len(self._seen) > JOIN_ABOVE:
-            self._coarsen(_by_protocol, self._seen)
-        if len(self._joined) > _EXACT and self._kind is _by_protocol:
-            self._coarsen(_without_places, self._joined.values())
-        if len(self._joined) > _MOST:
-            self.degraded = True
-            self._coarsen(_regions, self._joined.values())
+        if self._joined is None:
+            for state in states:
+                if state not in self._seen:
+                    self._seen[state] = None
+                    self._fresh.append(state)
+            if len(self._seen) > JOIN_ABOVE:
+                fresh = set(self._fresh)
+                done = [state for state in self._seen if state not in fresh]
+                self._joined = Joined(_by_protocol, done, self._fresh)
+        else:
+            for state in states:
+                self._joined.add(state)
+        if self._joined is not None:
+            self._coarsen(self._joined)
 
-    def take(self) -> States:
+    def _coarsen(self, joined: Joined) -> None:
+        """Tell less apart, where there are too many."""
+        if joined.kind is _by_protocol and len(joined) > _EXACT:
+            self._joined = joined = joined.coarser(_without_places)
+        if len(joined) > _MOST:
+            self.degraded = True
+            self._joined = joined.coarser(_regions)
+
+    def take(self) -> list[PathState]:
         """The states to go on from."""
-        fresh, self.fresh = self.fresh, {}
+        if self._joined is not None:
+            return self._joined.take()
+        fresh, self._fresh = self._fresh, []
         return fresh
 
-    def _coarsen(self, kind: _Kind, known: Iterable[PathState]) -> None:
-        done = [state for state in known if state not in self.fresh]
-        fresh, self.fresh, self._joined, self._kind = list(self.fresh), {}, {}, kind
-        # What was gone on from already need not be gone on from again, unless something fresh adds to it.
-        for state in done:
-            self._join(state, kind)
-        self.fresh = {}
-        for state in fresh:
-            self._join(state, kind)
 
-    def _join(self, state: PathState, kind: _Kind) -> None:
-        key = kind(state)
-        known = self._joined.get(key)
-        if known is None:
-            self._joined[key] = state
-            self.fresh[state] = None
-            return
-        after = join(known, state)
-        if after != known:
-            self.fresh.pop(known, None)
-            self._joined[key] = after
-            self.fresh[after] = None
+class Joined:
+    """States of which those that are equal in one respect have become one; `fresh` are those to go on from.
+
+    Args:
+        kind: in what they must be equal.
+        done: what was gone on from already, and need not be gone on from again unless something fresh adds to it.
+        fresh: what was not.
+    """
+
+    def __init__(self, kind: _Kind, done: Iterable[PathState], fresh: Iterable[PathState]) -> None:
+        self.kind = kind
+        self._states: dict[object, PathState] = {}
+        self.fresh: dict[object, None] = {}
+        for state in done:
+            self.add(state)
+        self.fresh.clear()
+        for state in fresh:
+            self.add(state)
+
+    def __len__(self) -> int:
+        return len(self._states)
+
+    def add(self, state: PathState) -> None:
+        """Take in one more."""
+        key = self.kind(state)
+        known = self._states.get(key)
+        after = state if known is None else join(known, state)
+        if after is not known and after != known:
+            self.fresh.pop(key, None)
+            self._states[key] = after
+            self.fresh[key] = None
+
+    def take(self) -> list[PathState]:
+        """The states to go on from."""
+        fresh, self.fresh = self.fresh, {}
+        return [self._states[key] for key in fresh]
+
+    def coarser(self, kind: _Kind) -> Joined:
+        """The same states, with fewer of them told apart."""
+        fresh = [self._states[key] for key in self.fresh]
+        return Joined(kind, (state for key, state in self._states.items() if key not in self.fresh), fresh)
 
 
 def _without_places(state: PathState) -> object:
@@ -99,7 +135,12 @@ def _regions(state: PathState) -> object:
 
 
 def join(one: PathState, other: PathState) -> PathState:
-    """The state that holds what both know."""
+    """The state that holds what both know.
+
+    Args:
+        one: the state of some paths, with the same protocol state as the other one.
+        other: the state of other paths.
+    """
     facts = one.facts if one.facts == other.facts else _joined_facts(one.facts, other.facts)
     protocol = one.protocol if one.protocol == other.protocol else _joined_protocol(one.protocol, other.protocol)
     return one.with_facts(facts).with_protocol(protocol)
@@ -156,28 +197,33 @@ def _value(name: str, mine: Value | None, theirs: Value | None) -> Value | None:
     return joined if joined != Value() or reference(name).whole else None
 
 
-def without_both(states: States, keys: Iterable[str], constant: Collection[str]) -> States:
-    """The states without the tests of which both outcomes left the same: asked again, they would come to both again.
+def without_both(states: Iterable[PathState], keys: Iterable[str]) -> Iterable[PathState]:
+    """The states without the tests of constant conditions of which both outcomes left the same: asked again, they would come
+    to both again.
 
-    Only of `constant` conditions, those that have one truth over a run.
+    Args:
+        states: those that meet.
+        keys: the conditions that were asked since the ways parted.
     """
+    known = dict.fromkeys(states)
     for key in keys:
-        if len(states) < 2:
-            return states
-        if key in constant:
-            states = _without(key, states)
-    return states
+        if len(known) < 2:
+            return known
+        if any(_is_constant(key, state) for state in known):
+            known = {_without(key, state, known): None for state in known}
+    return known
 
 
-def _without(key: str, states: States) -> States:
-    """The states, with those that differ in this one test alone made one."""
-    after: States = {}
-    for state in states:
-        truths = state.facts.truths
-        known = truths.get(key)
-        if known is not None and known.loops is None:
-            opposite = state.knowing(truths=truths.put(key, known._replace(truth=not known.truth)))
-            after[state.knowing(truths=truths.put(key, None)) if opposite in states else state] = None
-        else:
-            after[state] = None
-    return after
+def _is_constant(key: str, state: PathState) -> bool:
+    truth = state.facts.truths.get(key)
+    return truth is not None and truth.loops is None
+
+
+def _without(key: str, state: PathState, others: States) -> PathState:
+    """A state without a test, if another one differs from it in this test alone."""
+    truths = state.facts.truths
+    known = truths.get(key)
+    if known is None or known.loops is not None:
+        return state
+    opposite = state.knowing(truths=truths.put(key, known._replace(truth=not known.truth)))
+    return state.knowing(truths=truths.put(key, None)) if opposite in others else state

@@ -22,13 +22,17 @@ Names = frozenset[str]
 
 @dataclass(frozen=True)
 class Death:
-    """What nothing asks for any more, once a way is gone: `soon` of what was asked in this iteration, `ever` of the rest."""
+    """What nothing asks for any more, once a way is gone: `values`, and conditions.
 
+    `soon` are those that nothing asks for any more in this iteration, `ever` those of them that nothing asks for later, either.
+    """
+
+    values: Names
     soon: Names
     ever: Names
 
 
-NOTHING = Death(frozenset(), frozenset())
+NOTHING = Death(frozenset(), frozenset(), frozenset())
 
 
 class Liveness:
@@ -49,8 +53,7 @@ class Liveness:
         sources = {block.number: _sources(block.step) for block in graph.blocks}
         names = _Names(outward.union(*self._met, *sources.values()))
         self._effects = [
-            _Effect(names, block.step, self._met[block.number], sources[block.number], outward)
-            for block in graph.blocks
+            _Effect(names, block, self._met[block.number], sources[block.number], outward) for block in graph.blocks
         ]
         self._ever = [frozenset[str]()] * len(graph.blocks)
         self._soon = list(self._ever)
@@ -67,11 +70,19 @@ class Liveness:
                     changed = True
 
     def death(self, block: Block, following: Block) -> Death:
-        """What dies on the way from a block to the next one."""
+        """What dies on the way from a block to the next one.
+
+        Args:
+            block: a block of the function.
+            following: one that may follow it.
+        """
         met = self._met[block.number]
-        ever = (self._ever[block.number] | met) - self._ever[following.number]
-        soon = (self._ever[block.number] | met) - self._soon[following.number]
-        return Death(soon, ever) if ever or soon else NOTHING
+        here = self._ever[block.number] | met
+        ever, soon = here - self._ever[following.number], here - self._soon[following.number]
+        if not (ever or soon):
+            return NOTHING
+        values = frozenset(name for name in ever if not is_key(name))
+        return Death(values, frozenset(filter(is_key, soon)), ever - values)
 
     def asked_after(self, block: Block) -> Names:
         """What may be asked once a block is done."""
@@ -131,10 +142,11 @@ class _Effect:
     Where a value is computed, its operands are asked for if one of `wanted` is live after it.
     """
 
-    def __init__(self, names: _Names, step: Step, met: Names, sources: Names, outward: Names) -> None:
+    def __init__(self, names: _Names, block: Block, met: Names, sources: Names, outward: Names) -> None:
         self._gone: set[str] = set()
         self._made, self._wanted = met, None
-        match step:
+        self._failing = outward if block.fails else frozenset[str]()
+        match step := block.step:
             case Exit():
                 self._made = outward
             case Assign() | Scale():
@@ -144,7 +156,7 @@ class _Effect:
 
     def before(self, after: Iterable[Names]) -> Names:
         """What is live before the block."""
-        live = frozenset().union(*after)
+        live = self._failing.union(*after)
         dead = self._wanted is not None and self._wanted.isdisjoint(live)
         return (live - self._gone) if dead else (live - self._gone) | self._made
 

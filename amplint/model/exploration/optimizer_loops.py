@@ -17,6 +17,12 @@ def updates_between(protocol: Protocol, loop: Loop, states: Iterable[PathState],
     """The updates in a loop that come before the step of the next optimizer.
 
     Its gradients are as they were before the loop, but for the update; a loop with a backward pass of its own makes new ones.
+
+    Args:
+        protocol: judges the step that comes after an update.
+        loop: the loop over a collection of optimizers.
+        states: those in which it begins.
+        frame: the call that the loop belongs to.
     """
     if _may_propagate(loop.body):
         return

@@ -58,7 +58,14 @@ class Concern:
 
 
 def returned(state: PathState, beside: Beside, prefix: str, target: str) -> PathState:
-    """A state after a call: with what stayed with the caller, and with the result in the place of what was local."""
+    """A state after a call: with what stayed with the caller, and with the result in the place of what was local.
+
+    Args:
+        state: the state in which the callee is left.
+        beside: what stayed with the caller.
+        prefix: what the references of the callee begin with.
+        target: the reference that gets the result; empty for none.
+    """
     values, truths = state.facts.values, state.facts.truths
     found: dict[str, Value | None] = dict.fromkeys(_local(values.keys(), prefix))
     found.update(beside.values)

@@ -54,7 +54,12 @@ class ProtocolState:
         return {ANY: UNKNOWN_GRAD, **dict(self.gradients.items())}
 
     def stage(self, scaler: str, optimizer: str) -> Stage | None:
-        """What a scaler has done for an optimizer since its last update."""
+        """What a scaler has done for an optimizer since its last update.
+
+        Args:
+            scaler: the reference to it.
+            optimizer: the reference to it.
+        """
         return self.stages.get((scaler, optimizer))
 
     def stages_of(self, scaler: str) -> list[tuple[str, str]]:
@@ -122,15 +127,16 @@ class PathFacts:
 
     def value(self, name: str) -> Value | None:
         """How a value, or what it is a part of, came about; None when it was not seen to be computed."""
-        for each in reference(name).wholes:
-            found = self.values.get(each)
-            if found is not None:
-                return found
-        return None
+        return self.values.first(reference(name).wholes)
 
 
 class PathState:
-    """The state of a program on one path."""
+    """The state of a program on one path.
+
+    Args:
+        protocol: what decides what events do.
+        facts: what is known beside it.
+    """
 
     __slots__ = ("_fingerprint", "facts", "protocol")
 
@@ -167,7 +173,13 @@ class PathState:
         truths: Table[str, Truth] | None = None,
         casts: frozenset[Cast] | None = None,
     ) -> PathState:
-        """The state with other facts of some kinds; itself, where they are the same."""
+        """The state with other facts of some kinds; itself, where they are the same.
+
+        Args:
+            values: how losses came about, by reference; None for as before.
+            truths: the outcomes of conditions, by key; None for as before.
+            casts: the weights that the outermost region keeps; None for as before.
+        """
         old = self.facts
         values = old.values if values is None else values
         truths = old.truths if truths is None else truths

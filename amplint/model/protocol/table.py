@@ -45,8 +45,14 @@ class Table(Generic[Key, Content]):
         return self._entries.keys()
 
     def put(self, key: Key, content: Content | None) -> Table[Key, Content]:
-        """The table with another content for a thing; None for nothing."""
-        return self.put_all({key: content})
+        """The table with another content for a thing; None for nothing.
+
+        Args:
+            key: the thing.
+            content: what is to be known of it; None for nothing.
+        """
+        old = self._entries.get(key)
+        return self if old is content or old == content else self.put_all({key: content})
 
     def put_all(self, changes: Mapping[Key, Content | None]) -> Table[Key, Content]:
         """The table with other contents for several things."""
@@ -70,6 +76,18 @@ class Table(Generic[Key, Content]):
         table: Table[Key, Content] = Table.__new__(Table)
         table._entries, table.fingerprint = after, fingerprint
         return table
+
+    def first(self, keys: Iterable[Key]) -> Content | None:
+        """What is known of the first of several things of which anything is."""
+        entries = self._entries
+        for key in keys:
+            if key in entries:
+                return entries[key]
+        return None
+
+    def knows_any(self, keys: frozenset[Key]) -> bool:
+        """Whether anything is known of one of several things."""
+        return not keys.isdisjoint(self._entries)
 
     def without(self, keys: Iterable[Key]) -> Table[Key, Content]:
         """The table without some things."""

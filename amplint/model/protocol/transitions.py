@@ -64,7 +64,13 @@ class Protocol:
         self._nothing_scales = nothing_scales
 
     def apply(self, state: PathState, event: Event, loops: tuple[int, ...] = ()) -> Outcome:
-        """The state after an event, and the hazards that the event is; `loops` are the sites of the loops around it."""
+        """The state after an event, and the hazards that the event is.
+
+        Args:
+            state: the state before.
+            event: what happens.
+            loops: the sites of the loops around it, the outermost first.
+        """
         hazards = judge(self._known, state, event, loops)
         match event:
             case Assign():
@@ -113,7 +119,11 @@ class Protocol:
         facts, protocol = state.facts, state.protocol
         if event.truth is not None:
             truths = facts.truths.put(key_of(event.target), Truth(event.truth))
-            return state.knowing(values=facts.values.put(event.target, None), truths=truths)
+            told = state.knowing(values=facts.values.put(event.target, None), truths=truths)
+            # What the name held before may be in the middle of its round: a scaler that is made here is not.
+            return told.with_protocol(
+                protocol.changed(stages=protocol.stages.without(protocol.stages_of(event.target)))
+            )
         carried, given = ([_operand(facts, name) for name in names] for names in (event.carried, event.args))
         operands = [value for value in (*carried, *given) if value is not None]
         half = any(value.half for value in operands)

@@ -25,13 +25,24 @@ def use_of(event: Forward | Backward) -> str:
 
 
 def stale_at(state: PathState, event: Forward | Backward) -> int:
-    """The step that has changed the weights since they were cast for this use; -1 where they are as they were."""
+    """The step that has changed the weights since they were cast for this use; -1 where they are as they were.
+
+    Args:
+        state: the state on the path.
+        event: what uses the weights.
+    """
     casts = state.facts.casts if state.protocol.lowers else ()
     return max((cast.stale_at for cast in casts if cast.use == use_of(event)), default=-1)
 
 
 def after(owners_of: Callable[[Iterable[str]], Collection[str]], state: PathState, event: Event) -> PathState:
-    """The state with the weights that are kept after an event; `owners_of` says which optimizers own a model's parameters."""
+    """The state with the weights that are kept after an event.
+
+    Args:
+        owners_of: the optimizers that own the parameters of some models.
+        state: the state before.
+        event: what happens.
+    """
     if state.protocol.keeping_region is None:
         return state
     casts = state.facts.casts

@@ -74,7 +74,12 @@ LIMITS: Mapping[str, Limits] = MappingProxyType(
 
 
 def rounded(value: float, dtype: str) -> float:
-    """`value` as float16 holds it (round to nearest even, beyond the range infinite); other dtypes leave it alone."""
+    """A number as float16 holds it (round to nearest even, beyond the range infinite); other dtypes leave it alone.
+
+    Args:
+        value: the number.
+        dtype: the name of the dtype.
+    """
     if dtype != FLOAT16 or not math.isfinite(value):
         return value
     try:
@@ -103,7 +108,12 @@ DEFAULT_DTYPE: Mapping[str, str] = MappingProxyType(
 
 
 def lifted(op: str, region: Region | None) -> bool:
-    """Whether a region runs an operation in float32, were it not for an in-place form or `out=`."""
+    """Whether a region runs an operation in float32, were it not for an in-place form or `out=`.
+
+    Args:
+        op: the name of the function, without module.
+        region: the region in effect; None for none.
+    """
     if region is None or not active(region):
         return False
     return policy(op, region.device) in (Policy.FLOAT32, Policy.FLOAT32_RESULT)

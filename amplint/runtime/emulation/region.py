@@ -60,6 +60,10 @@ def cast(tensor: torch.Tensor, dtype: torch.dtype) -> torch.Tensor:
     """A tensor in another precision. A weight in the region's precision is cast once until the outermost region ends.
 
     Which tensors are weights, and that one is found again after it has changed, are the rules of torch's own cache.
+
+    Args:
+        tensor: what an operation in the region is given.
+        dtype: the precision.
     """
     if tensor.dtype is dtype:
         return tensor

@@ -92,7 +92,16 @@ def too_steep(facts: ObjectFacts) -> float:
 
 
 class TrainingRun:
-    """A run of training under autocast, with a scaler; `anew` makes a new one for each step."""
+    """A run of training under autocast, with a scaler.
+
+    Args:
+        facts: how the code makes the scaler.
+        dtype: that of the region.
+        magnitude: about how large the losses are.
+        device: one of `amplint.runtime.devices`.
+        seed: of model and data.
+        anew: whether a new scaler is made for each step.
+    """
 
     def __init__(
         self, facts: ObjectFacts, dtype: str, magnitude: float, device: str, seed: int, anew: bool = False

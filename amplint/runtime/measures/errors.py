@@ -18,5 +18,10 @@ def error_figures(trio: Trio) -> list[Figure]:
 
 
 def differing(name: str, values: tuple[float | str, ...]) -> list[Figure]:
-    """A figure that is worth a word only where it differs."""
+    """A figure that is worth a word only where it differs.
+
+    Args:
+        name: what the figure is called.
+        values: what was measured before the fix, after it and in the reference.
+    """
     return [Figure(name, *values)] if len(set(values)) > 1 else []

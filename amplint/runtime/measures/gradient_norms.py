@@ -24,7 +24,12 @@ _Where = tuple[str, int]
 
 
 def norm_seen(player: Player, hazard: Hazard) -> Measurement:
-    """The size of the gradients that optimizers took, and what an overflow did to the parameters."""
+    """The size of the gradients that optimizers took, and what an overflow did to the parameters.
+
+    Args:
+        player: runs the code, the code with the fix, and the reference.
+        hazard: the defect.
+    """
     name, size = observables.NORM_SEEN, _norm
     given: dict[str, float | str] = {}
     if hazard.kind is HazardKind.CLIP_BEFORE_UNSCALE:
@@ -58,7 +63,12 @@ def norm_seen(player: Player, hazard: Hazard) -> Measurement:
 
 
 def gradient_read(player: Player, hazard: Hazard) -> Measurement:
-    """The size of the gradients that the code read."""
+    """The size of the gradients that the code read.
+
+    Args:
+        player: runs the code, the code with the fix, and the reference.
+        hazard: the defect.
+    """
     if hazard.details == (ADD,):
         return norm_seen(player, hazard)
     readings = [event for event in player.events if isinstance(event, GradAccess) and event.by]

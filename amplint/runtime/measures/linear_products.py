@@ -80,7 +80,13 @@ def time_products(before: File, after: File, device: str, seed: int, least: floa
 
 
 def judge_times(times: Times, given: dict[str, float | str], least: float) -> Outcome:
-    """What times come to: see `Times.saved`."""
+    """What times come to: see `Times.saved`.
+
+    Args:
+        times: those of the products before the fix and after it.
+        given: what else the evidence is to say.
+        least: the share of time that must be saved for a fix to be confirmed.
+    """
     saved = times.saved(least)
     before, after = statistics.median(times.before), statistics.median(times.after)
     saving, doubt = statistics.median(times.savings), spread(times.savings)

@@ -22,7 +22,13 @@ _Where = tuple[str, int]
 
 
 def take(measure: str, player: Player, hazard: Hazard) -> Measurement:
-    """Take a measurement (one of those named in `amplint.model.observables`) of a hazard."""
+    """Take a measurement of a hazard.
+
+    Args:
+        measure: one of those named in `amplint.model.observables`.
+        player: runs the code, the code with the fix, and the reference.
+        hazard: the defect.
+    """
     return _MEASURES[measure](player, hazard)
 
 

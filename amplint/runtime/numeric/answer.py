@@ -39,9 +39,13 @@ class Evaluation:
         return not self.error and bool(self.value.isfinite().all())
 
     def distance(self, right: Evaluation, dtypes: Sequence[torch.dtype]) -> float:
-        """The larger of the errors of value and gradients, each relative to its size; `dtypes` are those of the gradients.
+        """The larger of the errors of value and gradients, each relative to its size.
 
         What is too small for the full precision of its dtype is left out.
+
+        Args:
+            right: what is taken for right.
+            dtypes: those of the gradients.
         """
         errors = [_relative(self.value, right.value, torch.float32)]
         errors += (_relative(*each) for each in zip(self.gradients, right.gradients, dtypes))
@@ -82,7 +86,14 @@ class Question:
 
 
 def answer(side: Side, point: SamplePoint, question: Question, way: Way) -> Evaluation:
-    """Compute an expression and its gradients at a point."""
+    """Compute an expression and its gradients at a point.
+
+    Args:
+        side: the text, as an expression.
+        point: the operands.
+        question: what is asked of it.
+        way: in which precision, and under which regions.
+    """
     values, leaves = placed(side, point, question, way)
     try:
         results = side.program.run(values, way)
@@ -96,7 +107,14 @@ def answer(side: Side, point: SamplePoint, question: Question, way: Way) -> Eval
 def placed(
     side: Side, point: SamplePoint, question: Question, way: Way
 ) -> tuple[dict[Operand, torch.Tensor | float], list[torch.Tensor]]:
-    """The operands of a text at a point, and those of them that gradients are asked of."""
+    """The operands of a text at a point, and those of them that gradients are asked of.
+
+    Args:
+        side: the text, as an expression.
+        point: the operands.
+        question: what is asked of it.
+        way: in which precision, and under which regions.
+    """
     values: dict[Operand, torch.Tensor | float] = {}
     leaves: list[torch.Tensor] = []
     for owner, operand, is_wanted in zip(question.owners, side.operands, question.wanted):

@@ -39,7 +39,12 @@ class CallTerms(Terms):
 
     @abstractmethod
     def body(self, frame: StackFrame, held: dict[str, Expression]) -> Expression:
-        """What a function of the file gives back when its parameters hold these."""
+        """What a function of the file gives back when its parameters hold these.
+
+        Args:
+            frame: the evaluation of the function, as the dtype flow has it.
+            held: what its parameters hold.
+        """
 
     def call(self, node: cst.Call, scope: BodyScope) -> Expression:
         if any(arg.star for arg in node.args):

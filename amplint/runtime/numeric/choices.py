@@ -21,7 +21,12 @@ class Path:
 
 
 class Choices(CallTerms):
-    """Answers conditions: so that the path leads to the finding; else by literals; else past an `if`, into an `if ... else`."""
+    """Answers conditions: so that the path leads to the finding; else by literals; else past an `if`, into an `if ... else`.
+
+    Args:
+        facts: what the dtype flow knows of the file.
+        path: what it has to lead to, and which way earlier conditions went.
+    """
 
     def __init__(self, facts: DtypeTrace, path: Path) -> None:
         super().__init__(facts)
@@ -41,7 +46,15 @@ class Choices(CallTerms):
         second: cst.CSTNode | None,
         scope: BodyScope,
     ) -> int:
-        """0 for the body, 1 for what follows `else`."""
+        """Which way a condition goes: 0 for the body, 1 for what follows `else`.
+
+        Args:
+            node: the statement or expression.
+            test: its condition.
+            first: its body.
+            second: what follows `else`; None for nothing.
+            scope: what names hold by now.
+        """
         key = (type(node).__name__, self._numbers[id(node)])
         if key not in self._path.taken:
             self._path.taken[key] = self._decided(test, first, second, scope)

@@ -51,13 +51,22 @@ class CompiledExpression:
     def run(self, values: Mapping[Operand, Any], way: Way) -> list[torch.Tensor]:
         """The floating tensors that the expression comes to; one for a tensor, several for a tuple.
 
+        Args:
+            values: what the operands hold.
+            way: in which precision, and under which regions.
+
         Raises:
             RuntimeError, TypeError, ValueError, IndexError: what torch raises on these operands.
         """
         return floating(self.trace(values, way)[id(self.root)])
 
     def trace(self, values: Mapping[Operand, Any], way: Way) -> dict[int, Any]:
-        """What each part of the expression comes to, by its id. Raises what `run` does."""
+        """What each part of the expression comes to, by its id. Raises what `run` does.
+
+        Args:
+            values: what the operands hold.
+            way: in which precision, and under which regions.
+        """
         home: AbstractContextManager[object] = torch.device("cuda") if way.device == CUDA else nullcontext()
         with home:  # where tensors that the expression makes live
             return self._traced(values, way)

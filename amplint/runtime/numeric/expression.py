@@ -123,7 +123,12 @@ def is_raw(expression: Expression) -> bool:
 
 
 def dependents(root: Expression, marks: Iterable[Expression]) -> set[int]:
-    """The ids of the marked parts of an expression, and of all in it that is computed from them."""
+    """The ids of the marked parts of an expression, and of all in it that is computed from them.
+
+    Args:
+        root: the expression.
+        marks: the parts of it.
+    """
     found = {id(mark) for mark in marks}
     for expression in subexpressions(root):
         if any(id(part) in found for part in parts(expression)):

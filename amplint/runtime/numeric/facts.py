@@ -63,7 +63,12 @@ class DtypeTrace(Statements):
     # -- asking ------------------------------------------------------------------------------------------------------
 
     def seen(self, node: cst.CSTNode, frame: StackFrame) -> SeenValue:
-        """What was known of an expression in a frame; nothing where the flow did not come by."""
+        """What was known of an expression in a frame; nothing where the flow did not come by.
+
+        Args:
+            node: the expression.
+            frame: the evaluation of its body.
+        """
         return self._seen.get(frame, {}).get(id(node)) or SeenValue(UNKNOWN, frame.region, frame.differentiates)
 
     def nodes(self, frame: StackFrame) -> Iterator[tuple[cst.CSTNode, SeenValue]]:
@@ -72,7 +77,12 @@ class DtypeTrace(Statements):
             yield self._nodes[frame][key], seen
 
     def given(self, frame: StackFrame, param: cst.Param) -> Value | None:
-        """What a parameter held when a frame was entered."""
+        """What a parameter held when a frame was entered.
+
+        Args:
+            frame: the evaluation of the function.
+            param: the parameter.
+        """
         return self._given.get(frame, {}).get(param.name.value)
 
     def known(self, frame: StackFrame) -> int:
@@ -81,7 +91,12 @@ class DtypeTrace(Statements):
         return sum(not (isinstance(value, Tensor) and value.dtype == UNKNOWN.dtype) for value in given)
 
     def callee(self, call: cst.Call, frame: StackFrame) -> StackFrame | None:
-        """The frame of the function of this file that a call in a frame runs."""
+        """The frame of the function of this file that a call in a frame runs.
+
+        Args:
+            call: the call.
+            frame: the evaluation of the body that it stands in.
+        """
         return self._callees.get((frame, id(call)))
 
     # -- recording ---------------------------------------------------------------------------------------------------

@@ -34,6 +34,11 @@ class Pair:
 def pairs(facts: DtypeTrace, fixed: DtypeTrace, diagnostic: Diagnostic) -> Iterator[Pair]:
     """What comes of a finding: the loss that is differentiated, or what is returned, or assigned; the furthest first.
 
+    Args:
+        facts: what the dtype flow knows of the file as it stands.
+        fixed: what it knows of the file with the fix.
+        diagnostic: the finding.
+
     Raises:
         NotReplayable: the finding, or what comes of it, is not found, or needs something that is not on the closed list.
     """
@@ -184,7 +189,12 @@ def above(marks: Iterable[Apply]) -> set[int]:
 
 def aside(root: Expression, marks: Iterable[Apply]) -> frozenset[int]:
     """The ids of the operations of an expression that have no part in a finding: neither what it is computed from nor what
-    is computed from it."""
+    is computed from it.
+
+    Args:
+        root: the expression.
+        marks: the operations that the finding is about.
+    """
     marks = tuple(marks)
     concerned = above(marks) | dependents(root, marks)
     return frozenset(id(each) for each in subexpressions(root) if isinstance(each, Apply) and id(each) not in concerned)

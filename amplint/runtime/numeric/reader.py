@@ -31,7 +31,12 @@ class BodyResult:
 
 
 class Reader(Choices):
-    """Reads one body of a file, and those that it calls."""
+    """Reads one body of a file, and those that it calls.
+
+    Args:
+        facts: what the dtype flow knows of the file.
+        path: what has to be led to, and which way conditions went.
+    """
 
     def __init__(self, facts: DtypeTrace, path: Path) -> None:
         super().__init__(facts, path)
@@ -210,6 +215,11 @@ class Reader(Choices):
 
 
 def matching(results: Sequence[BodyResult], wanted: BodyResult) -> Expression | None:
-    """The counterpart of a result among those of the text with the fix."""
+    """The counterpart of a result among those of the text with the fix.
+
+    Args:
+        results: what comes of the body with the fix.
+        wanted: the result before it.
+    """
     found: Mapping[tuple[str, int], Expression] = {(each.kind, each.occurrence): each.value for each in results}
     return found.get((wanted.kind, wanted.occurrence))

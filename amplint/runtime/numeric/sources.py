@@ -38,7 +38,12 @@ class Sources(ABC):
 
     @abstractmethod
     def read(self, node: cst.BaseExpression, scope: BodyScope) -> Expression:
-        """What an expression comes to; `Outside` where it needs something that is not on the closed list."""
+        """What an expression comes to; `Outside` where it needs something that is not on the closed list.
+
+        Args:
+            node: any expression.
+            scope: what names hold by now.
+        """
 
     def name(self, node: cst.Name, scope: BodyScope) -> Expression:
         if node.value not in scope.held:
@@ -110,7 +115,14 @@ class Sources(ABC):
     def from_outside(
         self, node: cst.BaseExpression, scope: BodyScope, value: Value | None = None, dtype: str = ""
     ) -> Expression:
-        """An expression that nothing but its dtype is known of, as an operand."""
+        """An expression that nothing but its dtype is known of, as an operand.
+
+        Args:
+            node: the expression, by which the operand is known.
+            scope: what names hold by now.
+            value: what the dtype flow knows of it, where that is known already.
+            dtype: its dtype, where that is known better.
+        """
         value = self.facts.seen(node, scope.frame).value if value is None else value
         found = self.known(value)
         if found is not None:

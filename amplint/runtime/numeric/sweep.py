@@ -54,8 +54,13 @@ def layouts() -> Iterator[Layout]:
 
 
 def kinds(steps: Sequence[Expression], operands: Sequence[Operand], before: set[int]) -> dict[Operand, str]:
-    """What each operand is, by its dtype and by how the expression uses it; `before` are the ids of what the finding is
-    computed from."""
+    """What each operand is, by its dtype and by how the expression uses it.
+
+    Args:
+        steps: the parts of the expression.
+        operands: those of the expression.
+        before: the ids of what the finding is computed from.
+    """
     used = _uses(steps)
     found = {operand: used.get(id(operand)) or _by_dtype(operand) for operand in operands}
     unsettled = [operand for operand in operands if found[operand] == GIVEN]
@@ -89,7 +94,12 @@ _PROBABLE = {"binary_cross_entropy": 0, "BCELoss": 1}
 
 
 def bounds(steps: Sequence[Expression], operands: Sequence[Operand]) -> dict[Operand, tuple[float, float]]:
-    """Between what the elements of each operand lie."""
+    """Between what the elements of each operand lie.
+
+    Args:
+        steps: the parts of the expression.
+        operands: those of the expression.
+    """
     found = {operand: (operand.low, operand.high) for operand in operands}
     for step in steps:
         place = _PROBABLE.get(short_name(step.op)) if isinstance(step, Apply) else None
@@ -144,7 +154,14 @@ class SamplePoint:
 
 
 class Sweep:
-    """The points for some operands."""
+    """The points for some operands.
+
+    Args:
+        kinds: what each operand is.
+        bounds: between what its elements lie.
+        layout: the shapes of the operands.
+        seed: of the elements.
+    """
 
     def __init__(
         self, kinds: Mapping[Operand, str], bounds: Mapping[Operand, tuple[float, float]], layout: Layout, seed: int

@@ -42,14 +42,29 @@ class Terms(Sources):
 
     @abstractmethod
     def call(self, node: cst.Call, scope: BodyScope) -> Expression:
-        """What a call comes to."""
+        """What a call comes to.
+
+        Args:
+            node: the call.
+            scope: what names hold by now.
+        """
 
     @abstractmethod
     def chosen(self, node: cst.IfExp, scope: BodyScope) -> cst.BaseExpression:
-        """The side of a conditional expression that is taken."""
+        """The side of a conditional expression that is taken.
+
+        Args:
+            node: the conditional expression.
+            scope: what names hold by now.
+        """
 
     def read(self, node: cst.BaseExpression, scope: BodyScope) -> Expression:
-        """What an expression comes to; `Outside` where it needs something that is not on the closed list."""
+        """What an expression comes to; `Outside` where it needs something that is not on the closed list.
+
+        Args:
+            node: any expression.
+            scope: what names hold by now.
+        """
         if isinstance(node, (cst.Integer, cst.Float)):
             return Literal(node.evaluated_value)
         if isinstance(node, cst.Name):
@@ -95,7 +110,14 @@ class Terms(Sources):
     # -- operators ---------------------------------------------------------------------------------------------------
 
     def operator(self, op: str, operands: tuple[Expression, ...], node: cst.CSTNode, scope: BodyScope) -> Expression:
-        """An operator on operands."""
+        """An operator on operands.
+
+        Args:
+            op: the name of the function of torch that the operator stands for.
+            operands: what it combines.
+            node: where it stands.
+            scope: what names hold by now.
+        """
         if not op:
             return Outside(self.words(node))
         if all(isinstance(operand, Literal) for operand in operands):
@@ -107,7 +129,12 @@ class Terms(Sources):
         return self.apply(f"operator.{op}", operands, (), node, scope)
 
     def folded(self, op: str, operands: tuple[Expression, ...]) -> Expression | None:
-        """What an operation on constants comes to; None where it needs more than Python numbers."""
+        """What an operation on constants comes to; None where it needs more than Python numbers.
+
+        Args:
+            op: the name of the operation.
+            operands: what it combines.
+        """
         values = [operand.value for operand in operands if isinstance(operand, Literal)]
         if len(values) != len(operands) or any(isinstance(value, DType) for value in values):
             return None
@@ -124,7 +151,15 @@ class Terms(Sources):
         node: cst.CSTNode,
         scope: BodyScope,
     ) -> Expression:
-        """An operation of the closed list, where it stands."""
+        """An operation of the closed list, where it stands.
+
+        Args:
+            op: the name of the operation.
+            arguments: those given by position.
+            keywords: those given by name.
+            node: where it stands.
+            scope: what names hold by now.
+        """
         for part in (*arguments, *(value for _, value in keywords)):
             if isinstance(part, Outside):
                 return part
@@ -183,7 +218,12 @@ class Terms(Sources):
         return self.apply("subscript.getitem", (base, index), (), node, scope)
 
     def index(self, node: cst.Subscript, scope: BodyScope) -> Expression:
-        """What stands between the brackets."""
+        """What stands between the brackets.
+
+        Args:
+            node: the subscription.
+            scope: what names hold by now.
+        """
         found: list[Expression] = []
         for element in node.slice:
             if isinstance(element.slice, cst.Index):

@@ -77,7 +77,12 @@ class Journal:
         self._lock = threading.Lock()
 
     def file(self, place: SourceLine, make: Make) -> Recorded:
-        """Write an event down; `make` gets its site."""
+        """Write an event down.
+
+        Args:
+            place: the line that made the call.
+            make: makes the event, given its site.
+        """
         with self._lock:
             site = self._sites.setdefault(place, len(self.places))
             if site == len(self.places):
@@ -87,5 +92,10 @@ class Journal:
             return recorded
 
     def conclude(self, recorded: Recorded, facts: MeasuredFacts = MeasuredFacts()) -> None:
-        """Note that an event has taken effect, and what was measured."""
+        """Note that an event has taken effect, and what was measured.
+
+        Args:
+            recorded: the event.
+            facts: what was measured.
+        """
         self.moves.append(Move(recorded, facts, threading.get_ident(), "raised" in recorded.values))

@@ -89,7 +89,12 @@ def scalar_value(tensor: torch.Tensor) -> float | None:
 
 
 def mark(tensor: torch.Tensor, made: Mark) -> None:
-    """Note on the graph that `tensor` was scaled; without a graph, on the tensor, which may be given to a backward pass."""
+    """Note on its graph that a tensor was scaled; without a graph, on the tensor, which may be given to a backward pass.
+
+    Args:
+        tensor: the scaled one.
+        made: by which scaler, and in which recording.
+    """
     if tensor.grad_fn is not None:
         tensor.grad_fn.metadata[_MARK] = made
     else:
@@ -103,7 +108,12 @@ def _mark_on(weight: torch.Tensor | None, recording: object) -> Mark | None:
 
 
 def mark_of(node: Node, recording: object) -> Mark | None:
-    """The mark that this recording has set on a node."""
+    """The mark that this recording has set on a node.
+
+    Args:
+        node: a node of the autograd graph.
+        recording: this recording; other ones may run at once.
+    """
     if node is None or node.name() != _SCALES:
         return None
     found = node.metadata.get(_MARK)
@@ -116,9 +126,13 @@ def origin(
     recording: object,
     scales: Collection[float],
 ) -> LossOrigin:
-    """Follow the graph of `outputs`, whose gradients are started with `weights`.
+    """Follow a graph from where a backward pass starts.
 
-    `scales` are the factors of the scalers in use: a loss multiplied by one of them by hand cannot be told.
+    Args:
+        outputs: the tensors that it starts at.
+        weights: the gradients that it starts with; None for one.
+        recording: this recording; other ones may run at once.
+        scales: the factors of the scalers in use: a loss multiplied by one of them by hand cannot be told.
     """
     graph = _Graph(recording, tuple(scale for scale in scales if scale != 1.0))
     carried: set[str] = set()

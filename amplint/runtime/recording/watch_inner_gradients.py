@@ -18,7 +18,12 @@ _ARITHMETIC = ("div", "div_", "mul", "mul_", "__truediv__", "__mul__", "__rmul__
 
 
 class Divisions:
-    """Watches arithmetic on inner gradients, from the first of them on: other programs are not slowed down by it."""
+    """Watches arithmetic on inner gradients, from the first of them on: other programs are not slowed down by it.
+
+    Args:
+        watch: the recording.
+        patches: puts back what is replaced.
+    """
 
     def __init__(self, watch: Watch, patches: Patches) -> None:
         self._watch = watch
@@ -27,7 +32,12 @@ class Divisions:
         self._watches = False
 
     def await_on(self, gradients: list[torch.Tensor], recorded: Recorded) -> None:
-        """Take note, in the event that was recorded, if one of these gradients is divided by a scale later."""
+        """Take note, in the event that was recorded, if one of these gradients is divided by a scale later.
+
+        Args:
+            gradients: what `torch.autograd.grad` gave.
+            recorded: the event of that call.
+        """
         if not self._watches:
             self._watches = True
             for name in _ARITHMETIC:

@@ -68,7 +68,14 @@ class Watch:
         return None if place is None else self.journal.file(place, make)
 
     def run(self, recorded: Recorded, call: Called, args: Arguments, kwargs: Named) -> Any:
-        """Make the call; if it raises, that is written down."""
+        """Make the call; if it raises, that is written down.
+
+        Args:
+            recorded: the event that the call is.
+            call: what the program has called.
+            args: what it gives by position.
+            kwargs: what it gives by name.
+        """
         try:
             return call(*args, **kwargs)
         except BaseException as error:
@@ -79,7 +86,13 @@ class Watch:
     # -- gradients in the program's hands --------------------------------------------------------------------------
 
     def touch(self, parameter: torch.Tensor, grad: torch.Tensor, wrote: bool = False) -> None:
-        """The program has read a gradient, or assigned one."""
+        """The program has read a gradient, or assigned one.
+
+        Args:
+            parameter: the one whose gradient it is.
+            grad: the gradient.
+            wrote: whether it was assigned.
+        """
         owners = self.names.owners([parameter])
         place = self._locate()
         if place is None or (not owners and self.names.optimizers()):
@@ -127,7 +140,15 @@ class Watch:
 
 
 def given_argument(args: Arguments, kwargs: Named, position: int, name: str, default: Any = None) -> Any:
-    """An argument given by position or by name."""
+    """An argument given by position or by name.
+
+    Args:
+        args: what is given by position.
+        kwargs: what is given by name.
+        position: the index of the argument.
+        name: its name.
+        default: what it is where it is not given.
+    """
     return args[position] if len(args) > position else kwargs.get(name, default)
 
 

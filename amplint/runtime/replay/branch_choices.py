@@ -9,8 +9,8 @@ import re
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 
+from amplint.model import vocabulary
 from amplint.model.event_graph import Test
-from amplint.model.torch import vocabulary
 
 PERIOD = 2
 """Micro-batches of an accumulation whose number the author does not write down."""
@@ -60,7 +60,13 @@ class Decisions:
     _counts: dict[str, int] = field(default_factory=dict)
 
     def decide(self, key: str, test: Test, away: bool | None) -> bool:
-        """The answer to a condition that comes up anew."""
+        """The answer to a condition that comes up anew.
+
+        Args:
+            key: the condition, the same before a fix and after.
+            test: what is asked.
+            away: the side that leaves the loop or the function, if one does.
+        """
         options = self.asked.setdefault(key, answers(test, away))
         self._counts[key] = self._counts.get(key, 0) + 1
         return self.chosen.get(key, options[0]).at(self._counts[key])

@@ -19,7 +19,12 @@ from amplint.runtime.training.run_record import NotReplayable
 
 
 def find(file: File, diagnostic: Diagnostic) -> Found | None:
-    """The hazard that a diagnostic is about."""
+    """The hazard that a diagnostic is about.
+
+    Args:
+        file: the file as it stands.
+        diagnostic: the finding.
+    """
     for found in file.analysis.hazards:
         if found.hazard.kind == diagnostic.name and any(
             file.range(node) == diagnostic.range for node in _pointed_at(found.node)
@@ -100,7 +105,12 @@ def _counterpart(entry: Entry, before: File, after: File) -> Entry:
 
 
 def subject_of(hazard: Hazard, path: Walk) -> str:
-    """The optimizer that a hazard is about: for a scheduler, the one whose rate it sets."""
+    """The optimizer that a hazard is about: for a scheduler, the one whose rate it sets.
+
+    Args:
+        hazard: the defect.
+        path: a path that shows it.
+    """
     names = dict.fromkeys(filter(None, (hazard.optimizer, *sorted(used(path.events)))))
     schedulers = [
         each.scheduler for each in path.events if isinstance(each, SchedulerStep) and each.site == hazard.site
@@ -111,11 +121,21 @@ def subject_of(hazard: Hazard, path: Walk) -> str:
 
 
 def foreign_device(observable: Observable, path: Walk) -> str:
-    """A device type of the code's regions on which the defect may show in another way than on those replayed."""
+    """A device type of the code's regions on which the defect may show in another way than on those replayed.
+
+    Args:
+        observable: what is measured.
+        path: a path that shows the defect.
+    """
     devices = {event.region.device for event in path.events if isinstance(event, AutocastEnter)} - {NO_GRAD.device, "?"}
     return next(iter(sorted(devices - observable.devices)), "") if observable.devices else ""
 
 
 def others(fixed: Walk, hazard: Hazard) -> list[str]:
-    """The kinds of other defects on the path with the fix."""
+    """The kinds of other defects on the path with the fix.
+
+    Args:
+        fixed: the path in the code with the fix.
+        hazard: the defect.
+    """
     return sorted({each.kind for each in fixed.hazards} - {hazard.kind})

@@ -1,7 +1,7 @@
 """A finding and its fix, replayed: the defect is made to show, the fix must make it go away.
 
 The code of the author is never run. Its event graph is walked along a path that shows the hazard, and each event is made
-to happen with real torch objects on a small problem (`walk`, `worlds`, `makers`, `problem`). The text with the fix is read
+to happen with real torch objects on a small problem (`graph_runner`, `amplint.runtime.training`). The text with the fix is read
 anew and walked with the same answers to the same conditions: what is proved is what will be written.
 
 Conditions are not evaluated, but answered; values that only a call in the author's code could tell are the problem's own;

@@ -10,7 +10,7 @@ from amplint.runtime.devices import CUDA, EMULATED
 from amplint.runtime.measures.measurement import Trio
 from amplint.runtime.replay.branch_choices import YES
 from amplint.runtime.replay.graph_runner import Walk
-from amplint.runtime.training.amp_and_reference import Amp, Reference, autocast
+from amplint.runtime.training.amp_and_reference import AmpRun, ReferenceRun, autocast
 from amplint.runtime.training.iterations import Rounds
 from amplint.runtime.training.path_facts import feeding, scalers_of, step_counts, used
 from amplint.runtime.training.run_record import NotReplayable, RunRecord
@@ -58,7 +58,7 @@ class Trial:
         before, after = (self._amp(walk, problem(self.device)) for walk in (self.before, self.after))
         walk, rounds = self.before, Rounds()
         feeds, last = feeding(walk.events), step_counts(walk.events)
-        reference = Reference(problem(self.device), walk.entry.objects, rounds, feeds, last, after.skips())
+        reference = ReferenceRun(problem(self.device), walk.entry.objects, rounds, feeds, last, after.skips())
         return Trio(before, after, _run(walk, reference, rounds))
 
     def _amp(self, walk: Walk, problem: ToyProblem) -> RunRecord:
@@ -66,7 +66,7 @@ class Trial:
         on = decisions.chosen.get("mode", YES).truth
         events = walk.events
         feeds, scalers = feeding(events), scalers_of(events)
-        return _run(walk, Amp(problem, walk.entry.objects, rounds, feeds, self.device, on, scalers), rounds)
+        return _run(walk, AmpRun(problem, walk.entry.objects, rounds, feeds, self.device, on, scalers), rounds)
 
     def _region(self) -> Region:
         """A region that switches autocast off for the device of the code's own regions."""

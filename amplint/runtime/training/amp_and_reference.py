@@ -29,8 +29,18 @@ from amplint.runtime.training.toy_problem import ToyProblem
 from amplint.runtime.training.trainer import Training
 
 
-class Amp(Training):
-    """AMP as the code uses it, on a device (`amplint.runtime.devices`); `on` says whether its options switch it on."""
+class AmpRun(Training):
+    """AMP as the code uses it.
+
+    Args:
+        problem: what is trained.
+        objects: how the code makes its objects.
+        rounds: counts the iterations of each optimizer.
+        feeds: the values that losses are computed from; others are not computed.
+        device: one of `amplint.runtime.devices`.
+        on: whether the options of the code switch AMP on.
+        scalers: the scalers that step each optimizer.
+    """
 
     def __init__(
         self,
@@ -100,11 +110,16 @@ class Amp(Training):
         self.assign(event.target, {name: scaler.scale(losses[name]) for name in losses if name in meant})
 
 
-class Reference(Training):
+class ReferenceRun(Training):
     """What the author meant, in float32: a scaler only steps, and each iteration steps once, unless its gradients overflowed.
 
-    `last` says how many steps the code takes for an optimizer in an iteration: the last one counts. `skips` are the steps
-    that the AMP run skips for an overflow of its own. Both go by optimizer and iteration.
+    Args:
+        problem: what is trained.
+        objects: how the code makes its objects.
+        rounds: counts the iterations of each optimizer.
+        feeds: the values that losses are computed from; others are not computed.
+        last: how many steps the code takes for an optimizer in an iteration: the last one counts.
+        skips: the steps, by optimizer and iteration, that the AMP run skips for an overflow of its own.
     """
 
     def __init__(
@@ -163,7 +178,13 @@ def _nothing() -> None:
 
 
 def autocast(region: Region, device: str, on: bool) -> AbstractContextManager[object]:
-    """A region of the code on a device; `on` decides about those that an option switches."""
+    """A region of the code.
+
+    Args:
+        region: what it asks for.
+        device: one of `amplint.runtime.devices`.
+        on: whether a region that an option switches is on.
+    """
     context: AbstractContextManager[object] = torch.no_grad()
     if region.device == "grad":
         return context

@@ -32,7 +32,13 @@ def likest(reference: str, names: Iterable[str]) -> str:
 
 
 def owner_of(scheduler: str, facts: ObjectFacts, optimizers: Iterable[str]) -> str:
-    """The optimizer whose rate a scheduler sets: the one it is made with, or else the likest by name, of equals the first."""
+    """The optimizer whose rate a scheduler sets: the one it is made with, or else the likest by name, of equals the first.
+
+    Args:
+        scheduler: the reference to it.
+        facts: how the code makes it.
+        optimizers: the references to those that it may belong to.
+    """
     optimizers = list(optimizers)
     return next((owner for owner in facts.owners if owner in optimizers), "") or likest(scheduler, optimizers)
 

@@ -149,7 +149,12 @@ class Training(ABC):
         return {name: loss for name, loss in known.items() if shared[name] == most}
 
     def assign(self, reference: str, value: Losses) -> None:
-        """Let a reference stand for a loss."""
+        """Let a reference stand for a loss.
+
+        Args:
+            reference: what the code calls it.
+            value: the losses.
+        """
         self._values[reference] = value
         self._numbers[reference] = sum(float(loss.detach()) for loss in value.values())
 
@@ -210,7 +215,12 @@ class Training(ABC):
     # -- steps -----------------------------------------------------------------------------------------------------
 
     def step(self, name: str, call: Callable[[], object]) -> None:
-        """Let `call` step an optimizer, and record it."""
+        """Let an optimizer step, and record it.
+
+        Args:
+            name: the optimizer.
+            call: makes it step.
+        """
         optimizer, parameters = self.optimizers[name], self.problem.parameters(name)
         seen: list[torch.Tensor | None] = []
         hook = optimizer.register_step_pre_hook(lambda stepping, *_: seen.append(_seen(stepping, self.gradient(name))))

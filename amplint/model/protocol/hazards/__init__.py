@@ -1,4 +1,12 @@
-"""What is wrong: hazards, and the judgement of an event against the state in which it happens."""
+"""What is wrong: hazards, and the judgement of an event against the state in which it happens.
+
+Args:
+    known: what is known of the objects that events name.
+    path: the state on the path, with the facts that are known beside the protocol.
+    state: the state on the path; for most judges the protocol's.
+    event: what happens.
+    loops: the sites of the loops around it, the outermost first.
+"""
 
 from __future__ import annotations
 

@@ -11,7 +11,7 @@ import pytest
 pytest.importorskip("torch")
 
 import torch
-from fixture_harness import ROOT
+from checkout import ROOT
 
 from amplint.diagnostics import Applicability, Diagnostic, Edit, Fix
 from amplint.engine.fixer import apply
