@@ -8,14 +8,13 @@ from dataclasses import replace
 
 import libcst as cst
 
-from amplint.dtypes import layers
 from amplint.dtypes.frames import StackFrame
 from amplint.dtypes.functions import Functions
 from amplint.dtypes.tensor_calls import MODULES, no_result
 from amplint.dtypes.values import UNKNOWN, Arguments, Class, Closure, Instance, Items, Layer, Number, Tensor, Value
 from amplint.model import vocabulary
-from amplint.model.torch import precision
-from amplint.model.torch.operators import LAYERS
+from amplint.model.torch import layers, precision
+from amplint.model.torch.layers import LAYERS
 from amplint.syntax.names import dotted
 
 _NUMBERS = frozenset({"builtins.len", "builtins.int", "numpy.sqrt", "numpy.prod", "numpy.log"})

@@ -39,9 +39,8 @@ BINARY: dict[type[cst.CSTNode], str] = {
 }  # fmt: skip
 
 _DTYPES = {
-    "float16": "float16", "half": "float16", "bfloat16": "bfloat16", "float32": "float32", "float": "float32",
-    "float64": "float64", "double": "float64", "bool": "bool",
-    **dict.fromkeys("int int8 int16 int32 int64 long short uint8".split(), "int"),
+    **precision.DTYPES, "torch.bool": precision.BOOL,
+    **{f"torch.{name}": precision.INTEGER for name in "int int8 int16 int32 int64 long short uint8".split()},
 }  # fmt: skip
 
 
@@ -185,9 +184,8 @@ class Expressions(Operators, ABC):
         meanings = self.names.resolve(node)
         if len(meanings) == 1:
             (meaning,) = meanings
-            module, _, name = meaning.rpartition(".")
-            if module == "torch" and name in _DTYPES:
-                return DType(_DTYPES[name])
+            if meaning in _DTYPES:
+                return DType(_DTYPES[meaning])
         return None
 
     def _attribute(self, node: cst.Attribute, frame: StackFrame) -> Value:

@@ -73,8 +73,7 @@ class Program:
     @cached_property
     def unscales(self) -> bool:
         """Whether anything in the file calls `unscale_`."""
-        called = (call.func for call in self.tree.find(cst.Call))
-        return any(isinstance(func, cst.Attribute) and func.attr.value == "unscale_" for func in called)
+        return bool(self.flow.methods("unscale_"))
 
     @cached_property
     def raised(self) -> frozenset[str]:
@@ -175,7 +174,5 @@ class Program:
 
     def leads_elsewhere(self) -> bool:
         """Whether some call runs a function of another file."""
-        calls = self.tree.find(cst.Call)
-        home = {call: self.tree.enclosing(call, cst.FunctionDef) or self.tree.module for call in calls}
-        found = (self.callees.of(call, home[call]) for call in calls)
+        found = map(self.callees.of, self.tree.find(cst.Call))
         return any(each is not None and each.key in self.elsewhere for each in found)
