@@ -170,15 +170,13 @@ def tensors(value: Value) -> tuple[Tensor, ...]:
 
 def unknown(*values: Value) -> Tensor:
     """A value of which only is known that gradients may flow through it to these."""
-    parts = [tensor for value in values for tensor in tensors(value)]
-    return Tensor(
-        through=frozenset().union(*(part.through for part in parts)),
-    )
+    through = [tensor.through for value in values for tensor in tensors(value) if tensor.through]
+    return Tensor(through=frozenset().union(*through)) if through else UNKNOWN
 
 
 def join(left: Value, right: Value) -> Value:
     """What is known when a value is one of two."""
-    if left == right:
+    if left is right or left == right:
         return left
     if isinstance(left, Items) and isinstance(right, Items) and len(left.items) == len(right.items):
         return Items(tuple(join(one, other) for one, other in zip(left.items, right.items)))

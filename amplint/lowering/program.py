@@ -52,7 +52,7 @@ class Program:
         self.loss_scales = LossScales(tree, names, classes, self.roles, arguments)
         self.callees = Callees(tree, names, classes, imports, self.roles, self._enter)
         self.places: list[cst.CSTNode] = []
-        self._sites: dict[cst.CSTNode, int] = {}
+        self._sites: dict[int, int] = {}
         self._graphs: dict[str, Function] = {}
         self._elsewhere: dict[str, cst.FunctionDef] = {}
         self.readings = Readings(tree, self.loss_scales.may_hold)
@@ -74,10 +74,10 @@ class Program:
 
     def site(self, node: cst.CSTNode) -> int:
         """The number of a place."""
-        if node not in self._sites:
-            self._sites[node] = len(self.places)
+        if id(node) not in self._sites:
+            self._sites[id(node)] = len(self.places)
             self.places.append(node)
-        return self._sites[node]
+        return self._sites[id(node)]
 
     # -- functions -------------------------------------------------------------------------------------------------
 

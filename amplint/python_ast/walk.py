@@ -66,7 +66,7 @@ def is_too_deep(module: ast.Module, text: str) -> bool:
 
 def has_long_name(module: ast.Module, text: str) -> bool:
     """Whether a text, of which this is the tree, holds a name that no person would write."""
-    if _LONG.search(text) is None:
+    if max(map(len, text.split()), default=0) <= _LONGEST or _LONG.search(text) is None:
         return False
     fields = (
         getattr(node, name) for node in ast.walk(module) for name in node._fields if type(node) is not ast.Constant
