@@ -77,6 +77,36 @@ def run(
         yield withdraw(report, frozenset(facts))
 
 
+def check_text(
+    item: Found, data: bytes, options: RunOptions, on_note: Callable[[str], None] | None = None
+) -> FileReport:
+    """The report on a file as an editor holds it, whatever lies on the disk; from the cache where that knows the text.
+
+    Raises:
+        ConfigError: settings turn out to be of no use.
+        RegistryError: a rule pack cannot be loaded.
+    """
+    task = _Task(item.display, data, item.settings, item.path, item.explicit)
+    caches = _Caches(options)
+    cache = caches.of(item.settings) if matters(data, item.settings) else None
+    if cache is None:
+        return _check(task)
+    from amplint.engine.cache import digest
+
+    path, content = os.fspath(item.path), digest(data)
+    # What matters is checked in the same way whoever names it: a run on the whole project knows it, too.
+    for key in (cache.key(path, explicit=False), edited := cache.edited_key(path)):
+        report = cache.by_content(key, item.display, None, content)
+        if report is not None:
+            return report
+    report = _check(task)
+    cache.keep(edited, None, content, report)
+    for problem in caches.save():
+        if on_note is not None:
+            on_note(problem)
+    return report
+
+
 def establish(found: Sequence[Found], options: RunOptions, wanted: frozenset[str]) -> frozenset[str]:
     """The facts that the files of a run establish; stops looking when all that are wanted are."""
     facts: frozenset[str] = frozenset()

@@ -169,7 +169,9 @@ class FunctionScope:
 
     def _assigned_in(self, loop: cst.CSTNode) -> frozenset[str]:
         """The local names that a loop assigns."""
-        named = {each.node: name for name, bindings in self._bound.items() for each in bindings if each.node is not None}
+        named = {
+            each.node: name for name, bindings in self._bound.items() for each in bindings if each.node is not None
+        }
         return frozenset(named[node] for node in self.program.tree.below(loop, named))
 
     def names_the_same(self, node: cst.BaseExpression, made: cst.Call) -> bool:

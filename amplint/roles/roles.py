@@ -160,8 +160,8 @@ class Roles:
         if type(value) is cst.Call:
             return self._constructors.of(value)
         if type(value) in _NAMED:
-            facts = self.of(value) if path_of(value) not in ("", "None") else ObjectFacts()
-            return facts if facts.role else None
+            named = self.of(value) if path_of(value) not in ("", "None") else ObjectFacts()
+            return named if named.role else None
         if isinstance(value, cst.IfExp):
             sides = [facts for side in (value.body, value.orelse) if (facts := self.made_by(side)) is not None]
             maker = sides[0].maker if len({facts.maker for facts in sides}) == 1 else ""
