@@ -11,6 +11,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import NamedTuple
 
+CATEGORIES = {"AMP1": "scaling", "AMP2": "autocast", "AMP3": "numerics", "AMP4": "hardware", "AMP9": "source"}
+"""What amplint's rules are about, by the beginning of their codes; "source": the text itself, and comments in it."""
+
+
+def category(code: str) -> str:
+    """What the rule of a code is about; for a code of another pack its letters, in lower case."""
+    return CATEGORIES.get(code[:4], code.rstrip("0123456789").lower())
+
 
 class Applicability(enum.Enum):
     """How much a fix may be trusted; `--fix` applies `SAFE`, `--unsafe-fixes` also `UNSAFE`, nothing applies `DISPLAY`."""
@@ -18,6 +26,9 @@ class Applicability(enum.Enum):
     SAFE = "safe"
     UNSAFE = "unsafe"
     DISPLAY = "display"
+
+
+SAFE, UNSAFE, DISPLAY = Applicability
 
 
 class Position(NamedTuple):

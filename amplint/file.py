@@ -2,33 +2,23 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import cached_property
+from typing import Any, TypeVar
 
 import libcst as cst
 
-from amplint.diagnostics import ALONE, Footing, Partly, Range
-from amplint.dtypes import Dtypes
+from amplint.diagnostics import ALONE, Footing, Partly, Range, Related
 from amplint.edits.imports import Importer
 from amplint.edits.statements import Editor
-from amplint.facts.autograd_functions import CustomFunctions
-from amplint.facts.forward_passes import Forwards
-from amplint.facts.half_checkpoints import HalfCheckpoints
-from amplint.facts.half_models import Halves
-from amplint.facts.manual_loss_scaling import HandScaling
-from amplint.facts.recursive_calls import Recursion
-from amplint.facts.resume_checkpoints import Checkpoints
-from amplint.facts.scaler_precision import Precisions
-from amplint.facts.scalers import Scalers
-from amplint.facts.skip_tests import SkipTests
-from amplint.facts.spawned_processes import Processes
-from amplint.facts.trial_code import Trials
-from amplint.facts.unguarded_bf16 import Finiteness
 from amplint.hazards.analysis import Analysis
 from amplint.lowering.program import Program
 from amplint.model.torch import names as torch_names
 from amplint.python_ast import gate
 from amplint.python_ast.definite_assignment import Assigned
 from amplint.roles.autocast_contexts import Contexts
+from amplint.roles.call_targets import Callees
+from amplint.roles.roles import Roles
 from amplint.source import Source
 from amplint.syntax import integers
 from amplint.syntax.classes import Classes
@@ -36,18 +26,37 @@ from amplint.syntax.names import Names
 from amplint.syntax.project_files import Modules
 from amplint.syntax.project_imports import Imports
 from amplint.syntax.tree import Tree
+from amplint.syntax.value_flow import ValueFlow
 
 MIXED_PRECISION = "mixed-precision"
-"""The fact that some file of the run trains in half precision."""
+"""What a file says to the whole run that trains in half precision."""
+
+Fact = TypeVar("Fact")
 
 
 class File:
-    """One file under inspection."""
+    """One file under inspection.
+
+    Args:
+        tree: its syntax tree.
+        torch: the oldest PyTorch (major, minor) that the linted project supports (`target torch`).
+    """
 
     def __init__(self, tree: Tree, torch: tuple[int, int]) -> None:
         self.tree = tree
         self.torch = torch
-        """The oldest PyTorch (major, minor) that the linted project supports (`target torch`)."""
+        self._facts: dict[object, Any] = {}
+
+    def fact(self, kind: Callable[[File], Fact]) -> Fact:
+        """What one kind of fact says about this file: `file.fact(Scalers).made`. It is made once.
+
+        Args:
+            kind: a class whose instances are made of a file, such as those of `amplint.facts`, or a function of a file.
+        """
+        if kind not in self._facts:
+            self._facts[kind] = kind(self)
+        found: Fact = self._facts[kind]
+        return found
 
     @property
     def source(self) -> Source:
@@ -89,14 +98,29 @@ class File:
         return Contexts(self.tree, self.names, self.classes, self.imports)
 
     @cached_property
-    def dtypes(self) -> Dtypes:
-        """Which of its values are computed in half."""
-        return Dtypes(self.tree, self.names, self.contexts, self.classes)
+    def program(self) -> Program:
+        """Its functions, and those of other files that they call, as graphs of events; for facts, not for rules."""
+        return Program(self.tree, self.names, self.classes, self.contexts, self.imports)
+
+    @property
+    def roles(self) -> Roles:
+        """Which of its values are scalers, optimizers and schedulers, and what is known of each."""
+        return self.program.roles
+
+    @property
+    def flow(self) -> ValueFlow:
+        """Where its values come from, and where they go."""
+        return self.program.flow
+
+    @property
+    def callees(self) -> Callees:
+        """Which functions its calls run."""
+        return self.program.callees
 
     @cached_property
     def analysis(self) -> Analysis:
         """Its hazards: where the protocol of AMP is broken on some feasible path."""
-        return Analysis(Program(self.tree, self.names, self.classes, self.contexts, self.imports))
+        return Analysis(self.program)
 
     @property
     def partly(self) -> tuple[Partly, ...]:
@@ -104,72 +128,7 @@ class File:
         return self.analysis.partly if "analysis" in self.__dict__ else ()
 
     @cached_property
-    def scalers(self) -> Scalers:
-        """The scalers that it makes."""
-        return Scalers(self.analysis)
-
-    @cached_property
-    def precisions(self) -> Precisions:
-        """The precisions of its regions, as its scalers meet them."""
-        return Precisions(self.analysis, self.scalers)
-
-    @cached_property
-    def checkpoints(self) -> Checkpoints:
-        """What it saves to resume from."""
-        return Checkpoints(self.analysis)
-
-    @cached_property
-    def processes(self) -> Processes:
-        """The processes that it starts."""
-        return Processes(self.analysis.program)
-
-    @cached_property
-    def half_checkpoints(self) -> HalfCheckpoints:
-        """What it saves in half to resume from."""
-        return HalfCheckpoints(self.analysis.program)
-
-    @cached_property
-    def finiteness(self) -> Finiteness:
-        """What it asks about inf and NaN."""
-        return Finiteness(self.analysis)
-
-    @cached_property
-    def hand_scaling(self) -> HandScaling:
-        """The losses that it scales by hand."""
-        return HandScaling(self.analysis.program, self.contexts)
-
-    @cached_property
-    def skip_tests(self) -> SkipTests:
-        """Where it asks whether a step was skipped."""
-        return SkipTests(self.analysis.program)
-
-    @cached_property
-    def forwards(self) -> Forwards:
-        """Its forward passes."""
-        return Forwards(self.analysis.program)
-
-    @cached_property
-    def custom_functions(self) -> CustomFunctions:
-        """Its subclasses of `autograd.Function`."""
-        return CustomFunctions(self.tree, self.names, self.classes, self.contexts)
-
-    @cached_property
-    def halves(self) -> Halves:
-        """The models that it makes half."""
-        return Halves(self.analysis.program)
-
-    @cached_property
-    def trials(self) -> Trials:
-        """What in it only tries something out."""
-        return Trials(self.tree, self.names)
-
-    @cached_property
-    def recursion(self) -> Recursion:
-        """Which of its functions may run inside themselves."""
-        return Recursion(self.analysis.program)
-
-    @cached_property
-    def facts(self) -> frozenset[str]:
+    def says(self) -> frozenset[str]:
         """What this file establishes for the whole run."""
         makers = torch_names.AUTOCAST | torch_names.GRAD_SCALER
         if any(self.names.any_in(call.func, makers) for call in self.tree.find(cst.Call)):
@@ -188,7 +147,12 @@ class File:
         return Assigned(self.importer.module)
 
     def is_bound(self, name: str, at: cst.CSTNode) -> bool:
-        """Whether a name is bound on every path to the statement of `at`, or the author uses it there as if it were."""
+        """Whether a name is bound on every path to the statement of `at`, or the author uses it there as if it were.
+
+        Args:
+            name: a name of the author's that a fix wants to use.
+            at: where the fix wants to use it.
+        """
         return self._assigned.is_bound(name, self.range(at).start.row)
 
     def integer(self, node: cst.BaseExpression) -> cst.Integer | None:
@@ -198,6 +162,15 @@ class File:
     def range(self, node: cst.CSTNode) -> Range:
         """Where a node stands."""
         return self.tree.range(node)
+
+    def related(self, message: str, *nodes: cst.CSTNode | None) -> tuple[Related, ...]:
+        """The second locations of a finding.
+
+        Args:
+            message: what happens at each of them.
+            *nodes: where it happens; None for nowhere.
+        """
+        return tuple(Related(message, self.range(node), self.path(node)) for node in nodes if node is not None)
 
     def path(self, node: cst.CSTNode) -> str:
         """The file in which a node stands, as in `Related.path`: empty for this one."""

@@ -14,7 +14,7 @@ from amplint import __version__
 from amplint.diagnostics import FileReport
 from amplint.engine.checker import check_bytes, withdraw
 from amplint.engine.config import ConfigError, Overrides, SettingsResolver
-from amplint.engine.discovery import Found, discover
+from amplint.engine.discovery import FoundFile, discover
 from amplint.engine.registry import RegistryError
 from amplint.engine.runner import RunOptions, establish
 from amplint.report.escape import printable
@@ -78,6 +78,6 @@ def _resolver() -> SettingsResolver:
 
 @lru_cache(maxsize=8)
 def _facts(paths: tuple[str, ...], wanted: frozenset[str]) -> frozenset[str]:
-    found = [one for one in discover(paths or (".",), _resolver()) if isinstance(one, Found)]
+    found = [one for one in discover(paths or (".",), _resolver()) if isinstance(one, FoundFile)]
     # flake8 has processes of its own.
     return establish(found, RunOptions(jobs=1), wanted)

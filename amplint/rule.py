@@ -2,7 +2,7 @@
 
 A rule module holds a docstring (the rule's page), and one function decorated with `rule`:
 
-    @rule("AMP101", "clip-before-unscale", fix=Applicability.SAFE, triggers=("clip_grad",))
+    @rule("AMP101", "clip-before-unscale", ERROR, HIGH, "0.1.0", fix=SAFE, triggers=("clip_grad",))
     def check(file: File) -> Iterator[Finding]:
         ...
 
@@ -15,60 +15,57 @@ import inspect
 import sys
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
+from enum import Enum
 
-from amplint.diagnostics import Applicability, Diagnostic
-from amplint.dtypes import Constant, Danger, Hazard, Operation, Tensor, Use
+from amplint.diagnostics import Applicability, Diagnostic, category
 from amplint.edits.statements import Statement
-from amplint.facts.autograd_functions import CustomFunction
-from amplint.facts.forward_passes import Pass
-from amplint.facts.half_checkpoints import HalfSaved
-from amplint.facts.half_models import Halved
-from amplint.facts.manual_loss_scaling import HandScaled
-from amplint.facts.restored_checkpoints import Unrestored
-from amplint.facts.resume_checkpoints import Incomplete
-from amplint.facts.scalers import Rebuilt
-from amplint.facts.skip_tests import SkipTest
-from amplint.facts.spawned_processes import HandOver
 from amplint.file import MIXED_PRECISION, File
 from amplint.finding import Finding, told_once
-from amplint.hazards.analysis import Found
+from amplint.hazards.found import Found
 from amplint.model.observables import Observable
 
 __all__ = [
-    "Check",
-    "Constant",
-    "CustomFunction",
-    "Danger",
-    "File",
-    "Finding",
-    "Found",
-    "HalfSaved",
-    "Halved",
-    "HandOver",
-    "HandScaled",
-    "Hazard",
-    "Incomplete",
-    "MIXED_PRECISION",
-    "Operation",
-    "Pass",
-    "Rebuilt",
-    "Rule",
-    "SkipTest",
-    "Statement",
-    "Tensor",
-    "Unrestored",
-    "Use",
-    "rule",
-]
+    "Check", "Confidence", "ERROR", "File", "Finding", "Found", "HIGH", "INFO", "LOW", "MEDIUM", "MIXED_PRECISION", "Rule",
+    "Severity", "Statement", "WARNING", "rule",
+]  # fmt: skip
 
 
 Check = Callable[[File], Iterator[Finding]]
+
+
+class Severity(Enum):
+    """What comes of a defect that stays, where the code runs as it is written.
+
+    `ERROR`: the training goes wrong, or PyTorch raises. `WARNING`: it may, with some data, models or devices; or what is
+    shown and saved of it is wrong. `INFO`: the results are right; it costs time or memory, or is a matter of style.
+    """
+
+    ERROR = "error"
+    WARNING = "warning"
+    INFO = "info"
+
+
+class Confidence(Enum):
+    """How much of what a finding rests on stands in the code.
+
+    `HIGH`: all of it; a false finding is a bug of amplint. `MEDIUM`: it rests on what things are called, too, or on what code
+    out of sight usually does. `LOW`: what decides is not in the code at all (data, device, purpose).
+    """
+
+    HIGH = "high"
+    MEDIUM = "medium"
+    LOW = "low"
+
+
+ERROR, WARNING, INFO = Severity
+HIGH, MEDIUM, LOW = Confidence
 
 
 @dataclass(frozen=True)
 class Rule:
     """A rule: its metadata and its check.
 
+    `severity` says how bad the defect is, `confidence` how sure a finding of it, `since` the first version with the rule.
     `fix` is the best applicability its fixes reach (None: it never has one). `triggers` are regular expressions on
     identifiers, or on running text where they hold a `\\(`: only files, and top-level statements, in which one is found are
     parsed for the sake of this rule; the words of AMP itself (`amplint.python_ast.gate.AMP_WORDS`) always count.
@@ -77,6 +74,9 @@ class Rule:
 
     code: str
     name: str
+    severity: Severity
+    confidence: Confidence
+    since: str
     check: Check = field(compare=False, repr=False)
     fix: Applicability | None = None
     default: bool = True
@@ -84,6 +84,11 @@ class Rule:
     page: str = field(default="", compare=False, repr=False)
     module: str = ""
     observable: Observable | None = None
+
+    @property
+    def category(self) -> str:
+        """What the rule is about, which its code says (see `amplint.diagnostics.category`)."""
+        return category(self.code)
 
     @property
     def summary(self) -> str:
@@ -104,16 +109,21 @@ class Rule:
 def rule(
     code: str,
     name: str,
+    severity: Severity,
+    confidence: Confidence,
+    since: str,
     *,
     fix: Applicability | None = None,
     default: bool = True,
     triggers: tuple[str, ...] = (),
     observable: Observable | None = None,
 ) -> Callable[[Check], Rule]:
-    """Make a check a rule; the docstring of its module becomes its page."""
+    """Make a check a rule; the docstring of its module becomes its page, the arguments what `Rule` says of them."""
 
     def wrap(check: Check) -> Rule:
         page = inspect.cleandoc(sys.modules[check.__module__].__doc__ or "")
-        return Rule(code, name, check, fix, default, triggers, page, check.__module__, observable)
+        return Rule(
+            code, str(name), severity, confidence, since, check, fix, default, triggers, page, check.__module__, observable
+        )  # fmt: skip
 
     return wrap

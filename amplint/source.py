@@ -31,7 +31,7 @@ class InvalidNotebook(SourceError):
     """What is called a notebook is none; the message is one line without the path."""
 
 
-class Place(NamedTuple):
+class FileLocation(NamedTuple):
     """Where a file lies, and the root of its project, both absolute: what it imports from there is followed.
 
     `wrappers` are files that stand for modules whose source is not at hand, by the name of the module.
@@ -50,7 +50,7 @@ class Source:
     text: str
     encoding: str = "utf-8"
     bom: bool = False
-    place: Place | None = None
+    place: FileLocation | None = None
     notebook: Notebook | None = None
     """The notebook that the text is the module of."""
     faithful: bool = True
@@ -59,6 +59,10 @@ class Source:
     @classmethod
     def from_bytes(cls, path: str, data: bytes) -> Source:
         """Decode by the byte order mark or the coding cookie (PEP 263).
+
+        Args:
+            path: the path as the user shall see it; its suffix tells notebooks.
+            data: the content.
 
         Raises:
             SourceError: NUL bytes, an unknown encoding, or bytes that the encoding does not have.
@@ -147,11 +151,21 @@ class Source:
         return offset
 
     def range(self, start: int, end: int) -> Range:
-        """The range between two offsets."""
+        """The range between two offsets.
+
+        Args:
+            start: where it begins.
+            end: where it ends, behind its last character.
+        """
         return Range(self.position(start), self.position(end))
 
     def offset(self, row: int, column: int) -> int:
-        """The offset of a 1-based row and 0-based column."""
+        """The offset of a place in the text.
+
+        Args:
+            row: counted from 1.
+            column: counted from 0, in characters.
+        """
         return self.line_starts[row - 1] + column
 
     def line(self, row: int) -> str:

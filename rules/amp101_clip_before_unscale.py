@@ -59,17 +59,18 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from amplint.diagnostics import Applicability
+from amplint.diagnostics import SAFE
 from amplint.model.literals import number
 from amplint.model.observables import NORM_SEEN, Observable
-from amplint.rule import File, Finding, Found, rule
+from amplint.model.protocol.hazard import HazardKind
+from amplint.rule import ERROR, HIGH, File, Finding, Found, rule
 
 from ._support import hazard_calls, insert_unscale, scaler_owners
 
-KIND = "clip-before-unscale"
+KIND = HazardKind.CLIP_BEFORE_UNSCALE
 
 
-@rule("AMP101", KIND, fix=Applicability.SAFE, observable=Observable(NORM_SEEN))
+@rule("AMP101", KIND, ERROR, HIGH, "0.1.0", fix=SAFE, observable=Observable(NORM_SEEN))
 def check(file: File) -> Iterator[Finding]:
     for found in file.analysis.of(KIND, elsewhere=True):
         scaler = found.hazard.scaler_name

@@ -60,14 +60,15 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from amplint.diagnostics import Applicability
+from amplint.diagnostics import SAFE, UNSAFE
 from amplint.model.events import ADD, COMPARE, MEASURE
 from amplint.model.observables import GRADIENT_READ, Observable
-from amplint.rule import File, Finding, Found, rule
+from amplint.model.protocol.hazard import HazardKind
+from amplint.rule import HIGH, WARNING, File, Finding, Found, rule
 
 from ._support import hazard_calls, insert_unscale, optimizer_notes
 
-KIND = "grad-read-before-unscale"
+KIND = HazardKind.GRAD_READ_BEFORE_UNSCALE
 
 _SAID = {
     MEASURE: ("are measured", ", and the number jumps whenever the scale changes"),
@@ -76,7 +77,7 @@ _SAID = {
 }
 
 
-@rule("AMP102", KIND, fix=Applicability.SAFE, observable=Observable(GRADIENT_READ))
+@rule("AMP102", KIND, WARNING, HIGH, "0.1.0", fix=SAFE, observable=Observable(GRADIENT_READ))
 def check(file: File) -> Iterator[Finding]:
     for found in first_in_each_row(file):
         (by,) = found.hazard.details
@@ -91,7 +92,7 @@ def check(file: File) -> Iterator[Finding]:
                 file,
                 found,
                 "the gradients are changed" if by == ADD else "the gradients are read",
-                Applicability.SAFE if by == MEASURE else Applicability.UNSAFE,
+                SAFE if by == MEASURE else UNSAFE,
             ),
         )
 

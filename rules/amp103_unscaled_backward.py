@@ -60,17 +60,18 @@ from collections.abc import Iterator
 
 import libcst as cst
 
-from amplint.diagnostics import Applicability, Edit, Fix
+from amplint.diagnostics import SAFE, Edit, Fix
 from amplint.model.events import Scale, ScalerStep, ScalerUpdate, Unscale
 from amplint.model.observables import NORM_SEEN, Observable
-from amplint.rule import File, Finding, Found, rule
+from amplint.model.protocol.hazard import HazardKind
+from amplint.rule import ERROR, HIGH, File, Finding, Found, rule
 
 from ._support import hazard_calls, optimizer_notes, protocol_edits
 
-KIND = "unscaled-backward"
+KIND = HazardKind.UNSCALED_BACKWARD
 
 
-@rule("AMP103", KIND, fix=Applicability.SAFE, observable=Observable(NORM_SEEN))
+@rule("AMP103", KIND, ERROR, HIGH, "0.1.0", fix=SAFE, observable=Observable(NORM_SEEN))
 def check(file: File) -> Iterator[Finding]:
     for found in file.analysis.of(KIND, elsewhere=True):
         scaler = found.hazard.scaler_name
@@ -88,7 +89,7 @@ def check(file: File) -> Iterator[Finding]:
 
 def _act(file: File, found: Found) -> str:
     if found.origin is not None:
-        return f"`{protocol_edits.one_line(file.tree.text(found.node), 'the call')}` propagates a loss"
+        return f"`{protocol_edits.fit_for_message(file.tree.text(found.node), 'the call')}` propagates a loss"
     return f"`{loss_of(file, found)}` is propagated"
 
 
@@ -108,9 +109,9 @@ def loss_of(file: File, found: Found) -> str:
     if not isinstance(call, cst.Call):
         return "loss"
     if call.args and file.names.any_in(call.func, {"torch.autograd.backward"}):
-        return protocol_edits.one_line(file.tree.text(call.args[0].value), "loss")
+        return protocol_edits.fit_for_message(file.tree.text(call.args[0].value), "loss")
     return (
-        protocol_edits.one_line(file.tree.text(call.func.value), "loss")
+        protocol_edits.fit_for_message(file.tree.text(call.func.value), "loss")
         if isinstance(call.func, cst.Attribute)
         else "loss"
     )
@@ -133,9 +134,9 @@ def consequence(file: File, found: Found) -> str:
     """What the scaler does to gradients that nothing multiplied."""
     step = found.related.get("step")
     scaler = found.hazard.scaler_name
-    scaled = [call for call in protocol_edits.of_scaler(file, found, Scale) if not is_dropped(file, call)]
+    scaled = [call for call in found.calls(Scale) if not is_dropped(file, call)]
     if never_scales(file, found):
-        first = "unscale_" if protocol_edits.of_scaler(file, found, Unscale) else "step"
+        first = "unscale_" if found.calls(Unscale) else "step"
         error = f"`AssertionError: Attempted {first} but _scale is None`"
         return (
             f"nothing in this file is scaled, so `{scaler}.{first}` raises {error}{protocol_edits.while_enabled(found)}"
@@ -184,8 +185,7 @@ def mend(file: File, found: Found) -> Fix | None:
 def _unscale(file: File, found: Found, step: cst.Call) -> list[Edit] | None:
     """What reads the gradients, which the fix scales, gets them unscaled."""
     optimizer = found.hazard.optimizer
-    unscaled = (event for event, _ in protocol_edits.places(file, found, Unscale))
-    if any(getattr(event, "optimizer", "") in (optimizer, "") for event in unscaled):
+    if any(event.optimizer in (optimizer, "") for event, _ in found.events(Unscale)):
         return []
     scaler = hazard_calls.base_text(file, step)
     return protocol_edits.unscale_before_readers(file, found, step, scaler, hazard_calls.argument_text(file, step))
@@ -196,7 +196,7 @@ def _dropped(file: File, found: Found, backward: cst.Call) -> list[Edit]:
     statement = file.editor.statement(backward)
     siblings = list(file.editor.siblings(statement)) if statement is not None else []
     loss = loss_of(file, found)
-    dropped = [call for call in protocol_edits.of_scaler(file, found, Scale) if is_dropped(file, call)]
+    dropped = [call for call in found.calls(Scale) if is_dropped(file, call)]
     for call in dropped:
         line = file.editor.statement(call)
         if line is None or line not in siblings or file.tree.text(call.args[0].value) != loss:

@@ -63,21 +63,22 @@ from collections.abc import Iterator
 
 import libcst as cst
 
-from amplint.diagnostics import Applicability, Edit, Fix
+from amplint.diagnostics import SAFE, Edit, Fix
 from amplint.model.events import Backward, Scale, ScalerStep, ScalerUpdate, Unscale
 from amplint.model.observables import NORM_SEEN, Observable
-from amplint.rule import File, Finding, Found, rule
+from amplint.model.protocol.hazard import HazardKind
+from amplint.rule import ERROR, HIGH, File, Finding, Found, rule
 
 from ._support import hazard_calls, optimizer_notes, protocol_edits
 
-KIND = "step-bypasses-scaler"
+KIND = HazardKind.STEP_BYPASSES_SCALER
 UPDATE_ERROR = "`AssertionError: No inf checks were recorded prior to update.`"
 
 
-@rule("AMP104", KIND, fix=Applicability.SAFE, observable=Observable(NORM_SEEN))
+@rule("AMP104", KIND, ERROR, HIGH, "0.1.0", fix=SAFE, observable=Observable(NORM_SEEN))
 def check(file: File) -> Iterator[Finding]:
     for found in file.analysis.of(KIND, elsewhere=True):
-        step = protocol_edits.one_line(file.tree.text(found.node), "optimizer.step()")
+        step = protocol_edits.fit_for_message(file.tree.text(found.node), "optimizer.step()")
         scaler = found.hazard.scaler_name
         yield Finding(
             file.range(hazard_calls.callee_range(file, found.node)),
@@ -95,7 +96,7 @@ def consequence(file: File, found: Found) -> str:
     made = None
     if isinstance(found.node, cst.Call) and isinstance(found.node.func, cst.Attribute):
         made = optimizer_notes.constructor(file, found.node.func.value)
-    if found.scaler.made and protocol_edits.of_scaler(file, found, ScalerUpdate) and not _checks_some_gradients(file):
+    if found.scaler.made and found.calls(ScalerUpdate) and not _checks_some_gradients(file):
         return f"nothing is checked, so `{scaler}.update()` raises {UPDATE_ERROR}{protocol_edits.while_enabled(found)}"
     return _effect(file, made, found)
 
@@ -144,7 +145,7 @@ def mend(file: File, found: Found) -> Fix | None:
 
 def _also_through_scaler(file: File, found: Found, step: cst.Call) -> cst.Call | None:
     """A step of the same optimizer through the scaler, with the bypassing one in its block or around it: both run."""
-    for other in hazard_calls.calls(file, found, ScalerStep):
+    for other in found.calls_at_home(ScalerStep):
         if hazard_calls.common_block(file, step, other) in (_block(file, step), _block(file, other)):
             return other
     return None
@@ -160,7 +161,7 @@ def _without(file: File, found: Found, step: cst.Call, through_scaler: cst.Call)
     if not isinstance(line, cst.SimpleStatementLine) or len(line.body) != 1:
         return None
     (_, end), (start, _) = sorted((file.tree.span(step), file.tree.span(through_scaler)))
-    between = (file.tree.span(node)[0] for node in protocol_edits.at_home(file, found, Backward, ScalerUpdate))
+    between = (file.tree.span(node)[0] for node in found.at_home(Backward, ScalerUpdate))
     if _block(file, step) is not _block(file, through_scaler) or any(end <= other < start for other in between):
         return None
     return Fix(f"Remove `{file.tree.text(step)}`: the scaler takes this step", (protocol_edits.without(file, line),))
@@ -169,9 +170,9 @@ def _without(file: File, found: Found, step: cst.Call, through_scaler: cst.Call)
 def _update(file: File, found: Found, step: cst.Call, scaler: str) -> list[Edit] | None:
     """The `update()` that the iteration needs; [] where the scaler is updated already, None where it has no clear place."""
     updated = (file.tree.text(function.value) for function in protocol_edits.scaler_methods(file, "update"))
-    if protocol_edits.of_scaler(file, found, ScalerUpdate) or scaler in updated:
+    if found.calls(ScalerUpdate) or scaler in updated:
         return []
-    if protocol_edits.of_scaler(file, found, ScalerStep) or "[" in found.hazard.optimizer:
+    if found.calls(ScalerStep) or "[" in found.hazard.optimizer:
         return None
     lines = [file.editor.statement(other) for other in _bypassing(file, found)]
     blocks = {file.editor.block(line) for line in lines if isinstance(line, cst.SimpleStatementLine)}

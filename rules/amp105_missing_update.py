@@ -56,26 +56,27 @@ from collections.abc import Iterator
 
 import libcst as cst
 
-from amplint.diagnostics import Applicability, Fix
+from amplint.diagnostics import SAFE, Fix
 from amplint.model.events import ScalerStep, ScalerUpdate
-from amplint.model.observables import ERROR, Observable
-from amplint.rule import File, Finding, Found, rule
+from amplint.model.observables import RAISED, Observable
+from amplint.model.protocol.hazard import HazardKind
+from amplint.rule import ERROR, HIGH, File, Finding, Found, rule
 
 from ._support import hazard_calls, protocol_edits
 
-KIND = "missing-update"
+KIND = HazardKind.MISSING_UPDATE
 _LOOPS = (cst.For, cst.While)
 
 
-@rule("AMP105", KIND, fix=Applicability.SAFE, observable=Observable(ERROR))
+@rule("AMP105", KIND, ERROR, HIGH, "0.1.0", fix=SAFE, observable=Observable(RAISED))
 def check(file: File) -> Iterator[Finding]:
     for found in last_steps(file):
         if not found.scaler.made and scales_without_update(file):
             continue
-        updates = protocol_edits.of_scaler(file, found, ScalerUpdate)
+        updates = found.calls(ScalerUpdate)
         if not isinstance(found.node, cst.Call) or not all(runs_less_often(file, found, update) for update in updates):
             continue
-        step = protocol_edits.one_line(file.tree.text(found.node), "scaler.step")
+        step = protocol_edits.fit_for_message(file.tree.text(found.node), "scaler.step")
         update = f"{hazard_calls.base_text(file, found.node)}.update()"
         yield Finding(
             file.range(hazard_calls.callee_range(file, found.node)),
@@ -118,7 +119,7 @@ def consequence(file: File, found: Found) -> str:
     """The error, and the call that raises it."""
     following = found.related.get("next", found.node)
     call = following if isinstance(following, cst.Call) else found.node
-    text = protocol_edits.one_line(file.tree.text(call), "scaler.step(optimizer)")
+    text = protocol_edits.fit_for_message(file.tree.text(call), "scaler.step(optimizer)")
     unscales = (
         isinstance(call, cst.Call) and isinstance(call.func, cst.Attribute) and call.func.attr.value == "unscale_"
     )
@@ -134,17 +135,13 @@ def mend(file: File, found: Found) -> Fix | None:
     """Update behind the last step of the iteration; None where that is not one place in this function."""
     assert isinstance(found.node, cst.Call)
     line = file.editor.statement(found.node)
-    steps = [(event, node) for event, node in protocol_edits.places(file, found, ScalerStep) if _of_same(found, event)]
+    steps = [each for each in found.events(ScalerStep) if each[0].scaler == found.hazard.scaler]
     if not isinstance(line, cst.SimpleStatementLine) or "[" in found.hazard.optimizer:
         return None
-    optimizers = {getattr(event, "optimizer", "") for event, node in steps if node is found.node}
+    optimizers = {event.optimizer for event, node in steps if node is found.node}
     lines = [file.editor.statement(node) for _, node in steps]
     blocks = {file.editor.block(each) if each is not None else None for each in lines}
     if len(optimizers) > 1 or blocks != {file.editor.block(line)}:
         return None
     update = f"{hazard_calls.base_text(file, found.node)}.update()"
     return Fix(f"Add `{update}` after the step", (file.editor.insert_after(line, update),))
-
-
-def _of_same(found: Found, event: object) -> bool:
-    return getattr(event, "scaler", "") == found.hazard.scaler

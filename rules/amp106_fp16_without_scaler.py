@@ -63,26 +63,36 @@ from collections.abc import Iterator
 
 import libcst as cst
 
-from amplint.diagnostics import Applicability, Edit, Fix
+from amplint.diagnostics import DISPLAY, UNSAFE, Edit, Fix
+from amplint.facts.manual_loss_scaling import HandScaling
 from amplint.model.events import Backward, OptimizerStep
 from amplint.model.observables import ZEROED, Observable
-from amplint.rule import File, Finding, Found, rule
+from amplint.model.protocol.hazard import HazardKind
+from amplint.rule import HIGH, WARNING, File, Finding, Found, rule
 
 from ._support import create_scaler, hazard_calls, protocol_edits
 from ._support.call_edits import has_star, insert_arguments, keyword, positionals
 
-KIND = "fp16-without-scaler"
+KIND = HazardKind.FP16_WITHOUT_SCALER
 
 
-@rule("AMP106", KIND, fix=Applicability.UNSAFE, observable=Observable(ZEROED, devices=frozenset({"cuda", "cpu"})))
+@rule(
+    "AMP106",
+    KIND,
+    WARNING,
+    HIGH,
+    "0.1.0",
+    fix=UNSAFE,
+    observable=Observable(ZEROED, devices=frozenset({"cuda", "cpu"})),
+)
 def check(file: File) -> Iterator[Finding]:
-    by_hand = {scaled.backward for scaled in file.hand_scaling.found}  # AMP112 speaks of these
+    by_hand = {scaled.backward for scaled in file.fact(HandScaling).found}  # AMP112 speaks of these
     for found in file.analysis.of(KIND, elsewhere=True):
         if found.node in by_hand:
             continue
         backward, loss = found.origin or found.node, "the loss"
         if isinstance(backward, cst.Call) and isinstance(backward.func, cst.Attribute):
-            loss = f"`{protocol_edits.one_line(file.tree.text(backward.func.value), 'loss')}`"
+            loss = f"`{protocol_edits.fit_for_message(file.tree.text(backward.func.value), 'loss')}`"
         yield Finding(
             file.range(hazard_calls.callee_range(file, found.node)),
             f"No `GradScaler` protects the float16 gradients of {loss} from underflow",
@@ -98,7 +108,7 @@ def mend(file: File, found: Found) -> Fix | None:
     backward, step = found.node, found.related.get("step")
     if not isinstance(backward, cst.Call) or not isinstance(step, cst.Call) or not isinstance(step.func, cst.Attribute):
         return None
-    pair = (protocol_edits.at_home(file, found, Backward), protocol_edits.at_home(file, found, OptimizerStep))
+    pair = (found.at_home(Backward), found.at_home(OptimizerStep))
     line = file.editor.statement(step)
     if pair != ([backward], [step]) or step.args or not isinstance(line, cst.SimpleStatementLine):
         return None
@@ -114,7 +124,7 @@ def mend(file: File, found: Found) -> Fix | None:
     stepped = protocol_edits.step_through(file, step, scaler)
     updated = file.editor.insert_after(line, f"{scaler}.update()")
     edits = protocol_edits.merged(*made.edits, *scaled, *unscaled, *stepped, updated)
-    return Fix("Add a `GradScaler` to the loop", edits, Applicability.UNSAFE)
+    return Fix("Add a `GradScaler` to the loop", edits, UNSAFE)
 
 
 def in_bfloat16(file: File) -> Fix | None:
@@ -137,4 +147,4 @@ def in_bfloat16(file: File) -> Fix | None:
             edits.append(file.editor.replace(given.value, spelling))
         else:
             return None
-    return Fix("Compute in bfloat16, which needs no scaler", file.importer.joined(edits), Applicability.DISPLAY)
+    return Fix("Compute in bfloat16, which needs no scaler", file.importer.joined(edits), DISPLAY)

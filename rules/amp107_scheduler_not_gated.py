@@ -68,20 +68,21 @@ from collections.abc import Iterator
 
 import libcst as cst
 
-from amplint.diagnostics import Applicability
+from amplint.diagnostics import SAFE
 from amplint.model.observables import SCHEDULER_LEAD, Observable
-from amplint.rule import File, Finding, Found, rule
+from amplint.model.protocol.hazard import HazardKind
+from amplint.rule import HIGH, WARNING, File, Finding, Found, rule
 
 from ._support import hazard_calls, protocol_edits
 from ._support.scheduler_gate import gate, has_gate
 
-KIND = "scheduler-not-gated"
+KIND = HazardKind.SCHEDULER_NOT_GATED
 
 _SKIPS = "inf or NaN in a gradient skips the step, mostly early on; each skip puts the schedule one step ahead"
 _BLIND = "the test around it does not tell that the step was taken: the scale falls, in `update`, when it was skipped"
 
 
-@rule("AMP107", KIND, fix=Applicability.SAFE, observable=Observable(SCHEDULER_LEAD))
+@rule("AMP107", KIND, WARNING, HIGH, "0.1.0", fix=SAFE, observable=Observable(SCHEDULER_LEAD))
 def check(file: File) -> Iterator[Finding]:
     hazards = file.analysis.of(KIND)
     for found in file.analysis.of(KIND, elsewhere=True):
@@ -98,7 +99,7 @@ def check(file: File) -> Iterator[Finding]:
 
 def _act(file: File, found: Found) -> str:
     if found.origin is not None:
-        return f"`{protocol_edits.one_line(file.tree.text(found.node), 'the call')}` advances the schedule"
+        return f"`{protocol_edits.fit_for_message(file.tree.text(found.node), 'the call')}` advances the schedule"
     return f"`{file.tree.text(_receiver(found))}` advances"
 
 

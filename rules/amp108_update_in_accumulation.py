@@ -59,19 +59,22 @@ from collections.abc import Iterator
 
 import libcst as cst
 
-from amplint.diagnostics import Applicability, Fix
+from amplint.diagnostics import SAFE, UNSAFE, Fix
 from amplint.model.observables import NORM_SEEN, Observable
-from amplint.rule import File, Finding, Found, rule
+from amplint.model.protocol.hazard import HazardKind
+from amplint.rule import ERROR, HIGH, File, Finding, Found, rule
 
 from ._support import accumulation, hazard_calls, protocol_edits
 
+KIND = HazardKind.UPDATE_IN_ACCUMULATION
 
-@rule("AMP108", accumulation.UPDATE, fix=Applicability.SAFE, observable=Observable(NORM_SEEN))
+
+@rule("AMP108", KIND, ERROR, HIGH, "0.1.0", fix=SAFE, observable=Observable(NORM_SEEN))
 def check(file: File) -> Iterator[Finding]:
-    for found in file.analysis.of(accumulation.UPDATE):
+    for found in file.analysis.of(KIND):
         if not accumulation.runs_without_step(file, found):
             continue
-        call = protocol_edits.one_line(file.tree.text(found.node), "scaler.update()")
+        call = protocol_edits.fit_for_message(file.tree.text(found.node), "scaler.update()")
         error = "it raises `AssertionError: No inf checks were recorded prior to update.`"
         silent = "the next backward pass adds scaled gradients to unscaled ones, and only the last micro-batch counts"
         loud = "raises" in found.hazard.details
@@ -91,4 +94,4 @@ def mend(file: File, found: Found) -> Fix | None:
         return None
     edits, plain = moved
     title = f"Move `{hazard_calls.base_text(file, found.node)}.update()` behind the step"
-    return Fix(title, edits, Applicability.SAFE if plain else Applicability.UNSAFE)
+    return Fix(title, edits, SAFE if plain else UNSAFE)

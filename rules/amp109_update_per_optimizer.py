@@ -54,25 +54,25 @@ from collections.abc import Iterator
 
 import libcst as cst
 
-from amplint.diagnostics import Applicability, Fix
+from amplint.diagnostics import SAFE, Fix
 from amplint.model.events import ScalerStep, ScalerUpdate
 from amplint.model.observables import NORM_SEEN, Observable
-from amplint.rule import File, Finding, Found, Statement, rule
+from amplint.model.protocol.hazard import HazardKind
+from amplint.rule import ERROR, HIGH, File, Finding, Found, Statement, rule
 
 from ._support import hazard_calls, protocol_edits
 
-KIND = "update-per-optimizer"
-_FUNCTIONS = (cst.FunctionDef, cst.Lambda)
+KIND = HazardKind.UPDATE_PER_OPTIMIZER
 
 
-@rule("AMP109", KIND, fix=Applicability.SAFE, observable=Observable(NORM_SEEN))
+@rule("AMP109", KIND, ERROR, HIGH, "0.1.0", fix=SAFE, observable=Observable(NORM_SEEN))
 def check(file: File) -> Iterator[Finding]:
     for found in file.analysis.of(KIND):
         if not steps_another(file, found):
             continue
-        call = protocol_edits.one_line(file.tree.text(found.node), "scaler.update()")
+        call = protocol_edits.fit_for_message(file.tree.text(found.node), "scaler.update()")
         later = found.related.get("step", found.node)
-        step = protocol_edits.one_line(file.tree.text(later), "the next step")
+        step = protocol_edits.fit_for_message(file.tree.text(later), "the next step")
         yield Finding(
             file.range(hazard_calls.callee_range(file, found.node)),
             f"`{call}` changes the scale before the next `{step}`",
@@ -84,8 +84,7 @@ def check(file: File) -> Iterator[Finding]:
 
 def steps_another(file: File, found: Found) -> bool:
     """Whether the scaler steps another optimizer, too: with a single one, an update before its step is AMP108."""
-    steps = protocol_edits.places(file, found, ScalerStep)
-    mine = [event for event, _ in steps if isinstance(event, ScalerStep) and event.scaler == found.hazard.scaler]
+    mine = [event for event, _ in found.events(ScalerStep) if event.scaler == found.hazard.scaler]
     return any(event.optimizer != found.hazard.optimizer or "[" in event.optimizer for event in mine)
 
 
@@ -106,20 +105,14 @@ def mend(file: File, found: Found) -> Fix | None:
         last = loop
     if any(_comes_always(file, update, other) for other in _later(file, found, last)):
         return Fix(f"Remove `{call}`: one follows the last step", (protocol_edits.without(file, update),))
-    lines = file.editor.reindented(update, file.editor.indent(last))
-    title, rows = f"Move `{call}` behind the last step", file.editor.rows(update)
-    if rows[1] == file.editor.rows(last)[1]:
-        return Fix(title, (file.editor.replace_rows(*rows, lines),))
-    text = "".join(f"{line}{file.source.newline}" for line in lines)
-    edits = sorted([file.editor.insert_rows_after(last, text), file.editor.delete(update)])
-    return Fix(title, tuple(edits))
+    return Fix(f"Move `{call}` behind the last step", tuple(file.editor.move_after(update, last)))
 
 
 def _later(file: File, found: Found, last: Statement) -> list[cst.Call]:
     """The updates of the scaler in the same function that come after a step, or after the loop that holds it."""
-    home = file.tree.enclosing(last, *_FUNCTIONS)
-    updates = protocol_edits.of_scaler(file, found, ScalerUpdate)
-    here = [update for update in updates if file.tree.enclosing(update, *_FUNCTIONS) is home]
+    home = file.tree.function(last)
+    updates = found.calls(ScalerUpdate)
+    here = [update for update in updates if file.tree.function(update) is home]
     return [update for update in here if file.tree.span(last)[1] <= file.tree.span(update)[0]]
 
 

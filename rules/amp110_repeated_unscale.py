@@ -55,21 +55,22 @@ from collections.abc import Iterator
 
 import libcst as cst
 
-from amplint.diagnostics import Applicability, Fix
+from amplint.diagnostics import SAFE, Fix
 from amplint.model.events import ScalerUpdate
-from amplint.model.observables import ERROR, Observable
-from amplint.rule import File, Finding, Found, rule
+from amplint.model.observables import RAISED, Observable
+from amplint.model.protocol.hazard import HazardKind
+from amplint.rule import ERROR, HIGH, File, Finding, Found, rule
 
 from ._support import hazard_calls, protocol_edits
 
-KIND = "repeated-unscale"
+KIND = HazardKind.REPEATED_UNSCALE
 ERROR_TEXT = "`RuntimeError: unscale_() has already been called on this optimizer since the last update().`"
 
 
-@rule("AMP110", KIND, fix=Applicability.SAFE, observable=Observable(ERROR))
+@rule("AMP110", KIND, ERROR, HIGH, "0.1.0", fix=SAFE, observable=Observable(RAISED))
 def check(file: File) -> Iterator[Finding]:
     for found in file.analysis.of(KIND, elsewhere=True):
-        call = protocol_edits.one_line(file.tree.text(found.node), "scaler.unscale_(optimizer)")
+        call = protocol_edits.fit_for_message(file.tree.text(found.node), "scaler.unscale_(optimizer)")
         again = found.related.get("first") is found.node
         second = "is called" if found.origin is None else "unscales"
         yield Finding(
@@ -88,7 +89,7 @@ def mend(file: File, found: Found) -> Fix | None:
     if not isinstance(first, cst.SimpleStatementLine) or not isinstance(second, cst.SimpleStatementLine):
         return None
     start, end = file.tree.span(first)[0], file.tree.span(second)[0]
-    updates = protocol_edits.of_scaler(file, found, ScalerUpdate)
+    updates = found.calls(ScalerUpdate)
     always = hazard_calls.holds(file, file.editor.block(first), second) and start < end
     if not always or len(file.editor.siblings(second)) == 1:
         return None

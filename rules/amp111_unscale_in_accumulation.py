@@ -65,20 +65,23 @@ from collections.abc import Iterator
 
 import libcst as cst
 
-from amplint.diagnostics import Applicability, Fix
+from amplint.diagnostics import SAFE, UNSAFE, Fix
 from amplint.model.observables import NORM_SEEN, Observable
-from amplint.rule import File, Finding, Found, rule
+from amplint.model.protocol.hazard import HazardKind
+from amplint.rule import ERROR, HIGH, File, Finding, Found, rule
 
 from ._support import accumulation, hazard_calls, optimizer_notes, protocol_edits
 from .amp110_repeated_unscale import ERROR_TEXT
 
+KIND = HazardKind.UNSCALE_IN_ACCUMULATION
 
-@rule("AMP111", accumulation.UNSCALE, fix=Applicability.SAFE, observable=Observable(NORM_SEEN))
+
+@rule("AMP111", KIND, ERROR, HIGH, "0.1.0", fix=SAFE, observable=Observable(NORM_SEEN))
 def check(file: File) -> Iterator[Finding]:
-    for found in file.analysis.of(accumulation.UNSCALE):
+    for found in file.analysis.of(KIND):
         if not accumulation.runs_without_step(file, found):
             continue
-        call = protocol_edits.one_line(file.tree.text(found.node), "scaler.unscale_(optimizer)")
+        call = protocol_edits.fit_for_message(file.tree.text(found.node), "scaler.unscale_(optimizer)")
         yield Finding(
             file.range(hazard_calls.callee_range(file, found.node)),
             f"`{call}` runs before the last backward pass of an accumulation",
@@ -91,7 +94,7 @@ def check(file: File) -> Iterator[Finding]:
 def consequence(found: Found) -> str:
     """What the next backward pass does to the unscaled gradients, and whether the scaler objects."""
     mixed = f"gradients multiplied by {optimizer_notes.initial_scale(found)} at first are added to unscaled ones"
-    if accumulation.is_silent(found):
+    if found.silent:
         return f"{mixed}"
     return f"{mixed}; the next `unscale_` raises {ERROR_TEXT}{protocol_edits.while_enabled(found)}"
 
@@ -104,5 +107,5 @@ def mend(file: File, found: Found) -> Fix | None:
     edits, plain = moved
     call = f"{hazard_calls.base_text(file, found.node)}.unscale_({hazard_calls.argument_text(file, found.node)})"
     if plain:
-        return Fix(f"Move `{call}` to the step", edits, Applicability.SAFE)
-    return Fix(f"Move `{call}`, and what follows from it, to the step", edits, Applicability.UNSAFE)
+        return Fix(f"Move `{call}` to the step", edits, SAFE)
+    return Fix(f"Move `{call}`, and what follows from it, to the step", edits, UNSAFE)

@@ -59,22 +59,23 @@ from collections.abc import Iterator
 
 import libcst as cst
 
-from amplint.diagnostics import Applicability, Fix, Related
+from amplint.diagnostics import DISPLAY, Fix
+from amplint.facts.manual_loss_scaling import HandScaled, HandScaling
 from amplint.model.observables import OVERFLOWED, Observable
-from amplint.rule import File, Finding, HandScaled, Statement, rule
+from amplint.rule import MEDIUM, WARNING, File, Finding, Statement, rule
 
 from ._support import create_scaler, hazard_calls, protocol_edits
 
 
-@rule("AMP112", "manual-loss-scaling", fix=Applicability.DISPLAY, observable=Observable(OVERFLOWED))
+@rule("AMP112", "manual-loss-scaling", WARNING, MEDIUM, "0.1.0", fix=DISPLAY, observable=Observable(OVERFLOWED))
 def check(file: File) -> Iterator[Finding]:
-    for scaled in file.hand_scaling.found:
-        factor = protocol_edits.one_line(file.tree.text(scaled.factor), "a constant")
+    for scaled in file.fact(HandScaling).found:
+        factor = protocol_edits.fit_for_message(file.tree.text(scaled.factor), "a constant")
         yield Finding(
             file.range(scaled.multiplication),
             f"The loss is scaled by hand: nothing notices when `{factor}` makes gradients overflow",
             note="an inf stays inf when it is divided, and reaches the parameters; a `GradScaler` skips such a step",
-            related=(Related("divided by it again here", file.range(scaled.undone[0])),),
+            related=file.related("divided by it again here", scaled.undone[0]),
             fix=suggest(file, scaled),
         )
 
@@ -105,15 +106,15 @@ def suggest(file: File, scaled: HandScaled) -> Fix | None:
         edits.append(file.editor.replace(product, loss))
         edits.append(file.editor.replace(propagated, f"{made.name}.scale({file.tree.text(propagated)})"))
     return Fix(
-        f"Let a `GradScaler` scale `{protocol_edits.one_line(loss, 'the loss')}`",
+        f"Let a `GradScaler` scale `{protocol_edits.fit_for_message(loss, 'the loss')}`",
         protocol_edits.merged(*edits),
-        Applicability.DISPLAY,
+        DISPLAY,
     )
 
 
 def _step(file: File, backward: cst.Call) -> cst.Call | None:
     """The only step of an optimizer in the function of a backward pass."""
-    home, roles = file.tree.enclosing(backward, cst.FunctionDef), file.analysis.program.roles
+    home, roles = file.tree.enclosing(backward, cst.FunctionDef), file.roles
     calls = (call for call in file.tree.find(cst.Call) if file.tree.enclosing(call, cst.FunctionDef) is home)
     return hazard_calls.only(
         call

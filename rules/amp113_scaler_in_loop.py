@@ -68,9 +68,10 @@ from collections.abc import Iterator
 
 import libcst as cst
 
-from amplint.diagnostics import Applicability, Fix, Related
+from amplint.diagnostics import SAFE, UNSAFE, Fix, Related
+from amplint.facts.scalers import Rebuilt, Scalers
 from amplint.model.observables import SKIPPED, Observable
-from amplint.rule import File, Finding, Rebuilt, rule
+from amplint.rule import MEDIUM, WARNING, File, Finding, rule
 
 from ._support import hazard_calls
 
@@ -78,16 +79,16 @@ _SEPARATE_RUNS = re.compile(r"stage|phase|fold|trial|sweep|seed|run|split|task|r
 _NOTE = "the optimizer goes on, but the scale starts anew: where it is too large at first, steps are skipped again each time"
 
 
-@rule("AMP113", "scaler-in-loop", fix=Applicability.SAFE, observable=Observable(SKIPPED))
+@rule("AMP113", "scaler-in-loop", WARNING, MEDIUM, "0.1.0", fix=SAFE, observable=Observable(SKIPPED))
 def check(file: File) -> Iterator[Finding]:
-    for rebuilt in file.scalers.rebuilt:
+    for rebuilt in file.fact(Scalers).rebuilt:
         yield Finding(
             file.range(rebuilt.call.func),
             f"A new `GradScaler` {_when(file, rebuilt)} forgets the scale found before",
             note=_NOTE,
             related=_related(file, rebuilt),
             fix=hoist(file, rebuilt) if rebuilt.loop is not None else None,
-            defect=file.scalers.first_choice(rebuilt.call),
+            defect=file.fact(Scalers).first_choice(rebuilt.call),
         )
 
 
@@ -102,10 +103,8 @@ def _when(file: File, rebuilt: Rebuilt) -> str:
 def _related(file: File, rebuilt: Rebuilt) -> tuple[Related, ...]:
     if rebuilt.loop is not None:
         header = rebuilt.loop.iter if isinstance(rebuilt.loop, cst.For) else rebuilt.loop.test
-        return (Related("made anew by this loop", file.range(header)),)
-    return (
-        (Related("called again and again here", file.range(rebuilt.again.func)),) if rebuilt.again is not None else ()
-    )
+        return file.related("made anew by this loop", header)
+    return file.related("called again and again here", rebuilt.again.func if rebuilt.again is not None else None)
 
 
 def hoist(file: File, rebuilt: Rebuilt) -> Fix | None:
@@ -126,10 +125,10 @@ def hoist(file: File, rebuilt: Rebuilt) -> Fix | None:
     moved = (file.editor.insert_before(loop, *(text.removeprefix(file.editor.indent(loop)) for text in lines)),
              file.editor.delete_rows(first, last))  # fmt: skip
     header = file.tree.text(loop.target) + file.tree.text(loop.iter) if isinstance(loop, cst.For) else ""
-    trust = Applicability.UNSAFE if _SEPARATE_RUNS.search(header) else Applicability.SAFE
+    trust = UNSAFE if _SEPARATE_RUNS.search(header) else SAFE
     return Fix("Move the construction before the loop", moved, trust)
 
 
 def _is_alone(file: File, target: cst.BaseExpression) -> bool:
     """Whether nothing else is ever assigned to a target."""
-    return len(list(file.analysis.program.roles.values(target))) == 1
+    return len(list(file.roles.values(target))) == 1

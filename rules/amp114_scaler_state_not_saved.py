@@ -74,9 +74,11 @@ from collections.abc import Iterator
 
 import libcst as cst
 
-from amplint.diagnostics import Applicability, Related
+from amplint.diagnostics import SAFE, Related
+from amplint.facts.resume_checkpoints import Checkpoints, Incomplete
+from amplint.facts.scalers import Scalers
 from amplint.model.observables import RESUMED, Observable
-from amplint.rule import File, Finding, Incomplete, rule
+from amplint.rule import MEDIUM, WARNING, File, Finding, rule
 
 from ._support.checkpoint_state import complete, give_back
 
@@ -85,14 +87,14 @@ _NOTE = (
 )
 
 
-@rule("AMP114", "scaler-state-not-saved", fix=Applicability.SAFE, observable=Observable(RESUMED))
+@rule("AMP114", "scaler-state-not-saved", WARNING, MEDIUM, "0.1.0", fix=SAFE, observable=Observable(RESUMED))
 def check(file: File) -> Iterator[Finding]:
-    for each in file.checkpoints.incomplete:
+    for each in file.fact(Checkpoints).incomplete:
         if not lasts(file, each.pair.scaler):
             continue
         fix = complete(file, each)
         note = _NOTE
-        if fix is not None and "load" not in fix.title and not file.checkpoints.scaler_states.loads_scaler:
+        if fix is not None and "load" not in fix.title and not file.fact(Checkpoints).scaler_states.loads_scaler:
             note += ". Load it where you resume."
         yield Finding(
             file.range(each.place),
@@ -106,26 +108,26 @@ def check(file: File) -> Iterator[Finding]:
 
 
 def _unrestored(file: File) -> Iterator[Finding]:
-    for each in file.checkpoints.unrestored:
+    for each in file.fact(Checkpoints).unrestored:
         if lasts(file, each.pair.scaler):
             yield Finding(
                 file.range(each.call),
                 f"The state of `{file.tree.text(each.pair.scaler)}` is saved and never restored",
                 note=_NOTE,
-                related=(Related("saved here", file.range(each.saved)),),
+                related=file.related("saved here", each.saved),
                 fix=give_back(file, each),
             )
 
 
 def _related(file: File, each: Incomplete) -> tuple[Related, ...]:
-    pair = Related("the scaler goes with this optimizer", file.range(each.pair.call))
+    pair = file.related("the scaler goes with this optimizer", each.pair.call)
     if each.helper is None or file.path(each.helper) == "":
-        return (pair,)
-    return (pair, Related("saved by this function", file.range(each.helper.name), file.path(each.helper)))
+        return pair
+    return (*pair, *file.related("saved by this function", each.helper.name))
 
 
 def lasts(file: File, scaler: cst.BaseExpression) -> bool:
     """Whether a scaler has a state to speak of: one that each call of a function makes anew (AMP113) has none."""
-    anew = {each.call for each in file.scalers.rebuilt if each.loop is None}
-    made = set(file.analysis.program.roles.values(scaler))
+    anew = {each.call for each in file.fact(Scalers).rebuilt if each.loop is None}
+    made = set(file.roles.values(scaler))
     return not made or not made <= anew

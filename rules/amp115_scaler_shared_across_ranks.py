@@ -47,25 +47,28 @@ A scaler inside another object that is handed over is not seen.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 
 import libcst as cst
 
-from amplint.diagnostics import Applicability, Edit, Fix, Related
+from amplint.diagnostics import DISPLAY, Edit, Fix
+from amplint.facts.spawned_processes import HandOver, Processes
 from amplint.model.observables import KEPT, Observable
-from amplint.rule import File, Finding, HandOver, rule
+from amplint.rule import HIGH, WARNING, File, Finding, rule
+
+from ._support.call_edits import without_item
 
 _NOTE = "each process works on a copy of its own: scales drift apart, and the parent's stays as it is, also where it is saved"
 
 
-@rule("AMP115", "scaler-shared-across-ranks", fix=Applicability.DISPLAY, observable=Observable(KEPT))
+@rule("AMP115", "scaler-shared-across-ranks", WARNING, HIGH, "0.1.0", fix=DISPLAY, observable=Observable(KEPT))
 def check(file: File) -> Iterator[Finding]:
-    for each in file.processes.handed_over:
+    for each in file.fact(Processes).handed_over:
         yield Finding(
             file.range(each.given),
             "`GradScaler` of the parent is handed to another process",
             note=_NOTE,
-            related=(Related("made here", file.range(each.made)),) if each.made is not each.given else (),
+            related=file.related("made here", each.made if each.made is not each.given else None),
             fix=make_in_worker(file, each),
         )
 
@@ -82,20 +85,21 @@ def make_in_worker(file: File, each: HandOver) -> Fix | None:
         return None
     name = each.parameter.name.value
     edits = [
-        _without(file, each.entry, holder.elements),
-        _without(file, each.parameter, each.worker.params.params),
+        _without(file, each.entry, holder),
+        without_item(file, each.parameter, each.worker.params.params),
         file.editor.insert_before(body, f"{name} = {file.tree.text(each.made)}"),
     ]
     edits.sort(key=lambda edit: edit.start)
-    return Fix(f"Make `{name}` in `{each.worker.name.value}`", tuple(edits), Applicability.DISPLAY)
+    return Fix(f"Make `{name}` in `{each.worker.name.value}`", tuple(edits), DISPLAY)
 
 
-def _without(file: File, item: cst.CSTNode, items: Sequence[cst.CSTNode]) -> Edit:
-    """One of several items that commas part, with a comma."""
-    index = list(items).index(item)
-    start, end = file.tree.span(item)
-    if index > 1 or (index == 1 and len(items) > 2):
-        return Edit(file.tree.span(items[index - 1])[1], end, "")
-    if index + 1 < len(items):
-        return Edit(start, file.tree.span(items[index + 1])[0], "")
-    return Edit(file.tree.span(items[index - 1])[1], end, ",") if index else Edit(start, end, "")
+def _without(file: File, item: cst.CSTNode, holder: cst.Tuple | cst.List | cst.Dict) -> Edit:
+    """A collection without one of its elements; what is left of a tuple stays one."""
+    items = holder.elements
+    if len(items) > 2:
+        return without_item(file, item, items)
+    end = file.tree.span(items[-1])[1]
+    if isinstance(items[-1].comma, cst.Comma):
+        end = file.source.text.index(",", end) + 1
+    left = "".join(f"{file.tree.text(each)}," for each in items if each is not item)
+    return Edit(file.tree.span(items[0])[0], end, left if isinstance(holder, cst.Tuple) else left.rstrip(","))

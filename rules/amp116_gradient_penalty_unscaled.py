@@ -63,17 +63,18 @@ from collections.abc import Iterator
 
 import libcst as cst
 
-from amplint.diagnostics import Applicability, Edit, Fix
+from amplint.diagnostics import UNSAFE, Edit, Fix
 from amplint.model.events import Scale, ScalerStep, ScalerUpdate
 from amplint.model.observables import INNER_GRADIENTS, Observable
-from amplint.rule import File, Finding, Found, rule
+from amplint.model.protocol.hazard import HazardKind
+from amplint.rule import HIGH, WARNING, File, Finding, Found, rule
 
 from ._support import hazard_calls, protocol_edits
 
-KIND = "gradient-penalty-unscaled"
+KIND = HazardKind.GRADIENT_PENALTY_UNSCALED
 
 
-@rule("AMP116", KIND, fix=Applicability.UNSAFE, observable=Observable(INNER_GRADIENTS))
+@rule("AMP116", KIND, WARNING, HIGH, "0.1.0", fix=UNSAFE, observable=Observable(INNER_GRADIENTS))
 def check(file: File) -> Iterator[Finding]:
     for found in file.analysis.of(KIND):
         unscaled = found.hazard.details == ("unscaled",)
@@ -104,8 +105,8 @@ def mend(file: File, found: Found) -> Fix | None:
     if found.hazard.details == ("unscaled",):
         start, end = file.tree.span(outputs)
         edits = protocol_edits.merged(Edit(start, start, f"{name}.scale("), Edit(end, end, ")"), *divided)
-        return Fix("Scale the outputs, and unscale the gradients", edits, Applicability.UNSAFE)
-    return Fix("Unscale the gradients", tuple(divided), Applicability.UNSAFE)
+        return Fix("Scale the outputs, and unscale the gradients", edits, UNSAFE)
+    return Fix("Unscale the gradients", tuple(divided), UNSAFE)
 
 
 def _outputs(call: cst.Call) -> cst.BaseExpression:

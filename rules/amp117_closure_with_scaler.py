@@ -58,11 +58,12 @@ from collections.abc import Iterator
 
 import libcst as cst
 
-from amplint.rule import File, Finding, Found, rule
+from amplint.model.protocol.hazard import HazardKind
+from amplint.rule import ERROR, HIGH, File, Finding, Found, rule
 
 from ._support import hazard_calls, protocol_edits
 
-KIND = "closure-with-scaler"
+KIND = HazardKind.CLOSURE_WITH_SCALER
 _NOTES = {
     "keyword": "PyTorch raises 'Closure use is not currently supported if GradScaler is enabled', for `closure=None` too",
     "positional": "the closure runs after the scaler has unscaled and checked: its gradients are neither",
@@ -70,11 +71,11 @@ _NOTES = {
 }
 
 
-@rule("AMP117", KIND)
+@rule("AMP117", KIND, ERROR, HIGH, "0.1.0")
 def check(file: File) -> Iterator[Finding]:
     for found in file.analysis.of(KIND):
         how = _how(found)
-        optimizer = protocol_edits.one_line(found.hazard.optimizer_name, "optimizer")
+        optimizer = protocol_edits.fit_for_message(found.hazard.optimizer_name, "optimizer")
         scaler = found.hazard.scaler_name
         message = (
             f"`{optimizer}` needs a closure, which `{scaler}` does not support"

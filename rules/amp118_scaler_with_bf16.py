@@ -60,29 +60,31 @@ from collections.abc import Iterator
 
 import libcst as cst
 
-from amplint.diagnostics import Applicability, Fix, Related
+from amplint.diagnostics import UNSAFE, Fix
+from amplint.facts.scaler_precision import Precisions
+from amplint.facts.scalers import Scalers
 from amplint.model.observables import CHECKED, Observable
-from amplint.rule import File, Finding, rule
+from amplint.rule import HIGH, INFO, File, Finding, rule
 
 from ._support.call_edits import insert_arguments, keyword, positionals
 
 
-@rule("AMP118", "scaler-with-bf16", fix=Applicability.UNSAFE, observable=Observable(CHECKED))
+@rule("AMP118", "scaler-with-bf16", INFO, HIGH, "0.1.0", fix=UNSAFE, observable=Observable(CHECKED))
 def check(file: File) -> Iterator[Finding]:
-    for call, facts in file.scalers.made:
-        if facts.enabled == "no" or file.precisions.follow_dtype(call):
+    precisions = file.fact(Precisions)
+    for call, facts in file.fact(Scalers).made:
+        if facts.enabled == "no" or precisions.follow_dtype(call):
             continue
-        regions = file.precisions.regions(call)
-        if not regions or any(each.region.dtype != "bfloat16" for each in (*regions, *file.precisions.everywhere())):
+        regions = precisions.regions(call)
+        if not regions or any(each.region.dtype != "bfloat16" for each in (*regions, *precisions.everywhere())):
             continue
-        place = file.analysis.program.places[min(each.site for each in regions)]
         yield Finding(
             file.range(call.func),
             "`GradScaler` gains nothing where autocast computes in bfloat16",
             note="bfloat16 has the range of float32; each step pays for a pass over the gradients and waits for the device",
-            related=(Related("computed in bfloat16 here", file.range(place)),),
+            related=file.related("computed in bfloat16 here", precisions.first(regions)),
             fix=disable(file, call),
-            defect=file.scalers.first_choice(call),
+            defect=file.fact(Scalers).first_choice(call),
         )
 
 
@@ -95,4 +97,4 @@ def disable(file: File, call: cst.Call) -> Fix | None:
         edits = [file.editor.replace(given.value, "False")]
     else:
         edits = insert_arguments(file, call, ["enabled=False"], (), len(call.args))
-    return Fix("Disable the scaler", tuple(edits), Applicability.UNSAFE)
+    return Fix("Disable the scaler", tuple(edits), UNSAFE)

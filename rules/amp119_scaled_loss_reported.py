@@ -61,36 +61,37 @@ from collections.abc import Iterator
 
 import libcst as cst
 
-from amplint.diagnostics import Applicability, Edit, Fix
+from amplint.diagnostics import SAFE, UNSAFE, Edit, Fix
 from amplint.model.events import Scale
 from amplint.model.observables import REPORTED, Observable
-from amplint.rule import File, Finding, Found, rule
+from amplint.model.protocol.hazard import HazardKind
+from amplint.rule import HIGH, WARNING, File, Finding, Found, rule
 
 from ._support import hazard_calls, optimizer_notes, protocol_edits
 
-KIND = "scaled-loss-reported"
+KIND = HazardKind.SCALED_LOSS_REPORTED
 _ATOMS = (cst.Name, cst.Attribute, cst.Call, cst.Subscript)
 
 
-@rule("AMP119", KIND, fix=Applicability.SAFE, observable=Observable(REPORTED))
+@rule("AMP119", KIND, WARNING, HIGH, "0.1.0", fix=SAFE, observable=Observable(REPORTED))
 def check(file: File) -> Iterator[Finding]:
     for found in file.analysis.of(KIND):
         value, scale = _scaled(file, found)
-        shown = protocol_edits.one_line(file.tree.text(value), "The scaled loss")
+        shown = protocol_edits.fit_for_message(file.tree.text(value), "The scaled loss")
         shown = shown if shown.startswith("The") else f"`{shown}`"
         yield Finding(
             file.range(hazard_calls.callee_range(file, found.node)),
             f"{shown} is reported while still multiplied by the scale of `{found.hazard.scaler_name}`",
             note=f"it is {optimizer_notes.initial_scale(found)} times the loss at first, and jumps whenever the scale changes",
-            related=protocol_edits.marked(file, "scaled here", scale if scale is not value else None),
+            related=file.related("scaled here", scale if scale is not value else None),
             fix=mend(file, value, scale),
         )
 
 
 def _scaled(file: File, found: Found) -> tuple[cst.BaseExpression, cst.Call | None]:
     """What is reported, and the only call of `scale`, in the same function, that it comes from."""
-    values = file.analysis.program.reports.found[found.node]
-    calls = [call for call in protocol_edits.at_home(file, found, Scale) if isinstance(call, cst.Call)]
+    values = found.reported
+    calls = [call for call in found.at_home(Scale) if isinstance(call, cst.Call)]
     for value in values:
         name = file.tree.text(value)
         scale = (
@@ -116,7 +117,7 @@ def mend(file: File, value: cst.BaseExpression, scale: cst.Call | None) -> Fix |
     text = file.tree.text(loss)
     alone = isinstance(loss, _ATOMS) or not isinstance(file.tree.parent(value), cst.Attribute)
     edit = file.editor.replace(value, text if alone else f"({text})")
-    title = f"Report `{protocol_edits.one_line(text, 'the loss')}`"
+    title = f"Report `{protocol_edits.fit_for_message(text, 'the loss')}`"
     if value is scale:
         return Fix(title, (edit,))
     names = [node for node in protocol_edits.inside(loss) if isinstance(node, (cst.Name, cst.Attribute))]
@@ -124,7 +125,7 @@ def mend(file: File, value: cst.BaseExpression, scale: cst.Call | None) -> Fix |
         return _scale_in_place(file, value, scale)
     if any(isinstance(node, cst.Call) for node in protocol_edits.inside(loss)) or _rebound(file, loss, scale, value):
         return None
-    return Fix(title, (edit,), Applicability.SAFE if loss in names[:1] else Applicability.UNSAFE)
+    return Fix(title, (edit,), SAFE if loss in names[:1] else UNSAFE)
 
 
 def _rebound(file: File, loss: cst.BaseExpression, scale: cst.Call, value: cst.BaseExpression) -> bool:
@@ -148,7 +149,7 @@ def _scale_in_place(file: File, value: cst.BaseExpression, scale: cst.Call) -> F
     if backward is None or len(assign.targets) != 1 or line.trailing_whitespace.comment is not None:
         return None
     edits: tuple[Edit, ...] = (file.editor.delete(line), file.editor.replace(backward, file.tree.text(scale)))
-    return Fix(f"Scale `{name}` in the backward pass only", edits, Applicability.UNSAFE)
+    return Fix(f"Scale `{name}` in the backward pass only", edits, UNSAFE)
 
 
 def _backward_of(statement: cst.CSTNode, name: str, file: File) -> cst.BaseExpression | None:

@@ -67,18 +67,19 @@ from collections.abc import Iterator
 
 import libcst as cst
 
-from amplint.diagnostics import Applicability, Fix
+from amplint.diagnostics import DISPLAY, Fix
 from amplint.model.events import Unscale
-from amplint.model.observables import ERROR, Observable
-from amplint.rule import File, Finding, Found, rule
+from amplint.model.observables import RAISED, Observable
+from amplint.model.protocol.hazard import HazardKind
+from amplint.rule import ERROR, HIGH, File, Finding, Found, rule
 
 from ._support import hazard_calls, protocol_edits
 from .amp110_repeated_unscale import ERROR_TEXT
 
-KIND = "exit-between-unscale-and-update"
+KIND = HazardKind.EXIT_BETWEEN_UNSCALE_AND_UPDATE
 
 
-@rule("AMP120", KIND, fix=Applicability.DISPLAY, observable=Observable(ERROR))
+@rule("AMP120", KIND, ERROR, HIGH, "0.1.0", fix=DISPLAY, observable=Observable(RAISED))
 def check(file: File) -> Iterator[Finding]:
     for found in file.analysis.of(KIND):
         if not isinstance(found.node, (cst.Continue, cst.Break, cst.Return)):
@@ -100,4 +101,4 @@ def mend(file: File, found: Found) -> Fix | None:
     if scaler is None or not isinstance(line, cst.SimpleStatementLine):
         return None
     update = f"{file.tree.text(scaler)}.update()"
-    return Fix(f"Add `{update}` before it leaves", (file.editor.insert_before(line, update),), Applicability.DISPLAY)
+    return Fix(f"Add `{update}` before it leaves", (file.editor.insert_before(line, update),), DISPLAY)

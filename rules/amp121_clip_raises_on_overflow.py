@@ -55,17 +55,18 @@ from collections.abc import Iterator
 
 import libcst as cst
 
-from amplint.diagnostics import Applicability, Edit, Fix
-from amplint.model.observables import ERROR, Observable
-from amplint.rule import File, Finding, rule
+from amplint.diagnostics import UNSAFE, Fix
+from amplint.model.observables import RAISED, Observable
+from amplint.model.protocol.hazard import HazardKind
+from amplint.rule import HIGH, WARNING, File, Finding, rule
 
 from ._support import hazard_calls, protocol_edits
-from ._support.call_edits import keyword, positionals
+from ._support.call_edits import keyword, positionals, without_item
 
-KIND = "clip-raises-on-overflow"
+KIND = HazardKind.CLIP_RAISES_ON_OVERFLOW
 
 
-@rule("AMP121", KIND, fix=Applicability.UNSAFE, observable=Observable(ERROR))
+@rule("AMP121", KIND, WARNING, HIGH, "0.1.0", fix=UNSAFE, observable=Observable(RAISED))
 def check(file: File) -> Iterator[Finding]:
     for found in file.analysis.of(KIND):
         if isinstance(found.node, cst.Call):
@@ -89,10 +90,7 @@ def lenient(file: File, clip: cst.Call) -> Fix | None:
     title = "Drop `error_if_nonfinite=True`"
     index = list(clip.args).index(arg)
     if given is None and index + 1 < len(clip.args) and clip.args[index + 1].keyword is None:
-        return Fix(title, (file.editor.replace(arg.value, "False"),), Applicability.UNSAFE)
-    if index:
-        edit = Edit(file.tree.span(clip.args[index - 1])[1], file.tree.span(arg)[1], "")
-    else:
-        edit = Edit(file.tree.span(arg)[0], file.tree.span(clip.args[1])[0], "")
+        return Fix(title, (file.editor.replace(arg.value, "False"),), UNSAFE)
+    edit = without_item(file, arg, clip.args)
     lost = file.source.text[edit.start : edit.end]
-    return Fix(title, (edit,), Applicability.UNSAFE) if "#" not in lost else None
+    return Fix(title, (edit,), UNSAFE) if "#" not in lost else None

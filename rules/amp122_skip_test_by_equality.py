@@ -51,16 +51,24 @@ from collections.abc import Iterator
 
 import libcst as cst
 
-from amplint.diagnostics import Applicability, Edit, Fix
+from amplint.diagnostics import SAFE, Edit, Fix
+from amplint.facts.skip_tests import SkipTest, SkipTests
 from amplint.model.observables import MISTAKEN, Observable
-from amplint.rule import File, Finding, SkipTest, rule
-
-KIND = "skip-test-by-equality"
+from amplint.rule import HIGH, WARNING, File, Finding, rule
 
 
-@rule("AMP122", KIND, fix=Applicability.SAFE, triggers=(r"get_scale",), observable=Observable(MISTAKEN))
+@rule(
+    "AMP122",
+    "skip-test-by-equality",
+    WARNING,
+    HIGH,
+    "0.1.0",
+    fix=SAFE,
+    triggers=(r"get_scale",),
+    observable=Observable(MISTAKEN),
+)
 def check(file: File) -> Iterator[Finding]:
-    for test in file.skip_tests.found:
+    for test in file.fact(SkipTests).found:
         if not isinstance(test.operator, (cst.Equal, cst.NotEqual)):
             continue
         is_equal = isinstance(test.operator, cst.Equal)

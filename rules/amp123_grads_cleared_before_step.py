@@ -55,25 +55,26 @@ from collections.abc import Iterator
 
 import libcst as cst
 
-from amplint.diagnostics import Applicability, Fix
+from amplint.diagnostics import DISPLAY, Fix
 from amplint.model.observables import UNMOVED, Observable
-from amplint.rule import File, Finding, Found, rule
+from amplint.model.protocol.hazard import HazardKind
+from amplint.rule import ERROR, HIGH, File, Finding, Found, rule
 
 from ._support import hazard_calls, optimizer_notes, protocol_edits
 
-KIND = "grads-cleared-before-step"
+KIND = HazardKind.GRADS_CLEARED_BEFORE_STEP
 
 
-@rule("AMP123", KIND, fix=Applicability.DISPLAY, observable=Observable(UNMOVED))
+@rule("AMP123", KIND, ERROR, HIGH, "0.1.0", fix=DISPLAY, observable=Observable(UNMOVED))
 def check(file: File) -> Iterator[Finding]:
     for found in file.analysis.of(KIND):
         step = found.related.get("step")
         if step is None or not reaches_the_step(file, found, step):
             continue
-        call = protocol_edits.one_line(file.tree.text(found.node), "zero_grad()")
+        call = protocol_edits.fit_for_message(file.tree.text(found.node), "zero_grad()")
         yield Finding(
             file.range(hazard_calls.callee_range(file, found.node)),
-            f"`{call}` clears the gradients before `{protocol_edits.one_line(file.tree.text(step), 'scaler.step')}`",
+            f"`{call}` clears the gradients before `{protocol_edits.fit_for_message(file.tree.text(step), 'scaler.step')}`",
             note=consequence(file, found, step),
             related=hazard_calls.related(file, found, backward="computed here", step="finds none"),
             fix=mend(file, found, step),
@@ -113,7 +114,4 @@ def mend(file: File, found: Found, step: cst.CSTNode) -> Fix | None:
     block = file.editor.block(clearing)
     if block is not file.editor.block(stepping) or file.tree.span(stepping) < file.tree.span(clearing):
         return None
-    lines = file.editor.reindented(clearing, file.editor.indent(stepping))
-    text = "".join(f"{line}{file.source.newline}" for line in lines)
-    edits = sorted([file.editor.insert_rows_after(stepping, text), file.editor.delete(clearing)])
-    return Fix("Move `zero_grad()` behind the step", tuple(edits), Applicability.DISPLAY)
+    return Fix("Move `zero_grad()` behind the step", tuple(file.editor.move_after(clearing, stepping)), DISPLAY)

@@ -51,16 +51,18 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from amplint.rule import File, Finding, rule
+from amplint.facts.scaler_precision import Precisions
+from amplint.facts.scalers import Scalers
+from amplint.rule import INFO, LOW, File, Finding, rule
 
 
-@rule("AMP124", "scaler-without-autocast", default=False)
+@rule("AMP124", "scaler-without-autocast", INFO, LOW, "0.1.0", default=False)
 def check(file: File) -> Iterator[Finding]:
-    for call, facts in file.scalers.made:
-        if facts.enabled != "no" and file.precisions.all_full(call):
+    for call, facts in file.fact(Scalers).made:
+        if facts.enabled != "no" and file.fact(Precisions).all_full(call):
             yield Finding(
                 file.range(call.func),
                 "`GradScaler` scales losses that no autocast region computes",
                 note="float32 needs no scaling; most often it is the region that is missing",
-                defect=file.scalers.first_choice(call),
+                defect=file.fact(Scalers).first_choice(call),
             )

@@ -56,16 +56,18 @@ from collections.abc import Iterator
 
 import libcst as cst
 
-from amplint.diagnostics import Applicability, Fix, Related
+from amplint.diagnostics import SAFE, UNSAFE, Fix, Related
+from amplint.facts.trial_code import Trials
 from amplint.model.events import OptimizerStep, ScalerStep
 from amplint.model.observables import ISLAND_ERROR, Observable
-from amplint.rule import File, Finding, Found, rule
+from amplint.model.protocol.hazard import HazardKind
+from amplint.rule import HIGH, WARNING, File, Finding, Found, rule
 
 from ._support import hazard_calls
 from ._support.outside_autocast import may_compute
-from ._support.region_ends import cut_after, cut_before, dedent
+from ._support.region_ends import cut_after, cut_before, dedent, entered, is_region
 
-KIND = "backward-in-autocast"
+KIND = HazardKind.BACKWARD_IN_AUTOCAST
 
 _NEUTRAL = frozenset({"contextlib.nullcontext", "torch.enable_grad", "torch.autograd.enable_grad"})
 """Contexts that make no difference to a backward call: the forward pass has ended, and gradients are recorded anyway."""
@@ -73,9 +75,9 @@ _NEUTRAL = frozenset({"contextlib.nullcontext", "torch.enable_grad", "torch.auto
 _CUSTOM_BWD = frozenset({"torch.amp.custom_bwd", "torch.cuda.amp.custom_bwd"})
 
 
-@rule("AMP201", KIND, fix=Applicability.SAFE, observable=Observable(ISLAND_ERROR))
+@rule("AMP201", KIND, WARNING, HIGH, "0.1.0", fix=SAFE, observable=Observable(ISLAND_ERROR))
 def check(file: File) -> Iterator[Finding]:
-    spanning = {found.node for found in file.analysis.of("region-spans-steps")}
+    spanning = {found.node for found in file.analysis.of(HazardKind.REGION_SPANS_STEPS)}
     for found in file.analysis.of(KIND, elsewhere=True):
         region = found.related["region"]
         if found.related.get("outermost") in spanning or _trains_nothing(file, found):
@@ -92,31 +94,21 @@ def check(file: File) -> Iterator[Finding]:
 
 def _trains_nothing(file: File, found: Found) -> bool:
     """Whether a test or a measurement runs the backward pass, and steps nothing afterwards: the gradients go nowhere."""
-    if any(isinstance(event, (OptimizerStep, ScalerStep)) for event in found.root.events):
+    if found.events(OptimizerStep, ScalerStep):
         return False
-    root = file.analysis.program.places[found.entry.function.site]
-    return file.trials.at(found.node) or file.trials.at(root)
+    return any(file.fact(Trials).at(node) for node in (found.node, found.function))
 
 
 def _related(file: File, found: Found) -> tuple[Related, ...]:
-    entered = _entered(file, found.related["region"])
-    begins = Related("the region begins here", file.range(entered), file.path(entered))
-    return (begins, *hazard_calls.related(file, found))
+    begins = file.related("the region begins here", entered(file, found.related["region"]))
+    return (*begins, *hazard_calls.related(file, found))
 
 
 def _harm(file: File, region: cst.CSTNode) -> str:
     """What a backward pass inside a region may come to; bfloat16 has the range of float32."""
-    entered = file.contexts.of(region.item) if isinstance(region, cst.WithItem) else None
-    harm = "lose precision" if entered is not None and entered.dtype == "bfloat16" else "lose precision or overflow"
+    settings = file.contexts.of(region.item) if isinstance(region, cst.WithItem) else None
+    harm = "lose precision" if settings is not None and settings.dtype == "bfloat16" else "lose precision or overflow"
     return f"it needs none, and parts that are meant to run in float32 are cast down there: they can {harm}"
-
-
-def _entered(file: File, region: cst.CSTNode) -> cst.CSTNode:
-    """What enters a region: the item of the `with` statement, or the decorator."""
-    if isinstance(region, cst.FunctionDef):
-        entering = (each.decorator for each in region.decorators if _is_region(file, each.decorator))
-        return next(entering, region.name)
-    return region
 
 
 def repair(file: File, found: Found) -> Fix | None:
@@ -138,7 +130,7 @@ def repair(file: File, found: Found) -> Fix | None:
     leaves = [node for each in cuts for node in each.leaves]
     if not cuts[0].stays or not may_compute(file, stays) or may_compute(file, leaves):
         return None
-    trust = Applicability.UNSAFE if any(_lacks_custom_bwd(file)) else Applicability.SAFE
+    trust = UNSAFE if any(_lacks_custom_bwd(file)) else SAFE
     return Fix("Move the backward pass out of the autocast region", dedent(file, cuts), trust)
 
 
@@ -152,16 +144,11 @@ def _regions_around(file: File, node: cst.CSTNode) -> list[cst.With]:
         if (
             isinstance(above, cst.With)
             and below is above.body
-            and any(_is_region(file, each.item) for each in above.items)
+            and any(is_region(file, each.item) for each in above.items)
         ):
             found.append(above)
         below = above
     return found
-
-
-def _is_region(file: File, context: cst.BaseExpression) -> bool:
-    region = file.contexts.of(context)
-    return region is not None and region.device != "grad"
 
 
 def _may_leave(file: File, block: cst.With) -> bool:
@@ -178,7 +165,7 @@ def _is_neutral(file: File, context: cst.BaseExpression, depth: int) -> bool:
         return all(_is_neutral(file, value, depth - 1) for value in values)
     if isinstance(context, cst.Call) and file.names.all_in(context.func, _NEUTRAL):
         return True
-    return _is_region(file, context)
+    return is_region(file, context)
 
 
 def _lacks_custom_bwd(file: File) -> Iterator[bool]:

@@ -64,25 +64,31 @@ from collections.abc import Iterator
 
 import libcst as cst
 
-from amplint.diagnostics import Applicability, Edit, Fix, Related
+from amplint.diagnostics import UNSAFE, Edit, Fix
+from amplint.facts.forward_passes import ForwardPass, Forwards
 from amplint.model.observables import EVALUATED, Observable
-from amplint.rule import MIXED_PRECISION, File, Finding, Pass, Statement, rule
+from amplint.rule import INFO, MEDIUM, MIXED_PRECISION, File, Finding, Statement, rule
 
 from ._support.outside_autocast import may_compute
+from ._support.protocol_edits import inside
+from ._support.value_readers import is_label
 
 
 @rule(
     "AMP202",
     "eval-without-autocast",
-    fix=Applicability.UNSAFE,
+    INFO,
+    MEDIUM,
+    "0.1.0",
+    fix=UNSAFE,
     default=False,
     triggers=(r"^no_grad$", r"^inference_mode$"),
     observable=Observable(EVALUATED),
 )
 def check(file: File) -> Iterator[Finding]:
-    if MIXED_PRECISION not in file.facts:
+    if MIXED_PRECISION not in file.says:
         return
-    for each, training in file.forwards.unlike_training():
+    for each, training in file.fact(Forwards).unlike_training():
         assert training.entry is not None
         if _is_dropped(file, each.call) or _gets_half(file, each.call):
             continue
@@ -90,7 +96,7 @@ def check(file: File) -> Iterator[Finding]:
             file.range(each.call.func),
             f"`{each.model}` is trained under autocast and evaluated without",
             "the evaluation takes the time and memory of float32, and measures a slightly different model",
-            related=(Related("the region of its training", file.range(training.entry[1])),),
+            related=file.related("the region of its training", training.entry[1]),
             fix=_fix(file, each, training.entry[1]),
         )
 
@@ -108,23 +114,17 @@ def _is_dropped(file: File, call: cst.Call) -> bool:
 
 def _gets_half(file: File, call: cst.Call) -> bool:
     """Whether a pass may get inputs that are cast by hand: then its model is made half, too, and needs no region."""
-    names = [node for arg in call.args for node in _nodes(arg.value) if isinstance(node, cst.Name)]
+    names = [node for arg in call.args for node in inside(arg.value) if isinstance(node, cst.Name)]
     values = [bound.value for name in names for bound in file.names.bindings(name.value, name)]
     given = [*(arg.value for arg in call.args), *(value for value in values if value is not None)]
     return any(
         isinstance(node, cst.Attribute) and node.attr.value in ("half", "bfloat16", "float16")
         for value in given
-        for node in _nodes(value)
+        for node in inside(value)
     )
 
 
-def _nodes(node: cst.CSTNode) -> Iterator[cst.CSTNode]:
-    yield node
-    for child in node.children:
-        yield from _nodes(child)
-
-
-def _fix(file: File, each: Pass, context: cst.BaseExpression) -> Fix | None:
+def _fix(file: File, each: ForwardPass, context: cst.BaseExpression) -> Fix | None:
     text, title = file.tree.text(context), "Evaluate in the region of the training"
     if (
         "\n" in text
@@ -140,9 +140,9 @@ def _fix(file: File, each: Pass, context: cst.BaseExpression) -> Fix | None:
             region = file.contexts.of(item.item)
             if region is not None and region.device == "grad":
                 end = file.tree.span(item)[1]
-                return Fix(title, (Edit(end, end, f", {text}"),), Applicability.UNSAFE)
+                return Fix(title, (Edit(end, end, f", {text}"),), UNSAFE)
     edit = _wrapped(file, each.call, text)
-    return Fix(title, (edit,), Applicability.UNSAFE) if edit is not None else None
+    return Fix(title, (edit,), UNSAFE) if edit is not None else None
 
 
 def _is_conditional(file: File, context: cst.BaseExpression, at: cst.CSTNode) -> bool:
@@ -159,7 +159,7 @@ def _is_conditional(file: File, context: cst.BaseExpression, at: cst.CSTNode) ->
 def _may_be_none(file: File, context: cst.BaseExpression) -> bool:
     """Whether a context asks something of an attribute of `self` that is None before the training sets it."""
     owner = file.classes.owner(context)
-    inner = [node.value for node in _nodes(context) if isinstance(node, cst.Attribute)]
+    inner = [node.value for node in inside(context) if isinstance(node, cst.Attribute)]
     return owner is not None and any(
         isinstance(value, cst.Name) and value.value == "None"
         for node in inner
@@ -185,15 +185,12 @@ def _is_known(file: File, context: cst.BaseExpression, at: cst.CSTNode) -> bool:
     """Whether every name in a context means the same where the evaluation runs."""
     names = [name for name in file.tree.find(cst.Name) if context in (name, *file.tree.ancestors(name))]
     for name in names:
-        parent = file.tree.parent(name)
-        is_part = isinstance(parent, cst.Attribute) and parent.attr is name
-        is_keyword = isinstance(parent, cst.Arg) and parent.keyword is name
         bound = file.is_bound(name.value, at)
         here, there = file.names.bindings(name.value, name), file.names.bindings(name.value, at)
         if name.value == "self":
             same = file.classes.owner(name) is not None and file.classes.owner(name) is file.classes.owner(at)
         else:
             same = bound and bool(here) and [each.node for each in here] == [each.node for each in there]
-        if not (is_part or is_keyword or same or name.value in ("True", "False", "None")):
+        if not (is_label(file, name) or same or name.value in ("True", "False", "None")):
             return False
     return True

@@ -58,30 +58,24 @@ precision or hardware, and functions that are named after a precision, count as 
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 
 import libcst as cst
 
-from amplint.diagnostics import Related
-from amplint.rule import File, Finding, Pass, rule
+from amplint.facts.forward_passes import ForwardPass, Forwards
+from amplint.model import vocabulary
+from amplint.rule import MEDIUM, WARNING, File, Finding, rule
 
-_CHOICE = re.compile(
-    r"dtype|precision|half|b?fp?_?16|float_?16|bfloat|(?<![a-z])amp(?![a-z])|"
-    r"support|capab|device|hardware|gpu|cuda|arch|rocm|ampere",
-    re.IGNORECASE,
-)
-"""What a condition, or the name of a function, says where somebody has chosen a precision."""
 _HALF = ("float16", "bfloat16")
 
 
-@rule("AMP203", "mixed-autocast-dtypes")
+@rule("AMP203", "mixed-autocast-dtypes", WARNING, MEDIUM, "0.1.0")
 def check(file: File) -> Iterator[Finding]:
     if "bfloat16" not in file.source.text:
         return  # there is one half precision only
     seen: set[cst.CSTNode] = set()
-    for each in file.forwards.passes:
-        home = next((other for other in file.forwards.of_training(each.model) if _dtype(other)), None)
+    for each in file.fact(Forwards).passes:
+        home = next((other for other in file.fact(Forwards).of_training(each.model) if _dtype(other)), None)
         if home is None or home.entry is None or each.entry is None or _dtype(each) in ("", _dtype(home)):
             continue
         odd, usual = each.entry[1], home.entry[1]
@@ -94,11 +88,11 @@ def check(file: File) -> Iterator[Finding]:
             file.range(odd),
             f"`{each.model}` runs in {_dtype(each)} here, and is trained in {_dtype(home)}",
             "the two differ in range and in precision: what one can hold may overflow or be rounded in the other",
-            related=(Related(f"it is trained in {_dtype(home)} here", file.range(usual)),),
+            related=file.related(f"it is trained in {_dtype(home)} here", usual),
         )
 
 
-def _dtype(each: Pass) -> str:
+def _dtype(each: ForwardPass) -> str:
     """The half precision that a pass surely runs in."""
     region = each.entry[0] if each.entry is not None else None
     return region.dtype if region is not None and region.enabled == "yes" and region.dtype in _HALF else ""
@@ -109,11 +103,15 @@ def _is_chosen(file: File, region: cst.CSTNode, other: cst.CSTNode) -> bool:
     below, around = region, [other, *file.tree.ancestors(other)]
     for above in file.tree.ancestors(region):
         if isinstance(above, cst.If) and below not in around:
-            if above in around or _CHOICE.search(file.tree.text(above.test)):
+            if above in around or _says_choice(file.tree.text(above.test)):
                 return True
         elif isinstance(above, (cst.IfExp, cst.Match, cst.Try)) and below not in around:
             return True
-        elif isinstance(above, (cst.FunctionDef, cst.ClassDef)) and _CHOICE.search(above.name.value):
+        elif isinstance(above, (cst.FunctionDef, cst.ClassDef)) and _says_choice(above.name.value):
             return True
         below = above
     return False
+
+
+def _says_choice(text: str) -> bool:
+    return any(said.search(text) for said in (vocabulary.PRECISION_CHOICE, vocabulary.HARDWARE))

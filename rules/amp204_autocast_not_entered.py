@@ -49,10 +49,10 @@ from collections.abc import Iterator
 
 import libcst as cst
 
-from amplint.diagnostics import Applicability, Edit, Fix
+from amplint.diagnostics import SAFE, Edit, Fix
 from amplint.model.observables import ENTERED, Observable
 from amplint.model.torch import names as torch_names
-from amplint.rule import File, Finding, rule
+from amplint.rule import ERROR, HIGH, File, Finding, rule
 
 from ._support.call_edits import has_star
 from ._support.value_kinds import device_in_sight
@@ -60,7 +60,7 @@ from ._support.value_kinds import device_in_sight
 _EXPECTING = ("raises", "warns", "assertRaises", "assertRaisesRegex", "assertWarns", "assertWarnsRegex", "suppress")
 
 
-@rule("AMP204", "autocast-not-entered", fix=Applicability.SAFE, observable=Observable(ENTERED))
+@rule("AMP204", "autocast-not-entered", ERROR, HIGH, "0.1.0", fix=SAFE, observable=Observable(ENTERED))
 def check(file: File) -> Iterator[Finding]:
     for item in file.tree.find(cst.WithItem):
         if file.contexts.maker(item.item) is not None:

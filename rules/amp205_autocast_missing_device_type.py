@@ -48,10 +48,10 @@ from collections.abc import Iterator
 
 import libcst as cst
 
-from amplint.diagnostics import Applicability, Edit, Fix
+from amplint.diagnostics import SAFE, Edit, Fix
 from amplint.model.observables import CONSTRUCTED, Observable
 from amplint.model.torch import names as torch_names
-from amplint.rule import File, Finding, rule
+from amplint.rule import ERROR, HIGH, File, Finding, rule
 
 from ._support.call_edits import has_star, in_format_string, insert_arguments, keyword, positionals, quoted
 from ._support.value_kinds import DEVICE, DTYPE, FLAG, NUMBER, device_in_sight, device_texts, kind
@@ -61,7 +61,7 @@ _INDEXED = "PyTorch 2.13 accepts it and skips the checks for CUDA and bfloat16; 
 _MISSING = "it raises TypeError: `device_type` is required"
 
 
-@rule("AMP205", "autocast-missing-device-type", fix=Applicability.SAFE, observable=Observable(CONSTRUCTED))
+@rule("AMP205", "autocast-missing-device-type", ERROR, HIGH, "0.1.0", fix=SAFE, observable=Observable(CONSTRUCTED))
 def check(file: File) -> Iterator[Finding]:
     for node in file.names.references(torch_names.AUTOCAST_GENERIC):
         call = file.tree.parent(node)

@@ -54,16 +54,17 @@ from collections.abc import Iterator
 
 import libcst as cst
 
-from amplint.diagnostics import Applicability, Edit, Fix
+from amplint.diagnostics import UNSAFE, Edit, Fix
+from amplint.dtypes import Dtypes, Operation
 from amplint.model.observables import NON_FINITE, Observable
 from amplint.model.torch.precision import BFLOAT16, FLOAT16, FLOAT32, HALF, LIMITS
-from amplint.rule import File, Finding, Operation, rule
+from amplint.rule import HIGH, WARNING, File, Finding, rule
 
 
-@rule("AMP206", "manual-cast-in-autocast", fix=Applicability.UNSAFE, observable=Observable(NON_FINITE))
+@rule("AMP206", "manual-cast-in-autocast", WARNING, HIGH, "0.1.0", fix=UNSAFE, observable=Observable(NON_FINITE))
 def check(file: File) -> Iterator[Finding]:
-    seen: set[cst.CSTNode | None] = {hazard.narrowed_at for hazard in file.dtypes.loss_hazards}
-    for operation in file.dtypes.lowered:
+    seen: set[cst.CSTNode | None] = {hazard.narrowed_at for hazard in file.fact(Dtypes).loss_hazards}
+    for operation in file.fact(Dtypes).lowered:
         if operation.op == "cast" and operation.node not in seen and _narrows(file, operation):
             seen.add(operation.node)
             kept = operation.operand.dtype
@@ -88,7 +89,7 @@ def _narrows(file: File, cast: Operation) -> bool:
             return False
     elif operand.dtype != BFLOAT16:
         return False
-    users = file.dtypes.users(cast.node)
+    users = file.fact(Dtypes).users(cast.node)
     return bool(users) and all(user.op not in ("call", "cast", "setitem") for user in users)
 
 
@@ -119,4 +120,4 @@ def _fix(file: File, cast: Operation) -> Fix | None:
     stop = file.tree.span(call)[1]
     if "#" in file.source.text[end:stop]:
         return None
-    return Fix("Remove the cast", (Edit(end, stop, ""),), Applicability.UNSAFE)
+    return Fix("Remove the cast", (Edit(end, stop, ""),), UNSAFE)

@@ -55,23 +55,25 @@ from collections.abc import Iterator
 
 import libcst as cst
 
-from amplint.diagnostics import Applicability, Edit, Fix, Related
+from amplint.diagnostics import UNSAFE, Edit, Fix
+from amplint.facts.half_models import Halved, Halves
 from amplint.model.observables import REFUSED, Observable
-from amplint.rule import File, Finding, Halved, rule
+from amplint.rule import ERROR, HIGH, File, Finding, rule
 
+from ._support.call_edits import without_item
 from ._support.protocol_edits import without
 
 
-@rule("AMP207", "half-params-with-scaler", fix=Applicability.UNSAFE, observable=Observable(REFUSED))
+@rule("AMP207", "half-params-with-scaler", ERROR, HIGH, "0.1.0", fix=UNSAFE, observable=Observable(REFUSED))
 def check(file: File) -> Iterator[Finding]:
-    for halved in file.halves.stepped():
+    for halved in file.fact(Halves).stepped():
         yield Finding(
             file.range(halved.name),
             "A model in float16 is trained through a `GradScaler`",
             "the scaler raises ValueError: Attempting to unscale FP16 gradients",
             related=(
-                Related("the optimizer holds its parameters", file.range(halved.made.func)),
-                Related("the scaler refuses their gradients here", file.range(halved.step.func)),
+                *file.related("the optimizer holds its parameters", halved.made.func),
+                *file.related("the scaler refuses their gradients here", halved.step.func),
             ),
             fix=_fix(file, halved),
         )
@@ -80,15 +82,14 @@ def check(file: File) -> Iterator[Finding]:
 def _fix(file: File, halved: Halved) -> Fix | None:
     cast, title = halved.cast, "Keep the weights in float32"
     assert isinstance(cast.func, cst.Attribute)
-    line, given = file.editor.statement(cast), file.halves.dtype_argument(cast)
+    line, given = file.editor.statement(cast), file.fact(Halves).dtype_argument(cast)
     start, end = file.tree.span(cast.func.value)[1], file.tree.span(cast)[1]
     if given is not None and len(cast.args) > 1:
-        edits = _without(file, cast, given)
-        return Fix(title, edits, Applicability.UNSAFE)
+        return Fix(title, (without_item(file, given, cast.args),), UNSAFE)
     whole = isinstance(line, cst.SimpleStatementLine) and _does_nothing_else(line, cast)
     if not isinstance(line, cst.SimpleStatementLine) or not whole or len(file.editor.siblings(line)) == 1:
-        return Fix(title, (Edit(start, end, ""),), Applicability.UNSAFE)
-    return Fix(title, (without(file, line),), Applicability.UNSAFE)
+        return Fix(title, (Edit(start, end, ""),), UNSAFE)
+    return Fix(title, (without(file, line),), UNSAFE)
 
 
 def _does_nothing_else(line: cst.SimpleStatementLine, cast: cst.Call) -> bool:
@@ -103,11 +104,3 @@ def _does_nothing_else(line: cst.SimpleStatementLine, cast: cst.Call) -> bool:
         case cst.Assign(targets=[cst.AssignTarget(target=target)], value=value):
             return value is cast and target.deep_equals(model)
     return False
-
-
-def _without(file: File, cast: cst.Call, given: cst.Arg) -> tuple[Edit, ...]:
-    """A call without one of its arguments."""
-    index = cast.args.index(given)
-    if index:
-        return (Edit(file.tree.span(cast.args[index - 1])[1], file.tree.span(given)[1], ""),)
-    return (Edit(file.tree.span(given)[0], file.tree.span(cast.args[1])[0], ""),)

@@ -69,26 +69,30 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from amplint.diagnostics import Applicability, Edit, Fix, Related
+from amplint.diagnostics import UNSAFE, Edit, Fix
+from amplint.facts.autograd_functions import CustomFunction, CustomFunctions
 from amplint.model.observables import BACKWARD_ERROR, Observable
-from amplint.rule import MIXED_PRECISION, CustomFunction, File, Finding, rule
+from amplint.rule import ERROR, MEDIUM, MIXED_PRECISION, File, Finding, rule
 
 
 @rule(
     "AMP208",
     "custom-function-without-amp",
-    fix=Applicability.UNSAFE,
+    ERROR,
+    MEDIUM,
+    "0.1.0",
+    fix=UNSAFE,
     default=False,
     triggers=(r"^autograd$", r"^save_for_backward$"),
     observable=Observable(BACKWARD_ERROR),
 )
 def check(file: File) -> Iterator[Finding]:
-    for function in file.custom_functions.unaware():
+    for function in file.fact(CustomFunctions).unaware():
         yield Finding(
             file.range(function.node.name),
             f"`{function.node.name.value}` multiplies in `backward` without {' and '.join(_missing(function))}",
             "under autocast its backward pass mixes half gradients with what `forward` saved, and raises",
-            related=(Related("this is lowered in `forward` only", file.range(function.product)),),
+            related=file.related("this is lowered in `forward` only", function.product),
             fix=_fix(file, function),
             needs=frozenset({MIXED_PRECISION}),
         )
@@ -115,4 +119,4 @@ def _fix(file: File, function: CustomFunction) -> Fix | None:
             call = '(device_type="cuda")' if modern else ""
             line = f"{file.source.indent(row)}@{spelling}{call}{file.source.newline}"
             edits += [*imports, Edit(place, place, line)]
-    return Fix("Run both passes under one autocast state", file.importer.joined(edits), Applicability.UNSAFE)
+    return Fix("Run both passes under one autocast state", file.importer.joined(edits), UNSAFE)

@@ -57,11 +57,11 @@ from dataclasses import dataclass
 
 import libcst as cst
 
-from amplint.diagnostics import Applicability, Edit, Fix
+from amplint.diagnostics import SAFE, UNSAFE, Applicability, Edit, Fix
 from amplint.model.observables import WARNED, Observable
 from amplint.model.torch import names as torch_names
 from amplint.model.torch.names import Replacement
-from amplint.rule import File, Finding, rule
+from amplint.rule import HIGH, INFO, File, Finding, rule
 
 from ._support.call_edits import has_star, in_format_string, insert_arguments, quoted
 from ._support.nested_regions import may_be_nested
@@ -71,7 +71,7 @@ _DEPRECATED = frozenset(torch_names.DEPRECATED) | torch_names.DEPRECATED_MODULES
 _SINCE = "{}.{}".format(*torch_names.DEPRECATED_SINCE)
 
 
-@rule("AMP209", "deprecated-amp-api", fix=Applicability.SAFE, observable=Observable(WARNED))
+@rule("AMP209", "deprecated-amp-api", INFO, HIGH, "0.1.0", fix=SAFE, observable=Observable(WARNED))
 def check(file: File) -> Iterator[Finding]:
     old = {name: new for name, new in torch_names.DEPRECATED.items() if file.torch >= new.since}
     for node in file.names.references(old):
@@ -157,7 +157,7 @@ class _Rewrite:
     title: str
     edits: tuple[Edit, ...] = ()
     suffix: str = ""
-    applicability: Applicability = Applicability.SAFE
+    applicability: Applicability = SAFE
 
 
 def _fix(file: File, node: cst.Name | cst.Attribute, name: str) -> Fix | None:
@@ -230,9 +230,7 @@ def _called(file: File, call: cst.Call, new: Replacement, skip: int = 0) -> _Rew
     pinned, more = _pinned(file, call, new, {*new.old[: len(given)], *keywords})
     edits = [*insert_arguments(file, call, [device, *pinned], names, skip), *more]
     plain = not skip or new.name not in torch_names.AUTOCAST_GENERIC or _is_called_plainly(file, call)
-    return _Rewrite(
-        f"{new.name}({device})", tuple(edits), applicability=Applicability.SAFE if plain else Applicability.UNSAFE
-    )
+    return _Rewrite(f"{new.name}({device})", tuple(edits), applicability=SAFE if plain else UNSAFE)
 
 
 def _is_no_flag(file: File, value: cst.BaseExpression) -> bool:

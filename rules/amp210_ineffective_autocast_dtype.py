@@ -49,7 +49,7 @@ from collections.abc import Iterator
 import libcst as cst
 
 from amplint.model.events import Region
-from amplint.rule import File, Finding, rule
+from amplint.rule import HIGH, INFO, File, Finding, rule
 
 _WIDE = ("float32", "float64")
 """What an island in another region may be meant to run in."""
@@ -57,7 +57,7 @@ _REFUSING = ("cpu", "xpu", "mps")
 """The device types on which autocast disables itself for other dtypes; on CUDA it does as it is told."""
 
 
-@rule("AMP210", "ineffective-autocast-dtype")
+@rule("AMP210", "ineffective-autocast-dtype", INFO, HIGH, "0.1.0")
 def check(file: File) -> Iterator[Finding]:
     seen: set[cst.Call] = set()
     for item in file.tree.find(cst.WithItem):

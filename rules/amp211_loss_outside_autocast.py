@@ -61,30 +61,28 @@ from collections.abc import Iterator
 
 import libcst as cst
 
-from amplint.diagnostics import Applicability, Fix, Related
+from amplint.diagnostics import SAFE, UNSAFE, Fix
+from amplint.dtypes import Dtypes, Operation, Tensor
 from amplint.model.observables import VALUE_ERROR, Observable
+from amplint.model.torch.operators import Kind, of_kind
 from amplint.model.torch.precision import HALF
-from amplint.rule import File, Finding, Operation, Tensor, rule
+from amplint.rule import HIGH, WARNING, File, Finding, rule
 
 from ._support.float32_operands import widened
 
-_LOSSES = frozenset(
-    "cross_entropy nll_loss mse_loss l1_loss smooth_l1_loss huber_loss kl_div poisson_nll_loss soft_margin_loss "
-    "binary_cross_entropy_with_logits binary_cross_entropy margin_ranking_loss triplet_margin_loss cosine_embedding_loss "
-    "hinge_embedding_loss multi_margin_loss".split()
-)
+_LOSSES = of_kind(Kind.LOSS)
 _CLASSIFIES = "cross_entropy"
 """What is given to it left a linear layer or a convolution, also where the model is not known."""
 
 
-@rule("AMP211", "loss-outside-autocast", fix=Applicability.SAFE, observable=Observable(VALUE_ERROR))
+@rule("AMP211", "loss-outside-autocast", WARNING, HIGH, "0.1.0", fix=SAFE, observable=Observable(VALUE_ERROR))
 def check(file: File) -> Iterator[Finding]:
     seen: set[cst.CSTNode] = set()
-    for operation in file.dtypes.lowered:
+    for operation in file.fact(Dtypes).lowered:
         if operation.op in _LOSSES and operation.node not in seen and _runs_in_half(operation):
             seen.add(operation.node)
             made = operation.operand.half_at
-            related = () if made is None else (Related(f"computed in {operation.dtype} here", file.range(made)),)
+            related = file.related(f"computed in {operation.dtype} here", made)
             yield Finding(
                 file.range(operation.node),
                 f"Loss is computed in {operation.dtype}, outside of the autocast region",
@@ -115,4 +113,4 @@ def _fix(file: File, operation: Operation) -> Fix | None:
     if len(nodes) < len(outputs):
         return None
     sure = all(value.sure for _, value in outputs)
-    return widened(file, nodes, Applicability.SAFE if sure else Applicability.UNSAFE)
+    return widened(file, nodes, SAFE if sure else UNSAFE)

@@ -59,24 +59,26 @@ from collections.abc import Iterator
 
 import libcst as cst
 
-from amplint.diagnostics import Applicability, Fix, Related
+from amplint.diagnostics import DISPLAY, SAFE, Fix, Related
 from amplint.model.events import Backward
 from amplint.model.observables import LOSS_ERROR, Observable
+from amplint.model.protocol.hazard import HazardKind
 from amplint.model.torch import names as torch_names
-from amplint.rule import File, Finding, Found, rule
+from amplint.rule import ERROR, HIGH, File, Finding, Found, rule
 
-from ._support import hazard_calls, protocol_edits
+from ._support import hazard_calls
 from ._support.call_edits import has_star, insert_arguments, keyword, positionals
 from ._support.narrow_regions import narrow
+from ._support.region_ends import entered
 
-KIND = "region-spans-steps"
+KIND = HazardKind.REGION_SPANS_STEPS
 
 
-@rule("AMP212", KIND, fix=Applicability.SAFE, observable=Observable(LOSS_ERROR, tolerance=0.005))
+@rule("AMP212", KIND, ERROR, HIGH, "0.1.0", fix=SAFE, observable=Observable(LOSS_ERROR, tolerance=0.005))
 def check(file: File) -> Iterator[Finding]:
     for found in file.analysis.of(KIND):
         yield Finding(
-            file.range(_entered(file, found.node)),
+            file.range(entered(file, found.node)),
             "One autocast region spans an optimizer step and later forward passes",
             "weights are cast once until the outermost region ends: what follows a step computes with old ones",
             related=_related(file, found),
@@ -86,37 +88,27 @@ def check(file: File) -> Iterator[Finding]:
 
 def _related(file: File, found: Found) -> tuple[Related, ...]:
     step = hazard_calls.related(file, found, step="the weights change here")
-    if isinstance(found.related.get("use"), cst.Call) and not protocol_edits.at_home(file, found, Backward):
+    if isinstance(found.related.get("use"), cst.Call) and not found.at_home(Backward):
         return (*step, *hazard_calls.related(file, found, use="used here as they were before"))
     return step
-
-
-def _entered(file: File, region: cst.CSTNode) -> cst.CSTNode:
-    """What enters a region: the context of a `with` statement, or the decorator."""
-    if isinstance(region, cst.FunctionDef):
-        regions = (each.decorator for each in region.decorators if file.contexts.of(each.decorator) is not None)
-        return next(regions, region.name)
-    return region
 
 
 def _fix(file: File, found: Found) -> Fix | None:
     block = file.tree.parent(found.node)
     if isinstance(block, cst.With) and len(block.items) == 1 and block.items[0].asname is None:
-        passes = [
-            node for _, node in protocol_edits.places(file, found, Backward) if block in file.tree.ancestors(node)
-        ]
+        passes = [node for _, node in found.events(Backward) if block in file.tree.ancestors(node)]
         edits = narrow(file, block, passes[0]) if len(set(passes)) == 1 else None
         if edits is not None:
             return Fix("Enter the region for each forward pass, not around the loop", edits)
-    return _uncached(file, _entered(file, found.node))
+    return _uncached(file, entered(file, found.node))
 
 
-def _uncached(file: File, entered: cst.CSTNode) -> Fix | None:
+def _uncached(file: File, region: cst.CSTNode) -> Fix | None:
     """The region without a cache, which is right wherever it ends; None where its arguments are not all in sight."""
-    made = entered.item if isinstance(entered, cst.WithItem) else entered
+    made = region.item if isinstance(region, cst.WithItem) else region
     if not isinstance(made, cst.Call) or not file.names.all_in(made.func, torch_names.AUTOCAST) or has_star(made):
         return None
     if keyword(made, "cache_enabled") is not None or len(positionals(made)) > 2:
         return None
     edits = insert_arguments(file, made, ["cache_enabled=False"], (), len(made.args))
-    return Fix("Cast the weights anew for each use: `cache_enabled=False`", tuple(edits), Applicability.DISPLAY)
+    return Fix("Cast the weights anew for each use: `cache_enabled=False`", tuple(edits), DISPLAY)

@@ -50,10 +50,10 @@ from collections.abc import Iterator, Sequence
 
 import libcst as cst
 
-from amplint.diagnostics import Applicability, Fix
+from amplint.diagnostics import SAFE, UNSAFE, Applicability, Fix
 from amplint.model.observables import CONSTRUCTED, Observable
 from amplint.model.torch import names as torch_names
-from amplint.rule import File, Finding, rule
+from amplint.rule import ERROR, HIGH, File, Finding, rule
 
 from ._support.call_edits import has_star, insert_arguments, positionals
 from ._support.value_kinds import DTYPE, FLAG, NUMBER, kind
@@ -62,7 +62,7 @@ _AUTOCAST_OLD = torch_names.DEPRECATED["torch.cuda.amp.autocast"].old
 _SCALER = torch_names.GRAD_SCALER_PARAMETERS
 
 
-@rule("AMP213", "positional-amp-argument", fix=Applicability.SAFE, observable=Observable(CONSTRUCTED))
+@rule("AMP213", "positional-amp-argument", ERROR, HIGH, "0.1.0", fix=SAFE, observable=Observable(CONSTRUCTED))
 def check(file: File) -> Iterator[Finding]:
     for node in file.names.references(torch_names.AUTOCAST | torch_names.GRAD_SCALER):
         call = file.tree.parent(node)
@@ -86,9 +86,7 @@ def _misplaced(file: File, call: cst.Call, name: str) -> Iterator[Finding]:
         yield _finding(file, call, name, 0, ("device", "init_scale"), _SCALER[1:], note, len(given) < len(_SCALER))
     elif name in torch_names.GRAD_SCALER_GENERIC and first == FLAG:
         note = "it is accepted silently: the scaler is enabled whatever the flag says"
-        yield _finding(
-            file, call, name, 0, ("device", "enabled"), ("enabled",), note, len(given) == 1, Applicability.UNSAFE
-        )
+        yield _finding(file, call, name, 0, ("device", "enabled"), ("enabled",), note, len(given) == 1, UNSAFE)
     elif name in torch_names.GRAD_SCALER:
         place = 1 if name in torch_names.GRAD_SCALER_GENERIC else 0
         if len(given) > place and given[place] == FLAG:
@@ -96,9 +94,7 @@ def _misplaced(file: File, call: cst.Call, name: str) -> Iterator[Finding]:
                 "it is accepted silently: the scaler is enabled, and its scale begins at the value of the flag, 1 or 0"
             )
             sound = len(given) == place + 1
-            yield _finding(
-                file, call, name, place, ("init_scale", "enabled"), ("enabled",), note, sound, Applicability.UNSAFE
-            )
+            yield _finding(file, call, name, place, ("init_scale", "enabled"), ("enabled",), note, sound, UNSAFE)
 
 
 def _finding(
@@ -110,7 +106,7 @@ def _finding(
     keywords: Sequence[str],
     note: str,
     sound: bool,
-    applicability: Applicability = Applicability.SAFE,
+    applicability: Applicability = SAFE,
 ) -> Finding:
     """The argument at `place` lands in the first of the parameters and was meant for the second.
 

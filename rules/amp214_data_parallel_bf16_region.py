@@ -50,40 +50,41 @@ from collections.abc import Iterator
 
 import libcst as cst
 
-from amplint.diagnostics import Applicability, Fix, Related
+from amplint.diagnostics import DISPLAY, Fix
+from amplint.facts.forward_passes import ForwardPass, Forwards
 from amplint.model.observables import IN_REPLICA, Observable
-from amplint.rule import File, Finding, Pass, rule
+from amplint.rule import HIGH, WARNING, File, Finding, rule
 
 from ._support.within_function import enter_within
 
 
-@rule("AMP214", "data-parallel-bf16-region", fix=Applicability.DISPLAY, observable=Observable(IN_REPLICA))
+@rule("AMP214", "data-parallel-bf16-region", WARNING, HIGH, "0.1.0", fix=DISPLAY, observable=Observable(IN_REPLICA))
 def check(file: File) -> Iterator[Finding]:
     if "DataParallel" not in file.source.text:
         return
     seen: set[cst.CSTNode] = set()
-    for each in file.forwards.passes:
-        if each.entry is None or each.entry[0].dtype != "bfloat16" or not file.forwards.is_data_parallel(each):
+    for each in file.fact(Forwards).passes:
+        if each.entry is None or each.entry[0].dtype != "bfloat16" or not file.fact(Forwards).is_data_parallel(each):
             continue
-        if each.entry[1] in seen or file.forwards.autocasts_itself(each):
+        if each.entry[1] in seen or file.fact(Forwards).autocasts_itself(each):
             continue
         seen.add(each.entry[1])
         yield Finding(
             file.range(each.entry[1]),
             f"The replicas of `{each.model}` run in the default precision, not in bfloat16",
             "`DataParallel` tells its threads that autocast is on, not its dtype: on CUDA they run in float16",
-            related=(Related("the replicas run here", file.range(each.call.func)),),
+            related=file.related("the replicas run here", each.call.func),
             fix=_fix(file, each),
         )
 
 
-def _fix(file: File, each: Pass) -> Fix | None:
+def _fix(file: File, each: ForwardPass) -> Fix | None:
     """The region inside of the wrapped module's `forward`."""
     assert each.entry is not None
-    wrapped = [arg.value for call in file.forwards.wrappers(each) for arg in call.args[:1]]
-    classes = [file.classes.instance_of(value) for value in (*wrapped, *file.forwards.wrappers(each))]
+    wrapped = [arg.value for call in file.fact(Forwards).wrappers(each) for arg in call.args[:1]]
+    classes = [file.classes.instance_of(value) for value in (*wrapped, *file.fact(Forwards).wrappers(each))]
     forward = next((info.method("forward") for info in classes if info is not None), None)
     if forward is None or not isinstance(each.entry[1], cst.Call):
         return None
     edit = enter_within(file, forward, file.tree.text(each.entry[1]))
-    return Fix("Enter the region in `forward`", (edit,), Applicability.DISPLAY) if edit is not None else None
+    return Fix("Enter the region in `forward`", (edit,), DISPLAY) if edit is not None else None

@@ -45,26 +45,27 @@ from collections.abc import Iterator
 
 import libcst as cst
 
-from amplint.diagnostics import Applicability, Edit, Fix, Related
+from amplint.diagnostics import DISPLAY, Edit, Fix
+from amplint.facts.recursive_calls import Recursion
 from amplint.model.observables import LEFT_ON, Observable
-from amplint.rule import File, Finding, rule
+from amplint.rule import ERROR, HIGH, File, Finding, rule
 
 from ._support.within_function import enter_within
 
 
-@rule("AMP215", "reentrant-autocast", fix=Applicability.DISPLAY, observable=Observable(LEFT_ON))
+@rule("AMP215", "reentrant-autocast", ERROR, HIGH, "0.1.0", fix=DISPLAY, observable=Observable(LEFT_ON))
 def check(file: File) -> Iterator[Finding]:
     for decorator in file.tree.find(cst.Decorator):
         function, region = file.tree.parent(decorator), file.contexts.of(decorator.decorator)
         if region is None or region.device == "grad" or not isinstance(function, cst.FunctionDef):
             continue
-        again = file.recursion.into(function)
+        again = file.fact(Recursion).into(function)
         if again is not None:
             yield Finding(
                 file.range(decorator.decorator),
                 f"`{function.name.value}` runs inside itself, in one autocast instance",
                 "the instance forgets what was before it: autocast stays switched on after the outer call",
-                related=(Related("it is entered again from here", file.range(again)),),
+                related=file.related("it is entered again from here", again),
                 fix=_fix(file, function, decorator),
             )
 
@@ -77,4 +78,4 @@ def _fix(file: File, function: cst.FunctionDef, decorator: cst.Decorator) -> Fix
     if wrapped is None:
         return None
     dropped = Edit(file.source.line_starts[first - 1], file.source.line_starts[last], "")
-    return Fix("Enter a region of its own in each call", (dropped, wrapped), Applicability.DISPLAY)
+    return Fix("Enter a region of its own in each call", (dropped, wrapped), DISPLAY)

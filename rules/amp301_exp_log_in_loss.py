@@ -75,26 +75,25 @@ from collections.abc import Iterator
 
 import libcst as cst
 
-from amplint.diagnostics import Applicability, Fix, Related
+from amplint.diagnostics import SAFE, UNSAFE, Fix, Related
+from amplint.dtypes import Danger, DtypeHazard, Dtypes
 from amplint.model.observables import NON_FINITE, Observable
 from amplint.model.torch.precision import FLOAT16, LIMITS
-from amplint.rule import Danger, File, Finding, Hazard, rule
+from amplint.rule import HIGH, WARNING, File, Finding, rule
 
 from ._support.float32_operands import widened
 
 _HALF = LIMITS[FLOAT16]
 
 
-@rule("AMP301", "exp-log-in-loss", fix=Applicability.SAFE, observable=Observable(NON_FINITE))
+@rule("AMP301", "exp-log-in-loss", WARNING, HIGH, "0.1.0", fix=SAFE, observable=Observable(NON_FINITE))
 def check(file: File) -> Iterator[Finding]:
-    for hazard in file.dtypes.loss_hazards:
+    for hazard in file.fact(Dtypes).loss_hazards:
         message, note = _words(hazard)
-        yield Finding(
-            file.range(hazard.operation.node), message, note, tuple(_related(file, hazard)), _fix(file, hazard)
-        )
+        yield Finding(file.range(hazard.operation.node), message, note, _related(file, hazard), _fix(file, hazard))
 
 
-def _words(hazard: Hazard) -> tuple[str, str]:
+def _words(hazard: DtypeHazard) -> tuple[str, str]:
     name = f"`{hazard.operation.op}{'_' if hazard.operation.in_place else ''}`"
     limit = f"{hazard.limit:.4g}"
     saturation = f"it is exactly 1 from x = {_HALF.sigmoid_one} on and exactly 0 below {_HALF.sigmoid_zero}"
@@ -125,11 +124,11 @@ def _words(hazard: Hazard) -> tuple[str, str]:
     )
 
 
-def _grows(hazard: Hazard) -> bool:
+def _grows(hazard: DtypeHazard) -> bool:
     return hazard.limit > 1
 
 
-def _why_in_half(hazard: Hazard) -> str:
+def _why_in_half(hazard: DtypeHazard) -> str:
     operation = hazard.operation
     if operation.in_place:
         return "autocast does not touch in-place forms and `out=`, they run in the dtype of their operand"
@@ -140,23 +139,20 @@ def _why_in_half(hazard: Hazard) -> str:
     return "autocast has no entry for this operation, so the float16 operand decides"
 
 
-def _related(file: File, hazard: Hazard) -> Iterator[Related]:
-    if hazard.operand.saturated is not None:
-        yield Related("rounded to float16 here", file.range(hazard.operand.saturated))
-    elif hazard.operand.half_at is not None:
-        yield Related("computed in float16 here", file.range(hazard.operand.half_at))
-    if hazard.narrowed_at is not None:
-        yield Related("cast to float16 here", file.range(hazard.narrowed_at))
+def _related(file: File, hazard: DtypeHazard) -> tuple[Related, ...]:
+    made = file.related("rounded to float16 here", hazard.operand.saturated)
+    made = made or file.related("computed in float16 here", hazard.operand.half_at)
+    return (*made, *file.related("cast to float16 here", hazard.narrowed_at))
 
 
-def _fix(file: File, hazard: Hazard) -> Fix | None:
+def _fix(file: File, hazard: DtypeHazard) -> Fix | None:
     if hazard.danger in (Danger.ROUNDED, Danger.LOST_EPS, Danger.GRADIENT) and hazard.operand.saturated is not None:
         cure = hazard.operand.cure
-        applicability = Applicability.SAFE if hazard.operand.sure else Applicability.UNSAFE
+        applicability = SAFE if hazard.operand.sure else UNSAFE
     elif hazard.danger is Danger.LOST_EPS:
-        cure, applicability = hazard.operand.cure, Applicability.UNSAFE
+        cure, applicability = hazard.operand.cure, UNSAFE
     elif hazard.danger is Danger.IN_HALF and not hazard.operation.in_place:
-        cure, applicability = _operand_node(hazard.operation.node), Applicability.UNSAFE
+        cure, applicability = _operand_node(hazard.operation.node), UNSAFE
     else:
         return None
     if cure is None:

@@ -61,10 +61,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from amplint.diagnostics import Applicability, Fix, Related
+from amplint.diagnostics import SAFE, UNSAFE, Fix
+from amplint.dtypes import ConstantEffect, ConstantUse, Dtypes
 from amplint.model.observables import NON_FINITE, Observable
 from amplint.model.torch.precision import FLOAT16, LIMITS
-from amplint.rule import Constant, File, Finding, Use, rule
+from amplint.rule import HIGH, WARNING, File, Finding, rule
 
 from ._support.float32_operands import innermost, widened
 
@@ -73,63 +74,66 @@ _FAR = 2.0**-10
 """What lies above this much does not depend on its epsilon."""
 
 
-@rule("AMP302", "eps-underflow", fix=Applicability.SAFE, observable=Observable(NON_FINITE))
+@rule("AMP302", "eps-underflow", WARNING, HIGH, "0.1.0", fix=SAFE, observable=Observable(NON_FINITE))
 def check(file: File) -> Iterator[Finding]:
-    told = {each.operand.lost.node for each in file.dtypes.loss_hazards if each.operand.lost is not None}
-    for constant in file.dtypes.constants:
+    told = {each.operand.lost.node for each in file.fact(Dtypes).loss_hazards if each.operand.lost is not None}
+    for constant in file.fact(Dtypes).constants:
         if _vanishes(constant) and constant.operation.node not in told:
             yield _finding(file, constant)
 
 
-def _vanishes(constant: Constant) -> bool:
-    if constant.use not in (Use.ADDED, Use.LOWER) or not 0 < abs(constant.value) <= _HALF.vanishing:
+def _vanishes(constant: ConstantUse) -> bool:
+    if (
+        constant.use not in (ConstantEffect.ADDED, ConstantEffect.LOWER)
+        or not 0 < abs(constant.value) <= _HALF.vanishing
+    ):
         return False
     return constant.operand.sure and constant.operand.low < _FAR
 
 
-def _finding(file: File, constant: Constant) -> Finding:
+def _finding(file: File, constant: ConstantUse) -> Finding:
     eps = f"{constant.value:g}"
-    done = "clamped on" if constant.use is Use.LOWER else "added to"
+    done = "clamped on" if constant.use is ConstantEffect.LOWER else "added to"
     fix = _fix(file, constant)
     note = "constants up to 2.98e-08 round to 0 there, and guard against nothing"
-    if fix is not None and fix.applicability is Applicability.UNSAFE:
+    if fix is not None and fix.applicability is UNSAFE:
         note += "; 1e-4 would keep the gradient finite as well"
     made = constant.operand.half_at
-    related = () if made is None else (Related("computed in float16 here", file.range(made)),)
+    related = file.related("computed in float16 here", made)
     return Finding(
         file.range(constant.operation.node), f"Epsilon {eps} {done} a float16 tensor is lost", note, related, fix
     )
 
 
-def _fix(file: File, constant: Constant) -> Fix | None:
+def _fix(file: File, constant: ConstantUse) -> Fix | None:
     node = constant.operand_node
     if node is None or constant.operation.in_place:
         return None
     fits = _gradient_fits(file, constant)
-    beyond_cure = constant.operand.zero_dim or (constant.use is Use.LOWER and not fits)
+    beyond_cure = constant.operand.zero_dim or (constant.use is ConstantEffect.LOWER and not fits)
     if beyond_cure and _divides(file, constant):
         return None
-    applicability = Applicability.SAFE if fits else Applicability.UNSAFE
+    applicability = SAFE if fits else UNSAFE
     return widened(file, [innermost(constant.operand, node)], applicability)
 
 
-def _divides(file: File, constant: Constant) -> bool:
+def _divides(file: File, constant: ConstantUse) -> bool:
     """Whether something is divided by the guarded value as it is."""
     node = constant.operation.node
-    users = file.dtypes.users(node)
+    users = file.fact(Dtypes).users(node)
     return any(each.op == "div" and each.arguments.tensors[-1].made is node for each in users)
 
 
-def _gradient_fits(file: File, constant: Constant) -> bool:
+def _gradient_fits(file: File, constant: ConstantUse) -> bool:
     """Whether float16 holds the gradient of the operand, also where the operand is zero."""
     if not constant.operation.differentiates or constant.operand.detached:
         return True
-    users = file.dtypes.users(constant.operation.node)
+    users = file.fact(Dtypes).users(constant.operation.node)
     slope = 0.5 / constant.value**0.5 if constant.value > 0 else float("inf")
     roots = [each for each in users if each.op == "sqrt"]
     inverted = any(
         after.op == "div" and after.arguments.tensors[-1].made is root.node
         for root in roots
-        for after in file.dtypes.users(root.node)
+        for after in file.fact(Dtypes).users(root.node)
     )
     return bool(users) and len(roots) == len(users) and not inverted and slope <= _HALF.largest

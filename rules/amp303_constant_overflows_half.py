@@ -54,63 +54,68 @@ from collections.abc import Iterator
 
 import libcst as cst
 
-from amplint.diagnostics import Applicability, Edit, Fix, Related
+from amplint.diagnostics import SAFE, Edit, Fix
+from amplint.dtypes import ConstantEffect, ConstantUse, Dtypes
 from amplint.model.observables import NON_FINITE, Observable
 from amplint.model.torch.precision import FLOAT16, LIMITS
-from amplint.rule import Constant, File, Finding, Use, rule
+from amplint.rule import ERROR, HIGH, File, Finding, rule
 
 _LARGEST = LIMITS[FLOAT16].largest
 _INFINITE = 65520.0
 """What float16 rounds to infinity; between this and the largest value it rounds down."""
 
 _OUTCOME = {
-    Use.FILLED: "it raises RuntimeError: value cannot be converted to type c10::Half without overflow",
-    Use.STORED: "on CUDA it raises RuntimeError: value cannot be converted to type c10::Half without overflow",
-    Use.CHOSEN: "the constant becomes infinite, and a softmax over nothing else is nan",
-    Use.ADDED: "the result is infinite",
-    Use.SCALES: "the product is infinite, and a softmax over nothing else is nan",
+    ConstantEffect.FILLED: "it raises RuntimeError: value cannot be converted to type c10::Half without overflow",
+    ConstantEffect.STORED: "on CUDA it raises RuntimeError: value cannot be converted to type c10::Half without overflow",
+    ConstantEffect.CHOSEN: "the constant becomes infinite, and a softmax over nothing else is nan",
+    ConstantEffect.ADDED: "the result is infinite",
+    ConstantEffect.SCALES: "the product is infinite, and a softmax over nothing else is nan",
 }
-_OUTCOME[Use.LOWER] = _OUTCOME[Use.UPPER] = _OUTCOME[Use.FILLED]
+_OUTCOME[ConstantEffect.LOWER] = _OUTCOME[ConstantEffect.UPPER] = _OUTCOME[ConstantEffect.FILLED]
 _VERBS = {
-    Use.FILLED: "filled into",
-    Use.STORED: "assigned to elements of",
-    Use.CHOSEN: "put into",
-    Use.ADDED: "added to",
-    Use.SCALES: "multiplied with",
-    Use.LOWER: "clamped on",
-    Use.UPPER: "clamped on",
+    ConstantEffect.FILLED: "filled into",
+    ConstantEffect.STORED: "assigned to elements of",
+    ConstantEffect.CHOSEN: "put into",
+    ConstantEffect.ADDED: "added to",
+    ConstantEffect.SCALES: "multiplied with",
+    ConstantEffect.LOWER: "clamped on",
+    ConstantEffect.UPPER: "clamped on",
 }
 
 
-@rule("AMP303", "constant-overflows-half", fix=Applicability.SAFE, observable=Observable(NON_FINITE))
+@rule("AMP303", "constant-overflows-half", ERROR, HIGH, "0.1.0", fix=SAFE, observable=Observable(NON_FINITE))
 def check(file: File) -> Iterator[Finding]:
-    calls: dict[cst.CSTNode, list[Constant]] = {}
-    for constant in filter(_overflows, file.dtypes.constants):
+    calls: dict[cst.CSTNode, list[ConstantUse]] = {}
+    for constant in filter(_overflows, file.fact(Dtypes).constants):
         calls.setdefault(constant.operation.node, []).append(constant)
     for node, (first, *others) in calls.items():
         message = f"Constant {first.value:g} {_VERBS[first.use]} a float16 tensor exceeds 65504"
         made = first.operand.half_at
-        related = () if made is None else (Related("computed in float16 here", file.range(made)),)
+        related = file.related("computed in float16 here", made)
         yield Finding(file.range(node), message, _OUTCOME[first.use], related, _fix(file, [first, *others]))
 
 
-def _overflows(constant: Constant) -> bool:
+def _overflows(constant: ConstantUse) -> bool:
     if not constant.operand.sure:
         return False
-    if constant.use in (Use.ADDED, Use.CHOSEN):
+    if constant.use in (ConstantEffect.ADDED, ConstantEffect.CHOSEN):
         return abs(constant.value) >= _INFINITE
-    if constant.use is Use.SCALES:  # a mask: zeros and ones
+    if constant.use is ConstantEffect.SCALES:  # a mask: zeros and ones
         return abs(constant.value) >= _INFINITE and (constant.operand.low, constant.operand.high) == (0.0, 1.0)
     return abs(constant.value) > _LARGEST
 
 
-def _fix(file: File, constants: list[Constant]) -> Fix | None:
+def _fix(file: File, constants: list[ConstantUse]) -> Fix | None:
     """Replace every constant of one call."""
     edits: list[Edit] = []
     limits: list[str] = []
     for constant in constants:
         dtype = _dtype_text(file, constant)
-        if constant.use in (Use.ADDED, Use.SCALES) or not (constant.node and dtype) or _is_marker(file, constant):
+        if (
+            constant.use in (ConstantEffect.ADDED, ConstantEffect.SCALES)
+            or not (constant.node and dtype)
+            or _is_marker(file, constant)
+        ):
             return None
         spelling, imports = file.importer.get("torch.finfo", constant.node)
         limits.append(f"{spelling}({dtype}).{'min' if constant.value < 0 else 'max'}")
@@ -118,7 +123,7 @@ def _fix(file: File, constants: list[Constant]) -> Fix | None:
     return Fix("Replace with " + " and ".join(f"`{limit}`" for limit in limits), file.importer.joined(edits))
 
 
-def _dtype_text(file: File, constant: Constant) -> str | None:
+def _dtype_text(file: File, constant: ConstantUse) -> str | None:
     """How the dtype of the tensor is written; None where the tensor has no name."""
     node = constant.operand_node
     if node is None:
@@ -131,11 +136,11 @@ def _dtype_text(file: File, constant: Constant) -> str | None:
     return f"{file.tree.text(node)}.dtype"
 
 
-def _is_marker(file: File, constant: Constant) -> bool:
+def _is_marker(file: File, constant: ConstantUse) -> bool:
     """Whether the file compares tensors with the constant, so that another one would not be found."""
     return any(
         getattr(value, "value", None) == constant.value
-        for operation in file.dtypes.lowered
+        for operation in file.fact(Dtypes).lowered
         if operation.op in ("compare", "eq", "ne", "lt", "le", "gt", "ge")
         for value in operation.operands
     )

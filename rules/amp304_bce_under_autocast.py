@@ -53,10 +53,11 @@ from collections.abc import Iterator
 
 import libcst as cst
 
-from amplint.diagnostics import Applicability, Edit, Fix
+from amplint.diagnostics import SAFE, UNSAFE, Edit, Fix
+from amplint.dtypes import Dtypes, Operation, Tensor
 from amplint.model.observables import NON_FINITE, Observable
-from amplint.model.torch.precision import Policy, policy
-from amplint.rule import File, Finding, Operation, Tensor, rule
+from amplint.model.torch.operators import Policy, policy
+from amplint.rule import ERROR, HIGH, File, Finding, rule
 
 from ._support.float32_islands import island
 from ._support.float32_operands import innermost
@@ -67,10 +68,10 @@ _NOTE = "it raises RuntimeError: its gradient near 0 and 1 cannot be represented
 _TITLE = "Replace with the form that takes logits"
 
 
-@rule("AMP304", "bce-under-autocast", fix=Applicability.SAFE, observable=Observable(NON_FINITE))
+@rule("AMP304", "bce-under-autocast", ERROR, HIGH, "0.1.0", fix=SAFE, observable=Observable(NON_FINITE))
 def check(file: File) -> Iterator[Finding]:
     seen: set[cst.CSTNode] = set()
-    for operation in file.dtypes.lowered:
+    for operation in file.fact(Dtypes).lowered:
         refused = operation.op == _NAME and operation.node not in seen and _is_refused(operation)
         if refused and not _is_island_unless_asked(file, operation):
             seen.add(operation.node)
@@ -137,8 +138,8 @@ def _in_model(
 ) -> Fix | None:
     """Take the sigmoid out of the model, if the loss is the only one that gets its output."""
     alone = not isinstance(reader, cst.Name) or mentions(file, reader) == 2
-    users = file.dtypes.users(sigmoid.node)
-    again = [each for each in file.dtypes.lowered if each.layer is not None and each.layer is sigmoid.layer]
+    users = file.fact(Dtypes).users(sigmoid.node)
+    again = [each for each in file.fact(Dtypes).lowered if each.layer is not None and each.layer is sigmoid.layer]
     if (
         not alone
         or any(each.node not in (loss.node, sigmoid.node) for each in users)
@@ -152,7 +153,7 @@ def _in_model(
         edits = [Edit(*file.tree.span(sigmoid.node), _operand_text(file, logits, sigmoid.node))]
     else:
         edits = []
-    return Fix(_TITLE, file.importer.joined([*called, *edits]), Applicability.UNSAFE) if edits else None
+    return Fix(_TITLE, file.importer.joined([*called, *edits]), UNSAFE) if edits else None
 
 
 def _without_last_layer(file: File, sigmoid: Operation) -> list[Edit]:
@@ -177,7 +178,9 @@ def _renamed(file: File, loss: Operation) -> list[Edit]:
     if loss.layer is None:
         function = loss.node.func if isinstance(loss.node, cst.Call) else None
         return _replaced(file, function, "torch.nn.functional.binary_cross_entropy_with_logits")
-    others = [each for each in file.dtypes.lowered if each.layer is not None and each.layer.node is loss.layer.node]
+    others = [
+        each for each in file.fact(Dtypes).lowered if each.layer is not None and each.layer.node is loss.layer.node
+    ]
     made = loss.layer.node
     if any(each.node is not loss.node for each in others) or not isinstance(made, cst.Call) or file.path(made):
         return []
@@ -220,4 +223,4 @@ def _apart(file: File, loss: Operation) -> Fix | None:
     if device == "?":
         return None
     edits = island(file, loss.node, operands, device)
-    return Fix("Compute the loss in a disabled region", edits, Applicability.UNSAFE) if edits else None
+    return Fix("Compute the loss in a disabled region", edits, UNSAFE) if edits else None

@@ -56,10 +56,11 @@ from collections.abc import Iterator, Sequence
 
 import libcst as cst
 
-from amplint.diagnostics import Applicability, Edit, Fix, Related
+from amplint.diagnostics import SAFE, Edit, Fix
+from amplint.dtypes import Dtypes, Operation
 from amplint.model.observables import NON_FINITE, Observable
 from amplint.model.torch.precision import FLOAT16, FLOAT32, HALF, LIMITS, UNKNOWN
-from amplint.rule import File, Finding, Operation, rule
+from amplint.rule import HIGH, WARNING, File, Finding, rule
 
 from ._support.value_readers import only_origin
 
@@ -72,16 +73,16 @@ _NAMES = {"softmax": "a softmax", "sigmoid": "a sigmoid", "sum": "a sum of expon
 _DIMENSIONS = frozenset({"dim", "axis", "keepdim"})
 
 
-@rule("AMP305", "log-of-softmax", fix=Applicability.SAFE, observable=Observable(NON_FINITE))
+@rule("AMP305", "log-of-softmax", WARNING, HIGH, "0.1.0", fix=SAFE, observable=Observable(NON_FINITE))
 def check(file: File) -> Iterator[Finding]:
     seen: set[cst.CSTNode] = set()
-    for operation in file.dtypes.lowered:
+    for operation in file.fact(Dtypes).lowered:
         inner = _inner(file, operation) if operation.op == "log" and not operation.in_place else None
         if inner is None or operation.node in seen or not _matters(inner):
             continue
         seen.add(operation.node)
         message = f"Logarithm of {_NAMES[inner.op]}, which `{_FUSED[inner.op].rpartition('.')[2]}` computes at once"
-        related = (Related("computed here", file.range(inner.node)),)
+        related = file.related("computed here", inner.node)
         yield Finding(file.range(operation.node), message, _why(inner), related, _fix(file, operation, inner))
 
 

@@ -56,20 +56,21 @@ from collections.abc import Iterator
 
 import libcst as cst
 
-from amplint.diagnostics import Applicability, Edit, Fix, Related
+from amplint.diagnostics import UNSAFE, Edit, Fix
+from amplint.dtypes import Dtypes, Operation
 from amplint.model.observables import VALUE_ERROR, Observable
 from amplint.model.torch.precision import FLOAT16, LIMITS, lifted
-from amplint.rule import File, Finding, Operation, rule
+from amplint.rule import HIGH, WARNING, File, Finding, rule
 
 
-@rule("AMP306", "inplace-op-in-autocast", fix=Applicability.UNSAFE, observable=Observable(VALUE_ERROR))
+@rule("AMP306", "inplace-op-in-autocast", WARNING, HIGH, "0.1.0", fix=UNSAFE, observable=Observable(VALUE_ERROR))
 def check(file: File) -> Iterator[Finding]:
-    seen: set[cst.CSTNode] = {hazard.operation.node for hazard in file.dtypes.loss_hazards}
-    for operation in file.dtypes.lowered:
+    seen: set[cst.CSTNode] = {hazard.operation.node for hazard in file.fact(Dtypes).loss_hazards}
+    for operation in file.fact(Dtypes).lowered:
         if operation.node not in seen and _stays_in_half(operation):
             seen.add(operation.node)
             made = operation.operand.half_at
-            related = () if made is None else (Related("computed in float16 here", file.range(made)),)
+            related = file.related("computed in float16 here", made)
             yield Finding(
                 file.range(operation.node),
                 f"`{_spelling(operation)}` runs in float16, where `{operation.op}` would run in float32",
@@ -102,7 +103,7 @@ def _fix(file: File, operation: Operation) -> Fix | None:
         fresh = operation.operand.maker
         edits = _out_of_place(file, operation) if fresh is not None and fresh.node is target else []
     title = f"Use `{operation.op}` out of place"
-    return Fix(title, tuple(edits), Applicability.UNSAFE) if edits else None
+    return Fix(title, tuple(edits), UNSAFE) if edits else None
 
 
 def _assigned(file: File, operation: Operation, target: cst.Name) -> list[Edit]:

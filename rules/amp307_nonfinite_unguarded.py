@@ -55,18 +55,28 @@ from collections.abc import Iterator
 
 import libcst as cst
 
-from amplint.diagnostics import Applicability, Fix
+from amplint.diagnostics import DISPLAY, Fix
+from amplint.facts.unguarded_bf16 import Finiteness
 from amplint.model.observables import DAMAGED, Observable
-from amplint.rule import File, Finding, rule
+from amplint.rule import MEDIUM, WARNING, File, Finding, rule
 
 from ._support import hazard_calls
 
 _NOTE = "one batch with a gradient of inf or NaN makes the parameters NaN; no scaler is there to skip its step"
 
 
-@rule("AMP307", "nonfinite-unguarded", fix=Applicability.DISPLAY, default=False, observable=Observable(DAMAGED))
+@rule(
+    "AMP307",
+    "nonfinite-unguarded",
+    WARNING,
+    MEDIUM,
+    "0.1.0",
+    fix=DISPLAY,
+    default=False,
+    observable=Observable(DAMAGED),
+)
 def check(file: File) -> Iterator[Finding]:
-    for backward in file.finiteness.unguarded:
+    for backward in file.fact(Finiteness).unguarded:
         yield Finding(
             file.range(hazard_calls.callee_range(file, backward)),
             "Steps in bfloat16 are taken even if the loss is not finite",
@@ -89,4 +99,4 @@ def guard(file: File, backward: cst.Call) -> Fix | None:
     test = f"({text})" if isinstance(loss, cst.BinaryOperation) else text
     error = f'{file.editor.unit}raise FloatingPointError("the loss is not finite")'
     edit = file.editor.insert_before(line, f"if not {test}.isfinite():", error)
-    return Fix("Raise an error for such a loss", (edit,), Applicability.DISPLAY)
+    return Fix("Raise an error for such a loss", (edit,), DISPLAY)

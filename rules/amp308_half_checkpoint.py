@@ -51,9 +51,10 @@ from collections.abc import Iterator
 
 import libcst as cst
 
-from amplint.diagnostics import Applicability, Edit, Fix, Related
+from amplint.diagnostics import DISPLAY, Edit, Fix
+from amplint.facts.half_checkpoints import HalfCheckpoints, HalfSaved
 from amplint.model.observables import ROUNDED, Observable
-from amplint.rule import File, Finding, HalfSaved, rule
+from amplint.rule import MEDIUM, WARNING, File, Finding, rule
 
 from ._support.protocol_edits import without
 
@@ -62,14 +63,14 @@ _NOTE = (
 )
 
 
-@rule("AMP308", "half-checkpoint", fix=Applicability.DISPLAY, observable=Observable(ROUNDED))
+@rule("AMP308", "half-checkpoint", WARNING, MEDIUM, "0.1.0", fix=DISPLAY, observable=Observable(ROUNDED))
 def check(file: File) -> Iterator[Finding]:
-    for each in file.half_checkpoints.found:
+    for each in file.fact(HalfCheckpoints).found:
         yield Finding(
             file.range(each.name),
             "Weights to resume training from are saved in half precision",
             note=_NOTE,
-            related=(Related("saved together with this optimizer's state", file.range(each.state.optimizer)),),
+            related=file.related("saved together with this optimizer's state", each.state.optimizer),
             fix=uncast(file, each),
         )
 
@@ -86,4 +87,4 @@ def uncast(file: File, each: HalfSaved) -> Fix | None:
     else:
         assert isinstance(each.cast.func, cst.Attribute)
         edits = (Edit(file.tree.span(each.cast.func.value)[1], file.tree.span(each.cast)[1], ""),)
-    return Fix("Save the weights in float32", edits, Applicability.DISPLAY)
+    return Fix("Save the weights in float32", edits, DISPLAY)

@@ -47,23 +47,33 @@ from collections.abc import Iterator
 
 import libcst as cst
 
-from amplint.diagnostics import Applicability, Edit, Fix, Related
+from amplint.diagnostics import UNSAFE, Edit, Fix
+from amplint.dtypes import Dtypes, Operation, Tensor
 from amplint.model.observables import NON_FINITE, Observable
 from amplint.model.torch.precision import lifted
-from amplint.rule import File, Finding, Operation, Tensor, rule
+from amplint.rule import LOW, WARNING, File, Finding, rule
 
 _OVERFLOWS = 256.0
 """The square of this, and of all beyond, is more than float16 holds."""
 
 
-@rule("AMP309", "square-overflows-half", fix=Applicability.UNSAFE, default=False, observable=Observable(NON_FINITE))
+@rule(
+    "AMP309",
+    "square-overflows-half",
+    WARNING,
+    LOW,
+    "0.1.0",
+    fix=UNSAFE,
+    default=False,
+    observable=Observable(NON_FINITE),
+)
 def check(file: File) -> Iterator[Finding]:
     seen: set[cst.CSTNode] = set()
-    for operation in file.dtypes.lowered:
+    for operation in file.fact(Dtypes).lowered:
         if operation.node not in seen and _squares(operation):
             seen.add(operation.node)
             made = operation.operand.half_at
-            related = () if made is None else (Related("computed in float16 here", file.range(made)),)
+            related = file.related("computed in float16 here", made)
             yield Finding(
                 file.range(operation.node),
                 "Square of a float16 tensor overflows from 256 on",
@@ -95,4 +105,4 @@ def _fix(file: File, operation: Operation) -> Fix | None:
     node = operation.node
     needs = isinstance(node, cst.Call) and isinstance(file.tree.parent(node), (cst.Attribute, cst.BinaryOperation))
     edit = Edit(*file.tree.span(node), f"({square})" if needs else square)
-    return None if "#" in file.tree.text(node) else Fix("Replace with a power", (edit,), Applicability.UNSAFE)
+    return None if "#" in file.tree.text(node) else Fix("Replace with a power", (edit,), UNSAFE)

@@ -59,9 +59,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from amplint.diagnostics import Applicability, Fix, Related
+from amplint.diagnostics import UNSAFE, Fix
+from amplint.facts.trial_code import Trials
 from amplint.model.observables import PRODUCT_TIME, Observable
-from amplint.rule import MIXED_PRECISION, File, Finding, rule
+from amplint.rule import INFO, MEDIUM, MIXED_PRECISION, File, Finding, rule
 
 from ._support.linear_chains import Hidden, Model, models
 from ._support.resize_layers import resized, sizes_of
@@ -79,7 +80,10 @@ _SPELLED_OUT = r"\bLinear\([\w.=*,\s]{0,80}?\b(?:\d{2,}|[A-Z][A-Z0-9_]+)\b"
 @rule(
     "AMP401",
     "misaligned-linear",
-    fix=Applicability.UNSAFE,
+    INFO,
+    MEDIUM,
+    "0.1.0",
+    fix=UNSAFE,
     triggers=(_SPELLED_OUT,),
     observable=Observable(PRODUCT_TIME, tolerance=0.02),
 )
@@ -88,7 +92,7 @@ def check(file: File) -> Iterator[Finding]:
         for hidden in model.hidden:
             wide = hidden.value % _MULTIPLE and hidden.value >= _SMALLEST and _has_work(hidden)
             # Nobody waits for a test, and a timing may be of this very size.
-            if wide and not file.trials.everywhere:
+            if wide and not file.fact(Trials).everywhere:
                 yield _finding(file, model, hidden)
 
 
@@ -102,13 +106,13 @@ def _has_work(hidden: Hidden) -> bool:
 def _finding(file: File, model: Model, hidden: Hidden) -> Finding:
     first, *rest = hidden.producers
     wanted = -(-hidden.value // _MULTIPLE) * _MULTIPLE
-    related = [Related("also produced here", file.range(layer.node)) for layer in rest]
-    related += [Related("consumed here", file.range(layer.node)) for layer in hidden.consumers]
+    related = file.related("also produced here", *(layer.node for layer in rest))
+    related += file.related("consumed here", *(layer.node for layer in hidden.consumers))
     return Finding(
         file.range(first.node),
         f"Hidden size {hidden.value} is no multiple of {_MULTIPLE}: half-precision products are slower",
         f"Tensor Cores are fastest when all sizes are multiples of 8 (64 on an A100); the next one is {wanted}",
-        tuple(related),
+        related,
         _fix(file, model, hidden, wanted),
         frozenset({MIXED_PRECISION}),
     )
@@ -117,4 +121,4 @@ def _finding(file: File, model: Model, hidden: Hidden) -> Finding:
 def _fix(file: File, model: Model, hidden: Hidden, wanted: int) -> Fix | None:
     edits = resized(file, model.scope, hidden.value, sizes_of(model, hidden), wanted)
     title = f"Round {hidden.value} up to {wanted} wherever the model shares it"
-    return Fix(title, edits, Applicability.UNSAFE) if edits else None
+    return Fix(title, edits, UNSAFE) if edits else None

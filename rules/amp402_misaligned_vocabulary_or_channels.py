@@ -68,11 +68,11 @@ from collections.abc import Iterator
 
 import libcst as cst
 
-from amplint.diagnostics import Applicability, Fix, Related
+from amplint.diagnostics import UNSAFE, Fix
 from amplint.model.observables import PRODUCT_TIME, Observable
-from amplint.rule import MIXED_PRECISION, File, Finding, rule
+from amplint.rule import INFO, LOW, MIXED_PRECISION, File, Finding, rule
 
-from ._support.linear_chains import CONVOLUTIONS, Hidden, Model, Size, argument, models
+from ._support.linear_chains import CONVOLUTIONS, Hidden, Model, Size, models, size_argument
 from ._support.resize_layers import resized, sizes_of
 
 _MULTIPLE = 8
@@ -101,7 +101,10 @@ _SPELLED_OUT = (
 @rule(
     "AMP402",
     "misaligned-vocabulary-or-channels",
-    fix=Applicability.UNSAFE,
+    INFO,
+    LOW,
+    "0.1.0",
+    fix=UNSAFE,
     default=False,
     triggers=(_SPELLED_OUT,),
     observable=Observable(PRODUCT_TIME, tolerance=0.02),
@@ -119,7 +122,7 @@ def check(file: File) -> Iterator[Finding]:
 
 
 def _vocabulary(file: File, embedding: cst.Call) -> Iterator[Finding]:
-    rows = argument(file, embedding, 0, "num_embeddings")
+    rows = size_argument(file, embedding, 0, "num_embeddings")
     model = file.tree.enclosing(embedding, cst.ClassDef)
     if rows is None or model is None or rows.value % _MULTIPLE == 0 or rows.value < _FEWEST_TOKENS:
         return
@@ -127,14 +130,14 @@ def _vocabulary(file: File, embedding: cst.Call) -> Iterator[Finding]:
         (call, size)
         for call in file.tree.inside(model, cst.Call)
         if file.names.all_in(call.func, _LINEAR)
-        and (size := argument(file, call, 1, "out_features")) is not None
+        and (size := size_argument(file, call, 1, "out_features")) is not None
         and size.value == rows.value
     ]
     product = _own_product(file, embedding, model)
     if heads:
-        layer, related = heads[0][0], Related("the vocabulary is embedded here", file.range(embedding))
+        layer, related = heads[0][0], file.related("the vocabulary is embedded here", embedding)
     elif product is not None:
-        layer, related = embedding, Related("multiplied here", file.range(product))
+        layer, related = embedding, file.related("multiplied here", product)
     else:
         return
     wanted = _rounded(rows.value, _VOCABULARY_MULTIPLE)
@@ -142,7 +145,7 @@ def _vocabulary(file: File, embedding: cst.Call) -> Iterator[Finding]:
         file.range(layer),
         f"Vocabulary size {rows.value} is no multiple of {_MULTIPLE}: half-precision logits are slower",
         f"{_WHY}; the next multiple of {_VOCABULARY_MULTIPLE} is {wanted}",
-        (related,),
+        related,
         _fix(file, file.tree.module, rows.value, [rows, *(size for _, size in heads)], wanted),
         frozenset({MIXED_PRECISION}),
     )
@@ -176,7 +179,7 @@ def _channels(file: File, model: Model, hidden: Hidden) -> Finding:
         file.range(hidden.producers[0].node),
         f"Number of channels {hidden.value} is no multiple of {_MULTIPLE}: half-precision convolutions are slower",
         f"{_WHY}; the next multiple of {_MULTIPLE} is {wanted}",
-        tuple(Related("consumed here", file.range(layer.node)) for layer in hidden.consumers),
+        file.related("consumed here", *(layer.node for layer in hidden.consumers)),
         None if joins else _fix(file, model.scope, hidden.value, sizes, wanted),
         frozenset({MIXED_PRECISION}),
     )
@@ -184,7 +187,7 @@ def _channels(file: File, model: Model, hidden: Hidden) -> Finding:
 
 def _heads(file: File, call: cst.Call) -> Iterator[Finding]:
     for name in file.names.resolve(call.func):
-        width, heads = (argument(file, call, place, each) for place, each in enumerate(_ATTENTION[name]))
+        width, heads = (size_argument(file, call, place, each) for place, each in enumerate(_ATTENTION[name]))
         if width is None or heads is None or not heads.value or width.value % heads.value:
             continue
         size = width.value // heads.value
@@ -204,4 +207,4 @@ def _rounded(value: int, multiple: int) -> int:
 
 def _fix(file: File, scope: cst.CSTNode, value: int, sizes: list[Size], wanted: int) -> Fix | None:
     edits = resized(file, scope, value, sizes, wanted)
-    return Fix(f"Round {value} up to {wanted} wherever it is shared", edits, Applicability.UNSAFE) if edits else None
+    return Fix(f"Round {value} up to {wanted} wherever it is shared", edits, UNSAFE) if edits else None

@@ -57,10 +57,11 @@ from collections.abc import Iterator
 
 import libcst as cst
 
-from amplint.diagnostics import Applicability, Edit, Fix
+from amplint.diagnostics import UNSAFE, Edit, Fix
+from amplint.model import vocabulary
 from amplint.model.observables import ON_OLD_GPU, Observable
 from amplint.model.torch import names as torch_names
-from amplint.rule import File, Finding, rule
+from amplint.rule import MEDIUM, WARNING, File, Finding, rule
 
 from ._support.call_edits import has_star, insert_arguments, keyword, positionals
 
@@ -76,16 +77,15 @@ _HARDWARE = re.compile(
 )
 """Names by which a file asks what the hardware can do."""
 _SOUND = re.compile(rf"{_CAPABILITY_WORD}|native", re.IGNORECASE)
-_CHOICE = re.compile(
-    r"dtype|precision|half|bf_?16|float_?16|fp_?16|(?<![a-z])amp(?![a-z])|hardware|rocm", re.IGNORECASE
-)
-"""What a condition, or the name of a function, says where somebody has chosen a precision."""
 
 
 @rule(
     "AMP403",
     "bf16-without-check",
-    fix=Applicability.UNSAFE,
+    WARNING,
+    MEDIUM,
+    "0.1.0",
+    fix=UNSAFE,
     default=False,
     triggers=(r"^is_bf16_supported$", _CAPABILITY_WORD),
     observable=Observable(ON_OLD_GPU),
@@ -136,14 +136,14 @@ def _sound_question(file: File, call: cst.Call) -> Fix | None:
             if call.args
             else insert_arguments(file, call, [f"{_EMULATION}=False"], ())
         )
-        return Fix(title, tuple(edits), Applicability.UNSAFE)
+        return Fix(title, tuple(edits), UNSAFE)
     question = _question(file, call)
     if question is None:
         return None
     text, imports = question
     joined = isinstance(file.tree.parent(call), (cst.UnaryOperation, cst.BooleanOperation, cst.Comparison))
     edit = Edit(*file.tree.span(call), f"({text})" if joined and " and " in text else text)
-    return Fix(title, file.importer.joined([*imports, edit]), Applicability.UNSAFE)
+    return Fix(title, file.importer.joined([*imports, edit]), UNSAFE)
 
 
 def _question(file: File, at: cst.Call) -> tuple[str, tuple[Edit, ...]] | None:
@@ -196,12 +196,14 @@ def _is_chosen(file: File, place: cst.CSTNode) -> bool:
     """Whether a condition of the same function speaks of a precision, or the function is named after one."""
     home = file.names.scope(place)
     if any(
-        isinstance(above, (cst.FunctionDef, cst.ClassDef)) and _CHOICE.search(above.name.value)
+        isinstance(above, (cst.FunctionDef, cst.ClassDef)) and vocabulary.PRECISION_CHOICE.search(above.name.value)
         for above in file.tree.ancestors(place)
     ):
         return True
     tests = [each.test for each in file.tree.find(cst.If)] + [each.test for each in file.tree.find(cst.IfExp)]
-    return any(file.names.scope(test) is home and _CHOICE.search(file.tree.text(test)) for test in tests)
+    return any(
+        file.names.scope(test) is home and vocabulary.PRECISION_CHOICE.search(file.tree.text(test)) for test in tests
+    )
 
 
 def _switched_off(file: File, call: cst.Call) -> Fix | None:
@@ -219,7 +221,7 @@ def _switched_off(file: File, call: cst.Call) -> Fix | None:
         end = file.tree.span(call.args[-1])[1]
         edit = Edit(end, end, f", enabled={text}")
     edits = file.importer.joined([*imports, edit])
-    return Fix("Enable the region only where the GPU has bfloat16", edits, Applicability.UNSAFE)
+    return Fix("Enable the region only where the GPU has bfloat16", edits, UNSAFE)
 
 
 def _is_all_of_bfloat16(file: File) -> bool:

@@ -59,9 +59,11 @@ from collections.abc import Iterator
 
 import libcst as cst
 
-from amplint.rule import File, Finding, Pass, rule
+from amplint.facts.forward_passes import ForwardPass, Forwards
+from amplint.model.torch.operators import Kind, layers_of
+from amplint.rule import INFO, LOW, File, Finding, rule
 
-from ._support.linear_chains import argument
+from ._support.linear_chains import size_argument
 
 _FEWEST_WEIGHTS = 2**16
 _SEQUENTIAL = frozenset({"torch.nn.Sequential"})
@@ -69,22 +71,18 @@ _SIZES = {
     "torch.nn.Linear": ("in_features", "out_features"),
     "torch.nn.Embedding": ("num_embeddings", "embedding_dim"),
 }
-_SMALL_LAYERS = frozenset(
-    f"torch.nn.{name}"
-    for name in (
-        "Sequential ModuleList ModuleDict Flatten Unflatten Identity Dropout AlphaDropout LayerNorm RMSNorm BatchNorm1d PReLU "
-        "ReLU ReLU6 LeakyReLU ELU SELU CELU GELU SiLU Mish Tanh Sigmoid Hardtanh Hardswish Softplus Softmax LogSoftmax"
-    ).split()
-)
+_SMALL_LAYERS = layers_of(Kind.ELEMENTWISE, Kind.ALONG, Kind.LAYOUT, Kind.POOL) | {
+    "torch.nn.Sequential", "torch.nn.ModuleList", "torch.nn.ModuleDict",
+}  # fmt: skip
 """Layers that have next to no weights beside those of the linear ones."""
 _REPEATS = (cst.ListComp, cst.GeneratorExp, cst.SetComp, cst.DictComp, cst.For, cst.While)
 
 _Model = cst.ClassDef | cst.Call
 
 
-@rule("AMP404", "tiny-model", default=False)
+@rule("AMP404", "tiny-model", INFO, LOW, "0.1.0", default=False)
 def check(file: File) -> Iterator[Finding]:
-    passes = [each for each in file.forwards.passes if each.trains]
+    passes = [each for each in file.fact(Forwards).passes if each.trains]
     models = [_model(file, each) for each in passes]
     for model in dict.fromkeys(models):
         number = _weights(file, model) if model is not None else None
@@ -99,10 +97,10 @@ def check(file: File) -> Iterator[Finding]:
             )
 
 
-def _model(file: File, each: Pass) -> _Model | None:
+def _model(file: File, each: ForwardPass) -> _Model | None:
     """What a pass runs: the class of this file, or the `nn.Sequential`; None where that is not known."""
     made: set[_Model | None] = set()
-    for call in file.forwards.wrappers(each):
+    for call in file.fact(Forwards).wrappers(each):
         info = file.classes.instance_of(call, abroad=False)
         if info is not None:
             made.add(info.node)
@@ -111,7 +109,7 @@ def _model(file: File, each: Pass) -> _Model | None:
     return made.pop() if len(made) == 1 else None
 
 
-def _is_fed(file: File, each: Pass) -> bool:
+def _is_fed(file: File, each: ForwardPass) -> bool:
     """Whether the input of a pass is computed by something that may be a model as well."""
     given = [arg.value for arg in each.call.args]
     given += [value for node in given for value in file.contexts.values(node)]
@@ -133,7 +131,7 @@ def _weights(file: File, model: _Model) -> int | None:
     for call in file.tree.inside(model, cst.Call):
         names = file.names.resolve(call.func)
         if len(names) == 1 and (name := next(iter(names))) in _SIZES:
-            sizes = [argument(file, call, place, each) for place, each in enumerate(_SIZES[name])]
+            sizes = [size_argument(file, call, place, each) for place, each in enumerate(_SIZES[name])]
             if None in sizes or _is_repeated(file, call, model):
                 return None
             first, second = (size.value for size in sizes if size is not None)

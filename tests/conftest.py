@@ -11,12 +11,48 @@ from pathlib import Path
 
 import demo_pack
 import pytest
+from checkout import ROOT
+from fixture_harness import fixtures_of
 
-from amplint.engine import checker, registry
+from amplint.engine import checker, registry, selection
+
+pytest.register_assert_rewrite("fixture_claims")
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption("--rule", metavar="CODE", help="only the fixtures, the page and the tests of one rule")
+    parser.addoption("--all-dresses", action="store_true", help="every fixture in every dress, not three of each rule")
     parser.addoption("--write-fixed", action="store_true", help="write the .fixed.py of the selected fixtures")
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    if (code := config.getoption("--rule")) and not _module_of(code):
+        raise pytest.UsageError(f"--rule: no rule has the code {code}")
+
+
+def _module_of(code: str) -> str:
+    """What the module of a rule is called; empty when there is none."""
+    return next((path.stem for path in (ROOT / "rules").glob(f"{code.lower()}_*.py")), "")
+
+
+def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
+    """With `--rule`, whatever does not speak of one rule: it is not even imported."""
+    code = config.getoption("--rule")
+    if not code or collection_path.is_dir():
+        return None
+    about_rules = {"test_fixtures.py", "test_meta.py", "test_rule_pages.py"}
+    own = f"rules/test_{_module_of(code).partition('_')[2]}.py"
+    return collection_path.relative_to(ROOT / "tests").as_posix() not in {*about_rules, own} or None
+
+
+def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
+    """A test that asks for a `rule` or a `fixture` runs for each; with `--rule`, for those of that rule."""
+    code = (metafunc.config.getoption("--rule") or "").upper()
+    if "rule" in metafunc.fixturenames:
+        rules = [rule for rule in registry.load_rules() if code in ("", rule.code)]
+        metafunc.parametrize("rule", rules, ids=[rule.code for rule in rules])
+    if "fixture" in metafunc.fixturenames:
+        metafunc.parametrize("fixture", fixtures_of(code), ids=str)
 
 
 _SET = {
@@ -64,6 +100,12 @@ def empty_home(known_environment: None, monkeypatch: pytest.MonkeyPatch) -> Iter
 
 
 @pytest.fixture
+def all_dresses(request: pytest.FixtureRequest) -> bool:
+    """Whether every fixture is to be checked in every dress."""
+    return bool(request.config.getoption("--all-dresses"))
+
+
+@pytest.fixture
 def write_fixed(request: pytest.FixtureRequest) -> bool:
     """Whether the `.fixed.py` files are to be written rather than compared."""
     return bool(request.config.getoption("--write-fixed"))
@@ -90,6 +132,7 @@ def _forget_rules() -> None:
         registry.pack_names,
         registry.load_rules,
         registry.rule_index,
+        selection.all_rules,
         checker._triggers,
         checker._code,
     ):

@@ -15,6 +15,8 @@ else:
     import tomli as tomllib
 
 TOOLS = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["tool"]
+WHOLE = {"campaign", "fuzz", "kill", "notebooks", "rules", "support", "wrappers"}
+"""The folders of tests that are about all of amplint together, or hold what tests work with."""
 CONTRACTS = "from importlinter.cli import lint_imports_command; lint_imports_command()"
 
 
@@ -42,3 +44,11 @@ def test_every_package_is_installed() -> None:
         for path in folder.rglob("*.py")
     }
     assert set(settings["packages"]) == there
+
+
+def test_tests_stand_in_the_same_folders_as_what_they_test() -> None:
+    tests = {path.parent.relative_to(ROOT / "tests") for path in (ROOT / "tests").rglob("test_*.py")}
+    mirrored = {folder for folder in tests if folder.parts and folder.parts[0] not in WHOLE}
+    assert not {str(folder) for folder in mirrored if not (ROOT / "amplint" / folder / "__init__.py").exists()}
+    packages = {path.parent.relative_to(ROOT / "amplint").parts[:1] for path in ROOT.glob("amplint/*/__init__.py")}
+    assert packages == {folder.parts[:1] for folder in mirrored}, "a folder without a test of its own"

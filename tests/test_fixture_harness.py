@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import ast
+import re
 from collections import Counter
 
 import pytest
-from fixture_harness import TABS, WINDOWS, WRAPPED, Found, Variant, read_marks
-from test_fixtures import complaints, lost_comments
+from fixture_claims import CLAIMS, CLAIMS_ABOUT_FINDINGS, complaints, hold, lost_comments
+from fixture_harness import DRESSED, TABS, WINDOWS, WRAPPED, Fixture, Found, Variant, dressed, fixtures_of, read_marks
 
 from amplint.source import Source
 
@@ -67,3 +68,19 @@ def test_unbound_and_idle_names_are_noticed() -> None:
     source = Source("x.py", "import torch\ntorch.x\n")
     assert complaints(source, "import torch\ntorch.x(scaler)\n") == Counter([("UndefinedName", "scaler")])
     assert complaints(source, "import torch\nimport os\ntorch.x()\n") == Counter([("UnusedImport", "os")])
+
+
+def test_every_claim_that_does_not_hold_is_named() -> None:
+    fixture = next(each for each in fixtures_of("AMP101") if each.fixed_path.exists())
+    hold(fixture, (*CLAIMS, *CLAIMS_ABOUT_FINDINGS))
+    unmarked = Fixture(fixture.path.with_name("flagged_unmarked.py"))
+    vars(unmarked)["source"] = Source(fixture.source.path, fixture.source.text.replace("# expect", "# expected"))
+    with pytest.raises(AssertionError) as raised:
+        hold(unmarked, (*CLAIMS, *CLAIMS_ABOUT_FINDINGS))
+    named = re.findall(r"^(\w+): ", str(raised.value), re.MULTILINE)
+    assert named == ["findings_are_those_marked", "a_fixture_is_what_its_name_says", "fixes_make_the_fixed_file"]
+
+
+def test_few_fixtures_of_each_rule_are_put_in_every_dress() -> None:
+    for code in {fixture.code for fixture in fixtures_of()}:
+        assert 0 < len(dressed(code)) <= DRESSED and all(each.flagged for each in dressed(code))

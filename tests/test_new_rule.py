@@ -1,4 +1,4 @@
-"""The scaffold makes a rule that everything but its first fixture is content with."""
+"""The scaffold makes a rule of each kind that works: its own tests pass, and its fixture has the finding that is marked."""
 
 from __future__ import annotations
 
@@ -7,42 +7,44 @@ from pathlib import Path
 import pytest
 from checkout import copy_checkout, run_python
 
+KINDS = {"AMP299": "syntax", "AMP199": "protocol", "AMP399": "dtype"}
+SHARED = ["amplint/model/protocol/hazard.py", "amplint/model/protocol/hazards/__init__.py"]
+
 
 @pytest.fixture(scope="module")
 def checkout(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A copy of the checkout in which AMP999 has been made."""
+    """A copy of the checkout in which a rule of each kind has been made."""
     made = copy_checkout(tmp_path_factory.mktemp("checkout"))
-    run = run_python(made, "scripts/new_rule.py", "AMP999", "some-bad-pattern")
-    assert run.returncode == 0, run.stderr
-    assert run.stdout.split() == [
-        "rules/amp999_some_bad_pattern.py",
-        "fixtures/amp999_some_bad_pattern/flagged_textbook.py",
-    ]
+    for code, kind in KINDS.items():
+        run = run_python(made, "scripts/new_rule.py", code, f"bad-{kind}", "--kind", kind)
+        assert (run.returncode, run.stderr) == (0, "")
+        stem = f"{code.lower()}_bad_{kind}"
+        files = [f"rules/{stem}.py", *(f"fixtures/{stem}/{name}_textbook.py" for name in ("flagged", "clean"))]
+        if kind == "protocol":
+            files += ["amplint/model/protocol/hazards/bad_protocol.py", *SHARED]
+        assert run.stdout.split() == files and all((made / file).is_file() for file in files)
     return made
 
 
-def test_its_first_fixture_fails_and_nothing_else_does(checkout: Path) -> None:
-    run = run_python(checkout, "-m", "pytest", "-q", "-k", "amp999", "-p", "no:cacheprovider", "tests/test_fixtures.py")
-    failed = [line for line in run.stdout.splitlines() if line.startswith("FAILED")]
-    assert len(failed) == 2, run.stdout
-    assert "test_findings_are_those_marked[amp999_some_bad_pattern/flagged_textbook]" in failed[0]
-    assert "test_declared_fix_is_met_and_never_exceeded[AMP999]" in failed[1]
-
-
-def test_its_module_and_page_pass(checkout: Path) -> None:
-    tests = ("tests/test_meta.py", "tests/test_rule_pages.py")
-    run = run_python(checkout, "-m", "pytest", "-q", "-k", "amp999 and not enough", "-p", "no:cacheprovider", *tests)
+@pytest.mark.parametrize("code", KINDS)
+def test_its_tests_pass(checkout: Path, code: str) -> None:
+    run = run_python(checkout, "-m", "pytest", "-p", "no:cacheprovider", "--rule", code, "--all-dresses")
     assert run.returncode == 0, run.stdout
-    assert "6 passed" in run.stdout
+    for name in ("flagged", "clean"):
+        text = (checkout / "fixtures" / f"{code.lower()}_bad_{KINDS[code]}" / f"{name}_textbook.py").read_text("utf-8")
+        assert (f"# expect: {code} none" in text) is (name == "flagged")
 
 
-def test_a_taken_code_is_refused(checkout: Path) -> None:
-    run = run_python(checkout, "scripts/new_rule.py", "AMP999", "another-pattern")
-    assert (run.returncode, run.stdout) == (2, "")
-    assert run.stderr == "new_rule: AMP999 another-pattern is taken by rules/amp999_some_bad_pattern.py\n"
+def test_a_taken_code_or_name_is_refused(checkout: Path) -> None:
+    before = {path: (checkout / path).read_text("utf-8") for path in SHARED}
+    for code, name in (("AMP399", "another-pattern"), ("AMP398", "bad-dtype")):
+        run = run_python(checkout, "scripts/new_rule.py", code, name, "--kind", "protocol")
+        assert (run.returncode, run.stdout) == (2, "")
+        assert run.stderr == f"new_rule: {code} {name} is taken by rules/amp399_bad_dtype.py\n"
+    assert before == {path: (checkout / path).read_text("utf-8") for path in SHARED}
 
 
-@pytest.mark.parametrize(("code", "name"), [("AMP01", "some-pattern"), ("AMP998", "Pattern"), ("X", "y")])
+@pytest.mark.parametrize(("code", "name"), [("AMP01", "some-pattern"), ("AMP398", "Pattern"), ("X", "y")])
 def test_malformed_names_are_refused(checkout: Path, code: str, name: str) -> None:
     run = run_python(checkout, "scripts/new_rule.py", code, name)
     assert run.returncode == 2

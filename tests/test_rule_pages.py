@@ -4,18 +4,13 @@ from __future__ import annotations
 
 import re
 
-import pytest
 from fixture_harness import lint, rules_for
 from rule_pages import HEADINGS, read_page
 
-from amplint.engine.registry import load_rules
 from amplint.rule import Rule
 from amplint.source import Source
 
-each_rule = pytest.mark.parametrize("rule", load_rules(), ids=lambda rule: rule.code)
 
-
-@each_rule
 def test_headings(rule: Rule) -> None:
     page = read_page(rule.page)
     assert re.fullmatch(r"[^\n]+\.", page.summary), "one summary line, ending in a period, stands before the headings"
@@ -23,7 +18,6 @@ def test_headings(rule: Rule) -> None:
     assert all(body.strip() for body in page.sections.values())
 
 
-@each_rule
 def test_example_shows_the_defect_once(rule: Rule) -> None:
     [example] = read_page(rule.page).code("Example")
     compile(example, "example", "exec")
@@ -32,7 +26,6 @@ def test_example_shows_the_defect_once(rule: Rule) -> None:
     assert [diagnostic.code for diagnostic in report.diagnostics].count(rule.code) == 1
 
 
-@each_rule
 def test_use_instead_is_silent(rule: Rule) -> None:
     [example] = read_page(rule.page).code("Use instead")
     compile(example, "use_instead", "exec")

@@ -3,53 +3,72 @@
 from __future__ import annotations
 
 import json
-from collections import Counter
-from collections.abc import Iterator
+import subprocess
+from collections import Counter, defaultdict
 from pathlib import Path
+from subprocess import PIPE
 
 import pytest
-from fixture_harness import ROOT, Found, read_marks
-from program import amplint, problems
+from checkout import ROOT
+from fixture_harness import Found, fixtures_of, read_marks
+from program import AMPLINT, environment
 
 from amplint.engine.registry import rule_index
 
+OPTIONS = ("--isolated", "--no-cache", "--quiet", "--exit-zero", "--select", "ALL", "--output-format", "json")
 DEFAULT = {rule.code for rule in rule_index() if rule.default}
 
 
 @pytest.fixture(scope="module")
-def findings() -> dict[str, Counter[Found]]:
-    """What a run on the whole folder finds, by file."""
-    done = amplint(
-        "fixtures", "--isolated", "--no-cache", "--exit-zero", "--output-format", "json", cwd=ROOT, timeout=600
-    )
-    assert (problems(done), done.returncode) == ([], 0)
-    found: dict[str, Counter[Found]] = {}
-    for one in json.loads(done.stdout):
+def reports() -> list[bytes]:
+    """What two runs on the whole folder report, with two hash seeds."""
+    runs = [
+        subprocess.Popen(
+            [*AMPLINT, "fixtures", *OPTIONS],
+            cwd=ROOT,
+            env={**environment(), "PYTHONHASHSEED": seed},
+            stdout=PIPE,
+            stderr=PIPE,
+        )
+        for seed in ("1", "2")
+    ]
+    said = [run.communicate(timeout=600) for run in runs]
+    assert [(run.returncode, err) for run, (_, err) in zip(runs, said)] == [(0, b"")] * 2
+    return [out for out, _ in said]
+
+
+@pytest.fixture(scope="module")
+def findings(reports: list[bytes]) -> dict[Path, Counter[Found]]:
+    """What is found, by file."""
+    found: dict[Path, Counter[Found]] = defaultdict(Counter)
+    for one in json.loads(reports[0]):
         fix = one["fix"]["applicability"] if one["fix"] else "none"
-        path = Path(one["filename"]).relative_to(ROOT).as_posix()
-        found.setdefault(path, Counter())[Found(one["location"]["row"], one["code"], fix)] += 1
+        found[ROOT / one["filename"]][Found(one["location"]["row"], one["code"], fix)] += 1
     return found
 
 
-def files() -> Iterator[Path]:
-    yield from sorted((ROOT / "fixtures").glob("*/*.py"))
+def of_default_rules(found: Counter[Found]) -> Counter[Found]:
+    return Counter({each: n for each, n in found.items() if each.code in DEFAULT})
 
 
-def test_nothing_is_found_in_clean_and_in_fixed_files(findings: dict[str, Counter[Found]]) -> None:
+def test_the_report_does_not_depend_on_the_hash_seed(reports: list[bytes]) -> None:
+    assert reports[0] == reports[1]
+
+
+def test_nothing_is_found_in_clean_and_in_fixed_files(findings: dict[Path, Counter[Found]]) -> None:
     """But for what a fix leaves to its author, which the file says."""
-    sound = {path: found for path, found in findings.items() if "/clean_" in path or path.endswith(".fixed.py")}
-    for path, found in sound.items():
-        left = read_marks((ROOT / path).read_text(encoding="utf-8")).left if path.endswith(".fixed.py") else frozenset()
-        assert {(each.row, each.code) for each in found} == left, path
+    for fixture in fixtures_of():
+        if not fixture.flagged:
+            assert not of_default_rules(findings[fixture.path]), fixture
+        elif fixture.fixed_path.exists():
+            left = read_marks(fixture.fixed_path.read_text(encoding="utf-8")).left
+            found = of_default_rules(findings[fixture.fixed_path])
+            assert {(each.row, each.code) for each in found} == left, fixture.fixed_path
 
 
-def test_each_file_says_in_the_run_what_it_says_alone(findings: dict[str, Counter[Found]]) -> None:
-    for file in files():
-        if file.name.endswith(".fixed.py"):
-            continue  # what its marks say is what there was
-        marks = read_marks(file.read_text(encoding="utf-8"))
-        path = file.relative_to(ROOT).as_posix()
-        known = Counter({each: n for each, n in findings.get(path, Counter()).items()
-                         if (each.row, each.code) not in marks.todo_clean})  # fmt: skip
-        wanted = Counter({each: n for each, n in marks.expect.items() if each.code in DEFAULT})
-        assert known == wanted, path
+def test_each_file_says_in_the_run_what_it_says_alone(findings: dict[Path, Counter[Found]]) -> None:
+    for fixture in fixtures_of():
+        marks = read_marks(fixture.source.text)
+        found = of_default_rules(findings[fixture.path])
+        known = {each: n for each, n in found.items() if (each.row, each.code) not in marks.todo_clean}
+        assert known == of_default_rules(marks.expect), fixture

@@ -9,7 +9,8 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from fixture_harness import ROOT, found, read_marks
+from checkout import ROOT
+from fixture_harness import found, read_marks
 
 import amplint
 from amplint.diagnostics import FileReport

@@ -25,6 +25,10 @@ class Unwritable(Exception):
 def say(stream: TextIO, text: str) -> None:
     """Write to a stream; once nobody reads it any more (`| head`), do nothing, so that the exit code stays right.
 
+    Args:
+        stream: standard output or standard error.
+        text: what to write, line ends and all.
+
     Raises:
         Unwritable: the disk is full, or the stream is closed. Where stderr is, there is nobody to tell: nothing is raised.
     """
@@ -76,7 +80,12 @@ def one_line(message: str) -> str:
 
 
 def wants_color(choice: str, stream: TextIO) -> bool:
-    """Whether to colour what goes to a stream; `choice` is `auto`, `always` or `never`."""
+    """Whether to colour what goes to a stream.
+
+    Args:
+        choice: `auto`, `always` or `never`.
+        stream: where it goes; `auto` asks whether that is a terminal, once the environment has no word on it.
+    """
     if choice != "auto":
         return choice == "always"
     if os.environ.get("NO_COLOR"):
@@ -105,12 +114,22 @@ class Console:
         self._shown = 0.0
 
     def problem(self, display: str, message: str) -> None:
-        """Something was not checked: the run has failed. What was said before is not said again."""
+        """Something was not checked: the run has failed. What was said before is not said again.
+
+        Args:
+            display: the file that it is about; empty for the run as a whole.
+            message: what is wrong, without a final period.
+        """
         self.failed = True
         self._line("error", "1;31", display, message)
 
     def warning(self, display: str, message: str) -> None:
-        """Something is not as the user may think, and yet all was checked."""
+        """Something is not as the user may think, and yet all was checked.
+
+        Args:
+            display: the file that it is about; empty for the run as a whole.
+            message: what the user may not expect, without a final period.
+        """
         self._line("warning", "1;33", display, message)
 
     def note(self, text: str) -> None:
@@ -135,7 +154,13 @@ class Console:
         return time.monotonic() - self._began
 
     def progress(self, done: int, total: int, noun: str = "files") -> None:
-        """Show how far the run is: on a terminal, once it takes long enough to wonder, and not too often."""
+        """Show how far the run is: on a terminal, once it takes long enough to wonder, and not too often.
+
+        Args:
+            done: how many are done.
+            total: how many there are.
+            noun: what is counted, in the plural.
+        """
         elapsed = self.elapsed
         if self._quiet or elapsed < _PATIENCE or elapsed - self._shown < _PACE or not sys.stderr.isatty():
             return

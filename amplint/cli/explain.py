@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import re
 import sys
+from collections.abc import Iterable
 
 import click
 
 from amplint.cli.console import CLEAN, FAILED, Console, say, wants_color
 from amplint.engine.config import nearest
-from amplint.engine.registry import RegistryError, RuleInfo, load_rules, rule_index
-from amplint.engine.selection import ENGINE_RULES, SYNTAX_ERROR, UNKNOWN_SUPPRESSION, UNUSED_SUPPRESSION
+from amplint.engine.registry import RegistryError, RuleInfo, load_rules
+from amplint.engine.selection import SYNTAX_ERROR, UNKNOWN_SUPPRESSION, UNUSED_SUPPRESSION, all_rules
 
 _ENGINE_PAGES = {
     SYNTAX_ERROR: """\
@@ -50,7 +51,7 @@ The comment does not do what its author thinks it does.
 }
 
 
-def _find(word: str, infos: tuple[RuleInfo, ...]) -> RuleInfo | None:
+def _find(word: str, infos: Iterable[RuleInfo]) -> RuleInfo | None:
     return next((info for info in infos if word.upper() == info.code or word.lower() == info.name), None)
 
 
@@ -70,7 +71,7 @@ def _bold_headings(page: str) -> str:
 def explain(rule: str, color: str) -> int:
     """Show the page of a RULE, by its code or its name."""
     try:
-        infos = (*rule_index(), *ENGINE_RULES)
+        infos = all_rules().values()
         info = _find(rule, infos)
         if info is None:
             near = nearest(rule, [word for one in infos for word in (one.code, one.name)])
@@ -82,6 +83,7 @@ def explain(rule: str, color: str) -> int:
         return FAILED
     fix = f"{info.fix} fix" if info.fix else "no fix"
     on = "on by default" if info.default else "runs when selected"
-    text = f"# {info.code} {info.name}\n\n{fix}, {on}\n\n{page.rstrip()}\n"
+    marks = f"{info.category}, {info.severity}, {info.confidence} confidence, {fix}, {on}, since {info.since}"
+    text = f"# {info.code} {info.name}\n\n{marks}\n\n{page.rstrip()}\n"
     say(sys.stdout, _bold_headings(text) if wants_color(color, sys.stdout) else text)
     return CLEAN

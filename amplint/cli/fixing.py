@@ -12,8 +12,8 @@ from amplint.cli.options import Options
 from amplint.cli.summary import Result
 from amplint.cli.targets import Targets
 from amplint.diagnostics import FileReport
-from amplint.engine.checker import check_source, placed, withdraw
-from amplint.engine.discovery import Found
+from amplint.engine.checker import check_source, with_location, withdraw
+from amplint.engine.discovery import FoundFile
 from amplint.engine.fixer import Changed, FixError, FixOutcome, fix_source, fixable, write
 from amplint.report import diff
 from amplint.report.view import View
@@ -45,7 +45,14 @@ def fix_all(
 ) -> None:
     """Fix every file that can be fixed, and bring `result` up to date; with `--diff`, print what would change instead.
 
-    The text of stdin goes to stdout, fixed or not. Where there is a `confirm`, only what it leaves is applied.
+    The text of stdin goes to stdout, fixed or not.
+
+    Args:
+        wanted: the files.
+        result: what linting them came to.
+        options: what was asked for.
+        console: hears of what cannot be fixed.
+        confirm: takes from a report the fixes that shall not be applied.
     """
     facts = frozenset(fact for report in result.reports for fact in report.facts)
     printed = wanted.stdin
@@ -73,7 +80,9 @@ def fix_all(
         say_bytes(printed)
 
 
-def _fixed(item: Found, wanted: Targets, facts: frozenset[str], options: Options, confirm: Confirm | None) -> _Repaired:
+def _fixed(
+    item: FoundFile, wanted: Targets, facts: frozenset[str], options: Options, confirm: Confirm | None
+) -> _Repaired:
     """Fix a file, on disk if that is wanted. What another program makes of it meanwhile is read, and fixed if need be."""
     for _ in range(_TRIES):
         repaired = _repair(item, wanted, facts, options.unsafe_fixes, confirm)
@@ -85,14 +94,16 @@ def _fixed(item: Found, wanted: Targets, facts: frozenset[str], options: Options
     raise FixError("is changed again and again by another program; not fixed")
 
 
-def _repair(item: Found, wanted: Targets, facts: frozenset[str], unsafe: bool, confirm: Confirm | None) -> _Repaired:
+def _repair(
+    item: FoundFile, wanted: Targets, facts: frozenset[str], unsafe: bool, confirm: Confirm | None
+) -> _Repaired:
     def lint(source: Source) -> FileReport:
         report = withdraw(check_source(source, item.settings, item.path), facts)
         return report if confirm is None else confirm(source, report)
 
     try:
         data = wanted.read(item.path)
-        source = placed(Source.from_bytes(item.display, data), item.settings, item.path)
+        source = with_location(Source.from_bytes(item.display, data), item.settings, item.path)
     except OSError as error:
         raise FixError(f"cannot be read: {error.strerror or error}") from error
     except SourceError as error:

@@ -20,6 +20,10 @@ class Ledger:
 
     What the file held before stays until there is a first line to take its place. What cannot be written is told once, and
     ends the writing.
+
+    Args:
+        path: the file; None where none is wanted.
+        console: hears of what cannot be written.
     """
 
     def __init__(self, path: Path | None, console: Console) -> None:

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import os
+
 from amplint.cli.console import Console
 from amplint.cli.options import Options
 from amplint.cli.summary import Result
-from amplint.cli.targets import Targets, targets
+from amplint.cli.targets import Targets, find_targets
 from amplint.diagnostics import FileReport
 from amplint.engine.checker import withdraw
 from amplint.engine.config import SettingsResolver
@@ -17,13 +19,17 @@ from amplint.engine.selection import check_selectors, names
 def lint(options: Options, console: Console) -> tuple[Targets, Result]:
     """Check what the options name; tells the console about what could not be checked.
 
+    Args:
+        options: what was asked for.
+        console: hears of what could not be checked.
+
     Raises:
         ConfigError: settings or selectors are of no use.
         RegistryError: a rule pack cannot be loaded.
         click.UsageError: stdin and other paths are wanted at once.
     """
     _check_selectors(options)
-    wanted = targets(options, SettingsResolver(options.overrides, options.config, options.isolated), console)
+    wanted = find_targets(options, SettingsResolver(options.overrides, options.config, options.isolated), console)
     result = Result(_reports(wanted, options, console))
     for report in result.reports:
         if report.error:
@@ -42,10 +48,25 @@ def _check_selectors(options: Options) -> None:
 
 def _reports(wanted: Targets, options: Options, console: Console) -> list[FileReport]:
     how = RunOptions(options.jobs, options.cache_dir, options.no_cache)
+
+    def note(text: str) -> None:
+        if _is_cache_chosen(wanted, options):
+            console.warning("", text)
+        else:
+            console.detail(text)
+
     if wanted.stdin is not None:
-        reports = [check_text(one, wanted.stdin, how, console.detail) for one in wanted.files]
+        reports = [check_text(one, wanted.stdin, how, note) for one in wanted.files]
         return [withdraw(report, report.facts) for report in reports]
     try:
-        return list(run(wanted.files, how, console.progress, console.detail))
+        return list(run(wanted.files, how, console.progress, note))
     finally:
         console.end_progress()
+
+
+def _is_cache_chosen(wanted: Targets, options: Options) -> bool:
+    """Whether somebody has said where the cache is to lie, and expects it there."""
+    from amplint.engine.cache_storage import VARIABLE  # slow to import
+
+    named = options.cache_dir or os.environ.get(VARIABLE)
+    return bool(named) or any(one.settings.cache_dir for one in wanted.files)

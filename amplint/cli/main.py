@@ -18,7 +18,7 @@ COMMANDS = ("check", "explain", "rules", "verify")
 _OWN_OPTIONS = ("-h", "--help", "-V", "--version")
 
 
-class Program(click.Group):
+class CommandGroup(click.Group):
     """A group that imports the command which is called, and no other."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
@@ -78,7 +78,7 @@ def _why(error: Exception) -> str:
     return str(error)
 
 
-@click.group(cls=Program, context_settings={"help_option_names": ["-h", "--help"]})
+@click.group(cls=CommandGroup, context_settings={"help_option_names": ["-h", "--help"]})
 @click.version_option(__version__, "-V", "--version", message="amplint %(version)s")
 def main() -> None:
     """Find, repair and explain misuse of PyTorch automatic mixed precision.

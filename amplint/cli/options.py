@@ -9,7 +9,8 @@ from typing import Any, NamedTuple, TypeVar
 
 import click
 
-from amplint.engine.config import Overrides, torch_version
+from amplint.engine.config import Overrides
+from amplint.engine.config_values import torch_version
 from amplint.report import FORMATS
 from amplint.runtime.device_names import AUTO, CHOICES
 
@@ -102,6 +103,27 @@ def as_path(ctx: click.Context, param: click.Parameter, value: str | None) -> Pa
     return None if value is None else Path(value)
 
 
+def _output(ctx: click.Context, param: click.Parameter, value: str | None) -> Path | None:
+    """The file of a report; None stands for standard output, and so does `-`."""
+    return None if value == "-" else as_path(ctx, param, value)
+
+
+def as_file(ctx: click.Context, param: click.Parameter, value: str | None) -> Path | None:
+    """The value of an option that names a file to write, beside the report; a click callback.
+
+    Args:
+        ctx: click's.
+        param: the option, for the message.
+        value: what was written; None where the option is not given.
+
+    Raises:
+        click.BadParameter: it is `-`, which elsewhere stands for standard output.
+    """
+    if value == "-":
+        raise click.BadParameter("standard output is for the report; name a file", ctx, param)
+    return as_path(ctx, param, value)
+
+
 FIXING = (
     click.option("--fix", is_flag=True, help="Apply the safe fixes, and report what remains."),
     click.option(
@@ -181,7 +203,9 @@ REPORT = (
 )
 
 RUN = (
-    click.option("-o", "--output-file", metavar="FILE", callback=as_path, help="Write the report to a file."),
+    click.option(
+        "-o", "--output-file", metavar="FILE", callback=_output, help="Write the report to a file; - is stdout."
+    ),
     click.option(
         "-j", "--jobs", type=click.IntRange(0), default=0, help="Processes to use; 0: one for each processor."
     ),

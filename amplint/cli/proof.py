@@ -14,11 +14,11 @@ from amplint.report.evidence.text import place, verdict
 from amplint.runtime.devices import DeviceError
 from amplint.runtime.evidence import Evidence
 from amplint.runtime.verdict import CONFIRMED
-from amplint.runtime.verify import Finding, How, choose_device, verify
+from amplint.runtime.verify import FixableFinding, ReplayPlan, choose_device, verify_findings
 from amplint.source import Source
 
 
-def how_to_replay(options: Options) -> How:
+def how_to_replay(options: Options) -> ReplayPlan:
     """How findings are replayed.
 
     Raises:
@@ -27,7 +27,7 @@ def how_to_replay(options: Options) -> How:
     chosen = choose_device(options.device)
     from amplint.runtime.replay.finding_replay import replay  # needs torch, which is known to be there only now
 
-    return How(replay, chosen, options.seed, options.timeout, options.jobs)
+    return ReplayPlan(replay, chosen, options.seed, options.timeout, options.jobs)
 
 
 def replays_shown(console: Console) -> Callable[[int, int], None]:
@@ -38,7 +38,12 @@ def replays_shown(console: Console) -> Callable[[int, int], None]:
 def confirmer(options: Options, console: Console) -> Confirm | None:
     """What takes the fixes from a report that no replay confirms, and tells the console why.
 
-    None, once the console knows the reason, where nothing can be replayed.
+    Args:
+        options: what was asked for.
+        console: hears of fixes that are not confirmed.
+
+    Returns:
+        None, once the console knows the reason, where nothing can be replayed.
     """
     try:
         how = how_to_replay(options)
@@ -47,9 +52,9 @@ def confirmer(options: Options, console: Console) -> Confirm | None:
         return None
 
     def confirm(source: Source, report: FileReport) -> FileReport:
-        findings = [Finding(source, one) for one in fixable(report, options.unsafe_fixes)]
+        findings = [FixableFinding(source, one) for one in fixable(report, options.unsafe_fixes)]
         unproved: dict[Diagnostic, Evidence] = {}
-        for one in verify(findings, how, replays_shown(console)):
+        for one in verify_findings(findings, how, replays_shown(console)):
             if one.outcome.verdict != CONFIRMED:
                 unproved[one.diagnostic] = one
         console.end_progress()

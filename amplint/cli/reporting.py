@@ -21,7 +21,14 @@ from amplint.system import atomic
 
 
 def write_report(wanted: Targets, result: Result, options: Options, console: Console) -> None:
-    """Write all findings to where they are wanted, in the form in which they are wanted."""
+    """Write all findings to where they are wanted, in the form in which they are wanted.
+
+    Args:
+        wanted: the files, for the texts that some formats show.
+        result: what was found in them.
+        options: where the report goes, and its form.
+        console: hears of a file that cannot be written.
+    """
 
     def source(path: str) -> Source | None:
         return result.source(path, wanted.read)
@@ -38,7 +45,11 @@ def write_report(wanted: Targets, result: Result, options: Options, console: Con
 
 
 def refuse_to_overwrite(wanted: Targets, outputs: Mapping[str, Path | None]) -> None:
-    """Raise where a report would take the place of code, or of another report; `outputs` are files by their options.
+    """Raise where a report would take the place of code, or of another report.
+
+    Args:
+        wanted: the files that are checked.
+        outputs: the files that are to be written, by their options; None where an option is not given.
 
     Raises:
         click.UsageError: one would.
@@ -53,7 +64,13 @@ def refuse_to_overwrite(wanted: Targets, outputs: Mapping[str, Path | None]) -> 
 
 
 def write_file(path: Path, text: str, console: Console) -> None:
-    """Write a report to a file, or tell the console that this cannot be done; then an old report is still there."""
+    """Write a report to a file, or tell the console that this cannot be done; then an old report is still there.
+
+    Args:
+        path: the file.
+        text: the report.
+        console: hears of what cannot be written.
+    """
     try:
         put(path, text.encode("utf-8", "backslashreplace"))
     except OSError as error:
@@ -62,6 +79,10 @@ def write_file(path: Path, text: str, console: Console) -> None:
 
 def put(path: Path, data: bytes) -> None:
     """Write a report: to a file in one step, into a pipe or a device as it comes.
+
+    Args:
+        path: the file, pipe or device.
+        data: the report.
 
     Raises:
         OSError: it cannot be written; a file is as it was.

@@ -26,7 +26,12 @@ class Result:
         return [diagnostic for report in self.reports for diagnostic in report.diagnostics]
 
     def source(self, path: str, read: Callable[[Path], bytes]) -> Source | None:
-        """The text that a path's findings refer to; None when it cannot be read any more."""
+        """The text that a path's findings refer to; None when it cannot be read any more.
+
+        Args:
+            path: the path as the user sees it.
+            read: reads a file; it may raise an OSError.
+        """
         if path not in self.texts:
             try:
                 self.texts[path] = Source.from_bytes(path, read(Path(path)))
@@ -36,7 +41,13 @@ class Result:
 
 
 def summarize(result: Result, options: Options, console: Console) -> None:
-    """Tell the console what a run came to."""
+    """Tell the console what a run came to.
+
+    Args:
+        result: what the run came to.
+        options: what was asked for.
+        console: where it is said.
+    """
     checked = sum(not report.error or bool(report.diagnostics) for report in result.reports)
     if options.show_fixes:
         for line in _fixes(result):
@@ -51,7 +62,12 @@ def summarize(result: Result, options: Options, console: Console) -> None:
 
 
 def count(number: int, noun: str) -> str:
-    """Such as `1 finding`, `2 findings`."""
+    """Such as `1 finding`, `2 findings`.
+
+    Args:
+        number: how many.
+        noun: what is counted, in the singular.
+    """
     return f"{number} {noun}" + ("" if number == 1 else "s")
 
 

@@ -12,7 +12,7 @@ import click
 from amplint.cli.console import Console
 from amplint.cli.options import Options
 from amplint.engine.config import ConfigError, Settings, SettingsResolver
-from amplint.engine.discovery import Excluded, Found, Passed, Problem, discover
+from amplint.engine.discovery import Excluded, FoundFile, Passed, Problem, discover
 from amplint.engine.registry import rule_index
 from amplint.engine.selection import active_codes
 from amplint.system.reading import read_file, read_stream
@@ -23,7 +23,7 @@ STDIN = "-"
 class Targets(NamedTuple):
     """The files to check; `stdin` is the content of the only one when that was read from there."""
 
-    files: list[Found]
+    files: list[FoundFile]
     stdin: bytes | None = None
 
     def read(self, path: Path) -> bytes:
@@ -35,8 +35,13 @@ class Targets(NamedTuple):
         return read_file(path) if self.stdin is None else self.stdin
 
 
-def targets(options: Options, resolver: SettingsResolver, console: Console) -> Targets:
+def find_targets(options: Options, resolver: SettingsResolver, console: Console) -> Targets:
     """What the paths of the command line stand for; tells the console about those that stand for nothing.
+
+    Args:
+        options: what was asked for; no path means the current folder.
+        resolver: knows the settings of each file.
+        console: hears of paths that stand for nothing.
 
     Raises:
         ConfigError: the settings for stdin are of no use.
@@ -48,7 +53,7 @@ def targets(options: Options, resolver: SettingsResolver, console: Console) -> T
             raise click.UsageError(f"`{STDIN}` cannot be combined with other paths")
         return _stdin(options.stdin_filename, resolver, console)
     sound: dict[Settings, bool] = {}
-    files: list[Found] = []
+    files: list[FoundFile] = []
     excluded: list[str] = []
     for item in discover(paths, resolver):
         if isinstance(item, Problem):
@@ -77,7 +82,7 @@ def _stdin(name: str | None, resolver: SettingsResolver, console: Console) -> Ta
     if settings.excludes(path):
         _tell_excluded([name or STDIN], console)
         return Targets([], data)
-    return Targets([Found(Path(path), name or STDIN, settings, explicit=True)], data)
+    return Targets([FoundFile(Path(path), name or STDIN, settings, explicit=True)], data)
 
 
 def _tell_excluded(paths: list[str], console: Console) -> None:
@@ -85,7 +90,7 @@ def _tell_excluded(paths: list[str], console: Console) -> None:
     console.note(f"Excluded by the settings: {', '.join(paths[:3])}{more}")
 
 
-def _is_sound(item: Found, sound: dict[Settings, bool], console: Console) -> bool:
+def _is_sound(item: FoundFile, sound: dict[Settings, bool], console: Console) -> bool:
     """Whether the settings of a file can be used: its selectors are known, its patterns are some."""
     if item.settings not in sound:
         try:

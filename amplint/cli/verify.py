@@ -14,14 +14,14 @@ import click
 from amplint.cli.console import CLEAN, FAILED, FINDINGS, Console, say, wants_color
 from amplint.cli.ledger import Ledger
 from amplint.cli.linting import lint
-from amplint.cli.options import REPLAY, RUN, SELECTION, Options, as_path, with_options
+from amplint.cli.options import REPLAY, RUN, SELECTION, Options, as_file, with_options
 from amplint.cli.proof import how_to_replay, replays_shown
 from amplint.cli.reporting import refuse_to_overwrite, write_file
 from amplint.cli.summary import Result, count
 from amplint.cli.targets import Targets
-from amplint.engine.checker import placed
+from amplint.engine.checker import with_location
 from amplint.engine.config import ConfigError
-from amplint.engine.fixer import fixable, shown
+from amplint.engine.fixer import fixable, never_applied
 from amplint.engine.linter import SYNTAX_ERROR
 from amplint.engine.registry import RegistryError, load_rules
 from amplint.report.evidence import record, text
@@ -30,8 +30,8 @@ from amplint.report.view import View
 from amplint.runtime.devices import Device, DeviceError
 from amplint.runtime.evidence import Evidence
 from amplint.runtime.verdict import ERROR, REFUTED
-from amplint.runtime.verify import Finding
-from amplint.runtime.verify import verify as replay_all
+from amplint.runtime.verify import FixableFinding
+from amplint.runtime.verify import verify_findings as replay_all
 
 
 def _text(evidence: Iterable[Evidence], view: View) -> Iterator[str]:
@@ -45,7 +45,7 @@ def _text(evidence: Iterable[Evidence], view: View) -> Iterator[str]:
 
 
 def _json(evidence: Iterable[Evidence], view: View) -> Iterator[str]:
-    yield json.dumps([record.record(one) for one in evidence], indent=2, allow_nan=False) + "\n"
+    yield json.dumps([record.evidence_record(one) for one in evidence], indent=2, allow_nan=False) + "\n"
 
 
 def _html(evidence: Iterable[Evidence], view: View) -> Iterator[str]:
@@ -63,7 +63,7 @@ _REPORT = (
     click.option(
         "--output-format", type=click.Choice(list(FORMATS)), default="text", show_default=True, help="The form of the report."
     ),
-    click.option("--evidence", metavar="FILE", callback=as_path, help="Write what was measured to a file, as JSON lines."),
+    click.option("--evidence", metavar="FILE", callback=as_file, help="Write what was measured to a file, as JSON lines."),
 )  # fmt: skip
 
 
@@ -112,19 +112,19 @@ def _verify(options: Options, kept: Path | None, console: Console) -> int:
     return _exit_code(evidence, console.failed)
 
 
-def _findings(wanted: Targets, result: Result, options: Options) -> list[Finding]:
-    findings: list[Finding] = []
+def _findings(wanted: Targets, result: Result, options: Options) -> list[FixableFinding]:
+    findings: list[FixableFinding] = []
     files = {item.display: item for item in wanted.files}
     observed = {rule.code for rule in load_rules() if rule.observable is not None}
     for report in result.reports:
         ours = fixable(report, options.unsafe_fixes)
         if options.unsafe_fixes:
-            ours += [one for one in shown(report) if one.code in observed]
+            ours += [one for one in never_applied(report) if one.code in observed]
         source = result.source(report.path, wanted.read) if ours else None
         if source is not None:
             item = files[report.path]
-            source = placed(source, item.settings, item.path)
-            findings += (Finding(source, one) for one in sorted(ours, key=lambda one: one.sort_key))
+            source = with_location(source, item.settings, item.path)
+            findings += (FixableFinding(source, one) for one in sorted(ours, key=lambda one: one.sort_key))
     return findings
 
 

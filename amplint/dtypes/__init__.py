@@ -12,19 +12,15 @@ from functools import cached_property
 
 import libcst as cst
 
-from amplint.dtypes.constants import Constant, Use, constants
-from amplint.dtypes.hazards import Danger, Hazard, calls_followed, loss_hazards
-from amplint.dtypes.operations import Operation
+from amplint.dtypes.constants import ConstantEffect, ConstantUse, constants
+from amplint.dtypes.hazards import Danger, DtypeHazard, calls_followed, loss_hazards
 from amplint.dtypes.statements import Statements
-from amplint.dtypes.values import Tensor
+from amplint.dtypes.values import Operation, Tensor
+from amplint.file import File
 from amplint.model.events import Region
 from amplint.model.torch.precision import FLOAT16
-from amplint.roles.autocast_contexts import Contexts
-from amplint.syntax.classes import Classes
-from amplint.syntax.names import Names
-from amplint.syntax.tree import Tree
 
-__all__ = ["Constant", "Danger", "Dtypes", "Hazard", "Operation", "Tensor", "Use"]
+__all__ = ["ConstantUse", "Danger", "Dtypes", "DtypeHazard", "Operation", "Tensor", "ConstantEffect"]
 
 _BUDGET = 40_000
 """Expressions evaluated per file; past it the rest of the file is not judged."""
@@ -33,10 +29,9 @@ _BUDGET = 40_000
 class Dtypes:
     """The dtype flow of one file; evaluated when first asked."""
 
-    def __init__(self, tree: Tree, names: Names, contexts: Contexts, classes: Classes) -> None:
-        self._tree = tree
-        self._contexts = contexts
-        self._idle = Statements(tree, names, contexts, classes, _BUDGET)
+    def __init__(self, file: File) -> None:
+        self._tree, self._contexts = file.tree, file.contexts
+        self._idle = Statements(file.tree, file.names, file.contexts, file.classes, _BUDGET)
 
     @cached_property
     def _flow(self) -> Statements:
@@ -49,7 +44,7 @@ class Dtypes:
         return self._flow.operations
 
     @cached_property
-    def loss_hazards(self) -> tuple[Hazard, ...]:
+    def loss_hazards(self) -> tuple[DtypeHazard, ...]:
         """Exponentials and logarithms that half precision breaks, in code that a loss is differentiated through."""
         if not (calls_followed(self._tree) and self._enters_float16()):
             return ()
@@ -61,7 +56,7 @@ class Dtypes:
         return tuple(self._flow.operations) if any(region.lowers for region in self._regions()) else ()
 
     @cached_property
-    def constants(self) -> tuple[Constant, ...]:
+    def constants(self) -> tuple[ConstantUse, ...]:
         """Constants that meet float16 tensors, one for each place in the file."""
         found = {(each.operation.node, each.use): each for each in reversed(list(constants(self.lowered)))}
         return tuple(reversed(found.values()))

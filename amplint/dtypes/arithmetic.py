@@ -8,9 +8,11 @@ from dataclasses import replace
 
 import libcst as cst
 
-from amplint.dtypes.values import Eps, Flow, Number, Tensor, Value, join, unknown
+from amplint.dtypes.lattice import join_values, unknown
+from amplint.dtypes.values import Eps, GradientFlow, Number, Tensor, Value
 from amplint.model.events import Region
 from amplint.model.torch import precision
+from amplint.model.torch.operators import OPERATORS, Kind, of_kind
 
 LOGARITHMS = frozenset({"log", "log2", "log10", "log1p", "logit", "xlogy"})
 EXPONENTIALS = frozenset({"exp", "expm1", "exp2"})
@@ -18,37 +20,10 @@ POWERS = frozenset({"pow", "reciprocal", "rsqrt"})
 FOLLOWED = LOGARITHMS | EXPONENTIALS | POWERS
 """Operations whose results are followed to a backward."""
 
-_KEEPING = frozenset(
-    """
-    view reshape squeeze unsqueeze permute transpose t flatten unflatten contiguous expand expand_as repeat
-    repeat_interleave gather index_select take_along_dim take select narrow diagonal tril triu roll flip sort topk chunk
-    split unbind clone requires_grad_ masked_select movedim swapaxes swapdims view_as reshape_as cuda cpu rearrange
-    dropout identity max_pool1d max_pool2d max_pool3d adaptive_max_pool1d adaptive_max_pool2d pixel_shuffle nan_to_num
-""".split()
-)
+_KEEPING = of_kind(Kind.LAYOUT) | {"cuda", "cpu", "rearrange", "nan_to_num"}
 """Operations that give back some of the elements as they are."""
-
-_BETWEEN = frozenset(
-    """
-    max min amax amin mean median avg_pool1d avg_pool2d avg_pool3d adaptive_avg_pool1d adaptive_avg_pool2d
-    adaptive_avg_pool3d
-""".split()
-)
+_BETWEEN = of_kind(Kind.EXTREME, Kind.POOL)
 """Operations whose result lies between the elements."""
-
-_POSITIVE = (0.0, math.inf)
-_RANGES = {
-    **dict.fromkeys("sigmoid softmax softmin gumbel_softmax hardsigmoid".split(), (0.0, 1.0)),
-    **dict.fromkeys("tanh sin cos cosine_similarity normalize".split(), (-1.0, 1.0)),
-    **dict.fromkeys("log_softmax logsigmoid".split(), (-math.inf, 0.0)),
-    **dict.fromkeys(
-        "relu softplus norm square sqrt exp exp2 var std cdist pairwise_distance cross_entropy mse_loss l1_loss "
-        "smooth_l1_loss huber_loss binary_cross_entropy_with_logits".split(),
-        _POSITIVE,
-    ),
-    **dict.fromkeys("expm1 elu".split(), (-1.0, math.inf)),
-    "relu6": (0.0, 6.0),
-}
 
 _COUNTING = (precision.BOOL, precision.INTEGER)
 
@@ -64,7 +39,16 @@ def elementwise(
     in_place: bool = False,
     explicit: str = "",
 ) -> Tensor:
-    """The result of an operation known by name; what is not known about the operation is unknown in the result."""
+    """The result of an operation known by name; what is not known about the operation is unknown in the result.
+
+    Args:
+        op: the name of the function of torch, without its module.
+        parts: the tensors among its operands.
+        region: the autocast region in effect.
+        node: the expression that computes it.
+        in_place: whether the first operand is overwritten, and keeps its dtype.
+        explicit: the dtype that the call asks for; empty for none.
+    """
     dtype = result_dtype(op, parts, region, in_place=in_place, explicit=explicit)
     first = parts[0] if parts else Tensor()
     if op in _KEEPING and len(parts) == 1:
@@ -98,7 +82,7 @@ def _range(op: str, operand: Tensor) -> tuple[float, float]:
         return (0.0 if operand.low >= 0 else -math.inf), math.inf
     if op == "neg":
         return -operand.high, -operand.low
-    low, high = _RANGES.get(op, (-math.inf, math.inf))
+    low, high = OPERATORS[op].range if op in OPERATORS else (-math.inf, math.inf)
     return (low, max(operand.high, 0.0)) if op == "relu" else (low, high)
 
 
@@ -107,9 +91,15 @@ def _exp(value: float) -> float:
 
 
 def damped(value: Tensor, exponentials: bool = True, core: cst.CSTNode | None = None) -> Tensor:
-    """The value after its exponentials were normalised, or after the logarithm of `core` was multiplied by `core`."""
+    """The value, its gradient no longer in danger where a factor that follows cancels what half precision did.
 
-    def cancels(flow: Flow) -> bool:
+    Args:
+        value: a value that exponentials or logarithms have gone into.
+        exponentials: whether its exponentials were normalised.
+        core: the operand of a logarithm that was multiplied by it.
+    """
+
+    def cancels(flow: GradientFlow) -> bool:
         operation = flow.operation
         if operation.op in EXPONENTIALS:
             return exponentials
@@ -123,7 +113,14 @@ def _same(one: cst.CSTNode | None, other: cst.CSTNode) -> bool:
 
 
 def sigmoid(operand: Tensor, argument: cst.BaseExpression | None, result: Tensor, node: cst.CSTNode) -> Tensor:
-    """A sigmoid, which float16 rounds to exactly 0 or 1 unless its argument is bounded."""
+    """A sigmoid, which float16 rounds to exactly 0 or 1 unless its argument is bounded.
+
+    Args:
+        operand: what the sigmoid is taken of.
+        argument: its expression, which a fix would make float32.
+        result: the sigmoid, as far as dtype and range are known.
+        node: the expression that computes it.
+    """
     limits = precision.LIMITS[precision.FLOAT16]
     if not result.half or (operand.low > limits.sigmoid_zero and operand.high < limits.sigmoid_one):
         return result
@@ -133,7 +130,15 @@ def sigmoid(operand: Tensor, argument: cst.BaseExpression | None, result: Tensor
 def clamped(
     operand: Tensor, low: float | None, high: float | None, node: cst.CSTNode, argument: cst.BaseExpression | None
 ) -> Tensor:
-    """`operand.clamp(min=low, max=high)`; None where a bound is not given or not known."""
+    """`operand.clamp(min=low, max=high)`.
+
+    Args:
+        operand: the tensor.
+        low: the lower bound; None where it is not given or not known.
+        high: the upper bound, likewise.
+        node: the expression that computes it.
+        argument: the expression of the operand, which a fix would make float32.
+    """
     new_low, new_high, lost = operand.low, operand.high, operand.lost
     if low is not None:
         limit = precision.rounded(low, operand.dtype)
@@ -150,7 +155,17 @@ def with_number(
     op: str, operand: Tensor, number: Number, flipped: bool, region: Region | None, node: cst.CSTNode,
     argument: cst.BaseExpression | None,
 ) -> Tensor:  # fmt: skip
-    """`operand op number`, or `number op operand` when flipped; `argument` is the expression of the operand."""
+    """An operation on a tensor and a number.
+
+    Args:
+        op: the name of the function of torch, without its module.
+        operand: the tensor.
+        number: the number.
+        flipped: whether the number stands first.
+        region: the autocast region in effect.
+        node: the expression that computes it.
+        argument: the expression of the tensor, which a fix would make float32.
+    """
     if op == "pow":
         return _power(operand, number, flipped, region, node)
     if op == "div" and flipped:
@@ -196,7 +211,15 @@ def _power(operand: Tensor, number: Number, flipped: bool, region: Region | None
 
 
 def between(op: str, left: Tensor, right: Tensor, region: Region | None, node: cst.CSTNode) -> Tensor:
-    """An operation on two tensors."""
+    """An operation on two tensors.
+
+    Args:
+        op: the name of the function of torch, without its module.
+        left: the first operand.
+        right: the second operand.
+        region: the autocast region in effect.
+        node: the expression that computes it.
+    """
     result = elementwise(op, [left, right], region, node)
     if op == "div" and result.dtype in _COUNTING:
         result = replace(result, dtype=precision.FLOAT32)
@@ -228,7 +251,13 @@ def _product(left: Tensor, right: Tensor, result: Tensor) -> Tensor:
 
 
 def where(left: Value, right: Value, node: cst.CSTNode) -> Value:
-    """One of two values, element by element."""
+    """One of two values, element by element.
+
+    Args:
+        left: what is taken where the condition holds.
+        right: what is taken elsewhere.
+        node: the expression that computes it.
+    """
     for number, tensor in ((left, right), (right, left)):
         if isinstance(number, Number) and isinstance(tensor, Tensor):
             value = number.value
@@ -236,7 +265,7 @@ def where(left: Value, right: Value, node: cst.CSTNode) -> Value:
             return tensor.derived(node, low=low, high=high)
         if isinstance(number, Tensor) and isinstance(tensor, Tensor) and number.zero_dim and not tensor.zero_dim:
             return tensor.derived(node, low=min(number.low, tensor.low), high=max(number.high, tensor.high))
-    joined = join(left, right)
+    joined = join_values(left, right)
     return joined.derived(node) if isinstance(joined, Tensor) else joined
 
 

@@ -9,25 +9,15 @@ from dataclasses import replace
 import libcst as cst
 
 from amplint.dtypes import layers
-from amplint.dtypes.frames import Frame
-from amplint.dtypes.functions import LOSS, Functions
-from amplint.dtypes.operations import Arguments
+from amplint.dtypes.frames import StackFrame
+from amplint.dtypes.functions import Functions
 from amplint.dtypes.tensor_calls import MODULES, no_result
-from amplint.dtypes.values import (
-    UNKNOWN,
-    Class,
-    Function,
-    Instance,
-    Items,
-    Layer,
-    Number,
-    Tensor,
-    Value,
-)
+from amplint.dtypes.values import UNKNOWN, Arguments, Class, Closure, Instance, Items, Layer, Number, Tensor, Value
+from amplint.model import vocabulary
 from amplint.model.torch import precision
+from amplint.model.torch.operators import LAYERS
 from amplint.syntax.names import dotted
 
-_MODEL = re.compile(r"(?:^|_)(?:model|net|network|classifier|discriminator|generator|critic)(?:_|$)|^net[A-Z]$")
 _NUMBERS = frozenset({"builtins.len", "builtins.int", "numpy.sqrt", "numpy.prod", "numpy.log"})
 _BACKWARD = re.compile(r"backward$|scaler$")
 
@@ -35,7 +25,7 @@ _BACKWARD = re.compile(r"backward$|scaler$")
 class Calls(Functions):
     """Evaluates calls."""
 
-    def call(self, node: cst.Call, frame: Frame) -> Value:
+    def call(self, node: cst.Call, frame: StackFrame) -> Value:
         arguments = self._arguments(node.args, frame)
         called = node.func.attr.value if isinstance(node.func, cst.Attribute) else dotted(node.func)
         meaning = self._meaning(node.func)
@@ -50,7 +40,7 @@ class Calls(Functions):
             return self._method(node, node.func, called, arguments, frame)
         return self._apply(self.evaluate(node.func, frame), node, called, arguments, frame)
 
-    def _arguments(self, args: Sequence[cst.Arg], frame: Frame) -> Arguments:
+    def _arguments(self, args: Sequence[cst.Arg], frame: StackFrame) -> Arguments:
         plain = [arg for arg in args if arg.keyword is None and not arg.star]
         named = {arg.keyword.value: arg.value for arg in args if arg.keyword is not None}
         starred = [self.evaluate(arg.value, frame) for arg in args if arg.star]
@@ -65,7 +55,7 @@ class Calls(Functions):
         (meaning,) = meanings if len(meanings) == 1 else (None,)
         return meaning
 
-    def _known(self, meaning: str, node: cst.Call, arguments: Arguments, frame: Frame) -> Value | None:
+    def _known(self, meaning: str, node: cst.Call, arguments: Arguments, frame: StackFrame) -> Value | None:
         module, _, name = meaning.rpartition(".")
         if meaning in layers.WRAPPERS:
             return arguments.values[0] if arguments.values else UNKNOWN
@@ -88,7 +78,7 @@ class Calls(Functions):
             return Layer(name, node, parts)
         return Layer(name, node)
 
-    def _method(self, node: cst.Call, func: cst.Attribute, name: str, arguments: Arguments, frame: Frame) -> Value:
+    def _method(self, node: cst.Call, func: cst.Attribute, name: str, arguments: Arguments, frame: StackFrame) -> Value:
         if isinstance(func.value, cst.Call) and dotted(func.value.func) == "super":
             return self._super(name, node, arguments, frame)
         base = self.evaluate(func.value, frame)
@@ -113,16 +103,16 @@ class Calls(Functions):
             return UNKNOWN
         return no_result(base, *arguments.values)
 
-    def _super(self, name: str, node: cst.Call, arguments: Arguments, frame: Frame) -> Value:
+    def _super(self, name: str, node: cst.Call, arguments: Arguments, frame: StackFrame) -> Value:
         owner = self.classes.owner(node)
         above = owner.lineage[1:] if owner is not None else []
         method = next((info.methods[name] for info in above if name in info.methods), None)
         if method is None or frame.this is None:
             return UNKNOWN
-        return self.invoke(Function(method, None, frame.this), arguments, frame, name)
+        return self.invoke(Closure(method, None, frame.this), arguments, frame, name)
 
-    def _apply(self, value: Value, node: cst.Call, called: str, arguments: Arguments, frame: Frame) -> Value:
-        if isinstance(value, Function):
+    def _apply(self, value: Value, node: cst.Call, called: str, arguments: Arguments, frame: StackFrame) -> Value:
+        if isinstance(value, Closure):
             return self.invoke(value, arguments, frame, called)
         if isinstance(value, Class):
             return self.construct(value.node, arguments, frame)
@@ -133,15 +123,15 @@ class Calls(Functions):
             method = info.method("__call__") or info.method("forward")
             if method is None:
                 return no_result(*arguments.values)
-            loss = called if LOSS.search(called) else info.name
-            return self.invoke(Function(method, None, value), arguments, frame, loss)
+            loss = called if vocabulary.LOSS.search(called) else info.name
+            return self.invoke(Closure(method, None, value), arguments, frame, loss)
         if self._is_model(called, value, frame):
             return self._model(node, frame)
         return self.record("call", arguments, no_result(*arguments.all), node, frame)
 
     # -- modules ---------------------------------------------------------------------------------------------------
 
-    def _forward(self, layer: Layer, node: cst.Call, arguments: Arguments, frame: Frame) -> Value:
+    def _forward(self, layer: Layer, node: cst.Call, arguments: Arguments, frame: StackFrame) -> Value:
         if layer.kind == "Sequential":
             value = arguments.get(0) or UNKNOWN
             for part in layer.parts:
@@ -149,7 +139,7 @@ class Calls(Functions):
                 value = self._apply(part, node, "", step, frame)
             # Where the last layer rounds, no expression of the caller can be widened before it.
             return replace(value, cure=None) if isinstance(value, Tensor) else value
-        name = layers.CALLS.get(layer.kind)
+        name = LAYERS.get(layer.kind)
         if name is not None:
             return self.torch_call(name, node, arguments, frame, layer)
         if layer.kind in layers.RECURRENT:
@@ -159,12 +149,12 @@ class Calls(Functions):
             return Items((self.torch_call(layers.ATTENTION[layer.kind], node, arguments, frame), UNKNOWN))
         return self.record("call", arguments, no_result(*arguments.all), node, frame, layer=layer)
 
-    def _is_model(self, called: str, value: Value, frame: Frame) -> bool:
-        if not isinstance(value, Tensor) or value.dtype != precision.UNKNOWN or not _MODEL.search(called):
+    def _is_model(self, called: str, value: Value, frame: StackFrame) -> bool:
+        if not isinstance(value, Tensor) or value.dtype != precision.UNKNOWN or not vocabulary.MODEL.search(called):
             return False
         return frame.region is not None
 
-    def _model(self, node: cst.Call, frame: Frame) -> Value:
+    def _model(self, node: cst.Call, frame: StackFrame) -> Value:
         region = frame.region
         dtype = region.dtype if region is not None else precision.UNKNOWN
         detached = not frame.differentiates

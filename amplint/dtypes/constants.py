@@ -9,12 +9,11 @@ from dataclasses import dataclass
 
 import libcst as cst
 
-from amplint.dtypes.operations import Operation
-from amplint.dtypes.values import Number, Tensor, Value
+from amplint.dtypes.values import Number, Operation, Tensor, Value
 from amplint.model.torch import precision
 
 
-class Use(enum.Enum):
+class ConstantEffect(enum.Enum):
     """What is done with a constant."""
 
     ADDED = "added to every element"
@@ -27,7 +26,7 @@ class Use(enum.Enum):
 
 
 @dataclass(frozen=True)
-class Constant:
+class ConstantUse:
     """A constant that meets a half tensor.
 
     Attributes:
@@ -37,7 +36,7 @@ class Constant:
     """
 
     operation: Operation
-    use: Use
+    use: ConstantEffect
     operand: Tensor
     operand_node: cst.BaseExpression | None
     value: float
@@ -49,7 +48,7 @@ _FILLS = {"masked_fill": 2, "fill": 1, "full_like": 1, "index_fill": 3, "new_ful
 _KEYWORDS = {"full": "fill_value", "full_like": "fill_value", "new_full": "fill_value"}
 
 
-def constants(operations: Iterable[Operation]) -> Iterator[Constant]:
+def constants(operations: Iterable[Operation]) -> Iterator[ConstantUse]:
     """Every constant that meets a float16 tensor, once for each evaluation."""
     for operation in operations:
         for constant in _of(operation):
@@ -57,47 +56,49 @@ def constants(operations: Iterable[Operation]) -> Iterator[Constant]:
                 yield constant
 
 
-def _of(operation: Operation) -> Iterator[Constant]:
+def _of(operation: Operation) -> Iterator[ConstantUse]:
     op = operation.op
     if op in ("add", "sub", "mul"):
         yield from _arithmetic(operation)
     elif op == "clamp":
-        yield from _meeting(operation, Use.LOWER, 0, -1, "min")
-        yield from _meeting(operation, Use.UPPER, 0, -1, "max")
+        yield from _meeting(operation, ConstantEffect.LOWER, 0, -1, "min")
+        yield from _meeting(operation, ConstantEffect.UPPER, 0, -1, "max")
     elif op == "where":
-        yield from _meeting(operation, Use.CHOSEN, 1, 2, "other")
-        yield from _meeting(operation, Use.CHOSEN, 2, 1, "input")
+        yield from _meeting(operation, ConstantEffect.CHOSEN, 1, 2, "other")
+        yield from _meeting(operation, ConstantEffect.CHOSEN, 2, 1, "input")
     elif op == "setitem":
-        yield from _meeting(operation, Use.STORED, 0, 1)
+        yield from _meeting(operation, ConstantEffect.STORED, 0, 1)
     elif op in ("full", "new_full", "full_like"):
         if operation.dtype == precision.FLOAT16:
             yield from _filled(operation)
     elif op in _FILLS:
-        yield from _meeting(operation, Use.FILLED, 0, _FILLS[op], "value")
+        yield from _meeting(operation, ConstantEffect.FILLED, 0, _FILLS[op], "value")
 
 
-def _arithmetic(operation: Operation) -> Iterator[Constant]:
+def _arithmetic(operation: Operation) -> Iterator[ConstantUse]:
     if operation.dtype == precision.FLOAT16:
-        use = Use.SCALES if operation.op == "mul" else Use.ADDED
+        use = ConstantEffect.SCALES if operation.op == "mul" else ConstantEffect.ADDED
         yield from _meeting(operation, use, 0, 1, "other")
         yield from _meeting(operation, use, 1, 0)
 
 
-def _meeting(operation: Operation, use: Use, operand: int, constant: int, *names: str) -> Iterator[Constant]:
+def _meeting(
+    operation: Operation, use: ConstantEffect, operand: int, constant: int, *names: str
+) -> Iterator[ConstantUse]:
     arguments = operation.arguments
     tensor = arguments.get(operand, *(("input", "self") if operand == 0 else ()))
     value = _constant(arguments.get(constant, *names) if constant >= 0 else arguments.keywords.get(names[0]))
     if isinstance(tensor, Tensor) and tensor.half and value is not None:
         node = arguments.node(constant, *names) if constant >= 0 else arguments.keyword_nodes.get(names[0])
-        yield Constant(operation, use, tensor, arguments.node(operand, "input", "self"), value, node)
+        yield ConstantUse(operation, use, tensor, arguments.node(operand, "input", "self"), value, node)
 
 
-def _filled(operation: Operation) -> Iterator[Constant]:
+def _filled(operation: Operation) -> Iterator[ConstantUse]:
     place, name = _FILLS[operation.op], _KEYWORDS[operation.op]
     value = _constant(operation.arguments.get(place, name))
     if value is not None:
         node = operation.arguments.node(place, name)
-        yield Constant(operation, Use.FILLED, Tensor(operation.dtype), None, value, node)
+        yield ConstantUse(operation, ConstantEffect.FILLED, Tensor(operation.dtype), None, value, node)
 
 
 def _constant(value: Value | None) -> float | None:

@@ -9,23 +9,22 @@ from dataclasses import replace
 import libcst as cst
 
 from amplint.dtypes.arithmetic import truth
-from amplint.dtypes.frames import Frame
+from amplint.dtypes.frames import StackFrame
+from amplint.dtypes.lattice import join_values, unknown
 from amplint.dtypes.literals import SIZE, item, joined, limit, literal
-from amplint.dtypes.operations import Arguments
 from amplint.dtypes.operators import Operators
 from amplint.dtypes.values import (
     UNKNOWN,
+    Arguments,
+    Closure,
     DType,
     Finfo,
-    Function,
     Instance,
     Items,
     Layer,
     Number,
     Tensor,
     Value,
-    join,
-    unknown,
 )
 from amplint.model.torch import precision
 from amplint.roles.autocast_contexts import Contexts
@@ -57,6 +56,9 @@ class Expressions(Operators, ABC):
     """Evaluates expressions; calls are left to the floor above.
 
     Args:
+        tree: the file.
+        names: what its names mean.
+        contexts: the autocast regions that it enters.
         budget: how many expressions may be evaluated.
     """
 
@@ -65,19 +67,34 @@ class Expressions(Operators, ABC):
         self._budget = budget
 
     @abstractmethod
-    def call(self, node: cst.Call, frame: Frame) -> Value:
-        """What a call gives back."""
+    def call(self, node: cst.Call, frame: StackFrame) -> Value:
+        """What a call gives back.
+
+        Args:
+            node: the call.
+            frame: where evaluation stands.
+        """
 
     @abstractmethod
-    def attribute_of(self, instance: Instance, name: str, frame: Frame) -> Value:
-        """An attribute of an object."""
+    def attribute_of(self, instance: Instance, name: str, frame: StackFrame) -> Value:
+        """An attribute of an object.
+
+        Args:
+            instance: the object, of a class of this file.
+            name: the attribute.
+            frame: where evaluation stands.
+        """
 
     @abstractmethod
     def definition(self, node: cst.Name) -> Value | None:
         """The function or class of this file that a name stands for."""
 
-    def evaluate(self, node: cst.BaseExpression, frame: Frame) -> Value:
+    def evaluate(self, node: cst.BaseExpression, frame: StackFrame) -> Value:
         """What is known about the value of an expression.
+
+        Args:
+            node: any expression.
+            frame: where evaluation stands.
 
         Raises:
             OutOfBudget: too much was evaluated.
@@ -100,7 +117,7 @@ class Expressions(Operators, ABC):
             return literal(node)
         return self._compound(node, frame)
 
-    def _compound(self, node: cst.BaseExpression, frame: Frame) -> Value:
+    def _compound(self, node: cst.BaseExpression, frame: StackFrame) -> Value:
         if isinstance(node, (cst.Tuple, cst.List)):
             return self._items(node.elements, frame)
         if type(node) is cst.Subscript:
@@ -110,13 +127,13 @@ class Expressions(Operators, ABC):
             decided = self.asked_dtype(node.test, frame)
             if decided is not None:
                 return self.evaluate(node.body if decided else node.orelse, frame)
-            return join(self.evaluate(node.body, frame), self.evaluate(node.orelse, frame))
+            return join_values(self.evaluate(node.body, frame), self.evaluate(node.orelse, frame))
         if type(node) is cst.NamedExpr:
             value = self.evaluate(node.value, frame)
             self.assign(node.target, value, frame)
             return value
         if type(node) is cst.Lambda:
-            return Function(node, frame)
+            return Closure(node, frame)
         if isinstance(node, (cst.ListComp, cst.GeneratorExp, cst.SetComp)):
             self.bind_loop(node.for_in, frame)
             return self.evaluate(node.elt, frame)
@@ -127,8 +144,13 @@ class Expressions(Operators, ABC):
             return self.evaluate(node.expression, frame)
         return unknown(*self._parts(node, frame))
 
-    def asked_dtype(self, test: cst.BaseExpression, frame: Frame) -> bool | None:
-        """The answer to a test such as `x.dtype == torch.float16`; None where it is not known, or something else is asked."""
+    def asked_dtype(self, test: cst.BaseExpression, frame: StackFrame) -> bool | None:
+        """The answer to a test such as `x.dtype == torch.float16`; None where it is not known, or something else is asked.
+
+        Args:
+            test: the condition.
+            frame: where evaluation stands.
+        """
         if not isinstance(test, cst.Comparison) or len(test.comparisons) != 1:
             return None
         asked, comparison = self.evaluate(test.left, frame), test.comparisons[0]
@@ -141,7 +163,7 @@ class Expressions(Operators, ABC):
             return names[0] in names[1:]
         return names[0] not in names[1:] if isinstance(comparison.operator, _DIFFERENT) else None
 
-    def _parts(self, node: cst.CSTNode, frame: Frame) -> list[Value]:
+    def _parts(self, node: cst.CSTNode, frame: StackFrame) -> list[Value]:
         values: list[Value] = []
         for child in children(node):
             if isinstance(child, cst.BaseExpression):
@@ -152,7 +174,7 @@ class Expressions(Operators, ABC):
 
     # -- names and parts -------------------------------------------------------------------------------------------
 
-    def _name(self, node: cst.Name, frame: Frame) -> Value:
+    def _name(self, node: cst.Name, frame: StackFrame) -> Value:
         found = frame.lookup(node.value)
         if found is not None:
             return found
@@ -169,7 +191,7 @@ class Expressions(Operators, ABC):
                 return DType(_DTYPES[name])
         return None
 
-    def _attribute(self, node: cst.Attribute, frame: Frame) -> Value:
+    def _attribute(self, node: cst.Attribute, frame: StackFrame) -> Value:
         named = self._dtype(node)
         if named is not None:
             return named
@@ -193,12 +215,12 @@ class Expressions(Operators, ABC):
             return Tensor(precision.FLOAT32)
         return UNKNOWN
 
-    def _items(self, elements: Sequence[cst.BaseElement], frame: Frame) -> Value:
+    def _items(self, elements: Sequence[cst.BaseElement], frame: StackFrame) -> Value:
         if any(isinstance(element, cst.StarredElement) for element in elements):
             return unknown(*(self.evaluate(element.value, frame) for element in elements))
         return Items(tuple(self.evaluate(element.value, frame) for element in elements))
 
-    def _subscript(self, node: cst.Subscript, frame: Frame) -> Value:
+    def _subscript(self, node: cst.Subscript, frame: StackFrame) -> Value:
         base = self.evaluate(node.value, frame)
         for element in node.slice:
             self._parts(element, frame)
@@ -210,7 +232,7 @@ class Expressions(Operators, ABC):
             return item(base, position)
         return base if isinstance(base, Tensor) else UNKNOWN
 
-    def bind_loop(self, loop: cst.CompFor, frame: Frame) -> None:
+    def bind_loop(self, loop: cst.CompFor, frame: StackFrame) -> None:
         """Bind the target of a comprehension to what it runs over."""
         self.assign(loop.target, self.element(loop.iter, frame), frame)
         for test in loop.ifs:
@@ -218,8 +240,13 @@ class Expressions(Operators, ABC):
         if loop.inner_for_in is not None:
             self.bind_loop(loop.inner_for_in, frame)
 
-    def element(self, node: cst.BaseExpression, frame: Frame) -> Value:
-        """What iterating over an expression gives."""
+    def element(self, node: cst.BaseExpression, frame: StackFrame) -> Value:
+        """What iterating over an expression gives.
+
+        Args:
+            node: the expression that is iterated over.
+            frame: where evaluation stands.
+        """
         if (
             isinstance(node, cst.Call)
             and isinstance(node.func, cst.Name)
@@ -234,8 +261,14 @@ class Expressions(Operators, ABC):
             return joined(value.items)
         return value if isinstance(value, Tensor) else UNKNOWN
 
-    def assign(self, target: cst.BaseExpression, value: Value, frame: Frame) -> None:
-        """Let a target hold a value."""
+    def assign(self, target: cst.BaseExpression, value: Value, frame: StackFrame) -> None:
+        """Let a target hold a value.
+
+        Args:
+            target: a name, an attribute, an element, or several of these.
+            value: what is assigned.
+            frame: where evaluation stands; its variables change.
+        """
         if isinstance(target, cst.Name):
             frame.variables[target.value] = value
         elif isinstance(target, (cst.Tuple, cst.List)):
@@ -251,11 +284,11 @@ class Expressions(Operators, ABC):
             owner = self.evaluate(target.value, frame)
             if isinstance(owner, Instance):
                 before = owner.attributes.get(target.attr.value)
-                owner.attributes[target.attr.value] = value if before is None else join(before, value)
+                owner.attributes[target.attr.value] = value if before is None else join_values(before, value)
 
     # -- operators -------------------------------------------------------------------------------------------------
 
-    def _unary(self, node: cst.UnaryOperation, frame: Frame) -> Value:
+    def _unary(self, node: cst.UnaryOperation, frame: StackFrame) -> Value:
         value = self.evaluate(node.expression, frame)
         if isinstance(value, Number):
             negative = isinstance(node.operator, cst.Minus) and value.value is not None
@@ -267,9 +300,18 @@ class Expressions(Operators, ABC):
         return unknown(value)
 
     def binary(
-        self, op: str, node: cst.CSTNode, left: cst.BaseExpression, right: cst.BaseExpression, frame: Frame,
+        self, op: str, node: cst.CSTNode, left: cst.BaseExpression, right: cst.BaseExpression, frame: StackFrame,
         in_place: bool = False,
     ) -> Value:  # fmt: skip
-        """A binary operation, also that of an augmented assignment, which is in place where it is one of tensors."""
+        """A binary operation, also that of an augmented assignment.
+
+        Args:
+            op: the name of the function of torch that the operator stands for.
+            node: the expression that computes it.
+            left: the first operand.
+            right: the second operand.
+            frame: where evaluation stands.
+            in_place: whether it is an augmented assignment, which overwrites a tensor.
+        """
         one, other = self.evaluate(left, frame), self.evaluate(right, frame)
         return self.combine(op, node, one, other, frame, left, right, in_place)

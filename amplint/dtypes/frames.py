@@ -6,13 +6,14 @@ from dataclasses import dataclass, field, replace
 
 import libcst as cst
 
-from amplint.dtypes.values import Instance, Value, join
+from amplint.dtypes.lattice import join_values
+from amplint.dtypes.values import Instance, Value
 from amplint.model.events import Region
 from amplint.model.torch.precision import DEFAULT_DTYPE, FLOAT16
 
 
 @dataclass(eq=False)
-class Frame:
+class StackFrame:
     """One evaluation of a function body or of the module.
 
     Attributes:
@@ -29,7 +30,7 @@ class Frame:
 
     scope: cst.CSTNode
     variables: dict[str, Value] = field(default_factory=dict)
-    parent: Frame | None = None
+    parent: StackFrame | None = None
     regions: tuple[Region, ...] = ()
     loss: bool = False
     depth: int = 0
@@ -39,7 +40,7 @@ class Frame:
 
     def lookup(self, name: str) -> Value | None:
         """What a name holds, in this frame or in those around it."""
-        frame: Frame | None = self
+        frame: StackFrame | None = self
         while frame is not None:
             if name in frame.variables:
                 return frame.variables[name]
@@ -47,13 +48,18 @@ class Frame:
         return None
 
     def merge(self, before: dict[str, Value], branches: list[tuple[dict[str, Value], bool]]) -> None:
-        """Continue with what holds after any of the branches that were not left early."""
+        """Continue with what holds after any of the branches that were not left early.
+
+        Args:
+            before: the variables as they were where the branches part.
+            branches: the variables at the end of each branch, and whether its end is reached.
+        """
         living = [variables for variables, alive in branches if alive]
         self.alive = bool(living)
         merged = dict(living[0]) if living else before
         for other in living[1:]:
             for name, value in other.items():
-                merged[name] = join(merged[name], value) if name in merged else value
+                merged[name] = join_values(merged[name], value) if name in merged else value
         self.variables = merged
 
     @property

@@ -2,42 +2,49 @@
 
 from __future__ import annotations
 
-import re
 from abc import abstractmethod
 from functools import cached_property
 
 import libcst as cst
 
-from amplint.dtypes.frames import Frame
+from amplint.dtypes.frames import StackFrame
 from amplint.dtypes.literals import joined
-from amplint.dtypes.operations import Arguments, Operation
 from amplint.dtypes.tensor_calls import TensorCalls, no_result
 from amplint.dtypes.values import (
     UNKNOWN,
+    Arguments,
     Class,
-    Flow,
-    Function,
+    Closure,
+    GradientFlow,
     Instance,
     Items,
     Number,
+    Operation,
     Tensor,
     Value,
     tensors,
 )
+from amplint.model import vocabulary
 from amplint.roles.autocast_contexts import Contexts
 from amplint.syntax.classes import Classes
 from amplint.syntax.names import Names, dotted
 from amplint.syntax.tree import Tree
 
 _MAX_DEPTH = 8
-LOSS = re.compile(r"loss|criterion", re.IGNORECASE)
-
 _NOTHING = Arguments()
 _Key = tuple[object, ...]
 
 
 class Functions(TensorCalls):
-    """Evaluates calls of what the file defines."""
+    """Evaluates calls of what the file defines.
+
+    Args:
+        tree: the file.
+        names: what its names mean.
+        contexts: the autocast regions that it enters.
+        classes: its classes.
+        budget: how many expressions may be evaluated.
+    """
 
     def __init__(self, tree: Tree, names: Names, contexts: Contexts, classes: Classes, budget: int) -> None:
         super().__init__(tree, names, contexts, budget)
@@ -47,11 +54,16 @@ class Functions(TensorCalls):
         self._running: list[cst.CSTNode] = []
         self._results: dict[_Key, Value] = {}
         self._instances: dict[cst.ClassDef, Instance] = {}
-        self._abroad: dict[cst.Module, Frame] = {}
+        self._abroad: dict[cst.Module, StackFrame] = {}
 
     @abstractmethod
-    def run(self, body: cst.BaseSuite, frame: Frame) -> None:
-        """Follow the statements of a body."""
+    def run(self, body: cst.BaseSuite, frame: StackFrame) -> None:
+        """Follow the statements of a body.
+
+        Args:
+            body: the statements.
+            frame: where evaluation stands; its variables change.
+        """
 
     def definition(self, node: cst.Name) -> Value | None:
         bindings = self.names.bindings(node.value, node)
@@ -59,24 +71,30 @@ class Functions(TensorCalls):
             return None
         found = bindings[0].node
         if isinstance(found, cst.FunctionDef):
-            return Function(found)
+            return Closure(found)
         return Class(found) if isinstance(found, cst.ClassDef) else None
 
-    def attribute_of(self, instance: Instance, name: str, frame: Frame) -> Value:
+    def attribute_of(self, instance: Instance, name: str, frame: StackFrame) -> Value:
         if name in instance.attributes:
             return self._placed_here(instance.attributes[name])
         method = self.classes.of(instance.cls).method(name)
         if method is None:
             return UNKNOWN
-        bound = Function(method, None, instance)
+        bound = Closure(method, None, instance)
         decorators = {dotted(decorator.decorator) for decorator in method.decorators}
         return self.invoke(bound, _NOTHING, frame, "") if "property" in decorators else bound
 
-    def construct(self, node: cst.ClassDef, arguments: Arguments, frame: Frame) -> Instance:
-        """An object of a class, its attributes as `__init__` leaves them."""
+    def construct(self, node: cst.ClassDef, arguments: Arguments, frame: StackFrame) -> Instance:
+        """An object of a class, its attributes as `__init__` leaves them.
+
+        Args:
+            node: the class.
+            arguments: what its `__init__` is given.
+            frame: where evaluation stands.
+        """
         instance = Instance(node)
         info = self.classes.of(node)
-        outer = Frame(self.tree.module, depth=frame.depth)
+        outer = StackFrame(self.tree.module, depth=frame.depth)
         for above in reversed(info.lineage):
             outer.parent = self._outermost(above.node, frame)
             for statement in above.node.body.body:
@@ -85,19 +103,26 @@ class Functions(TensorCalls):
         instance.attributes.update(outer.variables)
         method = info.method("__init__")
         if method is not None:
-            self.invoke(Function(method, None, instance), arguments, frame, "")
+            self.invoke(Closure(method, None, instance), arguments, frame, "")
         return instance
 
-    def invoke(self, function: Function, arguments: Arguments, frame: Frame, called: str) -> Value:
-        """Evaluate the body of a function with these arguments; `called` is the name that it is called by."""
+    def invoke(self, function: Closure, arguments: Arguments, frame: StackFrame, called: str) -> Value:
+        """Evaluate the body of a function with these arguments.
+
+        Args:
+            function: the function, with the variables around it.
+            arguments: what it is given.
+            frame: where the call stands.
+            called: the name that it is called by.
+        """
         node = function.node
         if node in self._running or frame.depth >= _MAX_DEPTH:
             return no_result(*arguments.values)
         name = node.name.value if isinstance(node, cst.FunctionDef) else ""
-        parent = function.closure if isinstance(function.closure, Frame) else self._outermost(node, frame)
-        inner = Frame(
+        parent = function.closure if isinstance(function.closure, StackFrame) else self._outermost(node, frame)
+        inner = StackFrame(
             node, parent=parent, regions=frame.regions, depth=frame.depth + 1, this=function.bound,
-            loss=frame.loss or bool(LOSS.search(called) or LOSS.search(name)),
+            loss=frame.loss or bool(vocabulary.LOSS.search(called) or vocabulary.LOSS.search(name)),
         )  # fmt: skip
         if isinstance(node, cst.FunctionDef):
             inner.regions += tuple(self.contexts.decorating(node))
@@ -113,7 +138,7 @@ class Functions(TensorCalls):
         self._results[key] = UNKNOWN if self._generates(node) else self._placed_here(result)
         return self._results[key]
 
-    def _result(self, node: cst.FunctionDef | cst.Lambda, frame: Frame, *, entered_loss: bool) -> Value:
+    def _result(self, node: cst.FunctionDef | cst.Lambda, frame: StackFrame, *, entered_loss: bool) -> Value:
         if isinstance(node, cst.Lambda):
             value = self.evaluate(node.body, frame)
         else:
@@ -126,7 +151,9 @@ class Functions(TensorCalls):
     def _generates(self, node: cst.CSTNode) -> bool:
         return any(self.tree.enclosing(each, cst.FunctionDef) is node for each in self.tree.find(cst.Yield))
 
-    def _bind(self, node: cst.FunctionDef | cst.Lambda, function: Function, arguments: Arguments, frame: Frame) -> None:
+    def _bind(
+        self, node: cst.FunctionDef | cst.Lambda, function: Closure, arguments: Arguments, frame: StackFrame
+    ) -> None:
         static = isinstance(node, cst.FunctionDef) and any(
             dotted(decorator.decorator) == "staticmethod" for decorator in node.decorators
         )
@@ -169,29 +196,39 @@ class Functions(TensorCalls):
             if isinstance(side, cst.Name)
         )
 
-    def enter(self, node: cst.FunctionDef, frame: Frame) -> None:
-        """Follow a function whose callers are not known."""
+    def enter(self, node: cst.FunctionDef, frame: StackFrame) -> None:
+        """Follow a function whose callers are not known.
+
+        Args:
+            node: the function.
+            frame: that of the module.
+        """
         info = self.classes.owner(node)
         bound: Instance | None = None
         if info is not None and info.methods.get(node.name.value) is node:
             if info.node not in self._instances:
                 self._instances[info.node] = self.construct(info.node, _NOTHING, frame)
             bound = self._instances[info.node]
-        self.invoke(Function(node, None, bound), _NOTHING, frame, info.name if info is not None else "")
+        self.invoke(Closure(node, None, bound), _NOTHING, frame, info.name if info is not None else "")
 
-    def reach(self, value: Value, frame: Frame) -> None:
-        """A loss is differentiated: file the operations that its gradient flows through."""
+    def reach(self, value: Value, frame: StackFrame) -> None:
+        """A loss is differentiated: file the operations that its gradient flows through.
+
+        Args:
+            value: the loss.
+            frame: where evaluation stands: under `no_grad` nothing flows.
+        """
         if not frame.differentiates:
             return
-        flows: list[Flow] = [flow for tensor in tensors(value) for flow in tensor.through]
+        flows: list[GradientFlow] = [flow for tensor in tensors(value) for flow in tensor.through]
         for flow in flows:
             self.reached[flow.operation] = self.reached.get(flow.operation, True) and flow.damped
 
-    def _outermost(self, node: cst.CSTNode, frame: Frame) -> Frame:
+    def _outermost(self, node: cst.CSTNode, frame: StackFrame) -> StackFrame:
         """The frame of the module that holds a definition; another file's own variables are not followed."""
         root = self.tree.root(node)
         if root is not self.tree.module:
-            return self._abroad.setdefault(root, Frame(root))
+            return self._abroad.setdefault(root, StackFrame(root))
         while frame.parent is not None:
             frame = frame.parent
         return frame

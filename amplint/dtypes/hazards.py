@@ -10,8 +10,7 @@ from dataclasses import dataclass
 import libcst as cst
 
 from amplint.dtypes import arithmetic
-from amplint.dtypes.operations import Operation
-from amplint.dtypes.values import Number, Tensor, tensors
+from amplint.dtypes.values import Number, Operation, Tensor, tensors
 from amplint.model.torch import precision
 from amplint.syntax.tree import Tree
 
@@ -29,7 +28,7 @@ class Danger(enum.Enum):
 
 
 @dataclass(frozen=True)
-class Hazard:
+class DtypeHazard:
     """A dangerous operation of a loss.
 
     `limit` is the operand beyond which the danger is real; `narrowed_at` is where a result is cast to half; `curable` says
@@ -50,22 +49,30 @@ def calls_followed(tree: Tree) -> bool:
     return bool(tree.find(cst.Power)) or any(name in arithmetic.FOLLOWED for name in calls)
 
 
-def loss_hazards(operations: Iterable[Operation], reached: Mapping[Operation, bool], tree: Tree) -> Iterator[Hazard]:
-    """The hazards of the operations that a loss is differentiated through, one for each place in the file."""
-    found: dict[cst.CSTNode, Hazard] = {}
+def loss_hazards(
+    operations: Iterable[Operation], reached: Mapping[Operation, bool], tree: Tree
+) -> Iterator[DtypeHazard]:
+    """The hazards of the operations that a loss is differentiated through, one for each place in the file.
+
+    Args:
+        operations: all of the file.
+        reached: those that a gradient flows through, each with whether what follows cancels the danger.
+        tree: the file.
+    """
+    found: dict[cst.CSTNode, DtypeHazard] = {}
     narrowed = dict(_narrowings(operations))
     for operation in operations:
         if operation not in reached or operation.node in found:
             continue
         hazard = _judge(operation, reached[operation], tree)
         if hazard is None and operation in narrowed:
-            hazard = Hazard(Danger.NARROWED, operation, operation.operand, _HALF.exp_overflow, narrowed[operation])
+            hazard = DtypeHazard(Danger.NARROWED, operation, operation.operand, _HALF.exp_overflow, narrowed[operation])
         if hazard is not None:
             found[operation.node] = hazard
     yield from found.values()
 
 
-def _judge(operation: Operation, cancelled: bool, tree: Tree) -> Hazard | None:
+def _judge(operation: Operation, cancelled: bool, tree: Tree) -> DtypeHazard | None:
     if operation.op in arithmetic.EXPONENTIALS:
         return _exponential(operation, operation.operand, cancelled, _exp_limit(operation.op))
     if operation.op in arithmetic.POWERS:
@@ -80,17 +87,17 @@ def _exp_limit(op: str) -> float:
     return 16.0 if op == "exp2" else _HALF.exp_overflow
 
 
-def _exponential(operation: Operation, operand: Tensor, cancelled: bool, limit: float) -> Hazard | None:
+def _exponential(operation: Operation, operand: Tensor, cancelled: bool, limit: float) -> DtypeHazard | None:
     if not (operand.half and operand.sure) or operand.high <= limit:
         return None
     if operation.dtype == precision.FLOAT16:
-        return Hazard(Danger.IN_HALF, operation, operand, limit, curable=operand.cure is not None)
+        return DtypeHazard(Danger.IN_HALF, operation, operand, limit, curable=operand.cure is not None)
     if cancelled or operand.detached or operation.dtype != precision.FLOAT32:
         return None
-    return Hazard(Danger.GRADIENT, operation, operand, limit)
+    return DtypeHazard(Danger.GRADIENT, operation, operand, limit)
 
 
-def _power(operation: Operation, cancelled: bool) -> Hazard | None:
+def _power(operation: Operation, cancelled: bool) -> DtypeHazard | None:
     if operation.op == "pow" and len(operation.operands) == 2:
         base, exponent = operation.operands
         if isinstance(base, Number) and isinstance(exponent, Tensor) and base.value is not None and base.value > 1:
@@ -108,10 +115,10 @@ def _power(operation: Operation, cancelled: bool) -> Hazard | None:
     limit = (power / _HALF.largest) ** (1 / (power + 1))
     if not (operand.half and operand.sure) or cancelled or operand.detached or operand.low >= limit:
         return None
-    return Hazard(Danger.GRADIENT, operation, operand, limit)
+    return DtypeHazard(Danger.GRADIENT, operation, operand, limit)
 
 
-def _logarithm(operation: Operation, operand: Tensor, cancelled: bool, tree: Tree) -> Hazard | None:
+def _logarithm(operation: Operation, operand: Tensor, cancelled: bool, tree: Tree) -> DtypeHazard | None:
     limit = _HALF.smallest_invertible
     low = operand.low + 1 if operation.op == "log1p" else operand.low
     if operation.op == "log1p" and math.isinf(low):
@@ -125,14 +132,14 @@ def _logarithm(operation: Operation, operand: Tensor, cancelled: bool, tree: Tre
             return None
         if low <= 0 or at_one:
             danger = Danger.LOST_EPS if operand.lost is not None else Danger.ROUNDED
-            return Hazard(danger, operation, operand, limit, curable=curable)
+            return DtypeHazard(danger, operation, operand, limit, curable=curable)
     elif not (operand.half and operand.sure):
         return None
     elif operand.lost is not None and low <= 0:
-        return Hazard(Danger.LOST_EPS, operation, operand, limit)
+        return DtypeHazard(Danger.LOST_EPS, operation, operand, limit)
     if cancelled or operand.detached:
         return None
-    return Hazard(Danger.GRADIENT, operation, operand, limit, curable=curable)
+    return DtypeHazard(Danger.GRADIENT, operation, operand, limit, curable=curable)
 
 
 def _is_fusible(operation: Operation, operand: Tensor, tree: Tree) -> bool:

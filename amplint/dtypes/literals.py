@@ -6,7 +6,8 @@ from collections.abc import Sequence
 
 import libcst as cst
 
-from amplint.dtypes.values import UNKNOWN, Finfo, Items, Number, Value, join
+from amplint.dtypes.lattice import join_values
+from amplint.dtypes.values import UNKNOWN, Finfo, Items, Number, Value
 from amplint.model.torch import precision
 
 SIZE = Number(integer=True)
@@ -23,7 +24,12 @@ def literal(node: cst.Integer | cst.Float) -> Number:
 
 
 def limit(finfo: Finfo, name: str) -> Number:
-    """An attribute of `torch.finfo(...)`."""
+    """An attribute of `torch.finfo(...)`.
+
+    Args:
+        finfo: the object.
+        name: the attribute, such as `eps`.
+    """
     limits = precision.LIMITS.get(finfo.dtype)
     if limits is None or name not in ("min", "max"):
         return Number()
@@ -31,7 +37,12 @@ def limit(finfo: Finfo, name: str) -> Number:
 
 
 def item(items: Items, position: Value | None) -> Value:
-    """One of several values, or what is known about all of them."""
+    """One of several values, or what is known about all of them.
+
+    Args:
+        items: the values.
+        position: the index; None where it is not known.
+    """
     index = position.value if isinstance(position, Number) else None
     if index is None or not -len(items.items) <= index < len(items.items):
         return joined(items.items)
@@ -44,5 +55,5 @@ def joined(values: Sequence[Value]) -> Value:
         return UNKNOWN
     result = values[0]
     for value in values[1:]:
-        result = join(result, value)
+        result = join_values(result, value)
     return result

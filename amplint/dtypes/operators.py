@@ -8,17 +8,23 @@ from dataclasses import replace
 import libcst as cst
 
 from amplint.dtypes import arithmetic
-from amplint.dtypes.frames import Frame
-from amplint.dtypes.operations import Arguments, Operation
-from amplint.dtypes.values import Flow, Items, Layer, Number, Tensor, Value, tensors, unknown
-from amplint.model.torch import precision
+from amplint.dtypes.frames import StackFrame
+from amplint.dtypes.lattice import unknown
+from amplint.dtypes.values import Arguments, GradientFlow, Items, Layer, Number, Operation, Tensor, Value, tensors
+from amplint.model.torch.operators import Policy, policy
 from amplint.roles.autocast_contexts import Contexts
 from amplint.syntax.names import Names
 from amplint.syntax.tree import Tree
 
 
 class Operators:
-    """Combines values and files what was combined: the ground floor of the flow."""
+    """Combines values and files what was combined: the ground floor of the flow.
+
+    Args:
+        tree: the file.
+        names: what its names mean.
+        contexts: the autocast regions that it enters.
+    """
 
     def __init__(self, tree: Tree, names: Names, contexts: Contexts) -> None:
         self.tree = tree
@@ -31,10 +37,21 @@ class Operators:
         return self.tree.root(node) is self.tree.module
 
     def combine(
-        self, op: str, node: cst.CSTNode, one: Value, other: Value, frame: Frame,
+        self, op: str, node: cst.CSTNode, one: Value, other: Value, frame: StackFrame,
         left: cst.BaseExpression | None = None, right: cst.BaseExpression | None = None, in_place: bool = False,
     ) -> Value:  # fmt: skip
-        """`one op other`; `left` and `right` are their expressions."""
+        """`one op other`.
+
+        Args:
+            op: the name of the function of torch that the operator stands for.
+            node: the expression that computes it.
+            one: the first operand.
+            other: the second operand.
+            frame: where evaluation stands.
+            left: the expression of the first operand.
+            right: the expression of the second operand.
+            in_place: whether the first operand is overwritten.
+        """
         if isinstance(one, Number) and isinstance(other, Number):
             whole = one.integer and other.integer and op not in ("div", "pow")
             return Number(_fold(op, one.value, other.value), whole)
@@ -60,11 +77,21 @@ class Operators:
         arguments: Arguments,
         result: Value,
         node: cst.CSTNode,
-        frame: Frame,
+        frame: StackFrame,
         in_place: bool = False,
         layer: Layer | None = None,
     ) -> Value:
-        """File an operation with its operands, and complete its result by where it stands."""
+        """File an operation with its operands, and complete its result by where it stands.
+
+        Args:
+            op: the name of the operation (see `Operation`).
+            arguments: its operands.
+            result: what it gives, as far as that is known from them.
+            node: the expression that computes it.
+            frame: where evaluation stands.
+            in_place: whether the first operand is overwritten.
+            layer: the module of `torch.nn` that calls it.
+        """
         if not isinstance(result, Tensor):
             return result
         operation = Operation(node, op, arguments, result.dtype, frame.region, in_place, frame.differentiates, layer)
@@ -72,20 +99,20 @@ class Operators:
             self.operations.append(operation)
         if result.made is node:
             result = replace(result, maker=operation)
-        if precision.policy(op, "cuda") is precision.Policy.LOWER:
+        if policy(op, "cuda") is Policy.LOWER:
             result = replace(result, half_at=node if result.half else None, sure=True, through=_narrowed(operation))
         if not frame.differentiates:
             return replace(result, detached=True, through=frozenset())
         if op in arithmetic.FOLLOWED:
-            result = replace(result, through=result.through | {Flow(operation)})
+            result = replace(result, through=result.through | {GradientFlow(operation)})
         return result
 
 
-def _narrowed(operation: Operation) -> frozenset[Flow]:
+def _narrowed(operation: Operation) -> frozenset[GradientFlow]:
     # A model's own arithmetic is not the loss: what a layer is fed is followed no further, except an exponential that
     # the layer casts down, whose derivative is then no longer the point.
     return frozenset(
-        Flow(flow.operation, damped=True)
+        GradientFlow(flow.operation, damped=True)
         for value in operation.operands
         for part in tensors(value)
         for flow in part.through

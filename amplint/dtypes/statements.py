@@ -8,16 +8,15 @@ import libcst as cst
 
 from amplint.dtypes.calls import Calls
 from amplint.dtypes.expressions import BINARY, OutOfBudget
-from amplint.dtypes.frames import Frame
-from amplint.dtypes.operations import Arguments
-from amplint.dtypes.values import UNKNOWN, Class, Function, Tensor, Value
+from amplint.dtypes.frames import StackFrame
+from amplint.dtypes.values import UNKNOWN, Arguments, Class, Closure, Tensor, Value
 from amplint.model.events import Region
 
 
 class Statements(Calls):
     """Follows statements; the top floor of the flow."""
 
-    def run(self, body: cst.BaseSuite, frame: Frame) -> None:
+    def run(self, body: cst.BaseSuite, frame: StackFrame) -> None:
         for statement in body.body:
             if not frame.alive:
                 return
@@ -25,7 +24,7 @@ class Statements(Calls):
 
     def whole_file(self) -> None:
         """The module from top to bottom, then every function as if called from elsewhere."""
-        top = Frame(self.tree.module)
+        top = StackFrame(self.tree.module)
         try:
             for statement in self.tree.module.body:
                 self._statement(statement, top)
@@ -36,7 +35,7 @@ class Statements(Calls):
             # What was found so far holds on the paths that led to it; the rest of the file stays unjudged.
             return
 
-    def _statement(self, node: cst.CSTNode, frame: Frame) -> None:
+    def _statement(self, node: cst.CSTNode, frame: StackFrame) -> None:
         if isinstance(node, cst.SimpleStatementLine):
             for small in node.body:
                 self._small(small, frame)
@@ -49,14 +48,14 @@ class Statements(Calls):
         elif isinstance(node, (cst.Try, cst.TryStar)):
             self._try(node, frame)
         elif isinstance(node, cst.FunctionDef):
-            frame.variables[node.name.value] = Function(node, frame)
+            frame.variables[node.name.value] = Closure(node, frame)
         elif isinstance(node, cst.ClassDef):
             frame.variables[node.name.value] = Class(node)
         elif isinstance(node, cst.Match):
             self.evaluate(node.subject, frame)
             self._branches([case.body for case in node.cases], frame, exhaustive=False)
 
-    def _small(self, node: cst.BaseSmallStatement, frame: Frame) -> None:
+    def _small(self, node: cst.BaseSmallStatement, frame: StackFrame) -> None:
         if type(node) is cst.Expr:
             self.evaluate(node.value, frame)
         elif type(node) is cst.Assign:
@@ -79,13 +78,13 @@ class Statements(Calls):
         elif type(node) is cst.Assert:
             self.evaluate(node.test, frame)
 
-    def _store(self, target: cst.Subscript, node: cst.BaseExpression, value: Value, frame: Frame) -> None:
+    def _store(self, target: cst.Subscript, node: cst.BaseExpression, value: Value, frame: StackFrame) -> None:
         """`x[i] = value`."""
         base = self.evaluate(target.value, frame)
         if isinstance(base, Tensor):
             self.record("setitem", Arguments((target.value, node), (base, value)), base, target, frame, True)
 
-    def _if(self, node: cst.If, frame: Frame) -> None:
+    def _if(self, node: cst.If, frame: StackFrame) -> None:
         bodies: list[cst.BaseSuite] = []
         branch: cst.If | cst.Else | None = node
         while isinstance(branch, cst.If):
@@ -100,7 +99,7 @@ class Statements(Calls):
             bodies.append(branch.body)
         self._branches(bodies, frame, exhaustive=branch is not None)
 
-    def _branches(self, bodies: Sequence[cst.BaseSuite], frame: Frame, *, exhaustive: bool) -> None:
+    def _branches(self, bodies: Sequence[cst.BaseSuite], frame: StackFrame, *, exhaustive: bool) -> None:
         before = frame.variables
         results: list[tuple[dict[str, Value], bool]] = [] if exhaustive else [(before, True)]
         for body in bodies:
@@ -109,7 +108,7 @@ class Statements(Calls):
             results.append((frame.variables, frame.alive))
         frame.merge(before, results)
 
-    def _loop(self, node: cst.For | cst.While, frame: Frame) -> None:
+    def _loop(self, node: cst.For | cst.While, frame: StackFrame) -> None:
         for _ in range(2):
             before = dict(frame.variables)
             if isinstance(node, cst.For):
@@ -121,7 +120,7 @@ class Statements(Calls):
         if node.orelse is not None:
             self.run(node.orelse.body, frame)
 
-    def _with(self, node: cst.With, frame: Frame) -> None:
+    def _with(self, node: cst.With, frame: StackFrame) -> None:
         outside = frame.regions
         for item in node.items:
             region: Region | None = self.contexts.of(item.item)
@@ -134,7 +133,7 @@ class Statements(Calls):
         self.run(node.body, frame)
         frame.regions = outside
 
-    def _try(self, node: cst.Try | cst.TryStar, frame: Frame) -> None:
+    def _try(self, node: cst.Try | cst.TryStar, frame: StackFrame) -> None:
         before = dict(frame.variables)
         self.run(node.body, frame)
         if frame.alive and node.orelse is not None:

@@ -9,36 +9,22 @@ import libcst as cst
 
 from amplint.dtypes import arithmetic
 from amplint.dtypes.expressions import Expressions
-from amplint.dtypes.frames import Frame
+from amplint.dtypes.frames import StackFrame
+from amplint.dtypes.lattice import unknown
 from amplint.dtypes.literals import SIZE, joined
-from amplint.dtypes.operations import Arguments
-from amplint.dtypes.values import (
-    UNKNOWN,
-    DType,
-    Finfo,
-    Items,
-    Layer,
-    Number,
-    Tensor,
-    Value,
-    tensors,
-    unknown,
-)
+from amplint.dtypes.values import UNKNOWN, Arguments, DType, Finfo, Items, Layer, Number, Tensor, Value, tensors
 from amplint.model.torch import precision
+from amplint.model.torch.operators import Kind, of_kind
 
 MODULES = ("torch", "torch.nn.functional", "torch.special", "torch.linalg", "torch.Tensor")
 
 _CASTS = {"float": "float32", "half": "float16", "bfloat16": "bfloat16", "double": "float64", "bool": "bool", "long": "int",
           "int": "int"}  # fmt: skip
-_CREATED = frozenset(
-    "zeros ones empty full rand randn eye linspace logspace tensor as_tensor normal hann_window from_numpy scalar_tensor".split()
-)
-_LIKE = frozenset(
-    "zeros_like ones_like empty_like full_like rand_like randn_like new_zeros new_ones new_full new_tensor".split()
-)
-_INTEGERS = frozenset("arange randint randperm argmax argmin argsort nonzero bincount one_hot multinomial".split())
-_COMPARING = frozenset("eq ne lt le gt ge isnan isinf isfinite logical_and logical_or logical_not any all".split())
-_WHOLE = frozenset("sum mean std var max min amax amin prod median nanmean nansum norm".split())
+_CREATED = of_kind(Kind.MADE) | {"normal", "from_numpy"}
+_LIKE = of_kind(Kind.LIKE)
+_INTEGERS = of_kind(Kind.INDEX) | {"multinomial"}
+_COMPARING = of_kind(Kind.TRUTH)
+_WHOLE = of_kind(Kind.REDUCTION, Kind.EXTREME)
 """Reductions that leave no dimension when nothing says which ones to reduce."""
 _TUPLES = {"max": 2, "min": 2, "median": 2, "topk": 2, "sort": 2, "std_mean": 2, "var_mean": 2}
 _ARITHMETIC = {
@@ -57,9 +43,17 @@ class TensorCalls(Expressions):
     """What calls of torch give back."""
 
     def torch_call(
-        self, name: str, node: cst.Call, arguments: Arguments, frame: Frame, layer: Layer | None = None
+        self, name: str, node: cst.Call, arguments: Arguments, frame: StackFrame, layer: Layer | None = None
     ) -> Value:
-        """A function of torch, or a method of a tensor, by its name; `layer` is the module that calls it."""
+        """A function of torch, or a method of a tensor, by its name.
+
+        Args:
+            name: the name, without module.
+            node: the call.
+            arguments: what it is given; the object of a method comes first.
+            frame: where evaluation stands.
+            layer: the module of `torch.nn` that calls it.
+        """
         in_place = name.endswith("_") and not name.endswith("__") and name != "requires_grad_"
         name = name.rstrip("_") if in_place else name
         name = _ALIASES.get(name, name)
@@ -80,7 +74,7 @@ class TensorCalls(Expressions):
         recorded = self.record(name, arguments, result, node, frame, in_place, layer)
         return _as_tuple(name, arguments, recorded)
 
-    def _result_of(self, name: str, node: cst.Call, arguments: Arguments, frame: Frame, in_place: bool) -> Value:
+    def _result_of(self, name: str, node: cst.Call, arguments: Arguments, frame: StackFrame, in_place: bool) -> Value:
         parts = _inputs(name, arguments)
         explicit = _explicit(arguments)
         if name in ("stack", "cat"):
@@ -99,7 +93,9 @@ class TensorCalls(Expressions):
             result = arithmetic.sigmoid(parts[0], arguments.node(0, "input", "self"), result, node)
         return result
 
-    def _special(self, name: str, node: cst.Call, arguments: Arguments, frame: Frame, in_place: bool) -> Value | None:
+    def _special(
+        self, name: str, node: cst.Call, arguments: Arguments, frame: StackFrame, in_place: bool
+    ) -> Value | None:
         first = arguments.get(0, "input", "self")
         if name in _CREATED:
             return self.record(name, arguments, _created(name, node, arguments, first), node, frame)
@@ -128,7 +124,7 @@ class TensorCalls(Expressions):
             return self.record("clamp", bounds, result, node, frame, in_place)
         return None
 
-    def _cast(self, name: str, node: cst.Call, arguments: Arguments, frame: Frame) -> Value | None:
+    def _cast(self, name: str, node: cst.Call, arguments: Arguments, frame: StackFrame) -> Value | None:
         first = arguments.get(0, "input", "self")
         if not isinstance(first, Tensor):
             return None

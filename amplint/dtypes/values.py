@@ -1,18 +1,16 @@
-"""What the dtype flow knows about a value."""
+"""What the dtype flow knows about a value, and about the operation that made it."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import libcst as cst
 
+from amplint.model.events import Region
 from amplint.model.torch import precision
-
-if TYPE_CHECKING:
-    from amplint.dtypes.operations import Operation
 
 
 @dataclass(frozen=True)
@@ -55,7 +53,7 @@ class Tensor:
     lost: Eps | None = None
     core: cst.CSTNode | None = None
     peak: cst.CSTNode | None = None
-    through: frozenset[Flow] = frozenset()
+    through: frozenset[GradientFlow] = frozenset()
     detached: bool = False
     zero_dim: bool = False
     maker: Operation | None = field(default=None, compare=False, repr=False)
@@ -66,7 +64,12 @@ class Tensor:
         return self.dtype == precision.FLOAT16
 
     def derived(self, node: cst.CSTNode, **changes: Any) -> Tensor:
-        """The same value but for `changes`, computed anew by `node`."""
+        """The same value but for some fields, computed anew.
+
+        Args:
+            node: the expression that computes it.
+            **changes: the fields that are different.
+        """
         return replace(self, **{"made": node, "core": node, "peak": None, "maker": None, **changes})
 
     def placed(self, keep: Callable[[cst.CSTNode], bool]) -> Tensor:
@@ -86,7 +89,7 @@ _PLACES = ("made", "half_at", "saturated", "cure", "core", "peak")
 
 
 @dataclass(frozen=True)
-class Flow:
+class GradientFlow:
     """An operation that the gradient of a value flows through; damped when later operations cancel its derivative."""
 
     operation: Operation
@@ -132,7 +135,7 @@ class Layer:
 
 
 @dataclass(frozen=True)
-class Function:
+class Closure:
     """A function or lambda, with the frame it was defined in and the object it is bound to."""
 
     node: cst.FunctionDef | cst.Lambda
@@ -155,7 +158,7 @@ class Instance:
     attributes: dict[str, Value] = field(default_factory=dict)
 
 
-Value = Tensor | Number | DType | Finfo | Items | Layer | Function | Class | Instance
+Value = Tensor | Number | DType | Finfo | Items | Layer | Closure | Class | Instance
 UNKNOWN = Tensor()
 
 
@@ -168,41 +171,91 @@ def tensors(value: Value) -> tuple[Tensor, ...]:
     return ()
 
 
-def unknown(*values: Value) -> Tensor:
-    """A value of which only is known that gradients may flow through it to these."""
-    through = [tensor.through for value in values for tensor in tensors(value) if tensor.through]
-    return Tensor(through=frozenset().union(*through)) if through else UNKNOWN
+@dataclass(frozen=True)
+class Arguments:
+    """What a call or an operator is given: expressions and their values, by position and keyword; a method's object, like
+    the left side of an operator, comes first."""
+
+    nodes: tuple[cst.BaseExpression | None, ...] = ()
+    values: tuple[Value, ...] = ()
+    keywords: dict[str, Value] = field(default_factory=dict)
+    keyword_nodes: dict[str, cst.BaseExpression] = field(default_factory=dict)
+
+    def get(self, position: int, *names: str) -> Value | None:
+        """An argument by position or keyword.
+
+        Args:
+            position: the index among the positional arguments.
+            *names: the keywords that it may be given by.
+        """
+        for name in names:
+            if name in self.keywords:
+                return self.keywords[name]
+        return self.values[position] if position < len(self.values) else None
+
+    def node(self, position: int, *names: str) -> cst.BaseExpression | None:
+        """The expression of an argument.
+
+        Args:
+            position: the index among the positional arguments.
+            *names: the keywords that it may be given by.
+        """
+        for name in names:
+            if name in self.keyword_nodes:
+                return self.keyword_nodes[name]
+        return self.nodes[position] if position < len(self.nodes) else None
+
+    def of_method(self, node: cst.BaseExpression, value: Value) -> Arguments:
+        """The same arguments, those of a method of an object.
+
+        Args:
+            node: the expression of the object.
+            value: the object.
+        """
+        return replace(self, nodes=(node, *self.nodes), values=(value, *self.values))
+
+    @property
+    def all(self) -> tuple[Value, ...]:
+        """Every value, positions first."""
+        return (*self.values, *self.keywords.values())
+
+    @property
+    def tensors(self) -> list[Tensor]:
+        """All tensors among them."""
+        return [tensor for value in self.all for tensor in tensors(value)]
 
 
-def join(left: Value, right: Value) -> Value:
-    """What is known when a value is one of two."""
-    if left is right or left == right:
-        return left
-    if isinstance(left, Items) and isinstance(right, Items) and len(left.items) == len(right.items):
-        return Items(tuple(join(one, other) for one, other in zip(left.items, right.items)))
-    if isinstance(left, Number) and isinstance(right, Number):
-        return Number()
-    if not (isinstance(left, Tensor) and isinstance(right, Tensor)):
-        return unknown(left, right)
-    same = left.dtype == right.dtype
-    return Tensor(
-        dtype=left.dtype if same else precision.UNKNOWN,
-        low=min(left.low, right.low),
-        high=max(left.high, right.high),
-        made=left.made if left.made is right.made else None,
-        half_at=left.half_at or right.half_at if same else None,
-        sure=left.sure and right.sure,
-        saturated=left.saturated or right.saturated,
-        cure=left.cure
-        if left.cure is right.cure or not right.saturated
-        else right.cure
-        if not left.saturated
-        else None,
-        lost=left.lost or right.lost,
-        core=left.core if left.core is right.core else None,
-        peak=left.peak if left.peak is right.peak else None,
-        through=left.through | right.through,
-        detached=left.detached and right.detached,
-        zero_dim=left.zero_dim and right.zero_dim,
-        maker=left.maker if left.made is right.made else None,
-    )
+@dataclass(frozen=True, eq=False)
+class Operation:
+    """One evaluation of an operation.
+
+    The same node is evaluated once for each way in which the file reaches it.
+
+    Attributes:
+        op: the name of the function of torch without its module; also "cast", "setitem" (`x[i] = y`), and "call" for a
+            function that is not known.
+        dtype: that of the result.
+        region: the autocast region in effect, None outside of any.
+        in_place: an in-place or `out=` form, which autocast does not touch.
+        differentiates: whether gradients are recorded where it stands.
+        layer: the module of `torch.nn` that runs it.
+    """
+
+    node: cst.CSTNode
+    op: str
+    arguments: Arguments
+    dtype: str
+    region: Region | None
+    in_place: bool = False
+    differentiates: bool = True
+    layer: Layer | None = None
+
+    @property
+    def operands(self) -> tuple[Value, ...]:
+        """The values of its arguments."""
+        return self.arguments.all
+
+    @property
+    def operand(self) -> Tensor:
+        """The first operand that is a tensor."""
+        return next(iter(self.arguments.tensors), UNKNOWN)

@@ -24,7 +24,12 @@ Spelling = tuple[str, tuple[Edit, ...]]
 
 
 class Importer(Unimporter):
-    """Finds or makes local spellings of qualified names, such as `torch.amp.autocast`; removes imports."""
+    """Finds or makes local spellings of qualified names, such as `torch.amp.autocast`; removes imports.
+
+    Args:
+        tree: the file to write imports for.
+        names: what its names mean already.
+    """
 
     def __init__(self, tree: Tree, names: Names) -> None:
         super().__init__(tree)
@@ -35,6 +40,10 @@ class Importer(Unimporter):
 
         What the file imports is used as it is; else a from-import of the same module is extended; else a line is added
         beside the other imports of the same package.
+
+        Args:
+            qualified: the full name, such as `torch.amp.autocast`.
+            at: the node in whose place, or beside which, the spelling is to stand.
         """
         return self._reused(qualified, at) or self._extended(qualified, at) or self._added(qualified, at)
 

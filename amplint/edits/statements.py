@@ -47,7 +47,15 @@ class Editor:
         return block.body if isinstance(block, (cst.IndentedBlock, cst.Module)) else ()
 
     def member_of(self, node: cst.CSTNode, block: cst.CSTNode) -> Statement | None:
-        """The direct member of `block` that `node` is, or is inside of."""
+        """The direct member of `block` that `node` is, or is inside of.
+
+        Args:
+            node: any node inside the block.
+            block: an `IndentedBlock` or the `Module`.
+
+        Returns:
+            None where the node is not inside, or the block is no block of statements.
+        """
         below = node
         for above in self._tree.ancestors(node):
             if above is block:
@@ -56,7 +64,12 @@ class Editor:
         return None
 
     def rows_text(self, first: int, last: int) -> str:
-        """The text of rows, line ends and all; the last one ends in a line end in any case."""
+        """The text of rows, line ends and all; the last one ends in a line end in any case.
+
+        Args:
+            first: the first row, 1-based.
+            last: the last row, which belongs to it.
+        """
         text = self._source.text[self._source.line_starts[first - 1] : self._end_of_row(last)]
         return text if text.endswith(("\n", "\r")) else text + self._source.newline
 
@@ -79,7 +92,12 @@ class Editor:
         return self._tree.module.default_indent
 
     def first_row(self, statement: Statement, *, over_blanks: bool = True) -> int:
-        """The first row of a statement with the comments above it that are indented like it, also over blank rows."""
+        """The first row of a statement with the comments above it that are indented like it.
+
+        Args:
+            statement: one that has its lines to itself.
+            over_blanks: whether comments count that blank rows part from the statement.
+        """
         row = first = self.rows(statement)[0]
         comment = f"{self._source.indent(row)}#"
         while row > 1:
@@ -105,30 +123,55 @@ class Editor:
         return last
 
     def lines(self, first: int, last: int) -> list[str]:
-        """The rows `first` to `last`, without line ends."""
+        """Rows without their line ends.
+
+        Args:
+            first: the first row, 1-based.
+            last: the last row, which belongs to it.
+        """
         return [self._source.line(row) for row in range(first, last + 1)]
 
     # -- editing ---------------------------------------------------------------------------------------------------
 
     def insert_before(self, statement: Statement, *lines: str) -> Edit:
-        """Insert lines, given without indentation, in front of a statement, below the comments above it."""
+        """Insert lines in front of a statement, below the comments above it.
+
+        Args:
+            statement: the statement that comes after them.
+            *lines: the lines, without indentation and line ends.
+        """
         row = self.rows(statement)[0]
         start = self._source.line_starts[row - 1]
         return Edit(start, start, self._render(lines, self._source.indent(row)))
 
     def insert_after(self, statement: Statement, *lines: str) -> Edit:
-        """Insert lines, given without indentation, behind a statement."""
+        """Insert lines behind a statement.
+
+        Args:
+            statement: the statement that comes before them.
+            *lines: the lines, without indentation and line ends.
+        """
         return self.insert_rows_after(statement, self._render(lines, self.indent(statement)))
 
     def insert_rows_after(self, statement: Statement, text: str) -> Edit:
-        """Insert whole rows, line ends and all, behind a statement."""
+        """Insert whole rows, line ends and all, behind a statement.
+
+        Args:
+            statement: the statement that comes before them.
+            text: the rows, indented, each with its line end.
+        """
         end = self._end_of_row(self.rows(statement)[1])
         if end == len(self._source.text) and not self._source.text.endswith(("\n", "\r")):
             return Edit(end, end, self._source.newline + text.rstrip("\r\n"))
         return Edit(end, end, text)
 
     def delete_rows(self, first: int, last: int) -> Edit:
-        """Delete rows; of the blank rows on both sides only one stays."""
+        """Delete rows; of the blank rows on both sides only one stays.
+
+        Args:
+            first: the first row, 1-based.
+            last: the last row, which goes, too.
+        """
         around = [
             self._source.line(row).strip() for row in (first - 1, last + 1) if 1 <= row <= len(self._source.line_starts)
         ]
@@ -140,20 +183,53 @@ class Editor:
         return Edit(self._source.line_starts[first - 1], self._end_of_row(last), "")
 
     def move_before(self, statement: Statement, target: Statement) -> list[Edit]:
-        """Move a statement, with its trailing comment, in front of another one."""
+        """Move a statement, with its trailing comment, in front of another one.
+
+        Args:
+            statement: what moves.
+            target: what it is to stand in front of, perhaps in another block, whose indentation it gets.
+
+        Returns:
+            Two edits, an insertion and a deletion.
+        """
         lines = self.reindented(statement, self.indent(target))
-        row = self.rows(target)[0]
-        start = self._source.line_starts[row - 1]
-        newline = self._source.newline
-        return [Edit(start, start, "".join(f"{line}{newline}" for line in lines)), self.delete(statement)]
+        start = self._source.line_starts[self.rows(target)[0] - 1]
+        return [Edit(start, start, self._render(lines, "")), self.delete(statement)]
+
+    def move_after(self, statement: Statement, target: Statement) -> list[Edit]:
+        """Move a statement, with its trailing comment, behind another one, or out of one that it ends.
+
+        Args:
+            statement: what moves.
+            target: what it stands behind afterwards.
+
+        Returns:
+            The edits, sorted.
+        """
+        lines, rows = self.reindented(statement, self.indent(target)), self.rows(statement)
+        if rows[1] == self.rows(target)[1]:
+            return [self.replace_rows(*rows, lines)]
+        return sorted([self.insert_rows_after(target, self._render(lines, "")), self.delete(statement)])
 
     def reindented(self, statement: Statement, indent: str) -> list[str]:
-        """The rows of a statement under another indentation."""
+        """The rows of a statement under another indentation.
+
+        Args:
+            statement: the statement.
+            indent: the white space that its first row is to begin with.
+        """
         first, last = self.rows(statement)
         return self.shifted(first, last, self.indent(statement), indent)
 
     def shifted(self, first: int, last: int, old: str, new: str) -> list[str]:
-        """Rows with the indentation `old` replaced by `new`; blank rows, and rows inside a string, stay as they are."""
+        """Rows with the indentation `old` replaced by `new`; blank rows, and rows inside a string, stay as they are.
+
+        Args:
+            first: the first row, 1-based.
+            last: the last row, which belongs to it.
+            old: the white space that the rows begin with.
+            new: the white space in its place.
+        """
         inside = self._string_rows()
         return [
             line if row in inside or not line.strip() else _shifted(line, old, new)
@@ -161,19 +237,38 @@ class Editor:
         ]
 
     def shift(self, first: int, last: int, old: str, new: str) -> Edit:
-        """Put rows that are indented by `old` under the indentation `new`; each keeps its own line end."""
+        """Put rows that are indented by `old` under the indentation `new`; each keeps its own line end.
+
+        Args:
+            first: the first row, 1-based.
+            last: the last row, which belongs to it.
+            old: the white space that the rows begin with.
+            new: the white space in its place.
+        """
         return Edit(
             self._source.line_starts[first - 1], self._end_of_row(last), self._shifted_text(first, last, old, new)
         )
 
     def wrap(self, first: int, last: int, header: str) -> Edit:
-        """Put the rows of some neighbouring statements into a block of their own, under a header such as `if x:`."""
+        """Put the rows of some neighbouring statements into a block of their own, under a header such as `if x:`.
+
+        Args:
+            first: the first row, 1-based.
+            last: the last row, which belongs to it.
+            header: the line of the block, without indentation, colon and all.
+        """
         indent = self._source.indent(first)
         body = self._shifted_text(first, last, indent, indent + self.unit)
         return Edit(self._source.line_starts[first - 1], self._end_of_row(last), self._render((header,), indent) + body)
 
     def replace_rows(self, first: int, last: int, lines: Sequence[str]) -> Edit:
-        """Put lines in the place of the rows `first` to `last`."""
+        """Put lines in the place of rows.
+
+        Args:
+            first: the first row, 1-based.
+            last: the last row, which goes, too.
+            lines: the new rows, indented, without line ends.
+        """
         newline = self._source.newline
         text = "".join(f"{line}{newline}" for line in lines)
         end = self._end_of_row(last)
@@ -182,7 +277,12 @@ class Editor:
         return Edit(self._source.line_starts[first - 1], end, text)
 
     def replace(self, node: cst.CSTNode, text: str) -> Edit:
-        """Put text in the place of a node."""
+        """Put text in the place of a node.
+
+        Args:
+            node: what goes; parentheses around it stay.
+            text: what stands there instead.
+        """
         start, end = self._tree.span(node)
         return Edit(start, end, text)
 
@@ -192,7 +292,7 @@ class Editor:
         numbered = (f"{name}_{number}" for number in range(2, len(taken) + 3))
         return name if name not in taken else next(each for each in numbered if each not in taken)
 
-    def is_free(self, name: str, node: cst.CSTNode) -> bool:
+    def is_free(self, name: str) -> bool:
         """Whether no identifier of the file is spelled like `name`, so that a fix may bind it."""
         return all(found.value != name for found in self._tree.find(cst.Name))
 

@@ -101,14 +101,27 @@ class Cache:
         return entries, others
 
     def by_stamp(self, key: str, display: str, stat: os.stat_result) -> FileReport | None:
-        """The report on a file that was not touched since."""
+        """The report on a file that was not touched since.
+
+        Args:
+            key: the key of the file (`key`).
+            display: the path as the user shall see it.
+            stat: the stamp of the file as it is now.
+        """
         entry = self._entries.get(key)
         if entry is None or entry[0] != [stat.st_size, stat.st_mtime_ns, stat.st_ctime_ns]:
             return None
         return self._report(key, display, entry)
 
     def by_content(self, key: str, display: str, stat: os.stat_result | None, content: str) -> FileReport | None:
-        """The report on a file that holds the same bytes as then; `stat` is None for bytes that come from elsewhere."""
+        """The report on a file that holds the same bytes as then.
+
+        Args:
+            key: the key of the file (`key`).
+            display: the path as the user shall see it.
+            stat: the stamp of the file as it is now, which will do from now on; None for bytes from elsewhere.
+            content: the `digest` of its bytes.
+        """
         entry = self._entries.get(key)
         if entry is None or not content or entry[1] != content:
             return None
@@ -127,8 +140,14 @@ class Cache:
             return None
 
     def keep(self, key: str, stat: os.stat_result | None, content: str, report: FileReport) -> None:
-        """Remember a report; one with an error is not kept. `content` is empty where looking again costs no more than
-        hashing, `stat` is None for bytes that come from elsewhere."""
+        """Remember a report; one with an error is not kept.
+
+        Args:
+            key: the key of the file (`key`).
+            stat: the stamp of the file, taken before it was read; None for bytes from elsewhere.
+            content: the `digest` of its bytes; empty where looking again costs no more than hashing.
+            report: what checking it came to.
+        """
         if report.error:
             return
         plain = not (report.diagnostics or report.facts or report.partly)
@@ -142,7 +161,12 @@ class Cache:
             self._changed = True
 
     def key(self, path: str, explicit: bool) -> str:
-        """What an entry is found by: the path below the root, and whether the file was named by the user."""
+        """What an entry is found by.
+
+        Args:
+            path: the absolute path of the file.
+            explicit: whether the user has named it, so that more is said about it.
+        """
         return path.removeprefix(self._root) + ("*" if explicit else "")
 
     def edited_key(self, path: str) -> str:

@@ -76,7 +76,12 @@ class Storage:
         return data if compare_digest(sealed[:_SEAL], _seal(secret, name, data)) else b""
 
     def write(self, name: str, data: bytes, keep: int) -> None:
-        """Write a file in one step, so that others see the old one or the new one; the latest `keep` files stay.
+        """Write a file in one step, so that others see the old one or the new one.
+
+        Args:
+            name: the name of the file; its suffix says what kind of file it is.
+            data: what is written, behind a seal.
+            keep: how many files of this kind stay, the latest ones.
 
         Raises:
             OSError: the folder must not be used, or cannot be written.

@@ -13,7 +13,7 @@ from amplint.engine.config import Settings
 from amplint.engine.registry import RuleInfo, rule_index
 from amplint.engine.selection import SYNTAX_ERROR, UNUSED_SUPPRESSION, active_codes, names
 from amplint.python_ast import gate
-from amplint.source import InvalidNotebook, Place, Source, SourceError, is_notebook
+from amplint.source import FileLocation, InvalidNotebook, Source, SourceError, is_notebook
 
 
 def check_bytes(display: str, data: bytes, settings: Settings, path: Path, explicit: bool = False) -> FileReport:
@@ -50,7 +50,14 @@ def _invalid(display: str, why: str, settings: Settings, path: Path) -> FileRepo
 
 
 def check_source(source: Source, settings: Settings, path: Path, rules: Sequence[RuleInfo] | None = None) -> FileReport:
-    """As `check_bytes`, for text; `rules` is all of them when it is not given."""
+    """As `check_bytes`, for text.
+
+    Args:
+        source: the text.
+        settings: those that hold for the file.
+        path: where it lies, for settings that depend on that.
+        rules: those that may run; all of them when it is None.
+    """
     # Most files get no further than the gate.
     from amplint.engine.linter import lint_source
     from amplint.engine.suppression import suppress
@@ -58,7 +65,7 @@ def check_source(source: Source, settings: Settings, path: Path, rules: Sequence
     index = rule_index()
     active = active_codes(settings, path, index)
     running = [rule for rule in (index if rules is None else rules) if rule.code in active]
-    report = lint_source(placed(source, settings, path), running, settings.torch)
+    report = lint_source(with_location(source, settings, path), running, settings.torch)
     if report.error and not report.diagnostics:
         return report
     selected = [diagnostic for diagnostic in report.diagnostics if diagnostic.code in active]
@@ -68,14 +75,25 @@ def check_source(source: Source, settings: Settings, path: Path, rules: Sequence
     return replace(report, diagnostics=kept)
 
 
-def placed(source: Source, settings: Settings, path: Path) -> Source:
-    """A file that knows where it lies, so that what it imports from its own project can be followed."""
+def with_location(source: Source, settings: Settings, path: Path) -> Source:
+    """A file that knows where it lies, so that what it imports from its own project can be followed.
+
+    Args:
+        source: the text.
+        settings: those that hold for the file; they name the root of its project, and wrappers.
+        path: where it lies.
+    """
     wrappers = tuple((module, settings.root / file) for module, file in settings.wrappers)
-    return replace(source, place=Place(path, settings.root, wrappers))
+    return replace(source, place=FileLocation(path, settings.root, wrappers))
 
 
 def matters(data: bytes, settings: Settings) -> bool:
-    """Whether a file of these bytes may hold anything to report, its syntax aside."""
+    """Whether a file of these bytes may hold anything to report, its syntax aside.
+
+    Args:
+        data: the content.
+        settings: those that hold for the file; they say which rules run.
+    """
     if gate.may_matter(data, _triggers(settings)):
         return True
     # A suppression comment may turn out to be unused in a file that holds nothing else of interest.
@@ -109,6 +127,10 @@ def withdraw(report: FileReport, facts: frozenset[str]) -> FileReport:
 
     A notebook is a program of its own, and so is a file that trains without AMP: what other files establish says nothing about
     them.
+
+    Args:
+        report: what was found in one file.
+        facts: what the files of the run establish.
     """
     facts = report.facts if is_notebook(report.path) or ALONE in report.facts else facts
     kept = tuple(diagnostic for diagnostic in report.diagnostics if diagnostic.needs <= facts)

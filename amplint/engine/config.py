@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import re
 import sys
 from dataclasses import dataclass, replace
 from itertools import chain
@@ -11,12 +10,11 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from amplint.engine import gitignore
+from amplint.engine.config_values import KEYS
 from amplint.system.reading import SETTINGS_LIMIT, is_below, read_file
 
 FILE_NAMES = ("amplint.toml", "pyproject.toml")
 """Configuration files, in order of precedence within one folder."""
-
-_VERSION = re.compile(r"(\d{1,3})\.(\d{1,3})(?:\.\d+)?")
 
 
 class ConfigError(Exception):
@@ -47,7 +45,12 @@ class Settings:
     origin: str = ""
 
     def excludes(self, path: str, folder: bool = False) -> bool:
-        """Whether `exclude` names this absolute path, or a folder above it."""
+        """Whether `exclude` names a path, or a folder above it.
+
+        Args:
+            path: the absolute path.
+            folder: whether it is one of a folder, of which some patterns speak only.
+        """
         return self._matches("exclude", self.exclude, path, folder)
 
     def ignored_in(self, path: str) -> tuple[str, ...]:
@@ -62,7 +65,7 @@ class Settings:
 
     def _matches(self, key: str, written: tuple[str, ...], path: str, folder: bool = False) -> bool:
         try:
-            return bool(gitignore.verdict(written, str(self.root), path, folder))
+            return bool(gitignore.is_ignored(written, str(self.root), path, folder))
         except ValueError as error:
             raise ConfigError(f"{self.place(key)}: bad pattern: {error}") from error
 
@@ -100,65 +103,16 @@ class Overrides(NamedTuple):
 
 
 def nearest(word: str, valid: list[str]) -> str:
-    """What to add to a complaint about a word: "; did you mean `x`?", or nothing when no valid word is near."""
+    """What to add to a complaint about a word: "; did you mean `x`?", or nothing when no valid word is near.
+
+    Args:
+        word: what somebody wrote.
+        valid: what they may have meant.
+    """
     import difflib
 
     near = difflib.get_close_matches(word.lower(), [name.lower() for name in valid], 1, 0.5)
     return next((f"; did you mean `{name}`?" for name in valid if near and name.lower() == near[0]), "")
-
-
-def torch_version(text: str) -> tuple[int, int]:
-    """Major and minor of a version such as "2.4" or "2.4.1".
-
-    Raises:
-        ValueError: the text is no such version.
-    """
-    match = _VERSION.fullmatch(text)
-    if match is None:
-        raise ValueError(f'"{text}" is not a version such as "2.4"')
-    return int(match[1]), int(match[2])
-
-
-def _strings(value: Any) -> tuple[str, ...]:
-    if not isinstance(value, list) or not all(isinstance(item, str) for item in value):
-        raise ValueError("must be a list of strings")
-    return tuple(value)
-
-
-def _per_file(value: Any) -> tuple[tuple[str, tuple[str, ...]], ...]:
-    if not isinstance(value, dict):
-        raise ValueError("must be a table of patterns, each with a list of rules")
-    return tuple((pattern, _strings(selectors)) for pattern, selectors in value.items())
-
-
-def _wrappers(value: Any) -> tuple[tuple[str, str], ...]:
-    if not isinstance(value, dict) or not all(isinstance(file, str) for file in value.values()):
-        raise ValueError('must be a table of modules, each with a file: "library.amp" = "wrappers/library_amp.py"')
-    return tuple(value.items())
-
-
-def _string(value: Any) -> str:
-    if not isinstance(value, str):
-        raise ValueError("must be a string")
-    return value
-
-
-def _torch(value: Any) -> tuple[int, int]:
-    if not isinstance(value, str):  # as a number, 2.10 would be 2.1
-        raise ValueError('must be a string such as "2.4"')
-    return torch_version(value)
-
-
-_KEYS = {
-    "select": ("select", _strings),
-    "extend-select": ("extend_select", _strings),
-    "ignore": ("ignore", _strings),
-    "per-file-ignores": ("per_file_ignores", _per_file),
-    "exclude": ("exclude", _strings),
-    "torch-version": ("torch", _torch),
-    "wrappers": ("wrappers", _wrappers),
-    "cache-dir": ("cache_dir", _string),
-}
 
 
 def _display(path: Path) -> str:
@@ -201,9 +155,9 @@ def load(path: Path) -> Settings:
     table = _table(path) or {}
     values: dict[str, Any] = {}
     for key, value in table.items():
-        if key not in _KEYS:
-            raise ConfigError(f"{_display(path)}: unknown key `{key}`{nearest(key, list(_KEYS))}")
-        name, read = _KEYS[key]
+        if key not in KEYS:
+            raise ConfigError(f"{_display(path)}: unknown key `{key}`{nearest(key, list(KEYS))}")
+        name, read = KEYS[key]
         try:
             values[name] = read(value)
         except ValueError as error:
@@ -247,7 +201,7 @@ def _in_folder(folder: Path) -> Path | None:
     return None
 
 
-def find(start: Path) -> Path | None:
+def nearest_config(start: Path) -> Path | None:
     """The configuration file nearest to the folder `start`, in it or above it.
 
     Raises:
@@ -260,7 +214,10 @@ def find(start: Path) -> Path | None:
 class SettingsResolver:
     """The settings of each file: those of the configuration file nearest above it, under what the command line says.
 
-    `config` names one file for all; `isolated` looks at none.
+    Args:
+        overrides: what the command line says.
+        config: the one configuration file for all files.
+        isolated: look at no configuration file.
     """
 
     def __init__(self, overrides: Overrides, config: Path | None = None, isolated: bool = False) -> None:

@@ -30,7 +30,7 @@ DEFAULT_EXCLUDES = frozenset((
 _SUFFIXES = (".py", ".ipynb")
 
 
-class Found(NamedTuple):
+class FoundFile(NamedTuple):
     """A file to check: where it lies (absolute), what to call it, and whether the user named it.
 
     `others` are further names of the file under the given paths. `leads_out` is true of a link to a file that lies under none
@@ -65,7 +65,7 @@ class Passed(NamedTuple):
     message: str
 
 
-Discovered = Found | Problem | Excluded | Passed
+Discovered = FoundFile | Problem | Excluded | Passed
 _Ignores = tuple[tuple[str, tuple[str, ...]], ...]
 """The patterns of `.gitignore` files that hold in a folder, the nearest file last, each with the folder it lies in."""
 
@@ -78,7 +78,12 @@ class _Folder(NamedTuple):
 
 
 def discover(paths: Iterable[str], resolver: SettingsResolver) -> Iterator[Discovered]:
-    """The files under the given paths, each once, and the paths that are none, in the order given."""
+    """The files under the given paths, each once, and the paths that are none, in the order given.
+
+    Args:
+        paths: files and folders as the user wrote them.
+        resolver: knows what the settings exclude.
+    """
     walk = _Walk(resolver)
     everything = [item for path in paths for item in walk.named(path)]
     settled = walk.names.settled()
@@ -99,23 +104,23 @@ class _Names:
 
     def __init__(self) -> None:
         self._roots: set[str] = set()
-        self._links: list[Found] = []
-        self._inodes: dict[int, list[Found]] = {}
+        self._links: list[FoundFile] = []
+        self._inodes: dict[int, list[FoundFile]] = {}
 
     def add_root(self, folder: str) -> None:
         """A folder that the user named, or in which a file lies that they named."""
         self._roots.add(folder)
 
-    def add(self, item: Found, inode: int, is_link: bool) -> Found:
+    def add(self, item: FoundFile, inode: int, is_link: bool) -> FoundFile:
         """A file that was found; `inode` is that of the file a link leads to."""
         self._inodes.setdefault(inode, []).append(item)
         if is_link:
             self._links.append(item)
         return item
 
-    def settled(self) -> dict[int, Found | None]:
+    def settled(self) -> dict[int, FoundFile | None]:
         """What becomes of the items, by `id`, that do not stay as they are: None of a second name of a file."""
-        settled: dict[int, Found | None] = {}
+        settled: dict[int, FoundFile | None] = {}
         links = {id(link) for link in self._links}
         for alike in self._inodes.values():
             for names in _by_file(alike) if len(alike) > 1 else ():
@@ -133,9 +138,9 @@ class _Names:
         return settled
 
 
-def _by_file(items: Iterable[Found]) -> Iterable[list[Found]]:
+def _by_file(items: Iterable[FoundFile]) -> Iterable[list[FoundFile]]:
     """Items put together that are names of the same file."""
-    files: dict[object, list[Found]] = {}
+    files: dict[object, list[FoundFile]] = {}
     for item in items:
         path = os.fspath(item.path)
         try:
@@ -176,7 +181,7 @@ class _Walk:
                     # Whoever names a folder that git ignores means it.
                     yield from self._folder(path, () if _ignored(path, above, folder=True) else above)
                 else:
-                    item = Found(Path(path), self._display(path), settings, explicit=True)
+                    item = FoundFile(Path(path), self._display(path), settings, explicit=True)
                     yield self.names.add(item, status.st_ino, os.path.islink(path))
             except ConfigError as error:
                 yield Problem("", str(error))
@@ -233,7 +238,7 @@ class _Walk:
             yield Problem(self._display(entry.path), _why(error))
             return
         if regular:
-            yield self.names.add(Found(Path(entry.path), self._display(entry.path), settings), inode, is_link)
+            yield self.names.add(FoundFile(Path(entry.path), self._display(entry.path), settings), inode, is_link)
 
     def _ignores_in(self, folder: str) -> _Ignores:
         path = os.path.join(folder, ".gitignore")
@@ -276,14 +281,14 @@ class _Walk:
 
 def _is_pattern(line: str) -> bool:
     try:
-        return gitignore.parse(line) is not None
+        return gitignore.parse_pattern(line) is not None
     except ValueError:  # to git, too, it matches nothing
         return False
 
 
 def _ignored(path: str, ignores: _Ignores, folder: bool) -> bool:
     for root, lines in reversed(ignores):
-        verdict = gitignore.verdict(lines, root, path, folder)
+        verdict = gitignore.is_ignored(lines, root, path, folder)
         if verdict is not None:
             return verdict
     return False

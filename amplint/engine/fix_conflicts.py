@@ -25,7 +25,12 @@ class Claims(NamedTuple):
 
 
 def claims(text: str, edits: tuple[Edit, ...]) -> Claims:
-    """What the edits of one fix want of a text."""
+    """What the edits of one fix want of a text.
+
+    Args:
+        text: the text as it stands.
+        edits: those of the fix.
+    """
     written = "\n".join(edit.replacement for edit in edits)
     mentions = {name for edit in edits for name in _names(edit.replacement) - _names(text[edit.start : edit.end])}
     removed = {name for edit in edits for name in _bound(text[edit.start : edit.end]) - _bound(edit.replacement)}
@@ -54,7 +59,12 @@ class Taken:
 
 
 def stutters(text: str, edits: Sequence[Edit]) -> bool:
-    """Whether edits that only insert would insert what stands right there already: such a fix is blind to what it has done."""
+    """Whether edits that only insert would insert what stands right there already: such a fix is blind to what it has done.
+
+    Args:
+        text: the text as it stands.
+        edits: those of one fix, in order.
+    """
     return all(edit.start == edit.end for edit in edits) and any(_repeats(text, edit) for edit in edits)
 
 

@@ -50,11 +50,16 @@ class FixOutcome:
 
 
 def fix_source(source: Source, lint: Lint, unsafe: bool) -> FixOutcome:
-    """Apply the safe fixes that `lint` offers, with `unsafe` also the unsafe ones, until there is none left.
+    """Apply the fixes that linting offers until there is none left.
 
     A fix after which the file would not compile, or a name would be used unbound, is left out; fixes that never settle, need a
     character that the file's encoding lacks, cost too much or bring linting down leave the whole file as it was. `error` says
     so, and names the rules.
+
+    Args:
+        source: the file.
+        lint: says what is found in a text; it is asked again after each round.
+        unsafe: whether to apply the unsafe fixes, too.
     """
     first = lint(source)
     current, report = source, first
@@ -87,11 +92,16 @@ def fix_source(source: Source, lint: Lint, unsafe: bool) -> FixOutcome:
 
 
 def fixable(report: FileReport, unsafe: bool) -> list[Diagnostic]:
-    """The findings with a safe fix, with `unsafe` also those with an unsafe one, in the order of their first edits."""
+    """The findings with a fix that may be applied, in the order of their first edits.
+
+    Args:
+        report: what was found in one file.
+        unsafe: whether unsafe fixes count beside the safe ones.
+    """
     return _with_fix(report, (Applicability.SAFE, Applicability.UNSAFE) if unsafe else (Applicability.SAFE,))
 
 
-def shown(report: FileReport) -> list[Diagnostic]:
+def never_applied(report: FileReport) -> list[Diagnostic]:
     """The findings with a fix that is never applied, in the order of their first edits."""
     return _with_fix(report, (Applicability.DISPLAY,))
 
@@ -192,6 +202,10 @@ def apply(source: Source, wanted: Iterable[Diagnostic]) -> tuple[str, list[Diagn
     So does one that touches it, and one that mentions a name whose binding the other takes away. An insertion that several
     fixes have in common, such as an import, is made once and keeps none of them back.
 
+    Args:
+        source: the text as it stands.
+        wanted: findings with fixes, the most important first.
+
     Returns:
         The new text, and the diagnostics whose fixes are in it.
     """
@@ -234,9 +248,13 @@ class Changed(FixError):
 def write(path: Path, expected: bytes, new: bytes, others: Iterable[str] = ()) -> None:
     """Replace the content of a file in one step; whoever looks sees the old content or the new one.
 
-    Permissions and, where allowed, ownership stay; of a symbolic link it is the file behind it that is replaced. Those of
-    `others` that are hard links of the file still are afterwards; no other name of it is touched, and what it stands for
-    keeps the old content.
+    Permissions and, where allowed, ownership stay; of a symbolic link it is the file behind it that is replaced.
+
+    Args:
+        path: the file.
+        expected: what it holds, if nobody has changed it since it was read.
+        new: what it is to hold.
+        others: names of the file that still shall be hard links of it afterwards; any other name keeps the old content.
 
     Raises:
         Changed: the file does not hold `expected` any more.

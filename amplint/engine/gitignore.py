@@ -61,7 +61,7 @@ class Pattern(NamedTuple):
         return here == len(names)
 
 
-def parse(line: str) -> Pattern | None:
+def parse_pattern(line: str) -> Pattern | None:
     """A line of a `.gitignore` file; None when it holds no pattern.
 
     Raises:
@@ -100,13 +100,19 @@ def compiled(patterns: tuple[str, ...]) -> tuple[Pattern, ...]:
     """
     if len(patterns) > MOST:
         raise ValueError(f"there are more than {MOST:,}")
-    return tuple(found for found in map(parse, reversed(patterns)) if found is not None)
+    return tuple(found for found in map(parse_pattern, reversed(patterns)) if found is not None)
 
 
-def verdict(patterns: tuple[str, ...], root: str, path: str, folder: bool = False) -> bool | None:
+def is_ignored(patterns: tuple[str, ...], root: str, path: str, folder: bool = False) -> bool | None:
     """Whether the last pattern that speaks of `path` matches it (True) or spares it (False, `!pattern`); None: none speaks.
 
-    What lies in a folder that is matched is matched with it. `root` and `path` are absolute; patterns are relative to `root`.
+    What lies in a folder that is matched is matched with it.
+
+    Args:
+        patterns: relative to `root`, in the order in which they are written.
+        root: the absolute path of the folder that they belong to.
+        path: the absolute path in question.
+        folder: whether it is one of a folder, of which some patterns speak only.
     """
     if not patterns:
         return None
@@ -207,7 +213,13 @@ def _member(text: str, at: int) -> tuple[str, int]:
 
 
 def rebase(patterns: Sequence[str], written_in: str, root: str) -> tuple[str, ...]:
-    """Patterns that were written relative to one folder, made relative to another (both absolute)."""
+    """Patterns that were written relative to one folder, made relative to another.
+
+    Args:
+        patterns: as they are written.
+        written_in: the absolute path of the folder that they are relative to.
+        root: the absolute path of the folder that they shall be relative to.
+    """
     moved = (_rebase(pattern, written_in, root) for pattern in patterns)
     return tuple(pattern for pattern in moved if pattern is not None)
 

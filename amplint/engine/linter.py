@@ -34,14 +34,18 @@ def lint_source(source: Source, rules: Sequence[Rule | RuleInfo], torch: tuple[i
 
     A syntax error is a diagnostic (AMP900). A rule that crashes is the report's `error`, beside the findings of the others; a
     file that is nested too deeply, or costs more than a file may, has no findings.
-    Rules of which only the `RuleInfo` is given are imported when the file turns out to need them.
+
+    Args:
+        source: the text, and where it lies.
+        rules: those that run; of which only the `RuleInfo` is given are imported when the file turns out to need them.
+        torch: the oldest PyTorch (major, minor) that the project supports.
     """
     try:
         with limits.bounded():
             return _lint(source, rules, torch)
     except limits.TooCostly as problem:
         return FileReport(source.path, error=f"{problem}; not checked")
-    except limits.TooLong:
+    except limits.TextTooLong:
         return FileReport(source.path, error=_TOO_LONG)
 
 
@@ -87,14 +91,14 @@ def _check(
                 raise  # it takes a deep tree to get there, whatever rule it is that does
             except Exception as error:  # a rule must not take the other rules and files down with it
                 crashes[rule.code] = error
-        facts = file.facts
+        says = file.says
     except libcst.ParserSyntaxError as error:
         row = error.raw_line if rows is None else rows[min(error.raw_line, len(rows)) - 1]
         return FileReport(source.path, error=f"LibCST cannot read row {row}: {error.message}")
     except RecursionError:
         return FileReport(source.path, error=_TOO_DEEP)
     ordered = tuple(sorted(found, key=lambda diagnostic: diagnostic.sort_key))
-    return FileReport(source.path, ordered, facts, _told(crashes, source.path), file.footing, file.partly)
+    return FileReport(source.path, ordered, says, _told(crashes, source.path), file.footing, file.partly)
 
 
 def _told(crashes: dict[str, Exception], path: str) -> str:
@@ -110,6 +114,11 @@ def crash(what: str, error: Exception, path: str) -> str:
     """One line that says what crashed, where in amplint or a rule pack, and how.
 
     It is short enough to be printed with the name of the file that was looked at.
+
+    Args:
+        what: what was at work, as the line begins: `rule AMP101 crashed`.
+        error: what was raised.
+        path: the file that was looked at.
     """
     import traceback  # only for what should never happen
 

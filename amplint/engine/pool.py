@@ -50,10 +50,16 @@ def run_all(
 ) -> Iterator[tuple[int, ResultT | Died]]:
     """Call a module-level function on every task; yields the task's index and the answer, as answers come.
 
-    `prepare` does what every process would have to do first, such as importing; where processes are forked it is called
-    once, before. A process that takes longer than `limit` seconds for one task is killed. Without `fork` every process
-    starts afresh, for what a fork cannot inherit. Closing the iterator, or an exception such as Ctrl-C in the caller,
-    ends the processes at once.
+    Closing the iterator, or an exception such as Ctrl-C in the caller, ends the processes at once.
+
+    Args:
+        function: what each process runs; its answers are sent back pickled.
+        tasks: what it is called with, in this order.
+        workers: the number of processes.
+        prepare: what every process would have to do first, such as importing; where processes are forked it is called once,
+            before.
+        limit: the seconds after which a process is killed that has not finished its task.
+        fork: whether processes are forked; without, each starts afresh, for what a fork cannot inherit.
     """
     pool: _Pool[TaskT, ResultT] = _Pool(function, tasks, limit, fork)
     if pool.forks:

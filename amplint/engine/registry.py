@@ -14,6 +14,7 @@ from functools import lru_cache
 from types import ModuleType
 from typing import TYPE_CHECKING, NamedTuple
 
+from amplint.diagnostics import category
 from amplint.system import installed
 
 if TYPE_CHECKING:
@@ -28,7 +29,10 @@ class RegistryError(Exception):
 
 
 class RuleInfo(NamedTuple):
-    """What is known of a rule without importing it; `fix` is its best applicability, None when it never has a fix."""
+    """What is known of a rule without importing it: the fields of `amplint.rule.Rule`, enums by their values.
+
+    `fix` is its best applicability, None when it never has a fix.
+    """
 
     code: str
     name: str
@@ -37,13 +41,22 @@ class RuleInfo(NamedTuple):
     default: bool
     triggers: tuple[str, ...]
     module: str
+    severity: str
+    confidence: str
+    since: str
+
+    @property
+    def category(self) -> str:
+        """What the rule is about."""
+        return category(self.code)
 
     @classmethod
     def of(cls, rule: Rule) -> RuleInfo:
         """What there is to know of a rule that is imported."""
         fix = rule.fix.value if rule.fix else None
         module = rule.module.rpartition(".")[2]
-        return cls(rule.code, rule.name, rule.summary, fix, rule.default, rule.triggers, module)
+        marks = rule.severity.value, rule.confidence.value, rule.since
+        return cls(rule.code, rule.name, rule.summary, fix, rule.default, rule.triggers, module, *marks)
 
 
 @lru_cache(maxsize=1)

@@ -31,6 +31,10 @@ def encode_report(report: FileReport) -> list[Any]:
 def decode_report(path: str, value: Any) -> FileReport:
     """The report that was encoded, as one on `path`.
 
+    Args:
+        path: the path as the user shall see it now.
+        value: what `encode_report` made, through JSON or not.
+
     Raises:
         Damaged: the value was not made by `encode_report`.
     """

@@ -18,7 +18,7 @@ from amplint.system.reading import read_file
 
 if TYPE_CHECKING:
     from amplint.engine.cache import Cache
-    from amplint.engine.discovery import Found
+    from amplint.engine.discovery import FoundFile
 
 _FEW = 16
 """Up to so many files, reading them all costs less than opening the cache."""
@@ -49,7 +49,7 @@ class _Task(NamedTuple):
 
 
 def run(
-    found: Sequence[Found],
+    found: Sequence[FoundFile],
     options: RunOptions,
     on_progress: Callable[[int, int], None] | None = None,
     on_note: Callable[[str], None] | None = None,
@@ -58,8 +58,12 @@ def run(
 
     A file that cannot be read, and one on which a rule or a whole process dies, has a report with an error; the others are
     checked all the same. Findings that need a fact of the whole run are withdrawn when no file establishes it.
-    `on_progress` is called with the number of files done and of all files, whenever one is done; `on_note` with what a user
-    may want to know and need not, such as that the cache cannot be written.
+
+    Args:
+        found: the files, each with its settings.
+        options: how to go about it.
+        on_progress: called with the number of files done and of all files, whenever one is done.
+        on_note: called with a line that says why nothing could be cached.
 
     Raises:
         ConfigError: settings turn out to be of no use.
@@ -78,9 +82,15 @@ def run(
 
 
 def check_text(
-    item: Found, data: bytes, options: RunOptions, on_note: Callable[[str], None] | None = None
+    item: FoundFile, data: bytes, options: RunOptions, on_note: Callable[[str], None] | None = None
 ) -> FileReport:
     """The report on a file as an editor holds it, whatever lies on the disk; from the cache where that knows the text.
+
+    Args:
+        item: the file.
+        data: its content.
+        options: how to go about it.
+        on_note: called with a line that says why nothing could be cached.
 
     Raises:
         ConfigError: settings turn out to be of no use.
@@ -89,26 +99,35 @@ def check_text(
     task = _Task(item.display, data, item.settings, item.path, item.explicit)
     caches = _Caches(options)
     cache = caches.of(item.settings) if matters(data, item.settings) else None
-    if cache is None:
-        return _check(task)
-    from amplint.engine.cache import digest
-
-    path, content = os.fspath(item.path), digest(data)
-    # What matters is checked in the same way whoever names it: a run on the whole project knows it, too.
-    for key in (cache.key(path, explicit=False), edited := cache.edited_key(path)):
-        report = cache.by_content(key, item.display, None, content)
-        if report is not None:
-            return report
-    report = _check(task)
-    cache.keep(edited, None, content, report)
+    report = _check(task) if cache is None else _known_or_checked(task, cache)
     for problem in caches.save():
         if on_note is not None:
             on_note(problem)
     return report
 
 
-def establish(found: Sequence[Found], options: RunOptions, wanted: frozenset[str]) -> frozenset[str]:
-    """The facts that the files of a run establish; stops looking when all that are wanted are."""
+def _known_or_checked(task: _Task, cache: Cache) -> FileReport:
+    from amplint.engine.cache import digest
+
+    path, content = os.fspath(task.path), digest(task.data)
+    # What matters is checked in the same way whoever names it: a run on the whole project knows it, too.
+    for key in (cache.key(path, explicit=False), edited := cache.edited_key(path)):
+        report = cache.by_content(key, task.display, None, content)
+        if report is not None:
+            return report
+    report = _check(task)
+    cache.keep(edited, None, content, report)
+    return report
+
+
+def establish(found: Sequence[FoundFile], options: RunOptions, wanted: frozenset[str]) -> frozenset[str]:
+    """The facts that the files of a run establish; stops looking when all that are wanted are.
+
+    Args:
+        found: the files, each with its settings.
+        options: how to go about it.
+        wanted: the facts that are asked for; looking stops when all of them are established.
+    """
     facts: frozenset[str] = frozenset()
     with closing(_reports(found, options)) as reports:
         for _, report in reports:
@@ -133,7 +152,7 @@ def _in_order(
 
 
 def _reports(
-    found: Sequence[Found], options: RunOptions, on_note: Callable[[str], None] | None = None
+    found: Sequence[FoundFile], options: RunOptions, on_note: Callable[[str], None] | None = None
 ) -> Generator[tuple[int, FileReport], None, None]:
     caches = _Caches(options)
     tasks: list[_Pending] = []
@@ -165,7 +184,7 @@ class _Pending(NamedTuple):
     position: int = 0
 
 
-def _look(item: Found, caches: _Caches, few: bool) -> FileReport | _Pending:
+def _look(item: FoundFile, caches: _Caches, few: bool) -> FileReport | _Pending:
     """What the cache or the bytes of a file say without parsing it."""
     path = os.fspath(item.path)
     try:
@@ -214,7 +233,7 @@ class _Caches:
                 self._open[settings] = Cache(settings, self._options.cache_dir)
             except OSError as error:
                 self._open[settings] = None
-                self._problems.append(f"Nothing was cached: {error}")
+                self._problems.append(_nothing_cached(error))
         return self._open[settings]
 
     def save(self) -> list[str]:
@@ -223,8 +242,13 @@ class _Caches:
             try:
                 cache.save()
             except OSError as error:
-                self._problems.append(f"Nothing was cached: {error}")
+                self._problems.append(_nothing_cached(error))
         return list(dict.fromkeys(self._problems))
+
+
+def _nothing_cached(error: OSError) -> str:
+    why = f"{error.filename}: {error.strerror}" if error.strerror and error.filename else str(error)
+    return f"Nothing was cached: {why}"
 
 
 def _lint(pending: list[_Pending], jobs: int) -> Iterator[tuple[_Pending, FileReport]]:

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from amplint.engine.config import ConfigError, Settings, nearest
-from amplint.engine.registry import RuleInfo
+from amplint.engine.registry import RuleInfo, rule_index
 
 if TYPE_CHECKING:
     from typing import Protocol
@@ -28,12 +28,28 @@ if TYPE_CHECKING:
 ALL = "ALL"
 SYNTAX_ERROR, UNUSED_SUPPRESSION, UNKNOWN_SUPPRESSION = "AMP900", "AMP901", "AMP902"
 
+_OWN = (True, (), "", "error", "high", "0.1.0")
 ENGINE_RULES = (
-    RuleInfo(SYNTAX_ERROR, "syntax-error", "The file is no valid Python", None, True, (), ""),
-    RuleInfo(UNUSED_SUPPRESSION, "unused-suppression", "A comment suppresses nothing", "safe", True, (), ""),
-    RuleInfo(UNKNOWN_SUPPRESSION, "unknown-suppression", "A suppression names no rule", None, True, (), ""),
+    RuleInfo(SYNTAX_ERROR, "syntax-error", "The file is no valid Python", None, *_OWN),
+    RuleInfo(UNUSED_SUPPRESSION, "unused-suppression", "A comment suppresses nothing", "safe", *_OWN)._replace(
+        severity="info"
+    ),
+    RuleInfo(UNKNOWN_SUPPRESSION, "unknown-suppression", "A suppression names no rule", None, *_OWN)._replace(
+        severity="warning"
+    ),
 )
 """What the engine itself reports; selected, ignored and suppressed like any rule."""
+
+
+@lru_cache(maxsize=1)
+def all_rules() -> dict[str, RuleInfo]:
+    """What is known of each rule, by its code: the installed ones in the order of their codes, then the engine's own.
+
+    Raises:
+        RegistryError: as `rule_index`.
+    """
+    return {info.code: info for info in (*rule_index(), *ENGINE_RULES)}
+
 
 _PREFIX = re.compile(r"[A-Z]+\d*")
 _FULL = 100  # more specific than any prefix
@@ -45,7 +61,12 @@ def names(rules: Iterable[Selectable]) -> dict[str, str]:
 
 
 def select(selector: str, known: Mapping[str, str]) -> frozenset[str]:
-    """The codes that a selector stands for; none when it is unknown. `known` gives the name of each code."""
+    """The codes that a selector stands for; none when it is unknown.
+
+    Args:
+        selector: a code, a prefix of codes, a name, or `ALL`.
+        known: the name of each code.
+    """
     if selector == ALL:
         return frozenset(known)
     if selector in known:
@@ -58,6 +79,11 @@ def select(selector: str, known: Mapping[str, str]) -> frozenset[str]:
 
 def check_selectors(selectors: Iterable[str], known: Mapping[str, str], place: str) -> None:
     """See to it that every selector stands for a rule.
+
+    Args:
+        selectors: as the user wrote them.
+        known: the name of each code.
+        place: where they were written, as the message begins.
 
     Raises:
         ConfigError: one does not; the message begins with `place`.
@@ -100,10 +126,15 @@ def _selected(settings: Settings, rules: tuple[Selectable, ...]) -> frozenset[st
 
 
 def active_codes(settings: Settings, path: Path, rules: Sequence[Selectable]) -> frozenset[str]:
-    """The codes that are reported for a file (an absolute path), those of the engine among them.
+    """The codes that are reported for a file, those of the engine among them.
 
     Selectors are applied from the least specific to the most specific, `ignore` after `select` where they are equal;
     what `per_file_ignores` has for the file is taken away last.
+
+    Args:
+        settings: those that hold for the file.
+        path: its absolute path.
+        rules: all that there are.
 
     Raises:
         ConfigError: a selector stands for no rule, or a pattern is none.

@@ -102,8 +102,13 @@ def suppress(
 ) -> tuple[Diagnostic, ...]:
     """What remains of a file's findings, and what there is to say about its suppression comments, in order of place.
 
-    `active` are the codes that were looked for, `known` the names of all codes. A code that was not looked for is never
-    called unused; nor is anything in a file that does not parse.
+    A code that was not looked for is never called unused; nor is anything in a file that does not parse.
+
+    Args:
+        source: the file.
+        diagnostics: what was found in it.
+        active: the codes that were looked for.
+        known: the name of each code.
     """
     if "amplint" not in source.text and "noqa" not in source.text.lower():
         return tuple(diagnostics)

@@ -7,19 +7,15 @@ from dataclasses import dataclass
 
 import libcst as cst
 
-from amplint.roles.autocast_contexts import Contexts
-from amplint.syntax.classes import Classes
-from amplint.syntax.names import Names
-from amplint.syntax.tree import Tree, within
+from amplint.file import File
+from amplint.model.torch.operators import OPERATORS, Kind, Policy, of_kind
+from amplint.syntax.tree import within
 
 _FUNCTION = frozenset({"torch.autograd.Function", "torch.autograd.function.Function"})
 _FWD = frozenset({"torch.amp.custom_fwd", "torch.cuda.amp.custom_fwd"})
 _BWD = frozenset({"torch.amp.custom_bwd", "torch.cuda.amp.custom_bwd"})
 _CASTS = frozenset({"to", "type", "type_as", "float", "half", "bfloat16"})
-_LOWERED = frozenset(
-    "matmul mm bmm mv addmm baddbmm addbmm addmv einsum linear conv1d conv2d conv3d conv_transpose1d conv_transpose2d "
-    "conv_transpose3d scaled_dot_product_attention".split()
-)
+_LOWERED = frozenset(name for name in of_kind(Kind.PRODUCT, Kind.CONVOLUTION) if OPERATORS[name].cuda is Policy.LOWER)
 """Functions and methods that CUDA's autocast runs in half."""
 _ARITHMETIC = (cst.Add, cst.Subtract, cst.Multiply, cst.Divide)
 
@@ -49,8 +45,8 @@ class CustomFunction:
 class CustomFunctions:
     """Those of one file."""
 
-    def __init__(self, tree: Tree, names: Names, classes: Classes, contexts: Contexts) -> None:
-        self._tree, self._names, self._classes, self._contexts = tree, names, classes, contexts
+    def __init__(self, file: File) -> None:
+        self._tree, self._names, self._classes, self._contexts = file.tree, file.names, file.classes, file.contexts
 
     def unaware(self) -> Iterator[CustomFunction]:
         """Those that lack a decorator, and whose backward pass multiplies what it does not cast."""

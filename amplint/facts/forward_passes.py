@@ -9,13 +9,13 @@ from functools import cached_property
 
 import libcst as cst
 
-from amplint.lowering.program import Program
+from amplint.file import File
+from amplint.model import vocabulary
 from amplint.model.events import Region
 from amplint.syntax.access_paths import path_of
 from amplint.syntax.call_arguments import given_by
 from amplint.syntax.classes import ClassInfo
 
-_MODEL_NAME = re.compile(r"(^|_)(model|net|network|module|generator|discriminator)(_|\d|$)", re.IGNORECASE)
 _MODEL_METHODS = frozenset({"parameters", "named_parameters", "train", "eval", "requires_grad_"})
 _PARALLEL = frozenset({"torch.nn.DataParallel", "torch.nn.parallel.DataParallel"})
 _EVALUATING = re.compile(r"(^|_)(eval|evaluate|validate|validation|val|test|predict|infer|inference)(_|$)")
@@ -26,7 +26,7 @@ Entry = tuple[Region, cst.BaseExpression]
 
 
 @dataclass(frozen=True)
-class Pass:
+class ForwardPass:
     """A forward pass: its call, the identity of its model in this file, the regions around it, outermost first.
 
     `trains` and `evaluates` say what it is for, as far as that can be told.
@@ -48,20 +48,20 @@ class Pass:
 class Forwards:
     """The forward passes of one file."""
 
-    def __init__(self, program: Program) -> None:
-        self._program = program
-        self._tree, self._names = program.tree, program.names
+    def __init__(self, file: File) -> None:
+        self._file = file
+        self._tree, self._names = file.tree, file.names
 
     @cached_property
-    def passes(self) -> tuple[Pass, ...]:
+    def passes(self) -> tuple[ForwardPass, ...]:
         """All of them in source order; one for each way in which this file is seen to come to the call."""
         return tuple(each for call in self._tree.find(cst.Call) for each in self._passes(call))
 
-    def of_training(self, model: str) -> list[Pass]:
+    def of_training(self, model: str) -> list[ForwardPass]:
         """Those of a model in training."""
         return [each for each in self.passes if each.model == model and each.trains]
 
-    def unlike_training(self) -> Iterator[tuple[Pass, Pass]]:
+    def unlike_training(self) -> Iterator[tuple[ForwardPass, ForwardPass]]:
         """The evaluations that run in no autocast region, each with a training pass of the same model that does.
 
         A call that this file comes to inside of a region, too, is none of them; nor are those of a model that is both
@@ -96,7 +96,7 @@ class Forwards:
         path = path_of(func)
         if path in ("", "self") or not self._is_model(func, path):
             return ""
-        owner = self._program.classes.owner(call) if path.startswith("self.") else None
+        owner = self._file.classes.owner(call) if path.startswith("self.") else None
         method = owner.method(path[len("self.") :]) if owner is not None else None
         if method is not None and not method.decorators:  # a property may be the model
             return ""
@@ -105,14 +105,14 @@ class Forwards:
     def _is_model(self, func: cst.BaseExpression, path: str) -> bool:
         if isinstance(func, cst.Name) and any(each.qualified for each in self._names.bindings(func.value, func)):
             return False
-        values = [_innermost(value) for value in self._program.roles.values(func) if isinstance(value, cst.Call)]
+        values = [_innermost(value) for value in self._file.roles.values(func) if isinstance(value, cst.Call)]
         if any(self._makes_loss(value) for value in values):
             return False
         made = any(self._makes_module(value) for value in values)
-        return made or path in self._used_as_model or _MODEL_NAME.search(path.rpartition(".")[2]) is not None
+        return made or path in self._used_as_model or vocabulary.MODEL.search(path.rpartition(".")[2]) is not None
 
     def _makes_module(self, value: cst.Call) -> bool:
-        info = self._program.classes.instance_of(value)
+        info = self._file.classes.instance_of(value)
         if info is not None:
             return _is_module(info)
         return any(name.startswith("torch.nn.") for name in self._names.resolve(value.func))
@@ -125,47 +125,47 @@ class Forwards:
         methods = [call.func for call in self._tree.find(cst.Call) if isinstance(call.func, cst.Attribute)]
         return frozenset(path_of(func.value) for func in methods if func.attr.value in _MODEL_METHODS) - {"", "self"}
 
-    def is_data_parallel(self, each: Pass) -> bool:
+    def is_data_parallel(self, each: ForwardPass) -> bool:
         """Whether the model of a pass is, at least at times, a `DataParallel`."""
         return any(self._names.all_in(value.func, _PARALLEL) for value in self.wrappers(each))
 
-    def wrappers(self, each: Pass) -> list[cst.Call]:
+    def wrappers(self, each: ForwardPass) -> list[cst.Call]:
         """The calls that may have made the model of a pass, in its own function or in those that hand it over."""
         func = each.call.func
-        found = list(self._program.roles.values(func))
+        found = list(self._file.roles.values(func))
         home = self._tree.enclosing(each.call, cst.FunctionDef)
         if isinstance(func, cst.Name) and isinstance(home, cst.FunctionDef):
             for call in self._callers.get(home, ()):
                 given = given_by(call, home, func.value)
-                found += self._program.roles.values(given) if given is not None else ()
+                found += self._file.roles.values(given) if given is not None else ()
         return [_innermost(value) for value in found if isinstance(value, cst.Call)]
 
-    def autocasts_itself(self, each: Pass) -> bool:
+    def autocasts_itself(self, each: ForwardPass) -> bool:
         """Whether the model of a pass may enter a region in its own `forward`."""
-        infos = {self._program.classes.instance_of(value) for value in self._program.roles.values(each.call.func)}
+        infos = {self._file.classes.instance_of(value) for value in self._file.roles.values(each.call.func)}
         known = [info for info in infos if info is not None]
-        modules = known or [info for info in self._program.classes.own if _is_module(info)]
+        modules = known or [info for info in self._file.classes.own if _is_module(info)]
         return any(self._enters(method) for info in modules for method in info.methods.values())
 
     def _enters(self, function: cst.FunctionDef) -> bool:
-        decorating = self._program.contexts.decorating(function)
+        decorating = self._file.contexts.decorating(function)
         inside = [item for item in self._tree.find(cst.WithItem) if function in self._tree.ancestors(item)]
-        regions = [*decorating, *(self._program.contexts.of(item.item) for item in inside)]
+        regions = [*decorating, *(self._file.contexts.of(item.item) for item in inside)]
         return any(region is not None and region.lowers for region in regions)
 
     # -- passes ----------------------------------------------------------------------------------------------------
 
-    def _passes(self, call: cst.Call) -> Iterator[Pass]:
+    def _passes(self, call: cst.Call) -> Iterator[ForwardPass]:
         model = self._model(call)
         if model:
             for chain in self._chains(call, 0):
-                entries = tuple(entry for node in reversed(chain) for entry in self._program.contexts.entries(node))
+                entries = tuple(entry for node in reversed(chain) for entry in self._file.contexts.entries(node))
                 evaluates = any(region.device == "grad" for region, _ in entries)
                 homes = [self._tree.enclosing(node, cst.FunctionDef) or self._tree.module for node in chain]
                 propagates = homes[0] in self._propagating_by_helper or any(home in self._propagating for home in homes)
                 trains = not evaluates and propagates
                 evaluates = evaluates or (not trains and any(map(_is_called_evaluation, homes)))
-                yield Pass(call, model, entries, trains, evaluates)
+                yield ForwardPass(call, model, entries, trains, evaluates)
 
     def _chains(self, call: cst.Call, depth: int) -> Iterator[tuple[cst.Call, ...]]:
         """A call, the call of its function, and so on."""
@@ -181,7 +181,7 @@ class Forwards:
         found: dict[cst.FunctionDef, list[cst.Call]] = {}
         for call in self._tree.find(cst.Call):
             home = self._tree.enclosing(call, cst.FunctionDef)
-            callee = self._program.callees.of(call, home or self._tree.module)
+            callee = self._file.callees.of(call, home or self._tree.module)
             if callee is not None and callee.node is not home:
                 found.setdefault(callee.node, []).append(call)
         return found

@@ -2,24 +2,22 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
 
 import libcst as cst
 
-from amplint.facts.optimizer_checkpoints import OptimizerStates, State
-from amplint.lowering.program import Program
+from amplint.facts.optimizer_checkpoints import OptimizerStates, SavedState
+from amplint.file import File
+from amplint.model import vocabulary
 from amplint.syntax.access_paths import path_of
 from amplint.syntax.tree import within
+from amplint.syntax.value_flow import How, elements
 from amplint.syntax.words import words
 
 _HALF = frozenset({"torch.float16", "torch.half", "torch.bfloat16"})
 _HALF_METHODS = frozenset({"half", "bfloat16"})
-_NAMES_HALF = re.compile(r"half|fp16|float16", re.IGNORECASE)
-_WEIGHTS = re.compile(r"(^|_)(model|net|ema|weights?|state_?dict|params|module)(_|$)", re.IGNORECASE)
-_FUNCTIONS = (cst.FunctionDef, cst.Lambda)
 _MAX_DEFINITIONS = 3
 
 
@@ -28,7 +26,7 @@ class HalfSaved:
     """A cast of weights to half, and the state of the optimizer next to which they are saved."""
 
     cast: cst.Call
-    state: State
+    state: SavedState
 
     @property
     def name(self) -> cst.Name:
@@ -40,25 +38,26 @@ class HalfSaved:
 class HalfCheckpoints:
     """The half checkpoints of one file."""
 
-    def __init__(self, program: Program) -> None:
-        self._tree, self._names, self._roles = program.tree, program.names, program.roles
+    def __init__(self, file: File) -> None:
+        self._tree, self._names, self._flow = file.tree, file.names, file.flow
+        self._states = file.fact(OptimizerStates)
 
     @cached_property
     def found(self) -> tuple[HalfSaved, ...]:
         """All of them, in source order."""
         found: dict[int, HalfSaved] = {}
-        for state in OptimizerStates(self._tree, self._names, self._roles).found:
+        for state in self._states.found:
             if (state.saved or state.returned) and not self._halves_on_purpose(state):
                 for cast in self._casts(state):
                     found.setdefault(id(cast), HalfSaved(cast, state))
         return tuple(sorted(found.values(), key=lambda each: self._tree.order(each.cast)))
 
-    def _halves_on_purpose(self, state: State) -> bool:
+    def _halves_on_purpose(self, state: SavedState) -> bool:
         """Whether the optimizer's state is made half, too: somebody has weighed what a resumed run loses."""
         kept = (value for key, value in self._elements(state) if "optim" in key)
-        return any(_NAMES_HALF.search(word) for value in kept for word in words(value))
+        return any(vocabulary.HALF.search(word) for value in kept for word in words(value))
 
-    def _casts(self, state: State) -> list[cst.Call]:
+    def _casts(self, state: SavedState) -> list[cst.Call]:
         """The casts of weights in a checkpoint; none where it holds weights that are not cast, too."""
         cast: list[cst.Call] = []
         for key, value in self._elements(state):
@@ -69,26 +68,17 @@ class HalfCheckpoints:
             cast.extend(inside if weights else ())
         return cast
 
-    def _elements(self, state: State) -> Iterator[tuple[str, cst.BaseExpression]]:
-        """What a checkpoint holds besides the optimizer's state, by key."""
-        holders: list[cst.BaseExpression] = [state.place]
-        home = self._tree.enclosing(state.place, *_FUNCTIONS)
+    def _elements(self, state: SavedState) -> Iterator[tuple[str, cst.BaseExpression]]:
+        """What a checkpoint holds, by the text of the key."""
+        holders: list[cst.BaseExpression | None] = [state.place]
         if state.container:
-            for assign in self._tree.find(cst.Assign):
-                target = assign.targets[0].target
-                if self._tree.enclosing(assign, *_FUNCTIONS) is not home:
-                    continue
-                if path_of(target) == state.container:
-                    holders.append(assign.value)
-                elif isinstance(target, cst.Subscript) and path_of(target.value) == state.container:
-                    yield self._tree.text(target.slice[0]), assign.value
+            holders += [each.value for each in self._flow.assigned(state.container, state.place)]
+            for target, value in self._flow.put(state.container, state.place):
+                yield self._tree.text(target.slice[0]), value
         for holder in dict.fromkeys(holders):
-            if isinstance(holder, cst.Dict):
-                for item in holder.elements:
-                    if isinstance(item, cst.DictElement):
-                        yield self._tree.text(item.key), item.value
-            elif isinstance(holder, cst.Call):
-                yield from ((arg.keyword.value, arg.value) for arg in holder.args if arg.keyword is not None)
+            for key, element in elements(holder):
+                computed = self._tree.text(element.key) if isinstance(element, cst.DictElement) else ""
+                yield key or computed, element.value
 
     def _is_weights(self, key: str, value: cst.BaseExpression) -> bool:
         """Whether an element is weights: by its key, and something other than None or a number."""
@@ -103,7 +93,7 @@ class HalfCheckpoints:
         if plain or (isinstance(value, cst.Dict) and not value.elements):
             return False
         takes = any(isinstance(node, cst.Attribute) and node.attr.value == "state_dict" for node in within(value))
-        return takes or _WEIGHTS.search(key) is not None
+        return takes or vocabulary.WEIGHTS.search(key) is not None
 
     # -- casts -----------------------------------------------------------------------------------------------------
 
@@ -113,17 +103,10 @@ class HalfCheckpoints:
             if isinstance(node, cst.Call) and self._casts_to_half(node) and not self._is_optional(node, place):
                 yield node
         for name in self._subjects(value) if depth < _MAX_DEFINITIONS else ():
-            last = self._assigned_last(name)
+            last = self._flow.last_value(name)
             if isinstance(last, (cst.Call, cst.DictComp)):
                 yield from self._cast_in(last, place, depth + 1)
             yield from self._cast_in_place(name, place)
-
-    def _assigned_last(self, name: cst.Name) -> cst.BaseExpression | None:
-        """What a name was assigned last before a place, in source order."""
-        at, home = self._tree.order(name), self._tree.enclosing(name, *_FUNCTIONS)
-        values = [each.value for each in self._names.bindings(name.value, name) if each.value is not None]
-        here = [each for each in values if self._tree.enclosing(each, *_FUNCTIONS) is home]
-        return max((each for each in here if self._tree.order(each) < at), key=self._tree.order, default=None)
 
     def _subjects(self, value: cst.BaseExpression) -> list[cst.Name]:
         """The local names whose object, or whose `state_dict()`, a value is."""
@@ -136,21 +119,25 @@ class HalfCheckpoints:
 
     def _cast_in_place(self, name: cst.Name, place: cst.CSTNode) -> Iterator[cst.Call]:
         """The casts of a module, or of the elements of a dict, that stand before a place as statements of their own."""
-        home = self._tree.enclosing(name, *_FUNCTIONS)
-        for call in self._tree.find(cst.Call):
-            late = self._tree.order(call) > self._tree.order(name)
-            if late or self._tree.enclosing(call, *_FUNCTIONS) is not home or not self._casts_to_half(call):
-                continue
-            above = self._tree.parent(call)
-            assert isinstance(call.func, cst.Attribute)
-            if isinstance(above, cst.Expr):
-                changed = path_of(call.func.value)
-            elif isinstance(above, cst.Assign) and isinstance(above.targets[0].target, cst.Subscript):
-                changed = path_of(above.targets[0].target.value)
-            else:
-                continue
-            if changed == name.value and not self._is_optional(call, place):
-                yield call
+        for mention in self._flow.reads(name.value, name):
+            for call in self._changing(mention):
+                early = self._tree.order(call) < self._tree.order(name)
+                if early and self._casts_to_half(call) and not self._is_optional(call, place):
+                    yield call
+
+    def _changing(self, mention: cst.BaseExpression) -> Iterator[cst.Call]:
+        """The call of a method of an object, as a statement, or that makes a new element of it."""
+        use = self._flow.use(mention)
+        if (
+            use.how is How.METHOD
+            and isinstance(use.node, cst.Call)
+            and isinstance(self._tree.parent(use.node), cst.Expr)
+        ):
+            yield use.node
+        yield from (
+            value for target, value in self._flow.put(path_of(mention), mention)
+            if target.value is mention and isinstance(value, cst.Call)
+        )  # fmt: skip
 
     def _casts_to_half(self, call: cst.Call) -> bool:
         if not isinstance(call.func, cst.Attribute):

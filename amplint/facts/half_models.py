@@ -8,10 +8,11 @@ from dataclasses import dataclass
 
 import libcst as cst
 
-from amplint.lowering.program import Program
+from amplint.file import File
 from amplint.model.events import ObjectFacts
 from amplint.syntax.access_paths import path_of
 from amplint.syntax.names import dotted
+from amplint.syntax.value_flow import How, targets
 
 _HALF = frozenset({"torch.float16", "torch.half"})
 _FULL = frozenset({"torch.float32", "torch.float", "torch.float64", "torch.double"})
@@ -43,9 +44,9 @@ class Halved:
 class Halves:
     """The casts of models in one file."""
 
-    def __init__(self, program: Program) -> None:
-        self._program = program
-        self._tree, self._names, self._roles = program.tree, program.names, program.roles
+    def __init__(self, file: File) -> None:
+        self._classes = file.classes
+        self._tree, self._names, self._roles, self._flow = file.tree, file.names, file.roles, file.flow
 
     def stepped(self) -> Iterator[Halved]:
         """The casts after which a scaler meets gradients in float16, which it refuses to unscale."""
@@ -85,17 +86,11 @@ class Halves:
             base = base.func.value
         if path_of(base):
             return path_of(base)
-        below: cst.CSTNode = call
-        for above in self._tree.ancestors(call):
-            if isinstance(above, cst.Assign) and len(above.targets) == 1:
-                return path_of(above.targets[0].target)
-            if (
-                not isinstance(above, (cst.Attribute, cst.Call))
-                or isinstance(above, cst.Call)
-                and above.func is not below
-            ):
-                return ""
-            below = above
+        for use in self._flow.uses(call):
+            if use.how is How.ASSIGNED and len(targets(use.node)) == 1:
+                return path_of(targets(use.node)[0])
+            if use.how not in (How.METHOD, How.ATTRIBUTE):
+                break
         return ""
 
     def _may_be_left_out(self, cast: cst.Call, made: cst.Call) -> bool:
@@ -141,14 +136,14 @@ class Halves:
     def _home(self, node: cst.CSTNode, path: str) -> cst.CSTNode:
         """What a path belongs to: the class for attributes of `self`, the function or the module for names."""
         if path.startswith("self."):
-            owner = self._program.classes.owner(node)
+            owner = self._classes.owner(node)
             return owner.node if owner is not None else self._tree.module
         return self._names.scope(node)
 
     def _steps(self, made: cst.Call, cast: cst.Call, methods: list[cst.Call]) -> Iterator[cst.Call]:
         """The steps that an enabled scaler takes with an optimizer after the cast."""
-        assign = self._tree.parent(made)
-        name = path_of(assign.targets[0].target) if isinstance(assign, cst.Assign) and len(assign.targets) == 1 else ""
+        assigned = targets(self._flow.use(made).node)
+        name = path_of(assigned[0]) if len(assigned) == 1 else ""
         for call in methods:
             assert isinstance(call.func, cst.Attribute)
             if call.func.attr.value != "step" or not call.args or self._roles.of(call.func.value).role != "scaler":

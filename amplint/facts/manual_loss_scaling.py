@@ -8,18 +8,16 @@ from functools import cached_property
 
 import libcst as cst
 
-from amplint.lowering.program import Program
+from amplint.file import File
+from amplint.model import vocabulary
 from amplint.model.literals import number
-from amplint.roles.autocast_contexts import Contexts
 from amplint.syntax.access_paths import path_of
 from amplint.syntax.tree import within
 from amplint.syntax.words import words
-from amplint.uses.gradient_uses import FINITE
 
-_FUNCTIONS = (cst.FunctionDef, cst.Lambda)
 _LEAST = 64.0
 """Smaller factors are weights of losses."""
-_DIVIDES, _MULTIPLIES = frozenset({"div_", "_foreach_div_"}), frozenset({"mul_", "_foreach_mul_"})
+_DIVIDES = frozenset({"div_", "_foreach_div_"})
 
 
 @dataclass(frozen=True)
@@ -36,14 +34,14 @@ class HandScaled:
 class HandScaling:
     """The losses of one file that are scaled by hand, in float16."""
 
-    def __init__(self, program: Program, contexts: Contexts) -> None:
-        self._tree, self._names, self._roles = program.tree, program.names, program.roles
-        self._contexts = contexts
+    def __init__(self, file: File) -> None:
+        self._tree, self._names, self._flow = file.tree, file.names, file.flow
+        self._contexts = file.contexts
 
     @cached_property
     def found(self) -> tuple[HandScaled, ...]:
         """All of them, in source order."""
-        passes = [call for call in self._tree.find(cst.Call) if _is_backward(call)]
+        passes = [call for call in self._flow.calls("backward") if isinstance(call.func, cst.Attribute)]
         if not passes or not self._is_half or self._tests_overflow:
             return ()
         scaled = (self._scaled(call) for call in passes)
@@ -55,20 +53,17 @@ class HandScaling:
         regions = (self._contexts.of(call) for call in self._tree.find(cst.Call))
         if any(region is not None and region.lowers and region.dtype == "float16" for region in regions):
             return True
-        methods = (
-            call.func for call in self._tree.find(cst.Call) if isinstance(call.func, cst.Attribute) and not call.args
-        )
-        return any(method.attr.value == "half" for method in methods if isinstance(method, cst.Attribute))
+        return any(isinstance(call.func, cst.Attribute) and not call.args for call in self._flow.calls("half"))
 
     @cached_property
     def _tests_overflow(self) -> bool:
         """Whether the author looks for overflows, and so has written a scaler."""
-        return any(FINITE.search(word) for call in self._tree.find(cst.Call) for word in words(call.func))
+        return any(vocabulary.FINITE.search(word) for call in self._tree.find(cst.Call) for word in words(call.func))
 
     def _scaled(self, backward: cst.Call) -> HandScaled | None:
         assert isinstance(backward.func, cst.Attribute)
         loss = backward.func.value
-        home = self._tree.enclosing(backward, *_FUNCTIONS)
+        home = self._tree.function(backward)
         for multiplication, left, right in self._products(loss, backward):
             for factor, rest in ((left, right), (right, left)):
                 undone = tuple(self._undone(factor, home)) if self._is_scale(factor) else ()
@@ -84,13 +79,11 @@ class HandScaling:
             if isinstance(loss.operator, cst.Multiply):
                 yield loss, loss.left, loss.right
         elif isinstance(loss, cst.Name):
-            for value in self._roles.values(loss):
+            for value in self._flow.values(loss):
                 if isinstance(value, cst.BinaryOperation) and isinstance(value.operator, cst.Multiply):
                     yield value, value.left, value.right
-            home = self._tree.enclosing(backward, *_FUNCTIONS)
-            for change in self._tree.find(cst.AugAssign):
-                same = path_of(change.target) == loss.value and self._tree.enclosing(change, *_FUNCTIONS) is home
-                if same and isinstance(change.operator, cst.MultiplyAssign):
+            for change in self._flow.changes(loss.value, backward):
+                if isinstance(change.operator, cst.MultiplyAssign):
                     yield change, loss, change.value
 
     def _is_scale(self, factor: cst.BaseExpression) -> bool:
@@ -112,14 +105,14 @@ class HandScaling:
         if isinstance(factor, cst.Name):
             params = [each.node for each in self._names.bindings(factor.value, factor)]
             defaults = [each.default for each in params if isinstance(each, cst.Param) and each.default is not None]
-        return [*self._roles.values(factor), *defaults]
+        return [*self._flow.values(factor), *defaults]
 
     def _undone(self, factor: cst.BaseExpression, home: cst.CSTNode | None) -> Iterator[cst.CSTNode]:
         """The statements that divide gradients by the factor: in the same function, or in another method of the object."""
         text = self._tree.text(factor)
         everywhere = path_of(factor).startswith("self.")
         for node in (*self._tree.find(cst.AugAssign), *self._tree.find(cst.Assign), *self._tree.find(cst.Expr)):
-            if not everywhere and self._tree.enclosing(node, *_FUNCTIONS) is not home:
+            if not everywhere and self._tree.function(node) is not home:
                 continue
             gradients = any(isinstance(each, cst.Attribute) and each.attr.value == "grad" for each in within(node))
             if gradients and self._divides(node, text):
@@ -138,7 +131,3 @@ class HandScaling:
                 if node.func.attr.value in _DIVIDES and self._tree.text(node.args[-1].value) == text:
                     return True
         return False
-
-
-def _is_backward(call: cst.Call) -> bool:
-    return isinstance(call.func, cst.Attribute) and call.func.attr.value == "backward"

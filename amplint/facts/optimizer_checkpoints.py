@@ -2,26 +2,20 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
 
 import libcst as cst
 
-from amplint.roles.roles import Roles
-from amplint.syntax.access_paths import path_of
-from amplint.syntax.names import Names
-from amplint.syntax.tree import Tree
-
-_SAVES = re.compile(r"save|dump|checkpoint|ckpt|snapshot|serialize", re.IGNORECASE)
-_LOADS = re.compile(r"load|restore|resume|exists|remove|latest|find|log$|print|info", re.IGNORECASE)
-_HARMLESS = re.compile(r"^(print|len|list|dict|str|info|debug|isinstance|deepcopy|copy|keys|items)$|log", re.IGNORECASE)
-_FUNCTIONS = (cst.FunctionDef, cst.Lambda)
+from amplint.file import File
+from amplint.model import vocabulary
+from amplint.syntax.access_paths import called_name, literal_key, path_of
+from amplint.syntax.value_flow import How, elements, targets
 
 
 @dataclass(frozen=True)
-class State:
+class SavedState:
     """The state of an optimizer on its way to a checkpoint.
 
     `place` is the dict (display or call), the key that is assigned, or the call that saves it alone; `entry` its element in a
@@ -42,142 +36,104 @@ class State:
 class OptimizerStates:
     """The states that one file takes of optimizers."""
 
-    def __init__(self, tree: Tree, names: Names, roles: Roles) -> None:
-        self._tree, self._names, self._roles = tree, names, roles
+    def __init__(self, file: File) -> None:
+        self._tree, self._names, self._roles, self._flow = file.tree, file.names, file.roles, file.flow
 
     @cached_property
-    def found(self) -> list[State]:
+    def found(self) -> list[SavedState]:
         """All that are put into something, in source order."""
-        return [state for call in self._tree.find(cst.Call) for state in self._of(call)]
+        return [state for call in self._flow.calls("state_dict") for state in self._of(call)]
 
-    def _of(self, call: cst.Call) -> Iterator[State]:
-        func = call.func
-        if not isinstance(func, cst.Attribute) or func.attr.value != "state_dict":
-            return
-        if self._roles.of(func.value).role == "optimizer":
+    def _of(self, call: cst.Call) -> Iterator[SavedState]:
+        if isinstance(call.func, cst.Attribute) and self._roles.of(call.func.value).role == "optimizer":
             for value in self._named(call):
-                state = self._placed(func.value, value)
+                state = self._placed(call.func.value, value)
                 if state is not None:
                     yield state
 
     def _named(self, value: cst.BaseExpression) -> list[cst.BaseExpression]:
         """A value, or else the places that read the name which it is given."""
-        assign = self._tree.parent(value)
-        target = assign.targets[0].target if isinstance(assign, cst.Assign) and len(assign.targets) == 1 else None
-        if not isinstance(target, cst.Name):
-            return [value]
-        home = self._tree.enclosing(value, *_FUNCTIONS)
-        return [
-            name
-            for name in self._tree.find(cst.Name)
-            if name.value == target.value
-            and name is not target
-            and self._tree.enclosing(name, *_FUNCTIONS) is home
-            and isinstance(self._tree.parent(name), (cst.DictElement, cst.Arg, cst.Assign))
-        ]
+        use = self._flow.use(value)
+        names = [path_of(each) for each in targets(use.node) if isinstance(each, cst.Name)]
+        return self._flow.reads(names[0], value) if use.how is How.ASSIGNED and len(names) == 1 else [value]
 
-    def _placed(self, optimizer: cst.BaseExpression, value: cst.BaseExpression) -> State | None:
+    def _placed(self, optimizer: cst.BaseExpression, value: cst.BaseExpression) -> SavedState | None:
         """What a state is put into, seen from its expression outwards."""
-        below: cst.CSTNode = value
-        for above in self._tree.ancestors(value):
-            if isinstance(above, cst.DictElement):
-                holder = self._tree.parent(above)
-                key = above.key.value.strip("'\"") if isinstance(above.key, cst.SimpleString) else ""
-                return (
-                    self._held(optimizer, holder, above, key)
-                    if isinstance(holder, cst.Dict) and below is above.value
-                    else None
-                )
-            if isinstance(above, cst.Call) and isinstance(below, cst.Arg):
-                if below.keyword is not None and self._names.all_in(above.func, {"builtins.dict"}):
-                    return self._held(optimizer, above, below, below.keyword.value)
-                if says_save(above):
-                    return State(optimizer, above, None, "", "<file>", True, False, any(a.star for a in above.args))
-            if isinstance(above, cst.Assign):
-                return self._assigned(optimizer, above)
-            if isinstance(above, (cst.BaseSmallStatement, cst.BaseCompoundStatement, cst.DictComp, cst.Lambda)):
-                return None
-            below = above
+        for use in self._flow.uses(value):
+            match use.node:
+                case cst.DictElement() as entry:
+                    holder = self._tree.parent(entry)
+                    return self._held(optimizer, holder, entry) if isinstance(holder, cst.Dict) else None
+                case cst.Call() as call if use.how is How.ARGUMENT:
+                    if use.arg is not None and use.arg.keyword and self._names.all_in(call.func, {"builtins.dict"}):
+                        return self._held(optimizer, call, use.arg)
+                    if says_save(call):
+                        is_open = any(arg.star for arg in call.args)
+                        return SavedState(optimizer, call, None, "", "<file>", True, False, is_open)
+                case cst.Assign(targets=[cst.AssignTarget(target=cst.Subscript() as target)]):
+                    return self._put(optimizer, target)
+                case cst.DictComp():
+                    return None
         return None
 
-    def _assigned(self, optimizer: cst.BaseExpression, assign: cst.Assign) -> State | None:
+    def _put(self, optimizer: cst.BaseExpression, target: cst.Subscript) -> SavedState | None:
         """A state that is put under a key of something."""
-        target = assign.targets[0].target
-        if not isinstance(target, cst.Subscript) or len(assign.targets) != 1:
+        key, path = literal_key(target), path_of(target.value)
+        if not key or not path or isinstance(target.value, cst.Subscript):
             return None
-        index = target.slice[0].slice
-        if not isinstance(index, cst.Index) or not isinstance(index.value, cst.SimpleString):
-            return None
-        path = path_of(target.value)
-        if not path or isinstance(target.value, cst.Subscript):
-            return None
-        saved, returned, is_open = self._fate(path, target)
-        return State(optimizer, target, None, index.value.value.strip("'\""), path, saved, returned, is_open)
+        return SavedState(optimizer, target, None, key, path, *self._fate(path, target))
 
     def _held(
-        self, optimizer: cst.BaseExpression, holder: cst.BaseExpression, entry: cst.DictElement | cst.Arg, key: str
-    ) -> State | None:
+        self, optimizer: cst.BaseExpression, holder: cst.BaseExpression, entry: cst.DictElement | cst.Arg
+    ) -> SavedState | None:
         """A state that is an element of a dict."""
+        key = next(key for key, each in elements(holder) if each is entry)
         is_open = _is_open(holder)
-        below: cst.CSTNode = holder
-        for above in self._tree.ancestors(holder):
-            if isinstance(above, cst.Dict):
-                is_open = is_open or _is_open(above)
-            elif isinstance(above, cst.Call) and isinstance(below, cst.Arg) and says_save(above):
-                return State(optimizer, holder, entry, key, "", True, False, is_open)
-            elif isinstance(above, cst.Return):
-                return State(optimizer, holder, entry, key, "", False, True, is_open)
-            elif isinstance(above, (cst.Assign, cst.AnnAssign)):
-                target = above.target if isinstance(above, cst.AnnAssign) else above.targets[0].target
-                path = path_of(target)
-                if not path:
-                    return None
+        for use in self._flow.uses(holder):
+            if isinstance(use.node, cst.Dict):
+                is_open = is_open or _is_open(use.node)
+            elif use.how is How.ARGUMENT and says_save(use.node):
+                return SavedState(optimizer, holder, entry, key, "", True, False, is_open)
+            elif use.how is How.RETURNED:
+                return SavedState(optimizer, holder, entry, key, "", False, True, is_open)
+            elif isinstance(use.node, (cst.Assign, cst.AnnAssign)):
+                path = path_of(targets(use.node)[0])
                 saved, returned, escapes = self._fate(path, holder)
-                return State(optimizer, holder, entry, key, path, saved, returned, is_open or escapes)
-            elif isinstance(above, (cst.BaseSmallStatement, cst.BaseCompoundStatement)):
-                return None
-            below = above
+                return (
+                    SavedState(optimizer, holder, entry, key, path, saved, returned, is_open or escapes)
+                    if path
+                    else None
+                )
         return None
 
     def _fate(self, path: str, place: cst.CSTNode) -> tuple[bool, bool, bool]:
         """Whether the function around a place saves what a path names, returns it, and gives it to something unknown."""
         saved = returned = is_open = False
-        home, begin = self._tree.enclosing(place, *_FUNCTIONS), self._begin(path, place)
-        for call in self._tree.find(cst.Call):
-            if self._tree.order(call) < begin or self._tree.enclosing(call, *_FUNCTIONS) is not home:
-                continue
-            given = any(path_of(arg.value) == path for arg in call.args)
-            if isinstance(call.func, cst.Attribute) and path_of(call.func.value) == path:
-                is_open = is_open or (call.func.attr.value == "update" and not _is_plain_update(call))
-            if given and says_save(call):
-                saved = True
-            elif given and not _HARMLESS.search(path_of(call.func).rpartition(".")[2]):
-                is_open = True
-        for line in self._tree.find(cst.Return):
-            if line.value is not None and self._tree.enclosing(line, *_FUNCTIONS) is home:
-                returned = returned or any(path_of(node) == path for node in _values(line.value))
-        for key in self._tree.find(cst.Subscript):
-            if self._tree.enclosing(key, *_FUNCTIONS) is home and path_of(key.value) == path:
-                is_open = is_open or (
-                    isinstance(self._tree.parent(key), cst.AssignTarget) and "'" not in (text := self._tree.text(key))
-                    and '"' not in text
-                )  # fmt: skip
-        return saved, returned, is_open
-
-    def _begin(self, path: str, place: cst.CSTNode) -> int:
-        """From where on a variable holds the checkpoint that has something put into it at a place."""
-        at, home = self._tree.order(place), self._tree.enclosing(place, *_FUNCTIONS)
-        assigned = (each for each in self._tree.find(cst.Assign) if path_of(each.targets[0].target) == path)
-        before = (self._tree.order(each) for each in assigned if self._tree.enclosing(each, *_FUNCTIONS) is home)
-        return max((each for each in before if each < at), default=0)
+        assigned = [self._tree.order(each) for each in self._flow.assigned(path, place)]
+        begin = max((each for each in assigned if each < self._tree.order(place)), default=0)
+        for mention in self._flow.reads(path, place):
+            use = self._flow.use(mention)
+            late = self._tree.order(use.node) >= begin
+            match use.how, use.node:
+                case How.ARGUMENT, cst.Call() as call if late:
+                    saved = saved or says_save(call)
+                    is_open = is_open or not (says_save(call) or vocabulary.LOOKS.search(use.name))
+                case How.METHOD, cst.Call() as call if late:
+                    is_open = is_open or (use.name == "update" and not _is_plain_update(call))
+                case How.RETURNED, _:
+                    returned = True
+                case How.PART, cst.Element() as element:
+                    held = self._tree.parent(element)
+                    returned = returned or (isinstance(held, cst.Tuple) and self._flow.use(held).how is How.RETURNED)
+        spelled = (self._tree.text(target.slice[0]) for target, _ in self._flow.put(path, place))
+        return saved, returned, is_open or not all("'" in key or '"' in key for key in spelled)
 
 
-def says_save(call: cst.Call) -> bool:
+def says_save(call: cst.CSTNode) -> bool:
     """Whether what is called saves something, by its name."""
-    name = path_of(call.func).rpartition(".")[2] or (
-        call.func.attr.value if isinstance(call.func, cst.Attribute) else ""
-    )
-    return _SAVES.search(name) is not None and _LOADS.search(name) is None
+    name = called_name(call)
+    says_other = vocabulary.LOADS.search(name) or vocabulary.FINDS.search(name)
+    return vocabulary.SAVES.search(name) is not None and says_other is None
 
 
 def _is_open(holder: cst.BaseExpression) -> bool:
@@ -190,7 +146,3 @@ def _is_open(holder: cst.BaseExpression) -> bool:
 def _is_plain_update(call: cst.Call) -> bool:
     """Whether the keys that `update` adds can all be seen."""
     return all((arg.keyword is not None or isinstance(arg.value, cst.Dict)) and not arg.star for arg in call.args)
-
-
-def _values(node: cst.BaseExpression) -> list[cst.BaseExpression]:
-    return [each.value for each in node.elements] if isinstance(node, cst.Tuple) else [node]

@@ -7,7 +7,7 @@ from functools import cached_property
 
 import libcst as cst
 
-from amplint.lowering.program import Program
+from amplint.file import File
 from amplint.syntax.names import dotted
 from amplint.syntax.tree import children
 
@@ -15,8 +15,8 @@ from amplint.syntax.tree import children
 class Recursion:
     """The calls between the functions of one file."""
 
-    def __init__(self, program: Program) -> None:
-        self._program = program
+    def __init__(self, file: File) -> None:
+        self._file = file
 
     def into(self, function: cst.FunctionDef) -> cst.CSTNode | None:
         """What in a function leads back into it: a call, or the attribute that holds modules of its own class."""
@@ -39,23 +39,22 @@ class Recursion:
     @cached_property
     def _edges(self) -> dict[cst.FunctionDef, list[tuple[cst.CSTNode, cst.FunctionDef]]]:
         """For each function, what it runs and where."""
-        program = self._program
         found: dict[cst.FunctionDef, list[tuple[cst.CSTNode, cst.FunctionDef]]] = {}
-        for call in program.tree.find(cst.Call):
-            home = program.tree.enclosing(call, cst.FunctionDef)
-            callee = program.callees.of(call, home) if isinstance(home, cst.FunctionDef) else None
+        for call in self._file.tree.find(cst.Call):
+            home = self._file.tree.enclosing(call, cst.FunctionDef)
+            callee = self._file.callees.of(call, home) if isinstance(home, cst.FunctionDef) else None
             if isinstance(home, cst.FunctionDef) and callee is not None:
                 found.setdefault(home, []).append((call, callee.node))
         for attribute, forward in self._own_kind():
-            home = program.tree.enclosing(attribute, cst.FunctionDef)
+            home = self._file.tree.enclosing(attribute, cst.FunctionDef)
             if home is forward:
                 found.setdefault(forward, []).append((attribute, forward))
         return found
 
     def _own_kind(self) -> Iterator[tuple[cst.Attribute, cst.FunctionDef]]:
         """The attributes of `self` that hold instances of the class itself, with the method that runs when they are called."""
-        classes = self._program.classes
-        for attribute in self._program.tree.find(cst.Attribute):
+        classes = self._file.classes
+        for attribute in self._file.tree.find(cst.Attribute):
             owner = classes.owner(attribute) if dotted(attribute.value) == "self" else None
             forward = owner.method("forward") if owner is not None else None
             if owner is not None and forward is not None:

@@ -8,15 +8,16 @@ from dataclasses import dataclass
 
 import libcst as cst
 
-from amplint.facts.optimizer_checkpoints import State
-from amplint.facts.scaler_checkpoints import SAYS_SCALER, ScalerStates
-from amplint.roles.step_pairs import Stepped, Steppers
-from amplint.syntax.access_paths import path_of
+from amplint.facts.optimizer_checkpoints import SavedState
+from amplint.facts.scaler_checkpoints import ScalerStates
+from amplint.model import vocabulary
+from amplint.roles.step_pairs import StepPair, Steppers
+from amplint.syntax.access_paths import called_name, literal_key, path_of
 from amplint.syntax.tree import Tree
+from amplint.syntax.value_flow import ValueFlow, elements
 
-_LOADS = re.compile(r"load|resume|restore|recover|set_state", re.IGNORECASE)
 _OWNER = re.compile(r"((?<!\w)\w+|[\])])\s*\.load_state_dict\(")
-_INHERITED = re.compile(r"super\([^()]*\)\s*\.\w*(?:load|resume|restore)", re.IGNORECASE)
+_INHERITED = re.compile(rf"super\([^()]*\)\s*\.\w*(?:{vocabulary.LOADS.pattern})", re.IGNORECASE)
 
 
 @dataclass(frozen=True)
@@ -28,18 +29,27 @@ class Unrestored:
 
     call: cst.Call
     holder: cst.BaseExpression
-    pair: Stepped
+    pair: StepPair
     key: str
     saved: cst.CSTNode
 
 
-def unrestored(tree: Tree, states: Iterable[State], scalers: ScalerStates, steppers: Steppers) -> Iterator[Unrestored]:
-    """All of one file, if nothing in it may load the state of a scaler."""
+def unrestored(
+    tree: Tree, states: Iterable[SavedState], scalers: ScalerStates, steppers: Steppers
+) -> Iterator[Unrestored]:
+    """All of one file, if nothing in it may load the state of a scaler.
+
+    Args:
+        tree: the file.
+        states: the states of optimizers that checkpoints hold.
+        scalers: where the states of scalers are saved and loaded.
+        steppers: which optimizers are stepped through a scaler.
+    """
     if scalers.loads_scaler or _loads_whatever(tree, scalers):
         return
     for state in states:
         pair = steppers.of(state.optimizer)
-        beside = _beside(tree, state, scalers)
+        beside = _beside(steppers.flow, state, scalers)
         if pair is None or beside is None or _is_read(tree, beside[0]):
             continue
         for call, holder in scalers.loads(state.key):
@@ -57,7 +67,7 @@ def _loads_whatever(tree: Tree, scalers: ScalerStates) -> bool:
     owners = set(_OWNER.findall(text))
     if not all(map(str.isidentifier, owners)) or owners and not owners.isdisjoint(_loop_names(text)):
         return True
-    calls = (call for call in tree.find(cst.Call) if _LOADS.search(path_of(call.func).rpartition(".")[2]))
+    calls = (call for call in tree.find(cst.Call) if vocabulary.LOADS.search(called_name(call)))
     return any(scalers.names(arg.value) for call in calls for arg in call.args)
 
 
@@ -71,26 +81,14 @@ def _loop_names(text: str) -> Iterator[str]:
                 yield from words[words.index("for") + 1 : last]
 
 
-def _beside(tree: Tree, state: State, scalers: ScalerStates) -> tuple[str, cst.CSTNode] | None:
+def _beside(flow: ValueFlow, state: SavedState, scalers: ScalerStates) -> tuple[str, cst.CSTNode] | None:
     """Key and place of the scaler's state in the same checkpoint."""
-    if isinstance(state.place, cst.Dict):
-        for element in state.place.elements:
-            if isinstance(element, cst.DictElement) and isinstance(element.key, cst.SimpleString):
-                if scalers.holds_state(element.value):
-                    return element.key.value.strip("'\""), element
-    elif isinstance(state.place, cst.Call) and isinstance(state.entry, cst.Arg):
-        for arg in state.place.args:
-            if arg.keyword is not None and scalers.holds_state(arg.value):
-                return arg.keyword.value, arg
-    home = tree.enclosing(state.place, cst.FunctionDef, cst.Lambda)
-    for assign in tree.find(cst.Assign):
-        target = assign.targets[0].target
-        if isinstance(target, cst.Subscript) and path_of(target.value) == state.container != "":
-            key = target.slice[0].slice
-            if isinstance(key, cst.Index) and isinstance(key.value, cst.SimpleString):
-                if tree.enclosing(assign, cst.FunctionDef, cst.Lambda) is home and scalers.holds_state(assign.value):
-                    return key.value.value.strip("'\""), target
-    return None
+    kept: list[tuple[str, cst.CSTNode, cst.BaseExpression]] = [
+        (key, element, element.value) for key, element in elements(state.place) if state.entry is not None
+    ]
+    if state.container:
+        kept += [(literal_key(target), target, value) for target, value in flow.put(state.container, state.place)]
+    return next(((key, at) for key, at, value in kept if key and scalers.holds_state(value)), None)
 
 
 def _is_read(tree: Tree, key: str) -> bool:
@@ -103,4 +101,4 @@ def _is_read(tree: Tree, key: str) -> bool:
         text = index.value if isinstance(index, cst.Index) else None
         put += isinstance(text, cst.SimpleString) and text.value.strip("'\"") == key
     said = re.findall(rf"""["']{re.escape(key)}["']""", tree.source.text)
-    return len(said) > put or not SAYS_SCALER.search(key)
+    return len(said) > put or not vocabulary.SCALER_STATE.search(key)

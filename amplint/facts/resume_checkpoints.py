@@ -8,18 +8,16 @@ from functools import cached_property
 
 import libcst as cst
 
-from amplint.facts.optimizer_checkpoints import OptimizerStates, State, says_save
+from amplint.facts.optimizer_checkpoints import OptimizerStates, SavedState, says_save
 from amplint.facts.restored_checkpoints import Unrestored, unrestored
-from amplint.facts.scaler_checkpoints import SAYS_SCALER, ScalerStates
-from amplint.hazards.analysis import Analysis
-from amplint.roles.roles import Roles
-from amplint.roles.step_pairs import Stepped, Steppers, calls_by_name
+from amplint.facts.scaler_checkpoints import ScalerStates
+from amplint.file import File
+from amplint.model import vocabulary
+from amplint.roles.step_pairs import StepPair, Steppers
 from amplint.syntax.access_paths import path_of
 from amplint.syntax.call_arguments import given_by
-from amplint.syntax.names import Names
-from amplint.syntax.tree import Tree, within
+from amplint.syntax.tree import within
 
-_FUNCTIONS = (cst.FunctionDef, cst.Lambda)
 _MAX_CALLERS = 3
 
 
@@ -32,8 +30,8 @@ class Incomplete:
     """
 
     place: cst.BaseExpression
-    pair: Stepped
-    state: State | None = None
+    pair: StepPair
+    state: SavedState | None = None
     parameter: str = ""
     helper: cst.FunctionDef | None = None
 
@@ -41,13 +39,12 @@ class Incomplete:
 class Checkpoints:
     """The checkpoints of one file."""
 
-    def __init__(self, analysis: Analysis) -> None:
-        self._program = analysis.program
-        self._tree: Tree = analysis.program.tree
-        self._names: Names = analysis.program.names
-        self._roles: Roles = analysis.program.roles
+    def __init__(self, file: File) -> None:
+        self._callees = file.callees
+        self._tree, self._names, self._roles = file.tree, file.names, file.roles
         self._steppers = Steppers(self._tree, self._roles)
-        self.scaler_states = ScalerStates(self._tree, self._roles)
+        self._states = file.fact(OptimizerStates)
+        self.scaler_states = file.fact(ScalerStates)
 
     @cached_property
     def incomplete(self) -> tuple[Incomplete, ...]:
@@ -65,34 +62,31 @@ class Checkpoints:
         if not self._steppers.pairs:
             return ()
         found = {
-            id(each.call): each for each in unrestored(self._tree, self._states, self.scaler_states, self._steppers)
+            id(each.call): each
+            for each in unrestored(self._tree, self._states.found, self.scaler_states, self._steppers)
         }
         return tuple(sorted(found.values(), key=lambda each: self._tree.order(each.call)))
 
     def _checkpoint(self, each: Incomplete) -> tuple[object, ...]:
         """What makes several places one checkpoint: a dict, or what one function saves."""
-        home = self._tree.enclosing(each.place, *_FUNCTIONS)
+        home = self._tree.function(each.place)
         return (home, each.state.container) if each.state is not None and each.state.container else (id(each.place),)
 
     # -- what is kept ----------------------------------------------------------------------------------------------
 
-    @cached_property
-    def _states(self) -> list[State]:
-        return OptimizerStates(self._tree, self._names, self._roles).found
-
     def _taken(self) -> Iterator[Incomplete]:
         """Checkpoints that are put together in this file."""
-        takers = {self._tree.enclosing(each.place, *_FUNCTIONS) for each in self._states}
+        takers = {self._tree.function(each.place) for each in self._states.found}
         if any(home not in takers for home in self.scaler_states.keepers):
             return  # the scaler's state has a place of its own
-        for state in self._states:
+        for state in self._states.found:
             pair = self._steppers.of(state.optimizer)
             if pair is None or state.open or not self._is_held(pair.scaler, state):
                 continue
             if self._is_saved(state) and not self._is_kept_with(state):
                 yield Incomplete(state.place, pair, state)
 
-    def _is_held(self, scaler: cst.BaseExpression, state: State) -> bool:
+    def _is_held(self, scaler: cst.BaseExpression, state: SavedState) -> bool:
         """Whether a scaler is made in this file, or known where the checkpoint is put together: else its owner may save it."""
         if path_of(scaler).startswith("self."):
             return True
@@ -100,20 +94,23 @@ class Checkpoints:
         made = any(self._roles.made_by(value) is not None for value in self._roles.values(scaler))
         return made or given is None or given in self._tree.ancestors(state.place)
 
-    def _is_saved(self, state: State) -> bool:
+    def _is_saved(self, state: SavedState) -> bool:
         """Whether a state is saved: where it is taken, or by those that get it from there."""
         if state.saved or not state.returned:
             return state.saved
         home = self._tree.enclosing(state.place, cst.FunctionDef)
         if not isinstance(home, cst.FunctionDef):
             return False
-        return any(self._saves(self._tree.enclosing(call, cst.FunctionDef)) for call in calls_by_name(self._tree, home))
+        return any(
+            self._saves(self._tree.enclosing(call, cst.FunctionDef))
+            for call in self._steppers.flow.calls(home.name.value)
+        )
 
     def _saves(self, function: cst.CSTNode | None) -> bool:
         inside = within(function) if function is not None else self._tree.find(cst.Call)
         return any(isinstance(node, cst.Call) and says_save(node) for node in inside)
 
-    def _is_kept_with(self, state: State) -> bool:
+    def _is_kept_with(self, state: SavedState) -> bool:
         """Whether the scaler's state is kept by the same function, by one that it calls, or by one that calls it."""
         home = self._tree.enclosing(state.place, cst.FunctionDef)
         group: list[cst.CSTNode | None] = [home]
@@ -121,7 +118,10 @@ class Checkpoints:
             group.append(self._tree.enclosing(home, cst.FunctionDef))
         for _ in range(_MAX_CALLERS):
             callers = [
-                call for each in group if isinstance(each, cst.FunctionDef) for call in calls_by_name(self._tree, each)
+                call
+                for each in group
+                if isinstance(each, cst.FunctionDef)
+                for call in self._steppers.flow.calls(each.name.value)
             ]
             group.extend({self._tree.enclosing(call, cst.FunctionDef) for call in callers} - set(group))
         for call in self._tree.find(cst.Call):
@@ -133,7 +133,7 @@ class Checkpoints:
         return any(each in self.scaler_states.keepers for each in group)
 
     @staticmethod
-    def _hands_on(call: cst.Call, state: State) -> bool:
+    def _hands_on(call: cst.Call, state: SavedState) -> bool:
         return says_save(call) or any(path_of(arg.value) == state.container != "" for arg in call.args)
 
     # -- helpers ---------------------------------------------------------------------------------------------------
@@ -147,7 +147,7 @@ class Checkpoints:
             pair = self._saved_by(callee, call) if callee is not None else None
             if callee is None or pair is None:
                 continue
-            scalers = [each for each in _optional(callee) if SAYS_SCALER.search(each)]
+            scalers = [each for each in _optional(callee) if vocabulary.SCALER_STATE.search(each)]
             if scalers and self.scaler_states.kept_by(callee) and given_by(call, callee, scalers[0]) is None:
                 yield Incomplete(call, pair, None, scalers[0], callee)
             elif (
@@ -162,7 +162,7 @@ class Checkpoints:
         return any(self.scaler_states.names(node) for arg in call.args for node in within(arg.value)
                    if isinstance(node, (cst.Name, cst.Attribute)))  # fmt: skip
 
-    def _saved_by(self, callee: cst.FunctionDef, call: cst.Call) -> Stepped | None:
+    def _saved_by(self, callee: cst.FunctionDef, call: cst.Call) -> StepPair | None:
         """The pair of an optimizer that is given to a helper which takes its state."""
         for node in within(callee):
             match node:
@@ -175,7 +175,7 @@ class Checkpoints:
 
     def _callee(self, call: cst.Call) -> cst.FunctionDef | None:
         inside = self._tree.enclosing(call, cst.FunctionDef) or self._tree.module
-        found = self._program.callees.of(call, inside)
+        found = self._callees.of(call, inside)
         return found.node if found is not None else None
 
 

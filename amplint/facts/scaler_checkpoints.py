@@ -2,32 +2,28 @@
 
 from __future__ import annotations
 
-import re
 from functools import cached_property
 
 import libcst as cst
 
 from amplint.facts.optimizer_checkpoints import says_save
-from amplint.roles.roles import Roles
-from amplint.syntax.access_paths import path_of
-from amplint.syntax.tree import Tree, within
-
-SAYS_SCALER = re.compile(r"scaler|(^|[_.])amp(_|$)|grad_?scale", re.IGNORECASE)
-"""What a key or a parameter for the state of a scaler is called."""
-_FUNCTIONS = (cst.FunctionDef, cst.Lambda)
+from amplint.file import File
+from amplint.model import vocabulary
+from amplint.syntax.access_paths import literal_key, path_of
+from amplint.syntax.tree import within
 
 
 class ScalerStates:
     """The states of scalers that one file keeps, and those that it loads."""
 
-    def __init__(self, tree: Tree, roles: Roles) -> None:
-        self._tree, self._roles = tree, roles
+    def __init__(self, file: File) -> None:
+        self._tree, self._roles = file.tree, file.roles
 
     @cached_property
     def keepers(self) -> set[cst.CSTNode | None]:
         """The functions (None: the module) that put the state of a scaler somewhere."""
         nodes = [*self._tree.find(cst.Call), *self._tree.find(cst.DictElement), *self._tree.find(cst.Subscript)]
-        return {self._tree.enclosing(node, *_FUNCTIONS) for node in nodes if self._is_kept_by(node)}
+        return {self._tree.function(node) for node in nodes if self._is_kept_by(node)}
 
     def kept_by(self, function: cst.FunctionDef) -> bool:
         """Whether a function, of this file or of another one, puts the state of a scaler somewhere."""
@@ -38,23 +34,23 @@ class ScalerStates:
             return _says_scaler(node.key) or self.names(node.value)
         if isinstance(node, cst.Subscript):
             above = self._tree.parent(node)
-            return isinstance(above, cst.AssignTarget) and any(
-                _says_scaler(each.slice.value) for each in node.slice if isinstance(each.slice, cst.Index)
-            )
+            return isinstance(above, cst.AssignTarget) and _says_scaler(node)
         if not isinstance(node, cst.Call):
             return False
         if isinstance(node.func, cst.Attribute) and node.func.attr.value == "state_dict":
             return self.names(node.func.value)
         is_dict = path_of(node.func) == "dict" or says_save(node)
         return is_dict and any(
-            self.names(arg.value) or (arg.keyword is not None and SAYS_SCALER.search(arg.keyword.value))
+            self.names(arg.value) or (arg.keyword is not None and vocabulary.SCALER_STATE.search(arg.keyword.value))
             for arg in node.args
         )
 
     def names(self, node: cst.BaseExpression) -> bool:
         """Whether an expression names a scaler."""
         named = isinstance(node, (cst.Name, cst.Attribute, cst.Subscript))
-        return named and (self._roles.of(node).role == "scaler" or SAYS_SCALER.search(path_of(node)) is not None)
+        return named and (
+            self._roles.of(node).role == "scaler" or vocabulary.SCALER_STATE.search(path_of(node)) is not None
+        )
 
     def holds_state(self, node: cst.BaseExpression) -> bool:
         """Whether an expression is the state of a scaler: `scaler.state_dict()`, or that if there is one."""
@@ -66,12 +62,8 @@ class ScalerStates:
     @cached_property
     def _loads(self) -> list[tuple[cst.Call, cst.BaseExpression]]:
         """The calls of `load_state_dict`, with what they are called on."""
-        calls = [call for call in self._tree.find(cst.Call) if isinstance(call.func, cst.Attribute) and call.args]
-        return [
-            (call, call.func.value)
-            for call in calls
-            if isinstance(call.func, cst.Attribute) and call.func.attr.value == "load_state_dict"
-        ]
+        calls = [call for call in self._roles.flow.calls("load_state_dict") if call.args]
+        return [(call, call.func.value) for call in calls if isinstance(call.func, cst.Attribute)]
 
     @property
     def loads_scaler(self) -> bool:
@@ -81,7 +73,7 @@ class ScalerStates:
     @property
     def scaler_key(self) -> str:
         """The key from which the file loads the state of a scaler; empty when that cannot be told."""
-        keys = {_key(call.args[0].value) for call, owner in self._loads if self.names(owner)}
+        keys = {literal_key(call.args[0].value) for call, owner in self._loads if self.names(owner)}
         return keys.pop() if len(keys) == 1 else ""
 
     def loads(self, key: str) -> list[tuple[cst.Call, cst.BaseExpression]]:
@@ -91,17 +83,9 @@ class ScalerStates:
             for call, owner in self._loads
             if self._roles.of(owner).role == "optimizer"
             and isinstance(call.args[0].value, cst.Subscript)
-            and _key(call.args[0].value) == key
+            and literal_key(call.args[0].value) == key
         ]
 
 
 def _says_scaler(key: cst.CSTNode | None) -> bool:
-    return isinstance(key, cst.SimpleString) and SAYS_SCALER.search(key.value.strip("'\"")) is not None
-
-
-def _key(node: cst.BaseExpression) -> str:
-    """The literal key of an element; empty for anything else."""
-    match node:
-        case cst.Subscript(slice=[cst.SubscriptElement(slice=cst.Index(value=cst.SimpleString(value=text)))]):
-            return text.strip("'\"")
-    return ""
+    return vocabulary.SCALER_STATE.search(literal_key(key)) is not None

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 from functools import cached_property
 
 import libcst as cst
 
 from amplint.facts.scalers import Scalers
-from amplint.hazards.analysis import Analysis
+from amplint.file import File
 from amplint.hazards.entry_points import Entry
+from amplint.model import vocabulary
 from amplint.model.event_graph import Call, Node, Scoped, parts_of
 from amplint.model.events import Scale
 from amplint.model.exploration.effects import MAX_DEPTH
@@ -18,7 +18,6 @@ from amplint.model.torch import names as torch_names
 from amplint.syntax.tree import within
 from amplint.syntax.words import words
 
-_SAYS_DTYPE = re.compile(r"fp_?16|float16|half|dtype|precision|bf_?16|(^|\W)16(\W|$)", re.IGNORECASE)
 _MAX_DEFINITIONS = 4
 _HARMLESS_CONTEXTS = ("torch.", "builtins.", "tqdm.", "contextlib.", "time.", "tempfile.", "pathlib.")
 
@@ -26,9 +25,9 @@ _HARMLESS_CONTEXTS = ("torch.", "builtins.", "tqdm.", "contextlib.", "time.", "t
 class Precisions:
     """The precisions of one file's regions, as its scalers meet them."""
 
-    def __init__(self, analysis: Analysis, scalers: Scalers) -> None:
-        self._analysis, self._scalers = analysis, scalers
-        self._tree, self._names = analysis.program.tree, analysis.program.names
+    def __init__(self, file: File) -> None:
+        self._analysis, self._scalers = file.analysis, file.fact(Scalers)
+        self._tree, self._names, self._roles = file.tree, file.names, file.roles
 
     def regions(self, made: cst.Call) -> list[Scoped]:
         """The regions that lower precision in the functions, and in what these call, which scale with the scaler made there.
@@ -45,6 +44,10 @@ class Precisions:
         if not all(met.values()):
             return []
         return [region for regions in met.values() for region in regions]
+
+    def first(self, regions: list[Scoped]) -> cst.CSTNode:
+        """What enters the first of some regions."""
+        return self._analysis.program.places[min(each.site for each in regions)]
 
     def all_full(self, made: cst.Call) -> bool:
         """Whether a scaler scales losses that are computed in this file, in which nothing may run in half precision."""
@@ -95,7 +98,7 @@ class Precisions:
                 break
             if isinstance(above, (cst.If, cst.IfExp)):
                 asked.append(above.test)
-        return any(_SAYS_DTYPE.search(" ".join(self._words(each, 0))) for each in asked)
+        return any(vocabulary.PRECISION_VALUE.search(" ".join(self._words(each, 0))) for each in asked)
 
     def _words(self, node: cst.BaseExpression, depth: int) -> Iterator[str]:
         """The words of an expression, and of the values of the names in it."""
@@ -106,7 +109,7 @@ class Precisions:
                     if binding.value is not None:
                         yield from self._words(binding.value, depth + 1)
             elif isinstance(part, cst.Attribute) and depth < _MAX_DEFINITIONS:
-                for value in self._analysis.program.roles.values(part):
+                for value in self._roles.values(part):
                     yield from self._words(value, depth + 1)
 
 

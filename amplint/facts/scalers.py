@@ -9,7 +9,7 @@ from functools import cached_property
 
 import libcst as cst
 
-from amplint.hazards.analysis import Analysis
+from amplint.file import File
 from amplint.model.events import ObjectFacts
 from amplint.model.torch import names as torch_names
 from amplint.syntax.access_paths import path_of
@@ -45,15 +45,14 @@ class Rebuilt:
 class Scalers:
     """The scalers that one file makes."""
 
-    def __init__(self, analysis: Analysis) -> None:
-        self._analysis = analysis
-        program = analysis.program
-        self._tree, self._names, self._roles = program.tree, program.names, program.roles
+    def __init__(self, file: File) -> None:
+        self._file = file
+        self._tree, self._names, self._roles = file.tree, file.names, file.roles
 
     @cached_property
     def made(self) -> tuple[tuple[cst.Call, ObjectFacts], ...]:
         """Every call that constructs a scaler, in source order, with what its arguments say."""
-        local = self._analysis.program.classes.by_name
+        local = self._file.classes.by_name
         named = ((call, path_of(call.func).rpartition(".")[2]) for call in self._tree.find(cst.Call))
         likely = (
             call
@@ -84,17 +83,21 @@ class Scalers:
 
     def uses(self, made: cst.Call) -> list[cst.BaseExpression]:
         """The expressions that name the object which a call makes, and which a method is called on, or which are arguments."""
-        return [use for use, values in self._uses if any(self._yields(value, made) for value in values)]
+        around = (made, *self._tree.ancestors(made))
+        found = {id(use): use for value in around for use in self._uses.get(id(value), ())}
+        return sorted(found.values(), key=self._tree.order)
 
     @cached_property
-    def _uses(self) -> list[tuple[cst.BaseExpression, list[cst.BaseExpression]]]:
+    def _uses(self) -> dict[int, list[cst.BaseExpression]]:
+        """The expressions that name a scaler, and which a method is called on, or which are arguments, by what they may be."""
         given = [arg.value for call in self._tree.find(cst.Call) for arg in call.args]
         bases = [call.func.value for call in self._tree.find(cst.Call) if isinstance(call.func, cst.Attribute)]
-        named = [node for node in (*bases, *given) if isinstance(node, (cst.Name, cst.Attribute, cst.Subscript))]
-        return [(node, list(self._roles.values(node))) for node in named if self._roles.of(node).role == "scaler"]
-
-    def _yields(self, value: cst.BaseExpression, made: cst.Call) -> bool:
-        return value is made or value in self._tree.ancestors(made)
+        found: dict[int, list[cst.BaseExpression]] = {}
+        for node in (*bases, *given):
+            if isinstance(node, (cst.Name, cst.Attribute, cst.Subscript)) and self._roles.of(node).role == "scaler":
+                for value in self._roles.values(node):
+                    found.setdefault(id(value), []).append(node)
+        return found
 
     # -- how long they live ----------------------------------------------------------------------------------------
 
@@ -144,7 +147,7 @@ class Scalers:
     def _asks_for_amp(self, branch: cst.CSTNode) -> bool:
         """Whether a branch is taken each time AMP is on, or never; one that asks for the scaler makes it on first use."""
         statement = self._tree.parent(branch) if isinstance(branch, cst.Else) else branch
-        asking = self._analysis.amp_tests if isinstance(branch, cst.Else) else self._analysis.amp_needed
+        asking = self._file.analysis.amp_tests if isinstance(branch, cst.Else) else self._file.analysis.amp_needed
         if not isinstance(statement, cst.If) or statement not in asking:
             return False
         names = [node for node in within(statement.test) if isinstance(node, (cst.Name, cst.Attribute, cst.Subscript))]
@@ -225,7 +228,7 @@ class Scalers:
         for call in self._tree.find(cst.Call):
             if path_of(call.func).rpartition(".")[2] == function.name.value:
                 inside = self._tree.enclosing(call, cst.FunctionDef) or self._tree.module
-                callee = self._analysis.program.callees.of(call, inside)
+                callee = self._file.callees.of(call, inside)
                 if callee is not None and callee.node is function:
                     found.append(call)
         return found

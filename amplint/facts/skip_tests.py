@@ -13,16 +13,14 @@ from functools import cached_property
 
 import libcst as cst
 
-from amplint.lowering.program import Program
-from amplint.syntax.access_paths import path_of
+from amplint.file import File
+from amplint.model import vocabulary
+from amplint.syntax.access_paths import called_name, path_of
 from amplint.syntax.tree import within
+from amplint.syntax.value_flow import How, targets
 from amplint.syntax.words import words
-from amplint.uses.gradient_uses import SHOWS
 
-_FUNCTIONS = (cst.FunctionDef, cst.Lambda)
 _SAYS_STEP = re.compile(r"skip|step|overflow|appl(y|ied)|took|taken|success|updated", re.IGNORECASE)
-_SAYS_BEFORE = re.compile(r"prev|old|before|last|orig", re.IGNORECASE)
-_INSIDE = (cst.BooleanOperation, cst.UnaryOperation, cst.Arg, cst.Call)
 
 
 @dataclass(frozen=True)
@@ -41,8 +39,8 @@ class SkipTest:
 class SkipTests:
     """The skip tests of one file."""
 
-    def __init__(self, program: Program) -> None:
-        self._tree, self._names, self._roles = program.tree, program.names, program.roles
+    def __init__(self, file: File) -> None:
+        self._tree, self._names, self._flow = file.tree, file.names, file.flow
 
     @cached_property
     def found(self) -> tuple[SkipTest, ...]:
@@ -79,49 +77,47 @@ class SkipTests:
         """The scalers whose scale is assigned to a name or an attribute."""
         if not isinstance(node, (cst.Name, cst.Attribute)):
             return []
-        read = (_reading(value) for value in self._roles.values(node))
+        read = (_reading(value) for value in self._flow.values(node))
         return [scaler for scaler in read if scaler is not None]
 
     def _is_given(self, name: cst.Name) -> bool:
         """Whether a name is a parameter that is called the scale from before."""
-        called = "scale" in name.value and _SAYS_BEFORE.search(name.value) is not None
+        called = "scale" in name.value and vocabulary.BEFORE.search(name.value) is not None
         bound = self._names.bindings(name.value, name)
         return called and bool(bound) and all(isinstance(each.node, cst.Param) for each in bound)
 
     def _steps_between(self, first: cst.CSTNode, second: cst.CSTNode, scaler: str) -> bool:
         """Whether a scaler is updated after one place and before another, in one function."""
-        home = self._tree.enclosing(first, *_FUNCTIONS)
-        if self._tree.enclosing(second, *_FUNCTIONS) is not home:
+        if self._tree.function(first) is not self._tree.function(second):
             return False
         begin, end = self._tree.order(first), self._tree.order(second)
-        updates = (call for call in self._tree.find(cst.Call) if begin < self._tree.order(call) < end)
+        between = (
+            call for call in self._flow.calls("update") if begin < self._tree.order(call) < end and not call.args
+        )
         return any(
-            isinstance(call.func, cst.Attribute)
-            and call.func.attr.value == "update"
-            and not call.args
-            and self._tree.text(call.func.value) == scaler
-            for call in updates
+            isinstance(call.func, cst.Attribute) and self._tree.text(call.func.value) == scaler for call in between
         )
 
     # -- what hangs on it ------------------------------------------------------------------------------------------
 
     def _decides(self, comparison: cst.Comparison) -> bool:
-        node: cst.CSTNode = comparison
-        for above in self._tree.ancestors(comparison):
-            if isinstance(above, (cst.If, cst.While)) and above.test is node:
-                return _does_more_than_tell(above.body) or (isinstance(above, cst.If) and above.orelse is not None)
-            if isinstance(above, cst.IfExp):
-                return above.test is node
-            if isinstance(above, cst.Assign):
-                return any(_SAYS_STEP.search(path_of(each.target)) for each in above.targets)
-            if isinstance(above, (cst.AugAssign, cst.NamedExpr)):
-                return _SAYS_STEP.search(path_of(above.target)) is not None
-            if isinstance(above, cst.Return):
-                home = self._tree.enclosing(above, cst.FunctionDef)
-                return isinstance(home, cst.FunctionDef) and _SAYS_STEP.search(home.name.value) is not None
-            if not isinstance(above, _INSIDE):
-                return False
-            node = above
+        for use in self._flow.uses(comparison):
+            match use.how, use.node:
+                case How.TESTED, (cst.If() | cst.While()) as test:
+                    has_else = isinstance(test, cst.If) and test.orelse is not None
+                    return has_else or _does_more_than_tell(test.body)
+                case How.TESTED, _:
+                    return True
+                case ((How.ASSIGNED | How.ADDED), statement):
+                    return any(_SAYS_STEP.search(path_of(each)) for each in targets(statement))
+                case How.RETURNED, statement:
+                    home = self._tree.enclosing(statement, cst.FunctionDef)
+                    return isinstance(home, cst.FunctionDef) and _SAYS_STEP.search(home.name.value) is not None
+                case How.ARGUMENT, _:
+                    continue
+                case How.PART, (cst.BooleanOperation() | cst.UnaryOperation()):
+                    continue
+            return False
         return False
 
 
@@ -150,5 +146,4 @@ def _tells(statement: cst.CSTNode) -> bool:
     value = statement.value if isinstance(statement, cst.Expr) else None
     if not isinstance(value, cst.Call):
         return isinstance(statement, cst.Pass)
-    func = value.func
-    return SHOWS.match(func.attr.value if isinstance(func, cst.Attribute) else path_of(func)) is not None
+    return vocabulary.SHOWS.match(called_name(value)) is not None

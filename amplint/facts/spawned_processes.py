@@ -8,8 +8,9 @@ from functools import cached_property
 
 import libcst as cst
 
-from amplint.lowering.program import Program
-from amplint.syntax.access_paths import path_of
+from amplint.file import File
+from amplint.syntax.access_paths import called_name, path_of
+from amplint.syntax.value_flow import elements
 
 _SPAWN = frozenset({"torch.multiprocessing.spawn", "torch.multiprocessing.spawn.spawn"})
 _PROCESS = frozenset({"multiprocessing.Process", "torch.multiprocessing.Process", "multiprocessing.context.Process"})
@@ -34,9 +35,8 @@ class HandOver:
 class Processes:
     """The processes that one file starts."""
 
-    def __init__(self, program: Program) -> None:
-        self._program = program
-        self._tree, self._names, self._roles = program.tree, program.names, program.roles
+    def __init__(self, file: File) -> None:
+        self._tree, self._names, self._roles = file.tree, file.names, file.roles
 
     @cached_property
     def handed_over(self) -> tuple[HandOver, ...]:
@@ -49,15 +49,15 @@ class Processes:
             return
         worker = self._worker(_argument(call, 0 if spawns else 1, "fn" if spawns else "target"))
         args, kwargs = _argument(call, 1 if spawns else 3, "args"), _argument(call, 4, "kwargs")
-        for holder in self._meant(args):
+        flow = self._roles.flow
+        for holder in flow.meant(args):
             if isinstance(holder, (cst.Tuple, cst.List)):
                 for index, element in enumerate(holder.elements):
                     yield from self._hand_over(call, element, worker, index + spawns, "")
-        for holder in self._meant(kwargs) if not spawns else ():
-            if isinstance(holder, cst.Dict):
-                for item in holder.elements:
-                    if isinstance(item, cst.DictElement) and isinstance(item.key, cst.SimpleString):
-                        yield from self._hand_over(call, item, worker, -1, item.key.value.strip("'\""))
+        for holder in () if spawns else flow.meant(kwargs):
+            for key, item in elements(holder) if isinstance(holder, cst.Dict) else ():
+                if key and isinstance(item, cst.DictElement):
+                    yield from self._hand_over(call, item, worker, -1, key)
 
     def _hand_over(
         self,
@@ -91,17 +91,8 @@ class Processes:
             return True
         if not isinstance(call.func, cst.Attribute) or call.func.attr.value != "Process":
             return False
-        base = call.func.value
-        values = list(self._roles.values(base)) if path_of(base) else [base]
-        return bool(values) and all(
-            isinstance(each, cst.Call) and path_of(each.func).rpartition(".")[2] == "get_context" for each in values
-        )
-
-    def _meant(self, node: cst.BaseExpression | None) -> list[cst.BaseExpression]:
-        """An expression, or what a name is assigned."""
-        if node is None:
-            return []
-        return list(self._roles.values(node)) if path_of(node) else [node]
+        values = self._roles.flow.meant(call.func.value)
+        return bool(values) and all(called_name(each) == "get_context" for each in values)
 
     def _worker(self, node: cst.BaseExpression | None) -> cst.FunctionDef | None:
         if not isinstance(node, cst.Name):

@@ -7,9 +7,9 @@ from functools import cached_property
 
 import libcst as cst
 
+from amplint.file import File
 from amplint.syntax.access_paths import path_of
-from amplint.syntax.names import Names
-from amplint.syntax.tree import Tree, within
+from amplint.syntax.tree import within
 
 _TRAINS = re.compile(r"optim|(^|_)opt$|^step$|^zero_grad$|scaler", re.IGNORECASE)
 """Identifiers that say that something is trained."""
@@ -29,9 +29,8 @@ _TIMES = frozenset("perf_counter perf_counter_ns elapsed_time do_bench gradcheck
 class Trials:
     """Which functions of one file, or whether the file as a whole, only try something out."""
 
-    def __init__(self, tree: Tree, names: Names) -> None:
-        self._tree = tree
-        self._names = names
+    def __init__(self, file: File) -> None:
+        self._tree, self._names = file.tree, file.names
 
     @cached_property
     def everywhere(self) -> bool:

@@ -2,25 +2,23 @@
 
 from __future__ import annotations
 
-import re
 from functools import cached_property
 
 import libcst as cst
 
 from amplint.facts.scaler_precision import happenings
-from amplint.hazards.analysis import Analysis
+from amplint.file import File
 from amplint.hazards.entry_points import Entry
+from amplint.model import vocabulary
 from amplint.model.event_graph import Scoped
 from amplint.model.events import Backward, ObjectFacts, OptimizerStep, Scale, ScalerStep
-
-_ASKS = re.compile(r"is_?(finite|nan|inf)|finite|(^|_)nans?(_|$)|anomaly|found_inf", re.IGNORECASE)
 
 
 class Finiteness:
     """What one file asks about inf and NaN."""
 
-    def __init__(self, analysis: Analysis) -> None:
-        self._analysis, self._tree = analysis, analysis.program.tree
+    def __init__(self, file: File) -> None:
+        self._analysis, self._tree = file.analysis, file.tree
 
     @cached_property
     def unguarded(self) -> tuple[cst.Call, ...]:
@@ -36,7 +34,8 @@ class Finiteness:
     @cached_property
     def _asks(self) -> bool:
         """Whether anything in the file speaks of what is finite, or compares a value with itself."""
-        if any(_ASKS.search(name.value) for name in self._tree.find(cst.Name)):
+        identifiers = (name.value for name in self._tree.find(cst.Name))
+        if any(vocabulary.FINITE.search(name) or "anomaly" in name for name in identifiers):
             return True
         tests = (each for each in self._tree.find(cst.Comparison) if len(each.comparisons) == 1)
         return any(self._tree.text(each.left) == self._tree.text(each.comparisons[0].comparator) for each in tests)

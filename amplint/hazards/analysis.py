@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import cached_property
 
 import libcst as cst
@@ -11,35 +10,15 @@ import libcst as cst
 from amplint.diagnostics import Partly
 from amplint.hazards.cross_file import Elsewhere
 from amplint.hazards.entry_points import Entries, Entry, explore, worth_exploring
+from amplint.hazards.found import Found, ShownPaths
 from amplint.lowering.program import Program
 from amplint.model.event_graph import Function
 from amplint.model.events import ObjectFacts
 from amplint.model.exploration.explorer import Explorer
-from amplint.model.protocol.hazards import Hazard
+from amplint.model.protocol.hazard import Hazard, HazardKind
 
 GAVE_UP = "has more paths than are explored: what was found stands, the rest was not looked at"
 FORGOT = "has so many states that some were not told apart: what differs between them is taken for unknown"
-
-
-@dataclass(frozen=True)
-class Found:
-    """A hazard in a file: with the node it stands at, and the nodes of the other half by label."""
-
-    hazard: Hazard
-    node: cst.CSTNode
-    related: Mapping[str, cst.CSTNode]
-    root: Explorer
-    scaler: ObjectFacts
-    entry: Entry
-    origin: cst.CSTNode | None = None
-    """Where it happens, when that is in another file: `node` is the call that leads there."""
-    here: bool = True
-    """Whether the nodes of the other half are all in this file, where a fix can reach them."""
-
-    @property
-    def whole(self) -> bool:
-        """Whether both halves are in this file."""
-        return self.here and self.origin is None
 
 
 class Analysis:
@@ -68,6 +47,11 @@ class Analysis:
     def amp_needed(self) -> set[cst.If]:
         """The `if` statements that ask whether AMP is on, and perhaps whether there is a device for it."""
         return self.program.amp_needed if self._entries.graphs else set()
+
+    @property
+    def varying_tests(self) -> set[cst.If]:
+        """The `if` statements that may come out differently from one iteration to the next."""
+        return self.program.varying_tests if self._entries.graphs else set()
 
     @cached_property
     def _explored(self) -> tuple[tuple[Entry, Explorer], ...]:
@@ -101,8 +85,9 @@ class Analysis:
     @cached_property
     def hazards(self) -> tuple[Found, ...]:
         """All hazards, one for each kind and place; what a function shows by itself goes before what a caller shows."""
-        found: dict[tuple[str, int], tuple[Hazard, Explorer, Entry, int]] = {}
+        found: dict[tuple[HazardKind, int], tuple[Hazard, ShownPaths, Entry, int]] = {}
         for entry, explorer in self._explored:
+            shown = ShownPaths(explorer)
             for hazard in explorer.hazards:
                 site = self._elsewhere.site_here(hazard)
                 if site < 0:
@@ -110,18 +95,23 @@ class Analysis:
                 place = (hazard.kind, site)
                 hazard = replace(hazard, root=entry.function.key)
                 if place not in found or (found[place][0].inlined and not hazard.inlined):
-                    found[place] = (hazard, explorer, entry, site)
+                    found[place] = (hazard, shown, entry, site)
         return tuple(self._place(*each) for _, each in sorted(found.items(), key=lambda each: each[0]))
 
-    def _place(self, hazard: Hazard, explorer: Explorer, entry: Entry, site: int) -> Found:
+    def _place(self, hazard: Hazard, shown: ShownPaths, entry: Entry, site: int) -> Found:
         places = self.program.places
         related = {label: places[other] for label, other in hazard.related if other >= 0}
         scaler = entry.objects.get(hazard.scaler, ObjectFacts())
         origin = places[hazard.site] if site != hazard.site else None
         here = all(self._elsewhere.is_here(other) for _, other in hazard.related if other >= 0)
-        return Found(hazard, places[site], related, explorer, scaler, entry, origin, here)
+        return Found(hazard, places[site], related, shown, scaler, entry, self.program, origin, here)
 
-    def of(self, kind: str, elsewhere: bool = False) -> list[Found]:
-        """The hazards of one kind, in source order; `elsewhere` also those that happen in another file."""
-        all_ = (found for found in self.hazards if found.hazard.kind == kind)
+    def of(self, kind: HazardKind, elsewhere: bool = False) -> list[Found]:
+        """The hazards of one kind, in source order.
+
+        Args:
+            kind: the kind.
+            elsewhere: whether those count that happen in another file, and are told at the call that leads there.
+        """
+        all_ = (found for found in self.hazards if found.hazard.kind is kind)
         return [found for found in all_ if found.origin is None or elsewhere]

@@ -9,10 +9,11 @@ import libcst as cst
 
 from amplint.hazards.entry_points import Entry, explore, objects_in
 from amplint.lowering.graph_tools import events_in
+from amplint.lowering.graphs import Graphs
 from amplint.lowering.program import Program
 from amplint.lowering.pruning import without_idle_calls
 from amplint.model.event_graph import Call, Function
-from amplint.model.protocol.hazards import Hazard
+from amplint.model.protocol.hazard import Hazard, HazardKind
 
 
 class Elsewhere:
@@ -26,7 +27,7 @@ class Elsewhere:
     def __init__(self, program: Program, functions: Mapping[str, Function]) -> None:
         self._program = program
         self._functions = functions
-        self._alone: dict[str, frozenset[tuple[str, cst.CSTNode]]] = {}
+        self._alone: dict[str, frozenset[tuple[HazardKind, cst.CSTNode]]] = {}
         self._below: dict[str, frozenset[int]] = {}
 
     def site_here(self, hazard: Hazard) -> int:
@@ -61,17 +62,19 @@ class Elsewhere:
         tree = self._program.tree
         return tree.root(self._program.places[site]) is tree.module
 
-    def _shown_alone(self, key: str) -> frozenset[tuple[str, cst.CSTNode]]:
+    def _shown_alone(self, key: str) -> frozenset[tuple[HazardKind, cst.CSTNode]]:
         """The hazards, by kind and place, that a function of another file shows whoever calls it."""
         if key not in self._alone:
-            node, program = self._program.definition(key), self._for_itself
+            node, alone = self._program.definition(key), self._for_itself
             assert isinstance(node, cst.FunctionDef)
-            own_key, graphs = program.graphs_below(node)
+            own_key, graphs = alone.below(node)
             functions = without_idle_calls(graphs)
             entry = Entry(functions[own_key], functions, objects_in(functions[own_key], functions))
-            self._alone[key] = frozenset((each.kind, program.places[each.site]) for each in explore(entry).hazards)
+            self._alone[key] = frozenset(
+                (each.kind, alone.program.places[each.site]) for each in explore(entry).hazards
+            )
         return self._alone[key]
 
     @cached_property
-    def _for_itself(self) -> Program:
-        return self._program.for_itself()
+    def _for_itself(self) -> Graphs:
+        return Graphs(self._program.for_itself())

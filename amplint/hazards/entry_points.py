@@ -9,6 +9,7 @@ from functools import cached_property
 import libcst as cst
 
 from amplint.lowering.graph_tools import events_in
+from amplint.lowering.graphs import Graphs
 from amplint.lowering.program import Program
 from amplint.lowering.pruning import without_idle_calls
 from amplint.model.event_graph import Call, Function, Jump, Loop, Node, Scoped, Try, parts_of
@@ -45,7 +46,7 @@ class Entries:
     @cached_property
     def graphs(self) -> dict[str, Function]:
         """The graphs of all functions."""
-        return self._program.graphs()
+        return Graphs(self._program).all()
 
     @cached_property
     def functions(self) -> dict[str, Function]:
@@ -171,7 +172,12 @@ def explore(entry: Entry) -> Explorer:
 
 
 def objects_in(function: Function, functions: Mapping[str, Function]) -> dict[str, ObjectFacts]:
-    """What is known of the references in a function and in all that it may call, as the function itself would write them."""
+    """What is known of the references in a function and in all that it may call, as the function itself would write them.
+
+    Args:
+        function: the function that is explored.
+        functions: the graphs that its calls may enter, by key.
+    """
     objects: dict[str, ObjectFacts] = {}
     waiting, seen = [(function, 0, Frame(function))], {(function.key, "self")}
     while waiting:

@@ -3,23 +3,27 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from typing import TYPE_CHECKING
 
 import libcst as cst
 
 from amplint.lowering.conditions import constant
+from amplint.lowering.function_scope import FunctionScope
 from amplint.model.event_graph import Condition
 from amplint.roles.call_targets import Callee
-
-if TYPE_CHECKING:
-    from amplint.lowering.function_scope import FunctionScope
+from amplint.syntax.call_arguments import params_of
 
 _CONDITIONS = (cst.Comparison, cst.BooleanOperation, cst.UnaryOperation, cst.Name)
 
 
 def binding(callee: Callee, call: cst.Call, caller: FunctionScope) -> tuple[tuple[str, str], ...]:
-    """What the parameters of a called function mean to the caller; an empty reference is some other value."""
-    bound = dict.fromkeys((param.name.value for param in _all_params(callee.node)), "")
+    """What the parameters of a called function mean to the caller; an empty reference is some other value.
+
+    Args:
+        callee: the function that is called.
+        call: the call.
+        caller: the scope in which it stands.
+    """
+    bound = dict.fromkeys((param.name.value for param in params_of(callee.node)), "")
     for name, value in _given(callee, call, caller):
         bound[name] = value if isinstance(value, str) else caller.ref(value) if constant(value) is None else ""
     return (*_kept(callee, caller), *bound.items())
@@ -47,10 +51,16 @@ def _kept(callee: Callee, caller: FunctionScope) -> Iterator[tuple[str, str]]:
 
 
 def truths(callee: Callee, call: cst.Call, caller: FunctionScope) -> tuple[tuple[str, bool], ...]:
-    """The parameters that a call gives a constant, or leaves at one, with its truth."""
+    """The parameters that a call gives a constant, or leaves at one, with its truth.
+
+    Args:
+        callee: the function that is called.
+        call: the call.
+        caller: the scope in which it stands.
+    """
     found = {
         param.name.value: truth
-        for param in _all_params(callee.node)
+        for param in params_of(callee.node)
         if param.default is not None and (truth := constant(param.default)) is not None
     }
     for name, value in _given(callee, call, caller):
@@ -64,7 +74,14 @@ def truths(callee: Callee, call: cst.Call, caller: FunctionScope) -> tuple[tuple
 def conditions(
     callee: Callee, call: cst.Call, caller: FunctionScope, read: Callable[[cst.BaseExpression], Condition]
 ) -> tuple[tuple[str, Condition], ...]:
-    """The parameters that get the outcome of a condition, and keep it; `read` reads the conditions of the caller."""
+    """The parameters that get the outcome of a condition, and keep it.
+
+    Args:
+        callee: the function that is called.
+        call: the call.
+        caller: the scope in which it stands.
+        read: reads a condition of the caller.
+    """
     bound = caller.names.bindings_in(callee.node)
     return tuple(
         (name, read(value))
@@ -76,7 +93,7 @@ def conditions(
 def _given(callee: Callee, call: cst.Call, caller: FunctionScope) -> Iterator[tuple[str, str | cst.BaseExpression]]:
     """Each parameter that a call fills, with the expression it gets; the receiver as a reference."""
     params = callee.node.params
-    names = {param.name.value for param in _all_params(callee.node)}
+    names = {param.name.value for param in params_of(callee.node)}
     positional = [param.name.value for param in (*params.posonly_params, *params.params)]
     if callee.receiver is not None and positional and not _is_static(callee.node, caller):
         yield positional.pop(0), caller.qualify(callee.receiver)
@@ -91,7 +108,3 @@ def _given(callee: Callee, call: cst.Call, caller: FunctionScope) -> Iterator[tu
 
 def _is_static(node: cst.FunctionDef, caller: FunctionScope) -> bool:
     return any(caller.names.all_in(decorator.decorator, {"builtins.staticmethod"}) for decorator in node.decorators)
-
-
-def _all_params(node: cst.FunctionDef) -> list[cst.Param]:
-    return [*node.params.posonly_params, *node.params.params, *node.params.kwonly_params]

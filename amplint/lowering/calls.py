@@ -4,14 +4,18 @@ from __future__ import annotations
 
 import libcst as cst
 
-from amplint.lowering.backward_passes import HARMLESS, PassReader, differentiates_again
-from amplint.lowering.conditions import constant
-from amplint.lowering.function_scope import Flow
-from amplint.lowering.gradients import CLIP_METHODS, CLIPS, SCALE_FREE, argument, is_grad
+from amplint.lowering import call_binding
+from amplint.lowering.backward_passes import BackwardReader, differentiates_again
+from amplint.lowering.conditions import ConditionReader, constant
+from amplint.lowering.function_builder import FunctionBuilder
+from amplint.lowering.gradients import CLIP_METHODS, SCALE_FREE, GradientReader, argument, is_grad
+from amplint.lowering.provenance import Provenance, Read, arguments
+from amplint.model import vocabulary
+from amplint.model.event_graph import Call
 from amplint.model.events import (
     GRADIENT,
     CacheCleared,
-    Escape,
+    Event,
     Forward,
     OptimizerStep,
     Scale,
@@ -20,7 +24,8 @@ from amplint.model.events import (
     SchedulerStep,
     Unscale,
     ZeroGrad,
-)  # fmt: skip
+)
+from amplint.model.torch import names as torch_names
 from amplint.syntax.access_paths import path_of
 
 _VALUE_METHODS = frozenset(
@@ -32,129 +37,158 @@ _VALUE_METHODS = frozenset(
 )
 
 
-class CallReader(PassReader):
-    """The part of a function's lowering that turns one call into events, and says where its value comes from."""
+class CallReader:
+    """Turns one call into events, and says where its value comes from.
 
-    def read_call(self, call: cst.Call) -> Flow:
+    Args:
+        builder: what the events are written to.
+        conditions: reads conditions that are handed on.
+        gradients: reads what happens to gradients.
+        read: reads an expression.
+    """
+
+    def __init__(
+        self, builder: FunctionBuilder, conditions: ConditionReader, gradients: GradientReader, read: Read
+    ) -> None:
+        self._builder = builder
+        self._emit, self._site, self._escape = builder.emit, builder.site, builder.escape
+        self._scope = builder.scope
+        self._names, self._roles, self._ref = self._scope.names, self._scope.roles, self._scope.ref
+        self._conditions = conditions
+        self._gradients = gradients
+        self._backward = BackwardReader(builder, read)
+        self._read = read
+        self._methods = {
+            "scale": self._on_scale,
+            "unscale_": self._on_unscale,
+            "step": self._on_step,
+            "update": self._on_update,
+            "zero_grad": self._on_zero_grad,
+            "backward": self._on_backward,
+        }
+
+    def read(self, call: cst.Call) -> Provenance:
         """Emit the events of a call, its arguments first."""
-        if self.names.all_in(call.func, {"typing.cast"}) and len(call.args) == 2:
-            return self.flow(call.args[1].value)
-        if self.names.any_in(call.func, {"torch.autograd.backward"}):
-            return self.propagate(call, argument(call, 0, ("tensors",)), argument(call, 1, ("grad_tensors",)))
-        if self.names.all_in(call.func, {"torch.autograd.grad"}):
-            again = differentiates_again(call)
-            return self.inner_grad(call) if again else self.arguments(call).as_argument() | Flow((GRADIENT,))
-        if self.may_unscale(call):
-            self.rescale(call)
+        if self._names.all_in(call.func, {"typing.cast"}) and len(call.args) == 2:
+            return self._read(call.args[1].value)
+        if self._names.any_in(call.func, {"torch.autograd.backward"}):
+            return self._backward.propagate(call, argument(call, 0, ("tensors",)), argument(call, 1, ("grad_tensors",)))
+        if self._names.all_in(call.func, {"torch.autograd.grad"}):
+            if differentiates_again(call):
+                return self._backward.inner_grad(call)
+            return arguments(self._read, call).as_argument() | Provenance((GRADIENT,))
+        if self._backward.may_unscale(call):
+            self._gradients.rescale(call)
         whole = self._preset(call)
-        if self.names.any_in(whole.func, CLIPS):
-            self.arguments(call)
-            by = next(CLIPS[name] for name in sorted(self.names.resolve(whole.func)) if name in CLIPS)
+        if self._names.any_in(whole.func, torch_names.CLIPS):
+            arguments(self._read, call)
+            by = torch_names.CLIPS[min(self._names.resolve(whole.func) & torch_names.CLIPS.keys())]
             limit = argument(whole, 1, ("max_norm", "clip_value"))
-            self.clip(call, argument(whole, 0, ("parameters",)), limit, by)
-            return Flow(computes=True)
+            self._gradients.clip(call, argument(whole, 0, ("parameters",)), limit, by)
+            return Provenance(computes=True)
         if isinstance(call.func, cst.Attribute):
-            flow = self._method(call, call.func)
-            if flow is not None:
-                return flow
+            value = self._method(call, call.func)
+            if value is not None:
+                return value
         self._use(call)
-        entered = self.call_into(call)
-        if entered is not None:
-            return entered
-        return self.unknown(call)
+        return self._enter(call) or self._unknown(call)
 
     def _use(self, call: cst.Call) -> None:
         """Tell of a call, in case it is of a model: only its optimizer, perhaps in another function, tells that."""
         path = path_of(call.func)
-        if self.names.all_in(call.func, {"torch.clear_autocast_cache"}):
-            self.emit(CacheCleared(self.site(call)))
+        if self._names.all_in(call.func, {"torch.clear_autocast_cache"}):
+            self._emit(CacheCleared(self._site(call)))
         elif path:
-            self.emit(Forward(self.site(call), self.qualify(path)))
+            self._emit(Forward(self._site(call), self._scope.qualify(path)))
 
     def _preset(self, call: cst.Call) -> cst.Call:
         """The call with the function and arguments that `functools.partial` has set before."""
-        value = self.definition(call.func) if isinstance(call.func, cst.Name) else None
-        if isinstance(value, cst.Call) and value.args and self.names.all_in(value.func, {"functools.partial"}):
+        value = self._scope.definition(call.func) if isinstance(call.func, cst.Name) else None
+        if isinstance(value, cst.Call) and value.args and self._names.all_in(value.func, {"functools.partial"}):
             args = [*value.args[1:], *call.args]
             return cst.Call(value.args[0].value, sorted(args, key=lambda arg: bool(arg.star or arg.keyword)))
         return call
 
     # -- methods ---------------------------------------------------------------------------------------------------
 
-    def _method(self, call: cst.Call, func: cst.Attribute) -> Flow | None:
+    def _method(self, call: cst.Call, func: cst.Attribute) -> Provenance | None:
         attribute = func.attr.value
         if is_grad(func.value):
-            return self.grad_method(call, func)
-        reader = getattr(self, f"_on_{attribute}", None)
-        if reader is not None:
-            result: Flow | None = reader(call, func)
-            return result
-        if attribute in CLIP_METHODS and not self.names.any_in(func, CLIPS):
-            return self.clip_method(call, func)
+            return self._gradients.grad_method(call, func)
+        if attribute in self._methods:
+            return self._methods[attribute](call, func)
+        if attribute in CLIP_METHODS and not self._names.any_in(func, torch_names.CLIPS):
+            return self._enter(call) or self._gradients.clip_method(call, func)
         if attribute in _VALUE_METHODS:
-            return self.flow(func.value) | self.arguments(call).as_argument()
+            return self._read(func.value) | arguments(self._read, call).as_argument()
         return None
 
-    def _on_scale(self, call: cst.Call, func: cst.Attribute) -> Flow | None:
+    def _on_backward(self, call: cst.Call, func: cst.Attribute) -> Provenance:
+        if isinstance(func.value, cst.Call) and path_of(func.value.func) == "super":
+            return self._unknown(call)
+        return self._enter(call) or self._backward.method(call, func)
+
+    def _on_scale(self, call: cst.Call, func: cst.Attribute) -> Provenance | None:
         if (entered := self._into_own_scaler(call, func)) is not None:
-            return entered | Flow(("?",))  # multiplied by a constant, it is scaled as well
-        if self.roles.of(func.value).role != "scaler" or len(call.args) != 1:
+            return entered | Provenance(("?",))  # multiplied by a constant, it is scaled as well
+        if self._roles.of(func.value).role != "scaler" or len(call.args) != 1:
             # Whatever it is, it may be another library's scaler.
-            return self.unknown(call) | Flow(("?",)) if len(call.args) == 1 else None
-        source = self.single(call.args[0].value)
-        target = self.temporary(call)
-        self.emit(Scale(self.site(call), target, self.ref(func.value), source))
-        return Flow((target,))
+            return self._unknown(call) | Provenance(("?",)) if len(call.args) == 1 else None
+        source = self._backward.single(call.args[0].value)
+        target = self._builder.temporary(call)
+        self._emit(Scale(self._site(call), target, self._ref(func.value), source))
+        return Provenance((target,))
 
-    def _into_own_scaler(self, call: cst.Call, func: cst.Attribute) -> Flow | None:
+    def _into_own_scaler(self, call: cst.Call, func: cst.Attribute) -> Provenance | None:
         """Enter a method of a class of the author's own that is used like a scaler; None for torch's scaler."""
-        return None if self.roles.of(func.value).made else self.call_into(call)
+        return None if self._roles.of(func.value).made else self._enter(call)
 
-    def _on_unscale_(self, call: cst.Call, func: cst.Attribute) -> Flow | None:
+    def _on_unscale(self, call: cst.Call, func: cst.Attribute) -> Provenance | None:
         if (entered := self._into_own_scaler(call, func)) is not None:
             return entered
-        optimizer = self.ref(call.args[0].value) if call.args else ""
-        self.emit(Unscale(self.site(call), self.ref(func.value), optimizer))
-        return Flow()
+        optimizer = self._ref(call.args[0].value) if call.args else ""
+        return self._told(Unscale(self._site(call), self._ref(func.value), optimizer))
 
-    def _on_update(self, call: cst.Call, func: cst.Attribute) -> Flow | None:
+    def _on_update(self, call: cst.Call, func: cst.Attribute) -> Provenance | None:
         if (entered := self._into_own_scaler(call, func)) is not None:
             return entered
-        if self.roles.of(func.value).role != "scaler":
+        if self._roles.of(func.value).role != "scaler":
             return None
-        self.emit(ScalerUpdate(self.site(call), self.ref(func.value), bool(call.args)))
-        return Flow()
+        return self._told(ScalerUpdate(self._site(call), self._ref(func.value), bool(call.args)))
 
-    def _on_zero_grad(self, call: cst.Call, func: cst.Attribute) -> Flow | None:
+    def _on_zero_grad(self, call: cst.Call, func: cst.Attribute) -> Provenance | None:
         if isinstance(func.value, cst.Call):
             return None
-        owner = self.ref(func.value)
-        is_optimizer = self.roles.of(func.value).role == "optimizer"
+        owner = self._ref(func.value)
+        is_optimizer = self._roles.of(func.value).role == "optimizer"
         kept = argument(call, 0, ("set_to_none",))
         to_none = kept is None or constant(kept) is True
-        self.emit(ZeroGrad(self.site(call), owner if is_optimizer else "", "" if is_optimizer else owner, to_none))
-        return Flow()
+        optimizer, model = (owner, "") if is_optimizer else ("", owner)
+        return self._told(ZeroGrad(self._site(call), optimizer, model, to_none))
 
-    def _on_step(self, call: cst.Call, func: cst.Attribute) -> Flow | None:
-        entered = self.call_into(call)
-        if entered is not None:
+    def _on_step(self, call: cst.Call, func: cst.Attribute) -> Provenance | None:
+        if (entered := self._enter(call)) is not None:
             return entered
-        role = self.roles.of(func.value).role
+        role = self._roles.of(func.value).role
         if role == "scaler" and call.args:
-            self.arguments(call, but=1)
-            optimizer = self.ref(call.args[0].value)
-            self.emit(ScalerStep(self.site(call), self.ref(func.value), optimizer, self._gives_closure(call)))
+            arguments(self._read, call, but=1)
+            optimizer = self._ref(call.args[0].value)
+            self._emit(ScalerStep(self._site(call), self._ref(func.value), optimizer, self._gives_closure(call)))
             if len(call.args) > 1:
-                self.emit(Escape(self.site(call), ()))
-            return Flow(computes=True)
+                self._escape(call)
+            return Provenance(computes=True)
         if role == "optimizer":
             self._run_closures(call)
-            self.emit(OptimizerStep(self.site(call), self.ref(func.value), bool(call.args)))
-            return Flow(computes=True)
+            self._emit(OptimizerStep(self._site(call), self._ref(func.value), bool(call.args)))
+            return Provenance(computes=True)
         if role == "scheduler" and not call.args:
-            self.emit(SchedulerStep(self.site(call), self.ref(func.value)))
-            return Flow()
+            return self._told(SchedulerStep(self._site(call), self._ref(func.value)))
         return None
+
+    def _told(self, event: Event) -> Provenance:
+        """What a call returns that is nothing but an event."""
+        self._emit(event)
+        return Provenance()
 
     def _gives_closure(self, call: cst.Call) -> bool:
         """Whether a step is given a closure: by keyword, which a scaler refuses even if it is None, or surely not None."""
@@ -163,40 +197,52 @@ class CallReader(PassReader):
             return any(arg.keyword is not None and arg.keyword.value == "closure" for arg in call.args)
         if not isinstance(second.value, cst.Name):
             return True
-        bound = (each.node for each in self.names.bindings(second.value.value, second.value))
+        bound = (each.node for each in self._names.bindings(second.value.value, second.value))
         passed_on = any(isinstance(node, cst.Param) and node.default is not None for node in bound)
         return second.value.value != "None" and not passed_on
 
-    # -- the rest --------------------------------------------------------------------------------------------------
+    # -- functions whose graph is known ------------------------------------------------------------------------------
+
+    def _enter(self, call: cst.Call, at: cst.Call | None = None) -> Provenance | None:
+        """Enter the graph of the function that a call is known to run; None when it is not known."""
+        found = self._scope.program.callees.of(call, self._scope.node)
+        if found is None:
+            return None
+        value = arguments(self._read, call)
+        target = self._builder.temporary(at or call)
+        binding, truths = call_binding.binding(found, call, self._scope), call_binding.truths(found, call, self._scope)
+        conditions = call_binding.conditions(found, call, self._scope, self._conditions.read)
+        self._emit(Call(self._site(at or call), found.key, binding, target, truths, conditions))
+        return Provenance((target,), value.as_argument().args, True)
 
     def _run_closures(self, call: cst.Call) -> None:
         for arg in call.args:
             if isinstance(arg.value, cst.Name):
-                self.call_into(cst.Call(arg.value), at=call)
+                self._enter(cst.Call(arg.value), at=call)
 
-    def unknown(self, call: cst.Call) -> Flow:
+    def _unknown(self, call: cst.Call) -> Provenance:
         base = call.func.value if isinstance(call.func, cst.Attribute) else None
-        flow = self.arguments(call)
+        value = arguments(self._read, call)
         if base is not None and not path_of(base):
-            flow |= self.flow(base)
+            value |= self._read(base)
         name = path_of(call.func).rpartition(".")[2]
-        if not (name and HARMLESS.search(name)) and self._hands_over(call, base):
-            self.emit(Escape(self.site(call), ()))
-            return Flow(("?",), flow.as_argument().args, True)
-        return Flow(computes=True) if name in SCALE_FREE else flow.as_argument()
+        if not (name and vocabulary.HARMLESS.search(name)) and self._hands_over(call, base):
+            self._escape(call)
+            return Provenance(("?",), value.as_argument().args, True)
+        return Provenance(computes=True) if name in SCALE_FREE else value.as_argument()
 
     def _hands_over(self, call: cst.Call, base: cst.BaseExpression | None) -> bool:
         """Whether an unknown call gets hold of a scaler or an optimizer."""
-        made = self.roles.made_by(call)
+        made = self._roles.made_by(call)
         if made is not None and made.role != "framework":
             return False
-        if base is not None and self.escapes_by_receiver(base, call):
+        if base is not None and self._scope.escapes_by_receiver(base, call):
             return True
         return any(self._gives(arg.value) for arg in call.args)
 
     def _gives(self, node: cst.BaseExpression) -> bool:
         if isinstance(node, (cst.Name, cst.Attribute, cst.Subscript)):
-            return path_of(node) == "self" or self.roles.of(node).role in ("scaler", "optimizer", "framework")
+            return path_of(node) == "self" or self._roles.of(node).role in ("scaler", "optimizer", "framework")
         if isinstance(node, (cst.List, cst.Tuple, cst.Dict)):
             return any(self._gives(item.value) for item in node.elements)
         return False

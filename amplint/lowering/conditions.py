@@ -2,62 +2,36 @@
 
 from __future__ import annotations
 
-import re
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 
 import libcst as cst
 
+from amplint.lowering.function_scope import FunctionScope
+from amplint.model import vocabulary
 from amplint.model.event_graph import Both, Condition, Not, Test
 from amplint.syntax.tree import children
 from amplint.syntax.words import words
 
-_AMP_NAME = re.compile(
-    r"(^|_)(amp|fp16|half|autocast|scaler|mixed|mixed_precision|float16)(_|$)|use_?amp|grad_?scaler|mixed_?prec",
-    re.IGNORECASE,
-)
-_AMP_VALUE = re.compile(r"fp16|float16|half|16-mixed|(^|\W)amp|mixed|^16$", re.IGNORECASE)
-_FULL_VALUE = re.compile(r"fp32|float32|^32|full|single|^no(ne)?$|32-true", re.IGNORECASE)
-_GATE_WORD = re.compile(
-    r"get_scale|found_inf|skip|overflow|is_?finite|is_?inf|is_?nan|_opt_called|_step_count|was_step|stepped|did_step|step_taken",
-    re.IGNORECASE,
-)
-_FINITE = re.compile(r"is_?finite|is_?inf|is_?nan", re.IGNORECASE)
-_TROUBLE = re.compile(r"(^|[\W_])(nan|inf|bad|invalid|broken|corrupt\w*|explod\w*|anomal\w*)([\W_]|$)", re.IGNORECASE)
-_BEFORE = re.compile(r"prev|old|before|last|orig|init|start", re.IGNORECASE)
 MAX_EXPANSION = 4
 
-RefOf = Callable[[cst.BaseExpression], str]
-RoleOf = Callable[[cst.BaseExpression], str]
-ValueOf = Callable[[cst.Name], "cst.BaseExpression | None"]
 
+class ConditionReader:
+    """Reads the conditions of one function."""
 
-class Conditions:
-    """Reads the conditions of one function.
-
-    Args:
-        ref: the reference that an expression names; empty for none.
-        definition: the only value that a name is ever assigned in the function; None when there is no such value.
-        changing: names that are assigned inside a loop; the reader of a loop narrows them to that loop.
-        scale_names: names that hold a loss scale, read with `get_scale()`.
-        role: the role of the object that an expression names; the presence of a scaler says that AMP is on.
-    """
-
-    def __init__(
-        self,
-        ref: RefOf,
-        definition: ValueOf,
-        changing: frozenset[str],
-        scale_names: frozenset[str],
-        role: RoleOf,
-    ) -> None:
-        self._ref = ref
-        self._scale_names = scale_names
-        self._role = role
-        self._definition = definition
-        self.changing = changing
+    def __init__(self, scope: FunctionScope) -> None:
+        self._scope = scope
+        self._ref = scope.ref
+        self._definition = scope.definition
+        self.changing = scope.changing()
+        """Names that are assigned inside a loop; whoever reads a loop narrows them to that loop."""
 
     def read(self, node: cst.BaseExpression, depth: int = 0) -> Condition:
-        """The condition that an expression is, in a truth context."""
+        """The condition that an expression is, in a truth context.
+
+        Args:
+            node: any expression.
+            depth: how many names have been followed to get here.
+        """
         if isinstance(node, cst.UnaryOperation) and isinstance(node.operator, cst.Not):
             return Not(self.read(node.expression, depth))
         if isinstance(node, cst.BooleanOperation):
@@ -87,16 +61,16 @@ class Conditions:
             value = self._definition(node) if depth < MAX_EXPANSION else None
             if isinstance(value, (cst.Comparison, cst.BooleanOperation, cst.UnaryOperation, cst.Name, cst.Attribute)):
                 return self.read(value, depth + 1)
-            if value is not None and _GATE_WORD.search(" ".join(words(value))):
+            if value is not None and vocabulary.STEP_GATE.search(" ".join(words(value))):
                 return self._test(node, "gate")
         last = node.value if isinstance(node, cst.Name) else node.attr.value
         # First of all: `optimizer._opt_called` is called like an optimizer, `amp_skipped` like a mode.
-        if _GATE_WORD.search(last):
+        if vocabulary.STEP_GATE.search(last):
             return self._test(node, "gate")
-        if isinstance(node, cst.Name) and node.value in self._scale_names:
+        if isinstance(node, cst.Name) and node.value in self._scope.scale_names:
             return self._test(node, "gate")
-        role = self._role(node)
-        if _AMP_NAME.search(last) or role == "scaler":
+        role = self._scope.roles.of(node).role
+        if vocabulary.AMP_FLAG.search(last) or role == "scaler":
             return self._test(node, "mode")
         if role in ("optimizer", "scheduler"):
             return self._test(node, "config")
@@ -134,11 +108,11 @@ class Conditions:
 
     def _is_before(self, node: cst.BaseExpression, other: cst.BaseExpression) -> bool:
         """Whether `node` is a scale kept from before the step, and `other` the scale after it."""
-        kept = isinstance(node, cst.Name) and node.value in self._scale_names
+        kept = isinstance(node, cst.Name) and node.value in self._scope.scale_names
         if "get_scale" in set(words(other)):
             return kept or (isinstance(node, (cst.Name, cst.Attribute)) and "scale" in " ".join(words(node)).lower())
-        both = kept and isinstance(other, cst.Name) and other.value in self._scale_names
-        return both and isinstance(node, cst.Name) and _BEFORE.search(node.value) is not None
+        both = kept and isinstance(other, cst.Name) and other.value in self._scope.scale_names
+        return both and isinstance(node, cst.Name) and vocabulary.BEFORE.search(node.value) is not None
 
     def _equality(self, left: cst.BaseExpression, right: cst.BaseExpression) -> Condition:
         if isinstance(left, (cst.SimpleString, cst.Integer)):
@@ -149,12 +123,13 @@ class Conditions:
         value = " ".join(words(right))
         key = f"({self.normal(left)} == {self.normal(right)})"
         refs = frozenset((*self._refs(left), *self._refs(right)))
-        named = _AMP_NAME.search(" ".join(words(left))) or re.search("prec|dtype", " ".join(words(left)))
-        if named and _AMP_VALUE.search(value) and "bfloat" not in value:
+        option = " ".join(words(left))
+        named = vocabulary.AMP_FLAG.search(option) or vocabulary.PRECISION.search(option)
+        if named and vocabulary.AMP_VALUE.search(value) and "bfloat" not in value:
             return Test(key, refs, "mode")
-        if named and _FULL_VALUE.search(value):
+        if named and vocabulary.FULL_VALUE.search(value):
             return Not(Test(key, refs, "mode"))
-        if _GATE_WORD.search(" ".join((*words(left), *words(right)))):
+        if vocabulary.STEP_GATE.search(" ".join((*words(left), *words(right)))):
             return Test(key, refs, "gate")
         return Test(key, refs, "config" if isinstance(right, cst.SimpleString) else self._kind(left, right))
 
@@ -163,24 +138,19 @@ class Conditions:
 
     def _kind(self, node: cst.BaseExpression, *others: cst.BaseExpression) -> str:
         found = " ".join(words(node))
-        if _GATE_WORD.search(found):
-            # A finite loss says nothing about gradients, which overflow later and more easily.
-            return (
-                "config"
-                if _FINITE.search(found) and "loss" in found.lower() and "grad" not in found.lower()
-                else "gate"
-            )
+        if vocabulary.STEP_GATE.search(found):
+            return "gate" if vocabulary.asks_for_step(found) else "config"
         if isinstance(node, cst.Call):
             func = node.func
             name = func.attr.value if isinstance(func, cst.Attribute) else getattr(func, "value", "")
-            if name in ("is_enabled",) or _AMP_NAME.search(str(name)):
+            if name in ("is_enabled",) or vocabulary.AMP_FLAG.search(str(name)):
                 return "mode"
             if name in ("isinstance", "hasattr", "is_main_process", "is_available", "is_initialized"):
                 return "config"
         names = [name for each in (node, *others) for name in _names(each)]
         for name in names:
             value = self._definition(name)
-            if value is not None and _GATE_WORD.search(" ".join(words(value))):
+            if value is not None and vocabulary.STEP_GATE.search(" ".join(words(value))):
                 return "gate"
         fixed = all(name.value not in self.changing and name.value != "self" for name in names)
         return "config" if fixed and not _has_call(node) else "varying"
@@ -208,7 +178,7 @@ class Conditions:
 def asks_for_trouble(node: cst.BaseExpression) -> bool:
     """Whether a condition asks for overflows, NaN, or a batch that is to be left out."""
     found = " ".join(words(node))
-    return _GATE_WORD.search(found) is not None or _TROUBLE.search(found) is not None
+    return vocabulary.STEP_GATE.search(found) is not None or vocabulary.TROUBLE.search(found) is not None
 
 
 def constant(node: cst.CSTNode) -> bool | None:

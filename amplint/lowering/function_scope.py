@@ -3,18 +3,14 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from dataclasses import replace
 
 import libcst as cst
 
-from amplint.model.event_graph import Node
-from amplint.model.events import GLOBAL, Assign, Event, ObjectFacts
+from amplint.lowering.program import Program
+from amplint.model.events import GLOBAL, ObjectFacts
 from amplint.syntax.access_paths import path_of
 from amplint.syntax.words import words
-
-if TYPE_CHECKING:
-    from amplint.lowering.program import Program
 
 OBJECTS = frozenset({"optimizer", "scaler", "scheduler"})
 """The roles whose references are followed through aliases."""
@@ -25,88 +21,39 @@ _TOUCHES_NOTHING = re.compile(
 )
 
 
-@dataclass(frozen=True)
-class Flow:
-    """Where the value of an expression comes from; see `Assign`."""
-
-    carried: tuple[str, ...] = ()
-    args: tuple[str, ...] = ()
-    computes: bool = False
-
-    def __or__(self, other: Flow) -> Flow:
-        return Flow(_merge(self.carried, other.carried), _merge(self.args, other.args), self.computes or other.computes)
-
-    def as_argument(self) -> Flow:
-        """The flow of a call that this value is an argument of."""
-        return Flow((), _merge(self.carried, self.args), True)
-
-
-def _merge(left: tuple[str, ...], right: tuple[str, ...]) -> tuple[str, ...]:
-    return tuple(dict.fromkeys((*left, *right)))
-
-
 class FunctionScope:
     """The scope of one function, or of the module's own statements, while its graph is made.
 
     Args:
         program: the file.
         node: the function.
-        key: its name among the functions of the file.
     """
 
-    def __init__(self, program: Program, node: cst.FunctionDef | cst.Module, key: str) -> None:
+    def __init__(self, program: Program, node: cst.FunctionDef | cst.Module) -> None:
         self.program = program
         self.names = program.names
         self.roles = program.roles
-        self._node = node
-        self._key = key
-        self._events: list[Node] = []
-        self._aliases: dict[str, str] = {}
-        self._loop_owners: dict[str, tuple[str, ...]] = {}
-        self._objects_of_loop: frozenset[str] = frozenset()
-        self._picked: set[int] = set()
-        self._rescaled: list[cst.CSTNode] = []
-        self._bound = program.names.bindings_in(node)
+        self.node = node
+        self.aliases: dict[str, str] = {}
+        """The references that names of loops and comprehensions stand for."""
+        self.loop_owners: dict[str, tuple[str, ...]] = {}
+        """Where the parameters come from that such names stand for."""
+        self.objects: dict[str, ObjectFacts] = {}
+        """What is known of the objects that references name."""
+        self.bound = program.names.bindings_in(node)
         self._root = program.tree.root(node)
         self._module = program.names.bindings_in(self._root)
-        self._objects: dict[str, ObjectFacts] = {}
         self.opaque = program.tree.home(node).source.path.endswith(".pyi")
         self.scale_names = self._derived_from("get_scale")
-
-    # -- places and events -----------------------------------------------------------------------------------------
-
-    def site(self, node: cst.CSTNode) -> int:
-        """The number of a place."""
-        return self.program.site(node)
-
-    def emit(self, event: Event) -> None:
-        """Append an event to the piece of graph at hand."""
-        self._events.append(event)
-
-    def text(self, node: cst.CSTNode) -> str:
-        """Source text of a small expression."""
-        return self.program.tree.module.code_for_node(node)
-
-    def temporary(self, node: cst.CSTNode) -> str:
-        """A reference for a value without a name."""
-        return f"%{self.site(node)}"
-
-    def assign_temporary(self, node: cst.CSTNode, flow: Flow) -> str:
-        """Give a value a reference of its own."""
-        target = self.temporary(node)
-        self.emit(Assign(self.site(node), target, flow.carried, flow.args, flow.computes))
-        return target
-
-    # -- names -----------------------------------------------------------------------------------------------------
 
     def qualify(self, path: str) -> str:
         """An access path as a reference."""
         root = path.partition(".")[0].partition("[")[0]
-        if root in self._aliases:
-            return self._aliases[root] + path[len(root) :]
-        if root not in self._bound or self._node is self._root:
-            if root in self._module and not self.program.is_closure(root, self._node):
-                return GLOBAL + self.program.shared_name(root, self._node) + path[len(root) :]
+        if root in self.aliases:
+            return self.aliases[root] + path[len(root) :]
+        if root not in self.bound or self.node is self._root:
+            if root in self._module and not self.program.is_closure(root, self.node):
+                return GLOBAL + self.program.shared_name(root, self.node) + path[len(root) :]
         return path
 
     def ref(self, node: cst.BaseExpression) -> str:
@@ -124,7 +71,7 @@ class FunctionScope:
     def _object_behind(self, root: str) -> cst.BaseExpression | None:
         """What a local name stands for, where that names an object of interest."""
         value = self._definition_of(root)
-        if root in self._aliases or value is None or self.roles.of(value).role not in OBJECTS:
+        if root in self.aliases or value is None or self.roles.of(value).role not in OBJECTS:
             return None
         return value if path_of(value) and path_of(value).partition(".")[0] != root else None
 
@@ -132,9 +79,9 @@ class FunctionScope:
         """The reference of an access path; what is known of its object is kept."""
         reference = self.qualify(path)
         facts = self.roles.of(node)
-        if facts.role and reference not in self._objects:
+        if facts.role and reference not in self.objects:
             owners = tuple(self.qualify(owner) for owner in facts.owners if owner)
-            self._objects[reference] = replace(facts, owners=owners, owned=facts.role == "scaler" and self.opaque)
+            self.objects[reference] = replace(facts, owners=owners, owned=facts.role == "scaler" and self.opaque)
         return reference
 
     def definition(self, name: cst.Name) -> cst.BaseExpression | None:
@@ -142,71 +89,71 @@ class FunctionScope:
         return self._definition_of(name.value)
 
     def _definition_of(self, name: str) -> cst.BaseExpression | None:
-        bindings = self._bound.get(name, ())
+        bindings = self.bound.get(name, ())
         return bindings[0].value if len(bindings) == 1 and not isinstance(bindings[0].node, cst.Param) else None
 
     def _derived_from(self, word: str) -> frozenset[str]:
         """The local names whose values are computed from something called `word`."""
         used = {
             name: {found for binding in bindings if binding.value is not None for found in words(binding.value)}
-            for name, bindings in self._bound.items()
+            for name, bindings in self.bound.items()
         }
         derived = {word}
         while more := {name for name, found in used.items() if found & derived} - derived:
             derived |= more
         return frozenset(derived - {word})
 
-    def _changing(self) -> frozenset[str]:
+    def changing(self) -> frozenset[str]:
         """The local names that are assigned inside a loop, or more than once."""
         loops = (cst.For, cst.While, cst.CompFor)
         changing = set()
-        for name, bindings in self._bound.items():
+        for name, bindings in self.bound.items():
             nodes = [binding.node for binding in bindings if binding.node is not None]
             around = [self.program.tree.enclosing(node, *loops, cst.FunctionDef) for node in nodes]
             if len(nodes) > 1 or any(isinstance(above, loops) for above in around):
                 changing.add(name)
         return frozenset(changing)
 
-    def _assigned_in(self, loop: cst.CSTNode) -> frozenset[str]:
+    def assigned_in(self, loop: cst.CSTNode) -> frozenset[str]:
         """The local names that a loop assigns."""
-        named = {
-            each.node: name for name, bindings in self._bound.items() for each in bindings if each.node is not None
-        }
+        named = {each.node: name for name, bindings in self.bound.items() for each in bindings if each.node is not None}
         return frozenset(named[node] for node in self.program.tree.below(loop, named))
 
     def names_the_same(self, node: cst.BaseExpression, made: cst.Call) -> bool:
-        """Whether an argument of a call, wherever that stands, names the same object in this function."""
+        """Whether an argument of a call, wherever that stands, names the same object in this function.
+
+        Args:
+            node: the argument.
+            made: the call that it is given to.
+        """
         root, dot, _ = path_of(node).partition(".")
         home = self.program.tree.enclosing(made, cst.FunctionDef) or self.program.tree.root(made)
         if root == "self" and dot:
             owner = self.program.classes.owner(made)
-            return owner is not None and owner is self.program.classes.owner(self._node)
-        if home is self._node:
-            return len(self._bound.get(root, ())) == 1
-        return home is self._root and root not in self._bound and len(self._module.get(root, ())) == 1
-
-    def _parameters(self) -> tuple[str, ...]:
-        assert isinstance(self._node, cst.FunctionDef)
-        params = self._node.params
-        return tuple(param.name.value for param in (*params.posonly_params, *params.params, *params.kwonly_params))
-
-    def _params(self) -> frozenset[str]:
-        return frozenset(self._parameters()) if isinstance(self._node, cst.FunctionDef) else frozenset()
+            return owner is not None and owner is self.program.classes.owner(self.node)
+        if home is self.node:
+            return len(self.bound.get(root, ())) == 1
+        return home is self._root and root not in self.bound and len(self._module.get(root, ())) == 1
 
     def is_value(self, node: cst.BaseExpression) -> bool:
         """Whether an expression is computed in this function, as a loss is, rather than an object with methods."""
         root = path_of(node).partition(".")[0]
-        bindings = self._bound.get(root, ())
+        bindings = self.bound.get(root, ())
         return "loss" in path_of(node).lower() or any(isinstance(binding.value, cst.Call) for binding in bindings)
 
     def grad_owners(self, node: cst.BaseExpression) -> tuple[str, ...]:
         """Where the parameter whose gradient an expression names comes from."""
-        return self._loop_owners.get(path_of(node).partition(".")[0], ())
+        return self.loop_owners.get(path_of(node).partition(".")[0], ())
 
     def escapes_by_receiver(self, base: cst.BaseExpression, call: cst.Call) -> bool:
-        """Whether an unknown method may reach a scaler or an optimizer through its receiver."""
+        """Whether an unknown method may reach a scaler or an optimizer through its receiver.
+
+        Args:
+            base: the receiver.
+            call: the call of its method.
+        """
         if path_of(base) == "self" or (isinstance(base, cst.Call) and path_of(base.func) == "super"):
-            owner = self.program.classes.owner(self._node)
+            owner = self.program.classes.owner(self.node)
             assert isinstance(call.func, cst.Attribute)
             return owner is not None and not owner.values(call.func.attr.value) and not owner.closed
         role = self.roles.of(base).role

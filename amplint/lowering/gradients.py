@@ -2,148 +2,174 @@
 
 from __future__ import annotations
 
-import re
-from abc import ABC, abstractmethod
-
 import libcst as cst
 
 from amplint.lowering.conditions import constant
-from amplint.lowering.function_scope import Flow, FunctionScope
-from amplint.model.events import GRADIENT, Clip, Escape, GradAccess, ZeroGrad
+from amplint.lowering.function_builder import FunctionBuilder
+from amplint.lowering.provenance import Provenance, Read, arguments
+from amplint.model import vocabulary
+from amplint.model.events import GRADIENT, Clip, GradAccess, ZeroGrad
+from amplint.model.torch import names as torch_names
 from amplint.syntax.access_paths import path_of
 from amplint.syntax.tree import children
 from amplint.syntax.words import words
 
-CLIPS = {
-    "torch.nn.utils.clip_grad_norm_": "norm",
-    "torch.nn.utils.clip_grad_norm": "norm",
-    "torch.nn.utils.clip_grad_value_": "value",
-    "torch.nn.utils.clip_grads_with_norm_": "norm",
-}
-CLIP_METHODS = frozenset({"clip_grad_norm_", "clip_grad_norm", "clip_grad_value_"})
-_MODEL_NAME = re.compile(r"model|net(\d|_|$)|module|fsdp|ddp", re.IGNORECASE)
+CLIP_METHODS = frozenset(name.rpartition(".")[2] for name in torch_names.CLIPS)
 _IN_PLACE_CLIPS = frozenset({"clamp_", "clip_"})
 SCALE_FREE = frozenset({"sign", "sign_", "sgn", "isfinite", "isnan", "isinf", "numel", "dim", "size"})
 """Methods and functions whose results are the same for any scale of a tensor."""
 _ADDING = frozenset({"add_", "sub_"})
-_FINITE_WORD = re.compile(r"finite|nan|(^|_|\b)inf|overflow|enabled", re.IGNORECASE)
-_CLIP_WORD = re.compile(r"clip|max_norm|max_grad")
 
 
-class GradientReader(FunctionScope, ABC):
-    """The part of a function's lowering that sees what happens to gradients outside of scaler and optimizer."""
+class GradientReader:
+    """Reads what happens to gradients outside of scaler and optimizer.
 
-    @abstractmethod
-    def flow(self, node: cst.CSTNode) -> Flow:
-        """Emit the events of an expression in the order in which they happen, and say where its value comes from."""
+    Args:
+        builder: what the events are written to.
+        read: reads an expression.
+    """
 
-    @abstractmethod
-    def call_into(self, call: cst.Call, at: cst.Call | None = None) -> Flow | None:
-        """Enter the graph of the function that a call is known to run; None when it is not known."""
+    def __init__(self, builder: FunctionBuilder, read: Read) -> None:
+        self._emit, self._site, self._escape = builder.emit, builder.site, builder.escape
+        self._scope = builder.scope
+        self._program = builder.scope.program
+        self._read = read
+        self.rescalings = 0
+        """How often gradients may have been divided by the loss scale so far."""
 
-    def arguments(self, call: cst.Call, but: int = 0) -> Flow:
-        flow = Flow()
-        for arg in call.args[but:]:
-            flow |= self.flow(arg.value)
-        return flow
+    def clip_method(self, call: cst.Call, func: cst.Attribute) -> Provenance:
+        """Read a method that clips gradients by its name.
 
-    def clip_method(self, call: cst.Call, func: cst.Attribute) -> Flow:
-        entered = self.call_into(call)
-        if entered is not None:
-            return entered
-        self.arguments(call)
-        role = self.roles.of(func.value).role
-        if role == "framework" or not _MODEL_NAME.search(path_of(func.value)):
-            self.emit(Escape(self.site(call), ()))
+        Args:
+            call: the call.
+            func: what is called.
+        """
+        arguments(self._read, call)
+        role = self._scope.roles.of(func.value).role
+        if role == "framework" or not vocabulary.HAS_MODEL.search(path_of(func.value)):
+            self._escape(call)
         else:
             self.clip(call, func.value, argument(call, 0, ("max_norm", "clip_value")), "norm")
-        return Flow(computes=True)
+        return Provenance(computes=True)
 
     def clip(
         self, call: cst.Call, params: cst.BaseExpression | None, limit: cst.BaseExpression | None, by: str
     ) -> None:
+        """Emit a clip, unless its limit takes the loss scale into account.
+
+        Args:
+            call: the call.
+            params: whose gradients are clipped; None where that is not known.
+            limit: what they are clipped to; None where it is not given.
+            by: as in `amplint.model.events.Clip`.
+        """
         if limit is not None and self._is_scale_aware(limit):
-            self.emit(Escape(self.site(call), ()))
+            self._escape(call)
             return
-        optimizer, owners = self.whose(params)
+        optimizer, owners = self._whose(params)
         if limit is not None and "inf" in " ".join(words(limit)):
-            self.emit(GradAccess(self.site(call), owners, by=self.program.readings.purpose(call)))
+            self._emit(GradAccess(self._site(call), owners, by=self._program.readings.purpose(call)))
             return
-        text = self.text(limit) if limit is not None else ""
-        self.emit(Clip(self.site(call), owners, optimizer, by, text, self._insists(call)))
+        self._emit(Clip(self._site(call), owners, optimizer, by, self._text(limit), self._insists(call)))
+
+    def _text(self, limit: cst.BaseExpression | None) -> str:
+        return self._program.tree.module.code_for_node(limit) if limit is not None else ""
 
     def _insists(self, call: cst.Call) -> bool:
         """Whether a clip raises for gradients that are not finite, although nothing catches it or has asked for that before."""
         given = argument(call, 3, ("error_if_nonfinite",))
         if given is None or constant(given) is not True:
             return False
-        around = list(self.program.tree.ancestors(call))
+        around = list(self._program.tree.ancestors(call))
         tests = [each.test for each in around if isinstance(each, cst.If)]
         return not any(isinstance(each, cst.Try) for each in around) and not any(map(_asks_for_finite, tests))
 
-    def whose(self, params: cst.BaseExpression | None) -> tuple[str, tuple[str, ...]]:
+    def _whose(self, params: cst.BaseExpression | None) -> tuple[str, tuple[str, ...]]:
         """The optimizer that an expression of parameters names, or else the references that they come from."""
         if params is None:
             return "", ()
         for node in _chain(params):
-            if isinstance(node, (cst.Name, cst.Attribute, cst.Subscript)) and self.roles.of(node).role == "optimizer":
-                return self.ref(node), ()
-        return "", tuple(self.qualify(path) for path in self.roles.owners(params))
+            named = node if isinstance(node, (cst.Name, cst.Attribute, cst.Subscript)) else None
+            if named is not None and self._scope.roles.of(named).role == "optimizer":
+                return self._scope.ref(named), ()
+        return "", tuple(self._scope.qualify(path) for path in self._scope.roles.owners(params))
 
     def _is_scale_aware(self, limit: cst.BaseExpression) -> bool:
-        return bool(set(words(limit)) & self.scale_names) or self.program.loss_scales.may_hold(limit)
+        return bool(set(words(limit)) & self._scope.scale_names) or self._program.loss_scales.may_hold(limit)
 
-    def grad_method(self, call: cst.Call, func: cst.Attribute) -> Flow:
+    def grad_method(self, call: cst.Call, func: cst.Attribute) -> Provenance:
+        """Read a method of a gradient.
+
+        Args:
+            call: the call.
+            func: what is called.
+        """
         attribute = func.attr.value
-        self.arguments(call)
-        owners = tuple(self.grad_owners(func.value))
+        arguments(self._read, call)
+        owners = tuple(self._scope.grad_owners(func.value))
         if attribute == "zero_":
-            self.emit(ZeroGrad(self.site(call), owner=owners[0] if owners else ""))
-        elif attribute in _IN_PLACE_CLIPS or (attribute == "mul_" and _CLIP_WORD.search(" ".join(words(call)))):
-            self.hand_clip(call, owners, _last_argument(call))
+            self._emit(ZeroGrad(self._site(call), owner=owners[0] if owners else ""))
+        elif attribute in _IN_PLACE_CLIPS or (attribute == "mul_" and vocabulary.CLIPS.search(" ".join(words(call)))):
+            self.hand_clip(call, owners)
         elif attribute.endswith("_"):
-            by = self.program.readings.adds(call, func.value) if attribute in _ADDING else ""
-            self.emit(GradAccess(self.site(call), owners, writes=True, by=by))
-            if self._rescales(*(arg.value for arg in call.args)):
-                self.rescale(call)
-        return Flow(() if attribute in SCALE_FREE else (GRADIENT,), computes=True)
+            by = self._program.readings.adds(call, func.value) if attribute in _ADDING else ""
+            self._emit(GradAccess(self._site(call), owners, writes=True, by=by))
+            self.rescale_by(call, *(arg.value for arg in call.args))
+        return Provenance(() if attribute in SCALE_FREE else (GRADIENT,), computes=True)
 
     def rescale(self, node: cst.CSTNode) -> None:
         """Gradients may be divided by the loss scale here: from now on nobody knows whether they are scaled."""
-        self.emit(Escape(self.site(node), ()))
-        self._rescaled.append(node)
+        self._escape(node)
+        self.rescalings += 1
 
-    def _rescales(self, *factors: cst.BaseExpression) -> bool:
-        return any(map(self.program.loss_scales.may_hold, factors))
+    def rescale_by(self, node: cst.CSTNode, *factors: cst.BaseExpression) -> None:
+        """Gradients are multiplied here, by factors that may hold the loss scale.
 
-    def read_gradients(self, node: cst.CSTNode) -> None:
+        Args:
+            node: where they are multiplied.
+            *factors: what they are multiplied by.
+        """
+        if any(map(self._program.loss_scales.may_hold, factors)):
+            self.rescale(node)
+
+    def read_measure(self, node: cst.CSTNode) -> None:
         """Emit that an expression measures or shows gradients, if it does."""
-        purpose, grad = self.program.readings.found.get(node, ("", None))
+        purpose, grad = self._program.readings.found.get(node, ("", None))
         if grad is not None:
-            self.emit(GradAccess(self.site(node), self.grad_owners(grad), by=purpose))
+            self._emit(GradAccess(self._site(node), self._scope.grad_owners(grad), by=purpose))
 
-    def hand_clip(self, node: cst.CSTNode, owners: tuple[str, ...], limit: cst.BaseExpression | None) -> None:
-        """Gradients are clipped by the author's own arithmetic."""
+    def hand_clip(self, node: cst.Call, owners: tuple[str, ...]) -> None:
+        """Gradients are clipped by the author's own arithmetic.
+
+        Args:
+            node: the call that clips.
+            owners: what the parameters belong to, as far as that is known.
+        """
+        limit = node.args[-1].value if node.args else None
         if limit is not None and self._is_scale_aware(limit):
-            self.emit(Escape(self.site(node), ()))
+            self._escape(node)
         else:
-            self.emit(Clip(self.site(node), owners, "", "hand", self.text(limit) if limit is not None else ""))
+            self._emit(Clip(self._site(node), owners, "", "hand", self._text(limit)))
 
 
 def _asks_for_finite(test: cst.BaseExpression) -> bool:
-    return _FINITE_WORD.search(" ".join(words(test))) is not None
+    asked = list(words(test))
+    return "inf" in asked or any("enabled" in word or vocabulary.FINITE.search(word) for word in asked)
 
 
 def argument(call: cst.Call, position: int, keywords: tuple[str, ...]) -> cst.BaseExpression | None:
+    """What a call gives for a parameter, unpacked arguments aside; None for nothing.
+
+    Args:
+        call: the call.
+        position: the index among the positional arguments.
+        keywords: the names that it may be given by.
+    """
     for arg in call.args:
         if arg.keyword is not None and arg.keyword.value in keywords:
             return arg.value
     positional = [arg.value for arg in call.args if arg.keyword is None and not arg.star]
     return positional[position] if len(positional) > position else None
-
-
-def _last_argument(call: cst.Call) -> cst.BaseExpression | None:
-    return call.args[-1].value if call.args else None
 
 
 def is_grad(node: cst.BaseExpression) -> bool:

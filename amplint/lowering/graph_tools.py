@@ -10,7 +10,12 @@ from amplint.model.events import Event
 
 
 def with_parts(node: Node, parts: Sequence[Node]) -> Node:
-    """A node with other nodes in the place of its `parts_of`."""
+    """A node with other nodes in the place of its `parts_of`.
+
+    Args:
+        node: the node.
+        parts: as many as it has.
+    """
     match node:
         case Seq():
             return Seq(tuple(parts))

@@ -4,10 +4,15 @@ from __future__ import annotations
 
 import libcst as cst
 
+from amplint.lowering.function_scope import OBJECTS, FunctionScope
+from amplint.model.events import ObjectFacts
 from amplint.syntax.access_paths import path_of
+
+_MAX_UNROLLED = 4
 
 
 def target_names(target: cst.CSTNode) -> list[str]:
+    """The names that a loop assigns."""
     if isinstance(target, cst.Name):
         return [target.value]
     if isinstance(target, (cst.Tuple, cst.List)):
@@ -15,18 +20,66 @@ def target_names(target: cst.CSTNode) -> list[str]:
     return []
 
 
-def paired(target: cst.BaseExpression, source: cst.BaseExpression) -> list[tuple[cst.Name, cst.BaseExpression]]:
+def members(node: cst.For, scope: FunctionScope) -> list[tuple[str, str]]:
+    """The target of a loop with what it refers to each time, where the loop runs over a short literal collection of objects,
+    or over a name for one.
+
+    Args:
+        node: the loop.
+        scope: that of the function that it stands in.
+    """
+    source = scope.definition(node.iter) if isinstance(node.iter, cst.Name) else node.iter
+    if not isinstance(source, (cst.List, cst.Tuple)) or not isinstance(node.target, cst.Name):
+        return []
+    found = [element.value for element in source.elements]
+    known = all(scope.roles.of(member).role in OBJECTS and path_of(member) for member in found)
+    short = known and len(found) <= _MAX_UNROLLED
+    return [(node.target.value, scope.ref(member)) for member in found] if short else []
+
+
+def alias_elements(node: cst.For, scope: FunctionScope) -> bool:
+    """Whether a loop runs over a collection of optimizers, scalers or schedulers; names its elements after it.
+
+    Args:
+        node: the loop.
+        scope: that of the function that it stands in.
+    """
+    found = False
+    for target, source in _paired(node.target, node.iter):
+        container = scope.ref(source)
+        roles = {scope.roles.of(source).role, scope.roles.of(target).role}
+        if container and roles & OBJECTS:
+            scope.aliases[target.value] = f"{container}[*]"
+            scope.objects.setdefault(f"{container}[*]", ObjectFacts(sorted(roles & OBJECTS)[0]))
+            found = True
+    return found
+
+
+def name_owners(node: cst.For, scope: FunctionScope) -> None:
+    """Note where the parameters come from that the targets of a loop stand for.
+
+    Args:
+        node: the loop.
+        scope: that of the function that it stands in.
+    """
+    owners = tuple(map(scope.qualify, scope.roles.owners(node.iter)))
+    root = path_of(node.iter).partition(".")[0].partition("[")[0]
+    for name in target_names(node.target):
+        scope.loop_owners[name] = owners or scope.loop_owners.get(root, ())
+
+
+def _paired(target: cst.BaseExpression, source: cst.BaseExpression) -> list[tuple[cst.Name, cst.BaseExpression]]:
     """Which name of a loop's target takes elements of which collection, through enumerate, zip, values and items."""
     if isinstance(source, cst.Call):
         called = path_of(source.func)
         names = [element.value for element in target.elements] if isinstance(target, cst.Tuple) else [target]
         if called == "enumerate" and len(names) == 2 and source.args:
-            return paired(names[1], source.args[0].value)
+            return _paired(names[1], source.args[0].value)
         if called == "zip" and len(names) == len(source.args):
-            return [pair for name, arg in zip(names, source.args) for pair in paired(name, arg.value)]
+            return [pair for name, arg in zip(names, source.args) for pair in _paired(name, arg.value)]
         if isinstance(source.func, cst.Attribute) and source.func.attr.value in ("values", "items") and not source.args:
-            return paired(names[-1], source.func.value)
+            return _paired(names[-1], source.func.value)
         if called in ("list", "tuple", "reversed") and len(source.args) == 1:
-            return paired(target, source.args[0].value)
+            return _paired(target, source.args[0].value)
         return []
     return [(target, source)] if isinstance(target, cst.Name) else []

@@ -2,33 +2,23 @@
 
 from __future__ import annotations
 
-import re
-
 from amplint.lowering.graph_tools import events_in, refs_in
-from amplint.model.event_graph import (
-    Both,
-    Branch,
-    Condition,
-    Node,
-    Not,
-    Test,
-)
-from amplint.model.events import (
-    Backward,
-    OptimizerStep,
-    Scale,
-    ScalerStep,
-    ScalerUpdate,
-    Unscale,
-)  # fmt: skip
+from amplint.model import vocabulary
+from amplint.model.event_graph import Both, Branch, Condition, Node, Not, Test
+from amplint.model.events import Backward, OptimizerStep, Scale, ScalerStep, ScalerUpdate, Unscale
 
-_DEVICE = re.compile(r"cuda|cpu|gpu|device", re.IGNORECASE)
 _SCALING = (Scale, ScalerStep, ScalerUpdate, Unscale)
 
 
 def as_mode_branch(condition: Condition, then: Node, orelse: Node) -> Branch:
-    """A branch; where one side scales and the other does the same without, its condition decides whether AMP is on."""
-    if not varies(condition):
+    """A branch; where one side scales and the other does the same without, its condition decides whether AMP is on.
+
+    Args:
+        condition: what the branch asks.
+        then: what happens where it holds.
+        orelse: what happens elsewhere.
+    """
+    if not is_varying(condition):
         if _is_counterpart(then, orelse):
             condition = _mode(condition)
         elif _is_counterpart(orelse, then):
@@ -50,24 +40,24 @@ def _is_counterpart(scaling: Node, plain: Node) -> bool:
     )
 
 
-def varies(condition: Condition) -> bool:
+def is_varying(condition: Condition) -> bool:
     """Whether a condition may come out differently from one iteration to the next."""
     match condition:
         case Test():
             return condition.kind in ("varying", "gate", "skipped")
         case Not():
-            return varies(condition.part)
-    return any(map(varies, condition.parts))
+            return is_varying(condition.part)
+    return any(map(is_varying, condition.parts))
 
 
-def asks_for_amp(condition: Condition) -> bool:
+def is_about_amp(condition: Condition) -> bool:
     """Whether a condition is about nothing but AMP being on."""
     match condition:
         case Test():
             return condition.kind == "mode"
         case Not():
-            return asks_for_amp(condition.part)
-    return all(map(asks_for_amp, condition.parts))
+            return is_about_amp(condition.part)
+    return all(map(is_about_amp, condition.parts))
 
 
 def needs_amp(condition: Condition) -> bool:
@@ -75,13 +65,13 @@ def needs_amp(condition: Condition) -> bool:
     if isinstance(condition, Both) and not condition.any_of:
         asked = [part for part in condition.parts if not _asks_for_device(part)]
         return bool(asked) and all(map(needs_amp, asked))
-    return asks_for_amp(condition)
+    return is_about_amp(condition)
 
 
 def _asks_for_device(condition: Condition) -> bool:
     match condition:
         case Test():
-            return condition.kind == "config" and _DEVICE.search(condition.key) is not None
+            return condition.kind == "config" and vocabulary.DEVICE.search(condition.key) is not None
         case Not():
             return _asks_for_device(condition.part)
     return all(map(_asks_for_device, condition.parts))

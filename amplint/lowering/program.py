@@ -1,4 +1,4 @@
-"""Functions and what they do: the graph (the summary) of each, made once when asked for."""
+"""The functions of a file, those of other files that it calls, and the places in them that graphs speak of."""
 
 from __future__ import annotations
 
@@ -6,17 +6,16 @@ from functools import cached_property
 
 import libcst as cst
 
-from amplint.lowering.function_builder import FunctionReader
-from amplint.model.event_graph import Function
 from amplint.roles.autocast_contexts import Contexts
 from amplint.roles.call_targets import Callees
 from amplint.roles.loss_scales import LossScales
 from amplint.roles.roles import Roles
-from amplint.syntax.call_arguments import Arguments
+from amplint.syntax.call_arguments import PassedArguments
 from amplint.syntax.classes import Classes
 from amplint.syntax.names import Names
 from amplint.syntax.project_imports import Imports
 from amplint.syntax.tree import Tree
+from amplint.syntax.value_flow import ValueFlow
 from amplint.syntax.words import words
 from amplint.uses.gradient_uses import Readings
 from amplint.uses.reported_losses import Reports
@@ -30,7 +29,13 @@ class Program:
     """All functions of one file and those of other files that it calls, and the numbers (sites) of the places that their
     graphs speak of.
 
-    With `abroad`, the functions of other files know what this file gives them.
+    Args:
+        tree: the file.
+        names: what its names mean.
+        classes: its classes.
+        contexts: the regions that it enters.
+        imports: leads to other files.
+        abroad: whether the functions of other files know what this file gives them.
     """
 
     def __init__(
@@ -47,16 +52,16 @@ class Program:
         self.classes = classes
         self.contexts = contexts
         self.imports = imports
-        arguments = Arguments(tree, names, classes, imports, abroad)
-        self.roles = Roles(tree, names, classes, contexts, imports, arguments)
-        self.loss_scales = LossScales(tree, names, classes, self.roles, arguments)
-        self.callees = Callees(tree, names, classes, imports, self.roles, self._enter)
+        self.flow = ValueFlow(tree, names, classes, imports, PassedArguments(tree, names, classes, imports, abroad))
+        self.roles = Roles(tree, names, classes, contexts, self.flow)
+        self.loss_scales = LossScales(tree, self.roles)
+        self.callees = Callees(tree, names, classes, imports, self.roles, self.enter)
         self.places: list[cst.CSTNode] = []
         self._sites: dict[int, int] = {}
-        self._graphs: dict[str, Function] = {}
-        self._elsewhere: dict[str, cst.FunctionDef] = {}
-        self.readings = Readings(tree, self.loss_scales.may_hold)
-        self.reports = Reports(tree)
+        self.elsewhere: dict[str, cst.FunctionDef] = {}
+        """The functions of other files that calls lead to, by key."""
+        self.readings = Readings(tree, self.flow, self.loss_scales.may_hold)
+        self.reports = Reports(tree, self.flow)
         self.amp_tests: set[cst.If] = set()
         """The `if` statements that ask whether AMP is on."""
         self.amp_needed: set[cst.If] = set()
@@ -98,33 +103,6 @@ class Program:
         ]
         return f"{'.'.join(reversed([node.name.value, *outer]))}@{self.site(node)}"
 
-    def graph(self, key: str) -> Function:
-        """The graph of a function."""
-        if key not in self._graphs:
-            self._graphs[key] = FunctionReader(self, self.definition(key), key).function()
-        return self._graphs[key]
-
-    def graphs(self) -> dict[str, Function]:
-        """The graphs of all functions of the file, and of all in other files that they lead to."""
-        for key in self.definitions:
-            self.graph(key)
-        for node in self.templates:
-            self._enter(node)
-        self._follow()
-        return {key: self._graphs[key] for key in (*self.definitions, *self._elsewhere)}
-
-    def graphs_below(self, node: cst.FunctionDef) -> tuple[str, dict[str, Function]]:
-        """The key of one function of another file, and the graphs of all that it leads to."""
-        self._elsewhere[self.key(node)] = node
-        self._follow()
-        return self.key(node), self._graphs
-
-    def _follow(self) -> None:
-        """Make the graphs of the functions in other files that the graphs made so far lead to."""
-        while missing := self._elsewhere.keys() - self._graphs.keys():
-            for key in sorted(missing):
-                self.graph(key)
-
     @cached_property
     def templates(self) -> list[cst.FunctionDef]:
         """The methods of other files that classes of this one inherit, and that call what these classes override."""
@@ -137,25 +115,30 @@ class Program:
             found.update((node, None) for node in inherited if node is not None and own.intersection(words(node)))
         return list(found)
 
-    def _enter(self, node: cst.FunctionDef) -> str | None:
+    def enter(self, node: cst.FunctionDef) -> str | None:
         """The key of a function that a call leads to; None for one too many in other files."""
         key = self.key(node)
-        if self.tree.root(node) is not self.tree.module and key not in self._elsewhere:
-            if len(self._elsewhere) >= _MAX_ELSEWHERE:
+        if self.tree.root(node) is not self.tree.module and key not in self.elsewhere:
+            if len(self.elsewhere) >= _MAX_ELSEWHERE:
                 return None
-            self._elsewhere[key] = node
+            self.elsewhere[key] = node
         return key
 
     def definition(self, key: str) -> cst.FunctionDef | cst.Module:
         """The function of a key, in this file or in another one."""
-        return self._elsewhere[key] if key in self._elsewhere else self.definitions[key]
+        return self.elsewhere[key] if key in self.elsewhere else self.definitions[key]
 
     def for_itself(self) -> Program:
         """The same files, where those that this one calls do not know what it gives them."""
         return Program(self.tree, self.names, self.classes, self.contexts, self.imports, abroad=False)
 
     def shared_name(self, name: str, inside: cst.CSTNode) -> str:
-        """A module-level name as this file would call it: what another file defines goes by its full name, unless imported."""
+        """A module-level name as this file would call it: what another file defines goes by its full name, unless imported.
+
+        Args:
+            name: the name.
+            inside: the function that speaks of it.
+        """
         module = self.imports.module(inside)
         if not module:
             return name
@@ -171,7 +154,12 @@ class Program:
         }
 
     def is_closure(self, name: str, node: cst.CSTNode) -> bool:
-        """Whether a function around `node` binds the name, so that it is no module-level variable there."""
+        """Whether a function around `node` binds the name, so that it is no module-level variable there.
+
+        Args:
+            name: the name.
+            node: where it is used.
+        """
         return any(
             isinstance(above, cst.FunctionDef) and name in self.names.bindings_in(above)
             for above in (node, *self.tree.ancestors(node))
@@ -182,4 +170,4 @@ class Program:
         calls = self.tree.find(cst.Call)
         home = {call: self.tree.enclosing(call, cst.FunctionDef) or self.tree.module for call in calls}
         found = (self.callees.of(call, home[call]) for call in calls)
-        return any(each is not None and each.key in self._elsewhere for each in found)
+        return any(each is not None and each.key in self.elsewhere for each in found)

@@ -87,7 +87,12 @@ class Scoped:
 
 @dataclass(frozen=True)
 class Try:
-    """`try`: any handler may take over after any part of the body."""
+    """`try`: any handler may take over where something in the body fails.
+
+    That is before each event of the body that programs reckon may fail (what fails has had no effect), where the body begins
+    or has ended, where it raises, and where a call in it has raised. `final` runs on each way out that a jump takes, and at
+    the end.
+    """
 
     body: Node
     handlers: tuple[Node, ...]

@@ -15,7 +15,7 @@ from functools import cached_property
 from amplint.notebook.cells import Cell, cells, speaks_python
 from amplint.notebook.magics import muted
 from amplint.notebook.places import scan
-from amplint.notebook.writing import CellsCrossed, differs, rendered, restored
+from amplint.notebook.writing import CellsCrossed, differs, rendered, unmasked_lines
 
 __all__ = ["PARTING", "CellsCrossed", "Notebook", "NotebookError"]
 
@@ -103,7 +103,8 @@ class Notebook:
             CellsCrossed: as for `edited`.
         """
         return [
-            "".join(line for line, _ in restored(cell, source)) for cell, source in zip(self.cells, self._parted(text))
+            "".join(line for line, _ in unmasked_lines(cell, source))
+            for cell, source in zip(self.cells, self._parted(text))
         ]
 
     def unmasked(self, text: str) -> str:
@@ -115,7 +116,12 @@ class Notebook:
         return self._joined(self.written(text))
 
     def line_in_file(self, cell: int, row: int) -> int:
-        """The line of the JSON text in which a row of a cell begins; where its source is one string, that line."""
+        """The line of the JSON text in which a row of a cell begins; where its source is one string, that line.
+
+        Args:
+            cell: the number of a Python cell among all cells, 1-based.
+            row: a row of its source, 1-based.
+        """
         found = next(one for one in self.cells if one.number == cell)
         start = found.literals[row - 1][0] if row <= len(found.literals) else found.place[0]
         return self.raw.count("\n", 0, start) + 1

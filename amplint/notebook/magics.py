@@ -61,7 +61,7 @@ def _is_python(text: str) -> bool:
         try:
             limits.refuse_long(text, limits.WORDS)
             compile(text, "<cell>", "exec", _ONLY_AST, dont_inherit=True)
-        except (SyntaxError, ValueError, RecursionError, MemoryError, limits.TooLong):
+        except (SyntaxError, ValueError, RecursionError, MemoryError, limits.TextTooLong):
             return False
     return True
 

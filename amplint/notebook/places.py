@@ -10,11 +10,13 @@ from typing import Any
 _DECODER = json.JSONDecoder()
 _BLANK = re.compile(r"[ \t\r\n]*")
 _SCALAR = re.compile(r"[^,\]}\s]+")
+_UNREAD = ("outputs", "attachments")
+"""Fields in which nothing is looked for, and which may be nearly all of a notebook: they are passed over at once."""
 
 
 @dataclass(frozen=True)
 class Node:
-    """A JSON value with its place in the text."""
+    """A JSON value with its place in the text; what is neither text, list nor object is None, and so is what is not read."""
 
     value: Any
     start: int
@@ -22,7 +24,12 @@ class Node:
 
 
 def scan(raw: str, start: int) -> Node:
-    """A value of a valid JSON text, with the places of all values in it."""
+    """Find a value of a valid JSON text, and the values in it, each with its place.
+
+    Args:
+        raw: the text.
+        start: where the value begins, or the blanks before it.
+    """
     start = _skip(raw, start)
     opening = raw[start]
     if opening == '"':
@@ -41,13 +48,20 @@ def scan(raw: str, start: int) -> Node:
         end = _skip(raw, start + 1)
         while raw[end] != "}":
             key = scan(raw, end)
-            fields[key.value] = scan(raw, _skip(raw, key.end) + 1)
+            following = _skip(raw, key.end) + 1
+            fields[key.value] = _passed(raw, following) if key.value in _UNREAD else scan(raw, following)
             end = _skip(raw, fields[key.value].end)
             end = _skip(raw, end + 1) if raw[end] == "," else end
         return Node(fields, start, end + 1)
     match = _SCALAR.match(raw, start)
     assert match is not None
     return Node(None, start, match.end())
+
+
+def _passed(raw: str, start: int) -> Node:
+    """A value in which nothing is looked for."""
+    start = _skip(raw, start)
+    return Node(None, start, _DECODER.raw_decode(raw, start)[1])
 
 
 def _skip(raw: str, position: int) -> int:

@@ -14,17 +14,27 @@ class CellsCrossed(ValueError):
 
 
 def differs(cell: Cell, source: str) -> bool:
-    """Whether `source` is another module text than the one that stands for a cell."""
+    """Whether `source` is another module text than the one that stands for a cell.
+
+    Args:
+        cell: as it was read.
+        source: its part of the module now.
+    """
     return source.rstrip("\n") != "".join(cell.masked).rstrip("\n")
 
 
 def rendered(raw: str, cell: Cell, source: str) -> str:
     """The JSON of an edited cell's source, laid out as it was.
 
+    Args:
+        raw: the JSON text of the notebook.
+        cell: as it was read.
+        source: its part of the module now.
+
     Raises:
         CellsCrossed: a masked line was changed.
     """
-    lines = restored(cell, source)
+    lines = unmasked_lines(cell, source)
     ascii_only = raw.isascii() and "\\u" in raw
     start, end = cell.place
     if raw[start] == '"':
@@ -41,8 +51,15 @@ def rendered(raw: str, cell: Cell, source: str) -> str:
     return f"[{before}{f',{between}'.join(strings)}{after}]"
 
 
-def restored(cell: Cell, source: str) -> list[tuple[str, int | None]]:
-    """The lines of an edited cell, with their number before where they were there; what was masked is itself again.
+def unmasked_lines(cell: Cell, source: str) -> list[tuple[str, int | None]]:
+    """The lines of an edited cell; what was masked is itself again.
+
+    Args:
+        cell: as it was read.
+        source: its part of the module now.
+
+    Returns:
+        Each line with the number (0-based) that it had before, or None where it was not there.
 
     Raises:
         CellsCrossed: a masked line was changed.

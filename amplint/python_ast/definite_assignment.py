@@ -10,12 +10,13 @@ import ast
 from collections import Counter
 from typing import NamedTuple
 
+from amplint.python_ast.bound_names import NameRecord
 from amplint.python_ast.gate import TooDeep, parse
-from amplint.python_ast.name_flow import Flow, Record
+from amplint.python_ast.name_flow import NameFlow
 from amplint.python_ast.scopes import module_scope
 
 
-class Use(NamedTuple):
+class UnboundName(NamedTuple):
     """A name that some path leaves unbound where it is used, by the scope of the use."""
 
     scope: str
@@ -23,12 +24,17 @@ class Use(NamedTuple):
 
 
 class Assigned:
-    """The names of one file, and where they are bound; `is_bound` may be asked only `with_places`."""
+    """The names of one file, and where they are bound.
+
+    Args:
+        module: the tree of the file.
+        with_places: whether `is_bound` will be asked; what is noted for it takes the square of the number of names in memory.
+    """
 
     def __init__(self, module: ast.Module, with_places: bool = True) -> None:
-        record, scope = Record(with_places), module_scope(module)
+        record, scope = NameRecord(with_places), module_scope(module)
         record.anywhere |= scope.bound
-        Flow(record, scope, frozenset()).run(module.body)
+        NameFlow(record, scope, frozenset()).run(module.body)
         stars = (node for node in ast.walk(module) if isinstance(node, ast.ImportFrom) and node.names[0].name == "*")
         known = next(stars, None) is None
         self.anywhere = record.anywhere
@@ -37,12 +43,17 @@ class Assigned:
         self._misses = [miss for miss in record.misses if known or miss.name in record.anywhere]
 
     @property
-    def unbound(self) -> Counter[Use]:
+    def unbound(self) -> Counter[UnboundName]:
         """The uses of names that may be unbound."""
-        return Counter(Use(miss.scope, miss.name) for miss in self._misses)
+        return Counter(UnboundName(miss.scope, miss.name) for miss in self._misses)
 
     def is_bound(self, name: str, row: int) -> bool:
-        """Whether a name is bound on every path to the statement in a row, or the file uses it there as if it were."""
+        """Whether a name is bound on every path to the statement in a row, or the file uses it there as if it were.
+
+        Args:
+            name: the name.
+            row: a row of the statement, 1-based; of nested statements the innermost counts.
+        """
         around = [each for each in self._entries if each.first <= row <= each.last]
         if not around:
             return False
@@ -56,7 +67,12 @@ class Assigned:
 
 
 def newly_unbound(before: str, after: str) -> list[str]:
-    """The names that an edited text leaves unbound where the text before did not; [] where that cannot be told."""
+    """The names that an edited text leaves unbound where the text before did not; [] where that cannot be told.
+
+    Args:
+        before: the text as it was.
+        after: the text with the edits.
+    """
     try:
         old, new = Assigned(parse(before), with_places=False), Assigned(parse(after), with_places=False)
     except (SyntaxError, ValueError, TooDeep, RecursionError):

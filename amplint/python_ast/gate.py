@@ -59,7 +59,12 @@ def _byte_pattern(trigger: str) -> tuple[tuple[bytes, ...], re.Pattern[bytes]]:
 
 
 def may_matter(data: bytes, triggers: Iterable[str] = ()) -> bool:
-    """Whether the bytes of a file hold a word of AMP, or one that triggers a rule."""
+    """Whether the bytes of a file hold a word of AMP, or one that triggers a rule.
+
+    Args:
+        data: the content of a file.
+        triggers: the patterns of the rules that run (`amplint.rule.Rule`).
+    """
     if any(literal in data for literal in _LITERALS) or (b"caler" in data and b"backward" in data):
         return True
     if libraries.told_in(data):
@@ -107,6 +112,6 @@ def is_python(text: str) -> bool:
     """Whether a text is Python, as far as `parse` can tell."""
     try:
         parse(text)
-    except (SyntaxError, TooDeep, limits.TooLong):
+    except (SyntaxError, TooDeep, limits.TextTooLong):
         return False
     return True

@@ -5,49 +5,23 @@ from __future__ import annotations
 import ast
 from collections import Counter
 from collections.abc import Iterable
-from typing import NamedTuple
 
-from amplint.python_ast.scopes import Function, Scope, bindings, imported, parameters
+from amplint.python_ast.bound_names import Bound, NameRecord, ProgramPoint, UnboundUse, meet
+from amplint.python_ast.scopes import Function, Scope, bindings, exported, imported_names, names_in_type, parameters
 
 _LEAVE = frozenset({"sys.exit", "exit", "quit", "os._exit", "os.abort"})
 
-Bound = frozenset[str] | None
-"""The names that are bound on every path to a place; None where no path leads."""
 
+class NameFlow(ast.NodeVisitor):
+    """Runs over the statements of one scope in their order, and knows what is bound at each.
 
-class Entry(NamedTuple):
-    """What is known in front of a statement: its rows, its scope, the block that it stands in, and the bound names."""
+    Args:
+        record: what the run notes, in all scopes of a file.
+        scope: the scope whose statements are run over.
+        bound: the names that are bound before the first of them.
+    """
 
-    first: int
-    last: int
-    scope: Scope
-    block: int
-    bound: Bound
-
-
-class Miss(NamedTuple):
-    """The use of a name that some path leaves unbound: its scope, its block, its name."""
-
-    scope: str
-    block: int
-    name: str
-
-
-class Record:
-    """What a run over a file notes; `entries` only if wanted: for n names they take the square of n in memory."""
-
-    def __init__(self, with_entries: bool = True) -> None:
-        self.with_entries = with_entries
-        self.entries: list[Entry] = []
-        self.misses: list[Miss] = []
-        self.anywhere: set[str] = set()
-        """Every name that some scope binds."""
-
-
-class Flow(ast.NodeVisitor):
-    """Runs over the statements of one scope in their order, and knows what is bound at each."""
-
-    def __init__(self, record: Record, scope: Scope, bound: Bound) -> None:
+    def __init__(self, record: NameRecord, scope: Scope, bound: Bound) -> None:
         self._record = record
         self._scope = scope
         self._bound = bound
@@ -63,7 +37,7 @@ class Flow(ast.NodeVisitor):
             first = min([statement.lineno, *(each.lineno for each in getattr(statement, "decorator_list", ()))])
             last = statement.end_lineno or first
             if self._record.with_entries:
-                self._record.entries.append(Entry(first, last, self._scope, self._block, self._bound))
+                self._record.entries.append(ProgramPoint(first, last, self._scope, self._block, self._bound))
             self.visit(statement)
         self._block = around
 
@@ -86,24 +60,18 @@ class Flow(ast.NodeVisitor):
             return
         scope = self._scope
         if name in scope.bound and not scope.is_class or not scope.finds(name):
-            self._record.misses.append(Miss(scope.path, self._block, name))
+            self._record.misses.append(UnboundUse(scope.path, self._block, name))
             self._bind([name])
 
     def _annotation(self, node: ast.expr | None) -> None:
-        """Names for a type checker, which asks for no order; also those in strings."""
-        for below in ast.walk(node) if node is not None else ():
-            if isinstance(below, ast.Constant) and isinstance(below.value, str):
-                try:
-                    self._annotation(ast.parse(below.value.strip(), mode="eval").body)
-                except (SyntaxError, ValueError, RecursionError, MemoryError):  # the last one for its parser: too much
-                    continue
-            elif isinstance(below, ast.Name):
-                self._expect(below.id)
+        """Names for a type checker, which asks for no order."""
+        for name in names_in_type(node):
+            self._expect(name)
 
     def _expect(self, name: str) -> None:
         """A name that has to be bound anywhere."""
         if not self._scope.finds(name, for_types=True):
-            self._record.misses.append(Miss(self._scope.path, self._block, name))
+            self._record.misses.append(UnboundUse(self._scope.path, self._block, name))
 
     # -- simple statements -----------------------------------------------------------------------------------------
 
@@ -129,17 +97,14 @@ class Flow(ast.NodeVisitor):
             self.visit(node.target)
 
     def _exports(self, targets: list[ast.expr], value: ast.expr) -> None:
-        """The names that `__all__` lists are used."""
-        if any(isinstance(target, ast.Name) and target.id == "__all__" for target in targets):
-            for below in ast.walk(value):
-                if isinstance(below, ast.Constant) and isinstance(below.value, str):
-                    self._expect(below.value)
+        for name in exported(targets, value):
+            self._expect(name)
 
     def visit_Import(self, node: ast.Import) -> None:
-        self._bind(imported(node))
+        self._bind(imported_names(node))
 
     def visit_ImportFrom(self, node: ast.ImportFrom) -> None:
-        self._bind(imported(node))
+        self._bind(imported_names(node))
 
     def visit_Expr(self, node: ast.Expr) -> None:
         self.visit(node.value)
@@ -170,7 +135,7 @@ class Flow(ast.NodeVisitor):
         self.run(node.body)
         after, self._bound = self._bound, start
         self.run(node.orelse)
-        self._bound = _join(after, self._bound)
+        self._bound = meet(after, self._bound)
 
     def visit_For(self, node: ast.For | ast.AsyncFor) -> None:
         self.visit(node.iter)
@@ -192,7 +157,7 @@ class Flow(ast.NodeVisitor):
         self._bound = skipped
         self.run(node.orelse)
         for each in left:
-            self._bound = _join(self._bound, each)
+            self._bound = meet(self._bound, each)
 
     def visit_Try(self, node: ast.Try) -> None:
         start = self._bound
@@ -202,7 +167,7 @@ class Flow(ast.NodeVisitor):
         for handler in node.handlers:
             self._bound = start
             self.visit(handler)
-            after = _join(after, self._bound)
+            after = meet(after, self._bound)
         self._bound = start
         self.run(node.finalbody)
         gained = self._bound - start if self._bound is not None and start is not None else frozenset[str]()
@@ -237,7 +202,7 @@ class Flow(ast.NodeVisitor):
             if case.guard is not None:
                 self.visit(case.guard)
             self.run(case.body)
-            after = _join(after, self._bound)
+            after = meet(after, self._bound)
         self._bound = after
 
     # -- scopes of their own ---------------------------------------------------------------------------------------
@@ -274,7 +239,9 @@ class Flow(ast.NodeVisitor):
         bound |= {each for each, count in self._hidden.items() if count}
         scope = self._scope.inside(name, bound, node, is_class)
         self._record.anywhere |= scope.bound
-        Flow(self._record, scope, frozenset(own) | {each for each, count in self._hidden.items() if count}).run(body)
+        NameFlow(self._record, scope, frozenset(own) | {each for each, count in self._hidden.items() if count}).run(
+            body
+        )
 
     def visit_ListComp(self, node: ast.ListComp | ast.SetComp | ast.GeneratorExp | ast.DictComp) -> None:
         names: list[str] = []
@@ -299,9 +266,3 @@ def _own(node: Function | ast.ClassDef | ast.Lambda) -> set[str]:
 
 def _takes_all(case: ast.match_case) -> bool:
     return isinstance(case.pattern, ast.MatchAs) and case.pattern.pattern is None and case.guard is None
-
-
-def _join(one: Bound, other: Bound) -> Bound:
-    if one is None or other is None:
-        return other if one is None else one
-    return one & other

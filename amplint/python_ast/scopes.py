@@ -31,14 +31,26 @@ class Scope:
     is_class: bool = False
 
     def inside(self, name: str, bound: Iterable[str], node: ast.AST | None = None, is_class: bool = False) -> Scope:
-        """A scope in this one, which sees nothing of it if it is a class."""
+        """A scope in this one, which sees nothing of it if it is a class.
+
+        Args:
+            name: the name of the function or class.
+            bound: what it binds.
+            node: its definition, for what it declares global or nonlocal.
+            is_class: whether it is a class.
+        """
         around = self.around if self.is_class else self
         declared = frozenset(_declared(node)) if node is not None else frozenset()
         path = f"{self.path}.{name}" if self.path else name
         return Scope(path, frozenset(bound) - declared, frozenset(), declared, around, is_class)
 
     def finds(self, name: str, *, for_types: bool = False) -> bool:
-        """Whether some scope from this one outwards binds a name, on whatever path."""
+        """Whether some scope from this one outwards binds a name, on whatever path.
+
+        Args:
+            name: the name.
+            for_types: whether bindings count that only a type checker sees.
+        """
         if name in self.bound and (for_types or name not in self.for_types):
             return True
         return self.around.finds(name, for_types=for_types) if self.around is not None else is_given(name)
@@ -82,7 +94,7 @@ def _bound_by(node: ast.AST) -> Iterator[str]:
     elif isinstance(node, (Function, ast.ClassDef)):
         yield node.name
     elif isinstance(node, (ast.Import, ast.ImportFrom)):
-        yield from imported(node)
+        yield from imported_names(node)
     elif isinstance(node, (ast.ExceptHandler, ast.MatchAs, ast.MatchStar)) and node.name:
         yield node.name
     elif isinstance(node, ast.MatchMapping) and node.rest:
@@ -99,7 +111,7 @@ def _evaluated_outside(node: Function | ast.ClassDef | ast.Lambda) -> Iterator[a
         yield from node.decorator_list
 
 
-def imported(node: ast.Import | ast.ImportFrom) -> Iterator[str]:
+def imported_names(node: ast.Import | ast.ImportFrom) -> Iterator[str]:
     """The names that an import binds; none for a star."""
     for alias in node.names:
         if alias.name != "*":
@@ -121,3 +133,28 @@ def _declared(node: ast.AST) -> Iterator[str]:
             yield from below.names
         elif not isinstance(below, (Function, ast.ClassDef, ast.Lambda)):
             waiting.extend(ast.iter_child_nodes(below))
+
+
+def names_in_type(node: ast.expr | None) -> Iterator[str]:
+    """The names in an annotation, also in strings."""
+    for below in ast.walk(node) if node is not None else ():
+        if isinstance(below, ast.Name):
+            yield below.id
+        elif isinstance(below, ast.Constant) and isinstance(below.value, str):
+            try:
+                yield from names_in_type(ast.parse(below.value.strip(), mode="eval").body)
+            except (SyntaxError, ValueError, RecursionError, MemoryError):  # the last one for its parser: too much
+                continue
+
+
+def exported(targets: list[ast.expr], value: ast.expr) -> Iterator[str]:
+    """The names that an assignment to `__all__` lists; none for any other assignment.
+
+    Args:
+        targets: what is assigned to.
+        value: what is assigned.
+    """
+    if any(isinstance(target, ast.Name) and target.id == "__all__" for target in targets):
+        for below in ast.walk(value):
+            if isinstance(below, ast.Constant) and isinstance(below.value, str):
+                yield below.value

@@ -60,6 +60,11 @@ def relevant_rows(source: Source, module: ast.Module, triggers: Iterable[str] = 
     A statement matters when it holds an identifier of AMP, or of a rule; then so do imports and short statements that bind
     names. In a file that trains, or computes in half, so do the definitions that a kept statement names, and the statements
     of the protocol that name a kept one; elsewhere nothing but the single call can be wrong.
+
+    Args:
+        source: the text.
+        module: its tree.
+        triggers: the patterns of the rules that run (`amplint.rule.Rule`).
     """
     units = _units(source, module, sorted(set(triggers)))
     if not any(unit.marked or any(method.marked for method in unit.methods) for unit in units):

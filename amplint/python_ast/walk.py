@@ -54,7 +54,12 @@ _MARK = re.compile(r"#.*|\"[^\"\n]*\"|'[^'\n]*'|\w+|[^\w\s]")
 
 
 def is_too_deep(module: ast.Module, text: str) -> bool:
-    """Whether a text, of which this is the tree, is nested more deeply than LibCST's native parser should be asked to go."""
+    """Whether a text is nested more deeply than LibCST's native parser should be asked to go.
+
+    Args:
+        module: the tree of the text.
+        text: the text, for brackets that leave no trace in the tree.
+    """
     costly: list[ast.Match | ast.Delete] = []
     for depth, level in enumerate(levels(module)):
         if depth == _DEEPEST or any(_below(node) > _DEEPEST for node in level):
@@ -65,7 +70,12 @@ def is_too_deep(module: ast.Module, text: str) -> bool:
 
 
 def has_long_name(module: ast.Module, text: str) -> bool:
-    """Whether a text, of which this is the tree, holds a name that no person would write."""
+    """Whether a text holds a name that no person would write.
+
+    Args:
+        module: the tree of the text.
+        text: the text, for a cheap look before the tree is walked.
+    """
     if max(map(len, text.split()), default=0) <= _LONGEST or _LONG.search(text) is None:
         return False
     fields = (

@@ -1,4 +1,9 @@
-"""Findings as text: one module per output format, each with a function `render`."""
+"""Findings as text: one module per output format, each with a function `render`.
+
+Args:
+    diagnostics: what was found, in order.
+    view: how it is to be shown.
+"""
 
 from __future__ import annotations
 

@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterator, Sequence
 
 from amplint.diagnostics import Edit
-from amplint.report.escape import quoted
+from amplint.report.escape import quoted_path
 
 _LINE = re.compile(r"[^\r\n]*(?:\r\n|\r|\n)|[^\r\n]+")
 _STYLES = {"+": "added", "-": "removed", "@": "place"}
@@ -19,8 +19,15 @@ def lines(text: str) -> list[str]:
 
 
 def unified(before: str, after: str, path: str, context: int = 3) -> Iterator[str]:
-    """The lines of a diff between two texts of one file, exact but for a name that must be quoted; none when they are equal."""
-    name = quoted(path)
+    """The lines of a diff between two texts of one file, exact but for a name that must be quoted; none when they are equal.
+
+    Args:
+        before: the text as it was.
+        after: the text as it is to be.
+        path: what to call the file in both headers.
+        context: how many lines to show around a change.
+    """
+    name = quoted_path(path)
     for line in difflib.unified_diff(lines(before), lines(after), name, name, n=context):
         if line.endswith(("\n", "\r")):
             yield line
@@ -36,7 +43,12 @@ def style(line: str) -> str:
 
 
 def applied(text: str, edits: Sequence[Edit]) -> str:
-    """The text with the edits of one fix made."""
+    """The text with the edits of one fix made.
+
+    Args:
+        text: the text as it stands.
+        edits: the edits, in order.
+    """
     pieces: list[str] = []
     position = 0
     for edit in edits:

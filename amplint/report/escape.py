@@ -28,10 +28,14 @@ _COMMAND = re.compile(r"^(\s*):(?=:)|#(?=#(?:vso|teamcity)?\[)")
 
 
 def printable(text: str, tabs: bool = False) -> str:
-    r"""A text of others as it may be shown, on one line; `tabs` are left alone in code.
+    r"""A text of others as it may be shown, on one line.
 
     >>> print(printable("a\x1b[31m\u202eb\n::error::c"), printable("::error::d.py"))
     a\x1b[31m\u202eb\n::error::c \x3a:error::d.py
+
+    Args:
+        text: the text, whoever wrote it.
+        tabs: whether tabs stay as they are, as in code.
     """
     if not (text.isascii() and text.isprintable()):
         text = _UNSAFE.sub(lambda match: "\t" if tabs and match[0] == "\t" else _spelled(match[0]), text)
@@ -46,7 +50,7 @@ def _spelled(character: str) -> str:
     return _SHORT.get(character, spelled)
 
 
-def quoted(name: str) -> str:
+def quoted_path(name: str) -> str:
     r"""A file name as it stands in a diff: one that could be misread is quoted as git quotes it, and `patch` reads it.
 
     >>> print(quoted("a b.py"), quoted("a\n\x1b.py"))

@@ -5,7 +5,8 @@ from __future__ import annotations
 import os
 from typing import Any
 
-from amplint.diagnostics import Diagnostic, Fix, Position
+from amplint.diagnostics import Diagnostic, Fix, Position, category
+from amplint.engine.selection import all_rules
 from amplint.report.view import View
 from amplint.source import Source
 
@@ -34,7 +35,13 @@ def _fix(fix: Fix | None, source: Source | None) -> dict[str, Any] | None:
 
 
 def record(diagnostic: Diagnostic, view: View) -> dict[str, Any]:
-    """One finding; `filename` is absolute, rows and columns count from 1, `cell` is for notebooks."""
+    """One finding; `filename` is absolute, rows and columns count from 1, `cell` is for notebooks.
+
+    Args:
+        diagnostic: the finding.
+        view: tells whether its fix would be applied.
+    """
+    rule = all_rules().get(diagnostic.code)
     source = view.source(diagnostic.path) if diagnostic.fix else None
     related = [
         {
@@ -48,7 +55,9 @@ def record(diagnostic: Diagnostic, view: View) -> dict[str, Any]:
     ]
     return {
         "cell": diagnostic.range.start.cell or None,
+        "category": category(diagnostic.code),
         "code": diagnostic.code,
+        "confidence": rule.confidence if rule else None,
         "end_location": _place(diagnostic.range.end),
         "filename": _file_name(diagnostic.path),
         "fix": _fix(diagnostic.fix, source),
@@ -58,5 +67,7 @@ def record(diagnostic: Diagnostic, view: View) -> dict[str, Any]:
         "noqa_row": _place(diagnostic.range.start)["row"],
         "note": diagnostic.note,
         "related": related,
+        "severity": rule.severity if rule else None,
+        "since": rule.since if rule else None,
         "url": None,
     }

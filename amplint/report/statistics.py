@@ -22,7 +22,10 @@ def _rows(diagnostics: Sequence[Diagnostic], view: View) -> list[tuple[int, str,
 def render(diagnostics: Sequence[Diagnostic], view: View, partly: int = 0) -> Iterator[str]:
     """A table: count, code, name, and `[*]` where all findings can be fixed, `[-]` where some can.
 
-    `partly` is the number of functions whose paths were not all told apart.
+    Args:
+        diagnostics: what was found.
+        view: how it is to be shown.
+        partly: the number of functions whose paths were not all told apart.
     """
     rows = _rows(diagnostics, view)
     width = max((len(str(row[0])) for row in rows), default=0)
@@ -35,7 +38,13 @@ def render(diagnostics: Sequence[Diagnostic], view: View, partly: int = 0) -> It
 
 
 def render_json(diagnostics: Sequence[Diagnostic], view: View, partly: int = 0) -> Iterator[str]:
-    """The same as a JSON array of objects; that of the functions has no code."""
+    """The same as a JSON array of objects; that of the functions has no code.
+
+    Args:
+        diagnostics: what was found.
+        view: tells which fixes would be applied.
+        partly: the number of functions whose paths were not all told apart.
+    """
     import json
 
     keys = ("count", "code", "name", "fixable")

@@ -37,6 +37,12 @@ class View(NamedTuple):
         return " [unsafe]" if fix is not None and fix.applicability is Applicability.UNSAFE else ""
 
     def paint(self, text: str, style: str, tabs: bool = False) -> str:
-        """The text, safe to show (see `printable`), and in a style of `STYLES` where colours are wanted."""
+        """The text, safe to show (see `printable`), and in a style of `STYLES` where colours are wanted.
+
+        Args:
+            text: the text, whoever wrote it.
+            style: a key of `STYLES`; empty for plain text.
+            tabs: whether tabs stay as they are, as in code.
+        """
         text = printable(text, tabs)
         return f"\x1b[{STYLES[style]}m{text}\x1b[0m" if self.color and text and style else text

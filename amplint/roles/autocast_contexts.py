@@ -41,7 +41,14 @@ class Maker:
 
 
 class Contexts:
-    """Reads context managers of one file."""
+    """Reads context managers of one file.
+
+    Args:
+        tree: the file.
+        names: what its names mean.
+        classes: its classes, whose attributes may hold contexts.
+        imports: leads to context managers of other files.
+    """
 
     def __init__(
         self, tree: Tree, names: Names, classes: Classes | None = None, imports: Imports | None = None
@@ -87,7 +94,9 @@ class Contexts:
     def maker(self, node: cst.BaseExpression, seen: frozenset[cst.CSTNode] = frozenset()) -> Maker | None:
         """What an expression makes regions by, once it is called; None for anything else, regions themselves included.
 
-        `seen` are the expressions that have led here: `autocast = partial(autocast, ...)` leads to itself.
+        Args:
+            node: any expression.
+            seen: the expressions that have led here: `autocast = partial(autocast, ...)` leads to itself.
         """
         if node in seen:
             return None
@@ -101,7 +110,12 @@ class Contexts:
         return makers[0] if makers and all(made == makers[0] for made in makers) else None
 
     def sources(self, node: cst.BaseExpression, seen: frozenset[cst.CSTNode] = frozenset()) -> list[cst.Call]:
-        """The calls of the class, or of `functools.partial` with it, that give a context its settings; `seen` as in `maker`."""
+        """The calls of the class, or of `functools.partial` with it, that give a context its settings.
+
+        Args:
+            node: what is entered.
+            seen: as in `maker`.
+        """
         if node in seen:
             return []
         if isinstance(node, cst.Call):
@@ -256,7 +270,12 @@ class Contexts:
         return "?"
 
     def flag(self, node: cst.BaseExpression | None, default: str = "yes") -> str:
-        """Whether an `enabled=` argument is "yes", "no" or "maybe"."""
+        """Whether an `enabled=` argument is "yes", "no" or "maybe".
+
+        Args:
+            node: the expression of the argument; None where it is not given.
+            default: the answer where it is not given, or is True: what a region asks for otherwise.
+        """
         if node is None:
             return default
         if isinstance(node, cst.Name) and node.value in ("True", "False"):

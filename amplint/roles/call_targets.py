@@ -39,6 +39,11 @@ class Callees:
     """Finds the functions that the calls of a file run.
 
     Args:
+        tree: the file.
+        names: what its names mean.
+        classes: its classes, whose methods are called.
+        imports: leads to the functions of other files.
+        roles: what its objects are.
         enter: the key of a function that is gone into; None for one too many in other files.
     """
 
@@ -60,7 +65,12 @@ class Callees:
         self._known: dict[tuple[cst.Call, cst.CSTNode], Callee | None] = {}
 
     def of(self, call: cst.Call, inside: cst.CSTNode) -> Callee | None:
-        """The function that a call, in the function `inside`, is known to run, in this file or in another one."""
+        """The function that a call is known to run, in this file or in another one.
+
+        Args:
+            call: the call.
+            inside: the function, or module, that it stands in.
+        """
         key = call, inside
         if key not in self._known:
             self._known[key] = self._of(call, inside)
@@ -128,13 +138,18 @@ class Callees:
         return values[0] if len(values) == 1 and isinstance(values[0], cst.Call) else None
 
     def class_of(self, instance: cst.BaseExpression, abroad: bool = True) -> ClassInfo | None:
-        """The class of the object that an expression names, if its source is at hand; also `abroad`, in another file."""
+        """The class of the object that an expression names, if its source is at hand.
+
+        Args:
+            instance: any expression.
+            abroad: whether the class may stand in another file.
+        """
         return self._class_of(instance, abroad, _MAX_NAMES)
 
     def _class_of(self, instance: cst.BaseExpression, abroad: bool, names: int) -> ClassInfo | None:
         if path_of(instance) in ("", "self") or not names:
             return None
-        values = list(self._roles.values(instance)) or list(self._roles.given(instance))
+        values = list(self._roles.values(instance)) or list(self._roles.flow.given(instance))
         infos = {
             self._classes.instance_of(value, abroad)
             if isinstance(value, cst.Call)

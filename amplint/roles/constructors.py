@@ -7,19 +7,11 @@ from dataclasses import replace
 
 import libcst as cst
 
+from amplint.model import vocabulary
 from amplint.model.events import ObjectFacts
 from amplint.model.libraries import has_own_protocol
 from amplint.model.torch import names as torch_names
 from amplint.roles.autocast_contexts import Contexts
-from amplint.roles.role_names import (
-    HANDED_OUT,
-    NOT_PER_STEP,
-    NOT_RATE,
-    OPTIMIZER_MAKER,
-    SCALER_CLASSES,
-    SCHEDULER_MAKERS,
-    SCHEDULER_NAME,
-)
 from amplint.syntax.access_paths import path_of
 from amplint.syntax.classes import Classes
 from amplint.syntax.names import Names, dotted
@@ -30,6 +22,10 @@ class Constructors:
     """Reads the calls of one file.
 
     Args:
+        tree: the file.
+        names: what its names mean.
+        classes: its classes, which may be derived from those of torch.
+        contexts: tells what an `enabled` argument comes to.
         owners: the references from which the parameters in expressions come.
     """
 
@@ -65,20 +61,21 @@ class Constructors:
         strange = any(name.lower().endswith("scaler") and self._classes.is_strange(name) for name in bases)
         if strange or any(map(has_own_protocol, bases)):
             return ObjectFacts("framework")
-        if all(name.startswith(SCHEDULER_MAKERS) for name in meanings):
-            return ObjectFacts("" if meanings & NOT_PER_STEP else "scheduler", self._scheduled(call))
+        if all(name.startswith(torch_names.SCHEDULER_MAKERS) for name in meanings):
+            return ObjectFacts("" if meanings & torch_names.NOT_PER_STEP else "scheduler", self._scheduled(call))
         last = call.func.attr.value if isinstance(call.func, cst.Attribute) else dotted(call.func)
         if all(name.startswith("torch.optim.") and ".swa_utils" not in name for name in meanings):
             return ObjectFacts("optimizer", self._owners(*(arg.value for arg in call.args)), made=True)
-        if all(map(has_own_protocol, meanings)) or HANDED_OUT.search(last):
+        if all(map(has_own_protocol, meanings)) or vocabulary.HANDED_OUT.search(last):
             return ObjectFacts("framework")
         if last.endswith("Scheduler") and (
-            NOT_RATE.search(last) or all(name.startswith("diffusers.") for name in meanings)
+            vocabulary.NOT_RATE.search(last) or all(name.startswith("diffusers.") for name in meanings)
         ):
             return ObjectFacts()
         if "sklearn" in "".join(sorted(meanings)):
             return ObjectFacts()
-        if last and OPTIMIZER_MAKER.search(last) and not SCHEDULER_NAME.search(last) and not self._is_unpacked(call):
+        makes_optimizer = vocabulary.OPTIMIZER_MAKER.search(last) and not vocabulary.SCHEDULER.search(last)
+        if last and makes_optimizer and not self._is_unpacked(call):
             return ObjectFacts("optimizer", self._owners(*(arg.value for arg in call.args)))
         return ObjectFacts() if all(name.startswith("torch.") for name in meanings) else None
 
@@ -113,4 +110,6 @@ class Constructors:
 
 def _is_scaler_name(qualified: str) -> bool:
     """Whether a name is that of torch's own scaler, or of one that a device's package has in its place (`torch.npu.amp`)."""
-    return qualified in SCALER_CLASSES or (qualified.startswith("torch.") and qualified.endswith(".amp.GradScaler"))
+    return qualified in torch_names.SCALER_CLASSES or (
+        qualified.startswith("torch.") and qualified.endswith(".amp.GradScaler")
+    )

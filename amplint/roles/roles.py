@@ -7,26 +7,17 @@ from dataclasses import replace
 
 import libcst as cst
 
+from amplint.model import vocabulary
 from amplint.model.events import ObjectFacts
 from amplint.model.libraries import OTHER_FRAMEWORKS, has_own_protocol
 from amplint.roles.autocast_contexts import Contexts
 from amplint.roles.constructors import Constructors
-from amplint.roles.role_names import (
-    FRAMEWORK_NAME,
-    NOT_RATE,
-    OPTIMIZER_MAKER,
-    OPTIMIZER_NAME,
-    SCALER_NAME,
-    SCHEDULE_CLASS,
-    SCHEDULER_NAME,
-)
-from amplint.roles.user_options import Options
+from amplint.roles.user_options import UserOptions
 from amplint.syntax.access_paths import called, path_of
-from amplint.syntax.call_arguments import Arguments
 from amplint.syntax.classes import Classes
 from amplint.syntax.names import LOCAL, UNKNOWN, Names, dotted
-from amplint.syntax.project_imports import Imports
 from amplint.syntax.tree import Tree, children
+from amplint.syntax.value_flow import ValueFlow
 from amplint.syntax.words import words
 
 OPTIMIZER_USES = frozenset({"step", "unscale_"})
@@ -39,18 +30,21 @@ _MAX_ALIASES = 30
 
 
 class Roles:
-    """What the objects of one file are."""
+    """What the objects of one file are.
 
-    def __init__(
-        self, tree: Tree, names: Names, classes: Classes, contexts: Contexts, imports: Imports, arguments: Arguments
-    ) -> None:
+    Args:
+        tree: the file.
+        names: what its names mean.
+        classes: its classes, whose attributes hold objects.
+        contexts: its autocast regions, for what is called like a context.
+        flow: where values come from.
+    """
+
+    def __init__(self, tree: Tree, names: Names, classes: Classes, contexts: Contexts, flow: ValueFlow) -> None:
         self._tree = tree
         self._names = names
-        self._classes = classes
-        self._contexts = contexts
-        self._imports = imports
-        self._arguments = arguments
-        self._options = Options(tree)
+        self.flow = flow
+        self._options = UserOptions(tree)
         self._constructors = Constructors(tree, names, classes, contexts, self.owners)
         self._cache: dict[tuple[int, str], ObjectFacts] = {}
         self._aliases = 0
@@ -105,7 +99,7 @@ class Roles:
 
     def _as_given(self, node: cst.BaseExpression) -> ObjectFacts:
         """What is known of a parameter from the calls in sight; there may be others, so that it may also be another object."""
-        facts = [found for value in self.given(node) if (found := self.made_by(value)) is not None]
+        facts = [found for value in self.flow.given(node) if (found := self.made_by(value)) is not None]
         if not facts or len({each.role for each in facts}) > 1:
             return ObjectFacts()
         return replace(facts[0], enabled=_join(facts), owners=(), made=False, maker="")
@@ -113,44 +107,12 @@ class Roles:
     def _is_foreign(self, value: cst.BaseExpression) -> bool:
         """Whether a value is an instance of a class that is neither optimizer nor scheduler by its name, nor gets parameters."""
         name = path_of(value.func).rpartition(".")[2] if isinstance(value, cst.Call) else ""
-        known = OPTIMIZER_MAKER.search(name) or SCHEDULE_CLASS.search(name)
+        known = vocabulary.OPTIMIZER_MAKER.search(name) or vocabulary.SCHEDULE_CLASS.search(name)
         return name[:1].isupper() and known is None and not any("param" in word for word in words(value))
 
     def values(self, node: cst.BaseExpression) -> Iterator[cst.BaseExpression]:
-        """What may be assigned to a name, an attribute of `self`, or an element of either."""
-        while isinstance(node, cst.Subscript):
-            node = node.value
-        if isinstance(node, cst.Name):
-            for binding in self._names.bindings(node.value, node):
-                if binding.value is not None:
-                    yield binding.value
-                elif isinstance(binding.node, cst.ImportAlias):
-                    elsewhere = self._imports.bindings(binding.qualified)
-                    yield from (each.value for each in elsewhere if each.value is not None)
-                elif isinstance(binding.node, cst.Name) and (value := self._unpacked(binding.node)) is not None:
-                    yield value
-        elif isinstance(node, cst.Attribute) and dotted(node.value) == "self":
-            owner = self._classes.owner(node)
-            if owner is not None:
-                yield from owner.values(node.attr.value)
-
-    def given(self, node: cst.BaseExpression) -> Iterator[cst.BaseExpression]:
-        """What the calls in sight give to the parameter that a name stands for."""
-        bindings = self._names.bindings(node.value, node) if isinstance(node, cst.Name) else []
-        if len(bindings) == 1 and isinstance(bindings[0].node, cst.Param):
-            yield from self._arguments.of(bindings[0].node)
-
-    def _unpacked(self, target: cst.Name) -> cst.BaseExpression | None:
-        """The call that targets are unpacked from (`model, optimizer = accelerator.prepare(...)`), or `with` enters."""
-        binder = self._tree.enclosing(target, cst.Assign, cst.For, cst.WithItem, cst.FunctionDef)
-        value = (
-            binder.value
-            if isinstance(binder, cst.Assign)
-            else binder.item
-            if isinstance(binder, cst.WithItem)
-            else None
-        )
-        return value if isinstance(value, cst.Call) else None
+        """What may be assigned to what an expression names."""
+        return self.flow.values(node)
 
     # -- by constructor --------------------------------------------------------------------------------------------
 
@@ -219,19 +181,19 @@ class Roles:
     def _by_use_or_name(self, node: cst.BaseExpression, path: str) -> str:
         meanings = self._names.resolve(node)
         if any(name != UNKNOWN and not name.startswith((LOCAL, "builtins.")) for name in meanings):
-            return "framework" if FRAMEWORK_NAME.match(path) or all(map(has_own_protocol, meanings)) else ""
+            return "framework" if vocabulary.FRAMEWORK.match(path) or all(map(has_own_protocol, meanings)) else ""
         used_as = self._used_as(node)
         if path in used_as:
             return used_as[path]
         last = called(path)
-        if FRAMEWORK_NAME.match(last):
+        if vocabulary.FRAMEWORK.match(last):
             return "framework"
-        if SCALER_NAME.search(last):
+        if vocabulary.SCALER.search(last):
             opaque = any(not (isinstance(value, cst.Name) and value.value == "None") for value in self.values(node))
             return "framework" if opaque else "scaler"
-        if SCHEDULER_NAME.search(last):
-            return "" if NOT_RATE.search(last) else "scheduler"
-        if OPTIMIZER_NAME.search(last) and not self._options.holds(node, path):
+        if vocabulary.SCHEDULER.search(last):
+            return "" if vocabulary.NOT_RATE.search(last) else "scheduler"
+        if vocabulary.OPTIMIZER.search(last) and not self._options.holds(node, path):
             return "optimizer"
         return ""
 
@@ -250,7 +212,7 @@ def _uses_in(found: Iterable[cst.Call]) -> dict[str, str]:
     for call, func in calls:
         path = path_of(func.value)
         if func.attr.value in OPTIMIZER_USES and call.args:
-            if used_as.get(path) == "scaler" or SCALER_NAME.search(called(path)):
+            if used_as.get(path) == "scaler" or vocabulary.SCALER.search(called(path)):
                 used_as.setdefault(path_of(call.args[0].value), "optimizer")
     used_as.pop("", None)
     return used_as

@@ -17,7 +17,7 @@ _MAX_CALLERS = 3
 
 
 @dataclass(frozen=True)
-class Stepped:
+class StepPair:
     """A scaler and an optimizer that it steps, or that it is handed on with, by `call`."""
 
     scaler: cst.BaseExpression
@@ -26,32 +26,43 @@ class Stepped:
 
 
 class Steppers:
-    """The optimizers of one file that are stepped through a scaler."""
+    """The optimizers of one file that are stepped through a scaler.
+
+    Args:
+        tree: the file.
+        roles: what its objects are.
+    """
 
     def __init__(self, tree: Tree, roles: Roles) -> None:
         self._tree, self._roles = tree, roles
+        self.flow = roles.flow
 
     @cached_property
-    def pairs(self) -> list[Stepped]:
+    def pairs(self) -> list[StepPair]:
         """All pairs, in source order."""
         return [pair for call in self._tree.find(cst.Call) for pair in self._stepped(call)]
 
-    def _stepped(self, call: cst.Call) -> Iterator[Stepped]:
+    def _stepped(self, call: cst.Call) -> Iterator[StepPair]:
         given = [arg.value for arg in call.args if isinstance(arg.value, (cst.Name, cst.Attribute, cst.Subscript))]
         if isinstance(call.func, cst.Attribute) and call.func.attr.value == "step" and given:
             if self._is_scaler(call.func.value):
-                yield Stepped(call.func.value, given[0], call)
+                yield StepPair(call.func.value, given[0], call)
             return
         scalers = [each for each in given if self._is_scaler(each)]
         optimizers = [each for each in given if scalers and self._roles.of(each).role == "optimizer"]
-        yield from (Stepped(scaler, optimizer, call) for scaler in scalers[:1] for optimizer in optimizers)
+        yield from (StepPair(scaler, optimizer, call) for scaler in scalers[:1] for optimizer in optimizers)
 
     def _is_scaler(self, node: cst.BaseExpression) -> bool:
         facts = self._roles.of(node)
         return facts.role == "scaler" and facts.enabled != "no"
 
-    def of(self, optimizer: cst.BaseExpression, depth: int = 0) -> Stepped | None:
-        """How an optimizer is stepped through a scaler, if it is."""
+    def of(self, optimizer: cst.BaseExpression, depth: int = 0) -> StepPair | None:
+        """How an optimizer is stepped through a scaler, if it is.
+
+        Args:
+            optimizer: the expression that names it.
+            depth: how many callers have been asked already what they give for it.
+        """
         values = {id(value) for value in self._roles.values(optimizer)}
         path = path_of(optimizer)
         for pair in self.pairs:
@@ -68,15 +79,10 @@ class Steppers:
         """What the calls in this file give for a parameter."""
         home = self._tree.enclosing(name, cst.FunctionDef)
         if isinstance(home, cst.FunctionDef):
-            for call in calls_by_name(self._tree, home):
+            for call in self.flow.calls(home.name.value):
                 given = given_by(call, home, name.value)
                 if given is not None:
                     yield given
-
-
-def calls_by_name(tree: Tree, function: cst.FunctionDef) -> list[cst.Call]:
-    """The calls in a file that look like calls of a function of it: by its name, on whatever object."""
-    return [call for call in tree.find(cst.Call) if last_part(path_of(call.func)) == function.name.value]
 
 
 def last_part(path: str) -> str:

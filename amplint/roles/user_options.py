@@ -17,7 +17,7 @@ _OF_OPTIMIZERS = frozenset(
 )
 
 
-class Options:
+class UserOptions:
     """Which names of a file are options, by what it asks of them."""
 
     def __init__(self, tree: Tree) -> None:
@@ -25,7 +25,12 @@ class Options:
         self._parts: dict[cst.Module, dict[str, set[str]]] = {}
 
     def holds(self, node: cst.BaseExpression, path: str) -> bool:
-        """Whether what is called an optimizer are options, or one of them: nothing that optimizers have is asked of it."""
+        """Whether what is called an optimizer are options, or one of them: nothing that optimizers have is asked of it.
+
+        Args:
+            node: the expression.
+            path: its access path, such as `args.optimizer`.
+        """
         parts = self._parts_of(node).get(path, set())
         if parts & _OF_OPTIMIZERS:
             return False

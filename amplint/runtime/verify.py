@@ -26,14 +26,14 @@ _PROBING = 60.0
 """Seconds that a driver may take to say what GPU there is."""
 
 
-class Finding(NamedTuple):
+class FixableFinding(NamedTuple):
     """A finding that has a fix, and the file it is about."""
 
     source: Source
     diagnostic: Diagnostic
 
 
-class How(NamedTuple):
+class ReplayPlan(NamedTuple):
     """How findings are replayed.
 
     `limit` is the time, in seconds, that one replay may take; `jobs` the number of processes (0: one for each processor).
@@ -52,7 +52,7 @@ class _Task(NamedTuple):
     after: Source
     diagnostic: Diagnostic
     neighbours: tuple[Diagnostic, ...]
-    how: How
+    how: ReplayPlan
 
 
 def choose_device(choice: str) -> Device:
@@ -88,12 +88,15 @@ def _find(choice: str) -> Device | str:
         return _Unusable(f"the CUDA device cannot be used: {str(error).splitlines()[0]}")
 
 
-def verify(
-    findings: Sequence[Finding], how: How, on_progress: Callable[[int, int], None] | None = None
+def verify_findings(
+    findings: Sequence[FixableFinding], how: ReplayPlan, on_progress: Callable[[int, int], None] | None = None
 ) -> Iterator[Evidence]:
     """Replay findings; yields the evidence on each, in their order.
 
-    `on_progress` is called with the number of findings replayed and of all, whenever one is done.
+    Args:
+        findings: those that have a fix.
+        how: the device, and what a replay may take.
+        on_progress: called with the number of findings replayed and of all, whenever one is done.
 
     Raises:
         DeviceError: there is no PyTorch.
@@ -114,14 +117,14 @@ def verify(
             following += 1
 
 
-def _task(finding: Finding, in_file: Sequence[Diagnostic], how: How) -> _Task:
+def _task(finding: FixableFinding, in_file: Sequence[Diagnostic], how: ReplayPlan) -> _Task:
     source, diagnostic = finding
     fixed, _ = apply(source, [diagnostic])
     neighbours = tuple(one for one in in_file if one != diagnostic)
     return _Task(source, replace(source, text=fixed), diagnostic, neighbours, how)
 
 
-def _outcomes(tasks: Sequence[_Task], how: How) -> Iterator[tuple[int, Outcome, float]]:
+def _outcomes(tasks: Sequence[_Task], how: ReplayPlan) -> Iterator[tuple[int, Outcome, float]]:
     replayed: list[int] = []
     for index, task in enumerate(tasks):
         known = _known(task)

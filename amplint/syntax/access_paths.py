@@ -31,3 +31,16 @@ def called(path: str) -> str:
     if key is not None:
         return key[1]
     return re.sub(r"\[[^]]*\]", "", path).rpartition(".")[2]
+
+
+def called_name(call: cst.CSTNode | None) -> str:
+    """The last name of what is called; empty for anything that is no call or calls something without a name."""
+    func = call.func if isinstance(call, cst.Call) else None
+    return func.attr.value if isinstance(func, cst.Attribute) else func.value if isinstance(func, cst.Name) else ""
+
+
+def literal_key(node: cst.CSTNode | None) -> str:
+    """The text of a literal key, of an element of a display or in brackets; empty for anything else."""
+    if isinstance(node, cst.Subscript) and len(node.slice) == 1 and isinstance(node.slice[0].slice, cst.Index):
+        node = node.slice[0].slice.value
+    return node.value.strip("'\"") if isinstance(node, cst.SimpleString) else ""

@@ -48,7 +48,12 @@ def dotted(node: cst.CSTNode) -> str:
 
 
 def scope_of(tree: Tree, node: cst.CSTNode) -> cst.CSTNode:
-    """The innermost scope in which `node` is evaluated; decorators, defaults and bases belong outside their own."""
+    """The innermost scope in which `node` is evaluated; decorators, defaults and bases belong outside their own.
+
+    Args:
+        tree: the tree that the node is in.
+        node: any node.
+    """
     below, outside = node, False
     for above in tree.ancestors(node):
         # Asked of every name: `isinstance` is many times slower, for nodes are abstract classes.
@@ -65,7 +70,12 @@ def scope_of(tree: Tree, node: cst.CSTNode) -> cst.CSTNode:
 
 
 def is_loaded(tree: Tree, node: cst.CSTNode) -> bool:
-    """Whether a name or attribute is an expression that is evaluated, not part of an import, a keyword or a target."""
+    """Whether a name or attribute is an expression that is evaluated, not part of an import, a keyword or a target.
+
+    Args:
+        tree: the tree that the node is in.
+        node: a `Name` or an `Attribute`.
+    """
     below, above = node, tree.parent(node)
     while isinstance(above, (cst.Element, cst.Tuple, cst.List, cst.StarredElement)):
         below, above = above, tree.parent(above)
@@ -81,7 +91,12 @@ def is_loaded(tree: Tree, node: cst.CSTNode) -> bool:
 
 
 def collect(tree: Tree, module: str = LOCAL) -> Bindings:
-    """Every binding in the tree; what it defines is called `<module>.<name>`, and relative imports lead from there."""
+    """Every binding in the tree, by scope and name.
+
+    Args:
+        tree: one file.
+        module: its dotted name: what it defines is called `<module>.<name>`, and relative imports lead from there.
+    """
     by_scope: dict[cst.CSTNode, dict[str, list[Binding]]] = {}
     declared = _declared(tree)
     for bound in (_imported(tree, module), _defined(tree, module), _assigned(tree)):
@@ -113,7 +128,12 @@ def module_of(statement: cst.ImportFrom) -> str:
 
 
 def absolute(name: str, module: str) -> str:
-    """A name that a module imports, without its leading dots; a package is called `<name>.__init__` here."""
+    """A name that a module imports, without its leading dots.
+
+    Args:
+        name: the name as it is imported, with its leading dots.
+        module: the dotted name of the importing module; a package is called `<name>.__init__` here.
+    """
     dots = len(name) - len(name.lstrip("."))
     if not dots or module == LOCAL:
         return name

@@ -12,10 +12,15 @@ from amplint.syntax.project_imports import Imports
 from amplint.syntax.tree import Tree
 
 
-class Arguments:
+class PassedArguments:
     """The arguments that are given to the functions of one file, and of those that it leads to.
 
-    With `abroad`, what the file gives to functions of other files counts; without, those are seen as they see themselves.
+    Args:
+        tree: the file.
+        names: what its names mean.
+        classes: its classes, whose methods are called.
+        imports: leads to the functions of other files.
+        abroad: whether what the file gives to functions of other files counts; without, those are seen as they see themselves.
     """
 
     def __init__(self, tree: Tree, names: Names, classes: Classes, imports: Imports, abroad: bool = True) -> None:
@@ -80,6 +85,11 @@ def given_by(call: cst.Call, function: cst.FunctionDef, name: str) -> cst.BaseEx
     """What a call gives to a parameter of the function that it runs; None for nothing, and where it unpacks arguments.
 
     A method is taken to be called on an object: its first parameter is called `self` or `cls`.
+
+    Args:
+        call: the call.
+        function: what it runs.
+        name: the parameter.
     """
     params = [each.name.value for each in (*function.params.posonly_params, *function.params.params)]
     free = iter(params[1:] if params[:1] in (["self"], ["cls"]) else params)
@@ -89,3 +99,9 @@ def given_by(call: cst.Call, function: cst.FunctionDef, name: str) -> cst.BaseEx
         if (arg.keyword.value if arg.keyword is not None else next(free, "")) == name:
             return arg.value
     return None
+
+
+def params_of(function: cst.FunctionDef) -> list[cst.Param]:
+    """The named parameters of a function, without `*args` and `**kwargs`."""
+    params = function.params
+    return [*params.posonly_params, *params.params, *params.kwonly_params]

@@ -16,7 +16,13 @@ _PLAIN_BASES = frozenset({"builtins.object", "torch.nn.Module", "torch.autograd.
 
 
 class ClassInfo:
-    """One class. `attributes` are the values that any method assigns to `self.<name>`, or the class body to `<name>`."""
+    """One class. `attributes` are the values that any method assigns to `self.<name>`, or the class body to `<name>`.
+
+    Args:
+        node: its definition.
+        names: what the names of its file mean.
+        lookup: finds a base class by its qualified name; None where its source is not at hand.
+    """
 
     def __init__(self, node: cst.ClassDef, names: Names, lookup: Callable[[str], ClassInfo | None]) -> None:
         self.node = node
@@ -41,7 +47,12 @@ class ClassInfo:
             self.add(statement.target.value, statement.value)
 
     def add(self, name: str, value: cst.BaseExpression) -> None:
-        """File a value that is assigned to the attribute."""
+        """File a value that is assigned to the attribute.
+
+        Args:
+            name: the attribute of `self`.
+            value: the expression that is assigned.
+        """
         self.attributes.setdefault(name, []).append(value)
 
     @cached_property
@@ -79,7 +90,13 @@ class ClassInfo:
 
 
 class Classes:
-    """All classes of a file, and those of other files that it leads to."""
+    """All classes of a file, and those of other files that it leads to.
+
+    Args:
+        tree: the file.
+        names: what its names mean.
+        imports: leads to the classes of other files; without, those are unknown.
+    """
 
     def __init__(self, tree: Tree, names: Names, imports: Imports | None = None) -> None:
         self._tree = tree
@@ -143,9 +160,13 @@ class Classes:
         return not own and not self._imports.is_own(qualified)
 
     def instance_of(self, call: cst.BaseExpression, abroad: bool = True) -> ClassInfo | None:
-        """The class that an expression constructs, if its source is at hand: in this file or, also `abroad`, in another.
+        """The class that an expression constructs, if its source is at hand.
 
         A function of another file may make the object, too.
+
+        Args:
+            call: any expression.
+            abroad: whether the class may stand in another file.
         """
         if not isinstance(call, cst.Call):
             return None
@@ -155,6 +176,6 @@ class Classes:
             return self.by_name.get(name[len(LOCAL) + 1 :])
         node = self._imports.defined(call.func) if abroad else None
         if isinstance(node, cst.FunctionDef):
-            made = literal_dispatch.returned(node, call, self._tree, self._names)
+            made = literal_dispatch.returned_for(node, call, self._tree, self._names)
             return self.instance_of(made) if isinstance(made, cst.Call) else None
         return self.of(node) if isinstance(node, cst.ClassDef) else None

@@ -9,7 +9,13 @@ from amplint.syntax.names import Names
 
 
 def integer(node: cst.BaseExpression, names: Names, classes: Classes) -> cst.Integer | None:
-    """The literal that an expression stands for: it is one, or a variable or an attribute of `self` that is assigned once."""
+    """The literal that an expression stands for: it is one, or a variable or an attribute of `self` that is assigned once.
+
+    Args:
+        node: any expression.
+        names: what the names of its file mean.
+        classes: the classes of its file.
+    """
     if isinstance(node, cst.Integer):
         return node
     values: list[cst.BaseExpression | None] = []

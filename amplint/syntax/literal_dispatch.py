@@ -16,8 +16,15 @@ class _Undecided(Exception):
     """A function asks for more than the literal arguments of the call."""
 
 
-def returned(function: cst.FunctionDef, call: cst.Call, tree: Tree, names: Names) -> cst.BaseExpression | None:
-    """What a call of a function returns, if the literals among its arguments decide that."""
+def returned_for(function: cst.FunctionDef, call: cst.Call, tree: Tree, names: Names) -> cst.BaseExpression | None:
+    """What a call of a function returns, if the literals among its arguments decide that.
+
+    Args:
+        function: the function, in whatever file.
+        call: the call of it.
+        tree: the tree that the function is in.
+        names: what the names of that file mean.
+    """
     try:
         return _first_return(function.body.body, _literals(function, call, tree, names), tree)
     except _Undecided:

@@ -58,15 +58,30 @@ class Names:
         return frozenset({UNKNOWN})
 
     def meaning(self, name: str, at: cst.CSTNode) -> frozenset[str]:
-        """All qualified names that `name` would have if it stood at `at`."""
+        """All qualified names that `name` would have if it stood at `at`.
+
+        Args:
+            name: an identifier.
+            at: any node, in whose scope the name is looked up.
+        """
         return self._resolve_name(name, self.scope(at), frozenset())
 
     def all_in(self, node: cst.CSTNode, wanted: Iterable[str]) -> bool:
-        """Whether every meaning of the expression is among the wanted qualified names."""
+        """Whether every meaning of the expression is among the wanted qualified names.
+
+        Args:
+            node: any expression.
+            wanted: qualified names, such as `torch.amp.GradScaler`.
+        """
         return self.resolve(node) <= frozenset(wanted)
 
     def any_in(self, node: cst.CSTNode, wanted: Iterable[str]) -> bool:
-        """Whether some meaning of the expression is among the wanted qualified names."""
+        """Whether some meaning of the expression is among the wanted qualified names.
+
+        Args:
+            node: any expression.
+            wanted: qualified names, such as `torch.amp.GradScaler`.
+        """
         return not self.resolve(node).isdisjoint(wanted)
 
     def references(self, wanted: Collection[str]) -> Iterator[cst.Name | cst.Attribute]:
@@ -89,7 +104,12 @@ class Names:
         return found[1]
 
     def bindings(self, name: str, node: cst.CSTNode) -> list[Binding]:
-        """All bindings of `name` in the scope that a use at `node` would see; empty for builtins and unknown names."""
+        """All bindings of `name` in the scope that a use at `node` would see; empty for builtins and unknown names.
+
+        Args:
+            name: an identifier.
+            node: any node, in whose scope the name is looked up.
+        """
         found = self._lookup(name, self.scope(node))
         return found[1] if found else []
 

@@ -24,7 +24,7 @@ _UNITS = (cst.SimpleStatementLine, *_COMPOUND)
 _BODY = cst.IndentedBlock(body=[])
 
 
-class Place(NamedTuple):
+class Span(NamedTuple):
     """Where a node starts and ends: lines from 1, columns in characters from 0."""
 
     line: int
@@ -32,7 +32,7 @@ class Place(NamedTuple):
     end_line: int
     end_column: int
 
-    def moved(self, line: int, columns: int) -> Place:
+    def moved(self, line: int, columns: int) -> Span:
         """The place where what stands in one line stands so many columns further right."""
         column = self.column + columns * (self.line == line)
         return self._replace(column=column, end_column=self.end_column + columns * (self.end_line == line))
@@ -72,7 +72,7 @@ class Positions:
         self._units: dict[int, tuple[_Recorded, int]] = {}
         self._whole: dict[cst.CSTNode, CodeRange] | None = None
 
-    def of(self, node: cst.CSTNode) -> Place:
+    def of(self, node: cst.CSTNode) -> Span:
         """The place of a node, without its own parentheses and leading comments."""
         unit, below = node, None
         while not isinstance(unit, _UNITS) or _opens_block(unit, below):
@@ -117,14 +117,14 @@ class Positions:
             above = self._parent(above)
         return found[::-1]
 
-    def _from_whole(self, node: cst.CSTNode) -> Place:
+    def _from_whole(self, node: cst.CSTNode) -> Span:
         if self._whole is None:
             self._whole = dict(MetadataWrapper(self._module, unsafe_skip_copy=True).resolve(PositionProvider))
         return _shifted(self._whole[node], 0)
 
 
-def _shifted(place: CodeRange, lines: int) -> Place:
-    return Place(place.start.line + lines, place.start.column, place.end.line + lines, place.end.column)
+def _shifted(place: CodeRange, lines: int) -> Span:
+    return Span(place.start.line + lines, place.start.column, place.end.line + lines, place.end.column)
 
 
 def _opens_block(unit: cst.CSTNode, below: cst.CSTNode | None) -> bool:

@@ -22,7 +22,7 @@ from amplint.diagnostics import Footing
 from amplint.python_ast import gate
 from amplint.python_ast.slicing import relevant_rows
 from amplint.python_ast.walk import has_long_name, is_too_deep
-from amplint.source import Place, Source, SourceError
+from amplint.source import FileLocation, Source, SourceError
 from amplint.syntax.bindings import Bindings, collect
 from amplint.syntax.tree import Tree
 from amplint.system import limits
@@ -64,7 +64,7 @@ class Modules:
         place: where the file lies; nothing outside the root is read.
     """
 
-    def __init__(self, place: Place) -> None:
+    def __init__(self, place: FileLocation) -> None:
         base = _import_root(place.path)
         self._path = place.path
         self._wrappers = {**_known_wrappers(), **dict(place.wrappers)}
@@ -204,5 +204,5 @@ def _read(path: str, name: str, size: int, changed: int) -> tuple[str, Module | 
         tree = Tree(source, _import_rows(parsed) if rows == [] else rows)
         name = name or _dotted(Path(path), _import_root(Path(path)))
         return digest, Module(name, tree, collect(tree, name))
-    except (SourceError, SyntaxError, gate.TooDeep, limits.TooLong, cst.ParserSyntaxError, RecursionError):
+    except (SourceError, SyntaxError, gate.TooDeep, limits.TextTooLong, cst.ParserSyntaxError, RecursionError):
         return digest, None

@@ -20,7 +20,10 @@ Definition = cst.FunctionDef | cst.ClassDef
 class Imports:
     """Follows names out of one file; every file that they lead to is grafted onto its tree and its names.
 
-    Without `modules` (a text that has no place on disk) every imported name is unknown.
+    Args:
+        tree: the file.
+        names: what its names mean.
+        modules: the files of the project; without (a text that has no place on disk) every imported name is unknown.
     """
 
     def __init__(self, tree: Tree, names: Names, modules: Modules | None = None) -> None:

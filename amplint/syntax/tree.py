@@ -82,7 +82,7 @@ class Tree:
 
     Raises:
         libcst.ParserSyntaxError: LibCST cannot read the rows.
-        TooLong: LibCST would take too much memory for them.
+        TextTooLong: LibCST would take too much memory for them.
     """
 
     def __init__(self, source: Source, rows: Sequence[int] | None = None, python: ast.Module | None = None) -> None:
@@ -105,6 +105,7 @@ class Tree:
         self._by_type: dict[type[cst.CSTNode], list[cst.CSTNode]] = {}
         self._grafts: dict[cst.Module, Tree] = {}
         self._abroad: dict[int, cst.Module] = {}
+        self._spans: dict[int, tuple[int, int]] = {}
         self._index()
 
     def _index(self) -> None:
@@ -136,12 +137,22 @@ class Tree:
         return self._abroad.get(id(node), self.module)
 
     def find(self, kind: type[NodeT], around: cst.CSTNode | None = None) -> list[NodeT]:
-        """All nodes of exactly this type in this file, or in that of `around`, in source order."""
+        """All nodes of exactly one type in one file, in source order.
+
+        Args:
+            kind: the type; nodes of types derived from it do not count.
+            around: a node of the file that is meant; None for this one.
+        """
         tree = self if around is None else self.home(around)
         return tree._by_type.get(kind, [])  # type: ignore[return-value]
 
     def inside(self, scope: cst.CSTNode, kind: type[NodeT]) -> list[NodeT]:
-        """The nodes of exactly this type at or below `scope`, in source order."""
+        """The nodes of exactly one type at or below a node, in source order.
+
+        Args:
+            scope: the node, of this tree or of one that was grafted.
+            kind: the type; nodes of types derived from it do not count.
+        """
         found, orders = self.find(kind, around=scope), self._orders(scope)
         return found[bisect_left(found, orders.start, key=self.order) : bisect_left(found, orders.stop, key=self.order)]
 
@@ -150,7 +161,12 @@ class Tree:
         return range(self.order(scope), self.order(_last(scope)) + 1)
 
     def below(self, scope: cst.CSTNode, nodes: Iterable[cst.CSTNode]) -> list[cst.CSTNode]:
-        """Those of several nodes that stand inside `scope`, and are not `scope` itself."""
+        """Those of several nodes that stand inside one node.
+
+        Args:
+            scope: that node, which does not count itself.
+            nodes: nodes of any file.
+        """
         root, orders = self.root(scope), self._orders(scope)[1:]
         return [node for node in nodes if self._order.get(id(node)) in orders and self.root(node) is root]
 
@@ -174,11 +190,20 @@ class Tree:
             current = self._parents.get(id(current))
 
     def enclosing(self, node: cst.CSTNode, *kinds: type[cst.CSTNode]) -> cst.CSTNode | None:
-        """The nearest ancestor of exactly one of these types."""
+        """The nearest ancestor of exactly one of these types.
+
+        Args:
+            node: where the search begins; it does not count itself.
+            *kinds: the types; nodes of types derived from them do not count.
+        """
         above = self._parents.get(id(node))
         while above is not None and type(above) not in kinds:
             above = self._parents.get(id(above))
         return above
+
+    def function(self, node: cst.CSTNode) -> cst.FunctionDef | cst.Lambda | None:
+        """The function or lambda that a node stands in; None at the top of a module."""
+        return self.enclosing(node, cst.FunctionDef, cst.Lambda)  # type: ignore[return-value]
 
     @cached_property
     def python(self) -> ast.Module:
@@ -196,9 +221,14 @@ class Tree:
 
     def span(self, node: cst.CSTNode) -> tuple[int, int]:
         """Start and end offset in the whole file, without the node's own parentheses and leading comments."""
-        home = self.home(node)
-        place = home._positions.of(node)
-        return home._offset(place.line, place.column), home._offset(place.end_line, place.end_column)
+        if id(node) not in self._spans:
+            home = self.home(node)
+            place = home._positions.of(node)
+            self._spans[id(node)] = (
+                home._offset(place.line, place.column),
+                home._offset(place.end_line, place.end_column),
+            )
+        return self._spans[id(node)]
 
     def _offset(self, line: int, column: int) -> int:
         start = self.source.offset(self._row(line), 0)

@@ -92,6 +92,10 @@ def sweep(folder: str | Path) -> None:
 def relink(target: str, name: str) -> None:
     """Make `name`, in one step, one more name (a hard link) of the file `target`.
 
+    Args:
+        target: a file.
+        name: a path in the same file system; what lies there goes.
+
     Raises:
         OSError: this cannot be done; `name` stands for what it stood for.
     """

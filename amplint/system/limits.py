@@ -34,18 +34,22 @@ class TooCostly(BaseException):
     """The file costs more than a file may; the message says what of. No `Exception`: whatever a rule catches, it is not this."""
 
 
-class TooLong(Exception):
+class TextTooLong(Exception):
     """A text is longer than a parser may be given."""
 
 
 def refuse_long(text: str, most: int) -> None:
-    """Count the words and marks of a text, where it has so many characters.
+    """Refuse a text that is so long that a parser would take too much memory for it.
+
+    Args:
+        text: what is to be parsed.
+        most: the most words and marks that it may have.
 
     Raises:
-        TooLong: they are more than `most`.
+        TextTooLong: it has more.
     """
     if len(text) > most and any(number == most for number, _ in enumerate(_WORD.finditer(text))):
-        raise TooLong
+        raise TextTooLong
 
 
 @contextmanager

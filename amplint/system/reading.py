@@ -30,7 +30,11 @@ class Unreadable(OSError):
 
 
 def read_file(path: str | os.PathLike[str], limit: int = SOURCE_LIMIT) -> bytes:
-    """The content of a regular file of at most `limit` bytes, whoever wrote it.
+    """The content of a regular file of a bounded size, whoever wrote it.
+
+    Args:
+        path: the file; links are followed.
+        limit: the most bytes that it may have.
 
     Raises:
         OSError: it cannot be read, is no regular file, or is larger; `strerror` says which, in one line.
@@ -59,7 +63,11 @@ def read_file(path: str | os.PathLike[str], limit: int = SOURCE_LIMIT) -> bytes:
 
 
 def read_stream(stream: BinaryIO, limit: int = SOURCE_LIMIT) -> bytes:
-    """What is left in a stream, if that is at most `limit` bytes.
+    """What is left in a stream, if that is not too much.
+
+    Args:
+        stream: a binary stream.
+        limit: the most bytes that it may bring.
 
     Raises:
         OSError: it cannot be read, or holds more.
@@ -71,7 +79,12 @@ def read_stream(stream: BinaryIO, limit: int = SOURCE_LIMIT) -> bytes:
 
 
 def is_below(path: str | os.PathLike[str], root: str | os.PathLike[str]) -> bool:
-    """Whether a path leads to a place below the folder `root`, wherever links on the way lead."""
+    """Whether a path leads to a place below a folder, wherever links on the way lead.
+
+    Args:
+        path: the path, which need not exist.
+        root: the folder.
+    """
     try:
         above = os.path.realpath(root).rstrip(os.sep) + os.sep
         return os.path.realpath(path).startswith(above)

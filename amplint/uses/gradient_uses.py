@@ -15,9 +15,11 @@ from typing import NamedTuple
 
 import libcst as cst
 
+from amplint.model import vocabulary
 from amplint.model.events import ADD, COMPARE, MEASURE
 from amplint.syntax.access_paths import path_of
 from amplint.syntax.tree import Tree, within
+from amplint.syntax.value_flow import How, ValueFlow, targets
 from amplint.syntax.words import words
 
 _CLIP = "clip"
@@ -32,19 +34,9 @@ _PASSES = frozenset(
     "concat sum max min abs sqrt list tuple sorted tensor as_tensor array asarray round zip enumerate reversed fsum numpy any "
     "all mean dict get values items int square pow".split()
 )
-FINITE = re.compile(r"finite|is_?nan|is_?inf|has_?nan|has_?inf|overflow|nan_to_num", re.IGNORECASE)
-SHOWS = re.compile(
-    r"^(print|write|track|info|debug|warning|log\w*|add_scalars?|add_histogram|Histogram|Distribution|report\w*|record\w*|"
-    r"set_postfix\w*|set_description\w*|format|update)$"
-)
-KEEPS = frozenset({"append", "extend", "add", "insert"})
+_NOT_SHOWN = frozenset({"len", "isinstance", "hasattr", "all_reduce", "reduce"})
 _CHANGES_GRADIENTS = re.compile(r"clip_grad|_foreach_mul_|_foreach_div_")
 _NOISE = re.compile(r"^(randn|randn_like|rand_like|normal|normal_|noise)$")
-_FUNCTIONS = (cst.FunctionDef, cst.Lambda)
-_INSIDE = (
-    cst.Element, cst.StarredElement, cst.List, cst.Tuple, cst.Set, cst.Dict, cst.DictElement, cst.ListComp, cst.SetComp,
-    cst.GeneratorExp, cst.DictComp, cst.BooleanOperation, cst.UnaryOperation, cst.Subscript,
-)  # fmt: skip
 
 
 class _Use(NamedTuple):
@@ -66,10 +58,16 @@ _NOTHING = _Step()
 
 
 class Readings:
-    """The readings of gradients in one file."""
+    """The readings of gradients in one file.
 
-    def __init__(self, tree: Tree, may_hold_scale: Callable[[cst.BaseExpression], bool]) -> None:
-        self._tree = tree
+    Args:
+        tree: the file.
+        flow: where its values go.
+        may_hold_scale: whether an expression may depend on the loss scale.
+    """
+
+    def __init__(self, tree: Tree, flow: ValueFlow, may_hold_scale: Callable[[cst.BaseExpression], bool]) -> None:
+        self._tree, self._flow = tree, flow
         self._may_hold_scale = may_hold_scale
 
     @cached_property
@@ -89,7 +87,12 @@ class Readings:
         return "" if verdict == _CLIP else verdict
 
     def adds(self, change: cst.CSTNode, target: cst.BaseExpression) -> str:
-        """ "add" if a change of the gradient `target` adds something that is plainly not scaled: the weights, or noise."""
+        """ "add" if a change of the gradient `target` adds something that is plainly not scaled: the weights, or noise.
+
+        Args:
+            change: the statement, or the call.
+            target: the gradient that it changes.
+        """
         found = set(words(change))
         if "get_scale" in found:
             return ""
@@ -120,13 +123,30 @@ class Readings:
         return found
 
     def _step(self, use: _Use) -> _Step:
-        parent = self._tree.parent(use.node)
-        if parent is None:
-            return _NOTHING
-        if isinstance(parent, _INSIDE):
-            return self._on(parent, use)
-        reader: Callable[[cst.CSTNode, _Use], _Step] | None = getattr(self, f"_in_{type(parent).__name__}", None)
-        return reader(parent, use) if reader is not None else _NOTHING
+        """What follows from a use, one step outwards."""
+        done = self._flow.use(use.node)
+        match done.how, done.node:
+            case How.PART, node:
+                return self._on(node, use)
+            case How.ATTRIBUTE, node:
+                return self._on(node, use) if done.name in ("data", "T") else _NOTHING
+            case How.METHOD, cst.Call() as call:
+                return self._result(call, done.name, use)
+            case How.ARGUMENT, cst.Call() as call:
+                return self._given(call, done.name, use)
+            case How.OPERAND, cst.BinaryOperation() as operation:
+                return self._operand(operation, use)
+            case How.COMPARED, cst.Comparison() as comparison:
+                return self._compared(comparison, use)
+            case How.SHOWN, cst.FormattedStringExpression(expression=shown):
+                return self._end(use, MEASURE, shown)
+            case How.ASSIGNED | How.ADDED, statement:
+                step = self._assigned(targets(statement)[0], use)
+                is_expression = isinstance(statement, cst.NamedExpr)
+                return step._replace(onward=(*step.onward, _Use(statement, use.at))) if is_expression else step
+            case How.RETURNED, statement:
+                return self._returned(statement, use)
+        return _NOTHING
 
     @staticmethod
     def _on(node: cst.CSTNode, use: _Use) -> _Step:
@@ -138,36 +158,28 @@ class Readings:
 
     # -- expressions -----------------------------------------------------------------------------------------------
 
-    def _in_Attribute(self, parent: cst.Attribute, use: _Use) -> _Step:
-        call = self._tree.parent(parent)
-        name = parent.attr.value
-        if not isinstance(call, cst.Call) or call.func is not parent:
-            return self._on(parent, use) if name in ("data", "T") else _NOTHING
-        return self._result(call, name, use)
-
     def _result(self, call: cst.Call, name: str, use: _Use) -> _Step:
         """What follows from the call of a function on a value, or of a method of it."""
-        if FINITE.search(name) or (name.endswith("_") and name != "_"):
+        if vocabulary.FINITE.search(name) or (name.endswith("_") and name != "_"):
             return _NOTHING
         if use.at is None and name in _MEASURES:
             return _Step((_Use(call, call),))
         return self._on(call, use) if use.at is not None or name in _PASSES else _NOTHING
 
-    def _in_Arg(self, parent: cst.Arg, use: _Use) -> _Step:
-        call = self._tree.parent(parent)
-        if not isinstance(call, cst.Call):
-            return _NOTHING
-        path = path_of(call.func)
-        name = path.rpartition(".")[2] or (call.func.attr.value if isinstance(call.func, cst.Attribute) else "")
+    def _given(self, call: cst.Call, name: str, use: _Use) -> _Step:
         if self._changes_gradients(call, name):
             return self._end(use, _CLIP, call)
-        if isinstance(call.func, cst.Attribute) and name in KEEPS and isinstance(call.func.value, cst.Name):
+        if isinstance(call.func, cst.Attribute) and name in vocabulary.KEEPS and isinstance(call.func.value, cst.Name):
             return self._loads(call.func.value.value, call, use)
-        if SHOWS.match(name) and not FINITE.search(name):
+        if vocabulary.SHOWS.match(name) and not vocabulary.FINITE.search(name):
             return self._end(use, MEASURE, call)
-        if name in _MEASURES | _PASSES or FINITE.search(name):
+        if name in _MEASURES | _PASSES or vocabulary.FINITE.search(name):
             return self._result(call, name, use)
-        unknown = use.at is not None and path and name not in ("len", "isinstance", "hasattr", "all_reduce", "reduce")
+        unknown = (
+            use.at is not None
+            and path_of(call.func)
+            and name not in ("len", "isinstance", "hasattr", "all_reduce", "reduce")
+        )
         return self._end(use, MEASURE, call) if unknown and not name.endswith("_") else _NOTHING
 
     def _changes_gradients(self, call: cst.Call, name: str) -> bool:
@@ -179,7 +191,7 @@ class Readings:
         )
         return on_grad and name.endswith("_")
 
-    def _in_BinaryOperation(self, parent: cst.BinaryOperation, use: _Use) -> _Step:
+    def _operand(self, parent: cst.BinaryOperation, use: _Use) -> _Step:
         if self._knows_the_scale(parent):
             return _NOTHING
         is_ratio = isinstance(parent.operator, cst.Divide) and all(
@@ -194,18 +206,10 @@ class Readings:
         return known or self._may_hold_scale(node)
 
     def _is_scale(self, name: str, at: cst.CSTNode) -> bool:
-        loads = self._names.get((self._home(at), name), ())
-        assigned = (self._tree.enclosing(each, cst.Assign) for each in loads)
-        return any(
-            isinstance(each, cst.Assign) and "get_scale" in words(each.value) and "grad" not in set(words(each.value))
-            for each in assigned
-        )
+        values = (each.value for each in self._flow.assigned(name, at) if each.value is not None)
+        return any("get_scale" in words(value) and "grad" not in set(words(value)) for value in values)
 
-    def _in_ComparisonTarget(self, parent: cst.ComparisonTarget, use: _Use) -> _Step:
-        comparison = self._tree.parent(parent)
-        return self._in_Comparison(comparison, use) if isinstance(comparison, cst.Comparison) else _NOTHING
-
-    def _in_Comparison(self, parent: cst.Comparison, use: _Use) -> _Step:
+    def _compared(self, parent: cst.Comparison, use: _Use) -> _Step:
         target = parent.comparisons[0]
         others = [side for side in (parent.left, target.comparator) if use.node not in set(within(side))]
         if not others or isinstance(target.operator, (cst.Is, cst.IsNot, cst.In, cst.NotIn)):
@@ -216,28 +220,7 @@ class Readings:
             return _NOTHING
         return self._end(use, COMPARE, parent)
 
-    def _in_IfExp(self, parent: cst.IfExp, use: _Use) -> _Step:
-        return _NOTHING if parent.test is use.node else self._on(parent, use)
-
-    def _in_FormattedStringExpression(self, parent: cst.FormattedStringExpression, use: _Use) -> _Step:
-        return self._end(use, MEASURE, parent.expression)
-
     # -- names -----------------------------------------------------------------------------------------------------
-
-    def _in_NamedExpr(self, parent: cst.NamedExpr, use: _Use) -> _Step:
-        step = self._assigned(parent.target, use)
-        return step._replace(onward=(*step.onward, _Use(parent, use.at)))
-
-    def _in_Assign(self, parent: cst.Assign, use: _Use) -> _Step:
-        return self._assigned(parent.targets[0].target, use)
-
-    def _in_AnnAssign(self, parent: cst.AnnAssign, use: _Use) -> _Step:
-        return self._assigned(parent.target, use)
-
-    def _in_AugAssign(self, parent: cst.AugAssign, use: _Use) -> _Step:
-        if parent.target is use.node:
-            return _NOTHING
-        return self._assigned(parent.target, use)
 
     def _assigned(self, target: cst.CSTNode, use: _Use) -> _Step:
         if any(each.attr.value == "grad" for each in _attributes(target)):
@@ -249,52 +232,23 @@ class Readings:
 
     def _loads(self, name: str, at: cst.CSTNode, use: _Use) -> _Step:
         """The value goes on to wherever a name is read; a measure that nobody reads was taken to be looked at."""
-        loads = [each for each in self._names.get((self._home(at), name), ()) if self._is_load(each)]
+        loads = [each for each in self._flow.reads(name, at) if not self._is_filled(each)]
         if not loads and use.at is not None:
             return self._end(use, MEASURE, use.at)
         return _Step(tuple(_Use(each, use.at) for each in loads))
 
-    def _is_load(self, name: cst.Name) -> bool:
-        parent = self._tree.parent(name)
-        if isinstance(parent, cst.Attribute):
-            return parent.value is name and parent.attr.value not in KEEPS
-        if isinstance(parent, cst.AugAssign):
-            return parent.value is name
-        binds = isinstance(parent, (cst.AssignTarget, cst.Param, cst.CompFor, cst.For)) and (
-            getattr(parent, "iter", None) is not name
-        )
-        return not binds and not (isinstance(parent, cst.Arg) and parent.keyword is name)
+    def _is_filled(self, container: cst.BaseExpression) -> bool:
+        """Whether something is put into what a name holds, as in `norms.append(norm)`."""
+        use = self._flow.use(container)
+        return use.how is How.METHOD and use.name in vocabulary.KEEPS
 
-    # -- functions -------------------------------------------------------------------------------------------------
-
-    def _in_Return(self, parent: cst.Return, use: _Use) -> _Step:
-        function = self._tree.enclosing(parent, cst.FunctionDef)
-        calls = self._calls.get(function.name.value, ()) if isinstance(function, cst.FunctionDef) else ()
+    def _returned(self, statement: cst.CSTNode, use: _Use) -> _Step:
+        """The value goes on to the calls of the function; one that nobody calls was written for somebody else."""
+        function = self._tree.enclosing(statement, cst.FunctionDef)
+        calls = self._flow.calls(function.name.value) if isinstance(function, cst.FunctionDef) else ()
         if not calls and use.at is not None:
             return self._end(use, MEASURE, use.at)
         return _Step(tuple(_Use(call, use.at) for call in calls))
-
-    def _in_Expr(self, parent: cst.Expr, use: _Use) -> _Step:
-        return _NOTHING
-
-    # -- the file --------------------------------------------------------------------------------------------------
-
-    def _home(self, node: cst.CSTNode) -> cst.CSTNode | None:
-        return self._tree.enclosing(node, *_FUNCTIONS)
-
-    @cached_property
-    def _names(self) -> dict[tuple[cst.CSTNode | None, str], list[cst.Name]]:
-        found: dict[tuple[cst.CSTNode | None, str], list[cst.Name]] = {}
-        for name in self._tree.find(cst.Name):
-            found.setdefault((self._home(name), name.value), []).append(name)
-        return found
-
-    @cached_property
-    def _calls(self) -> dict[str, list[cst.Call]]:
-        found: dict[str, list[cst.Call]] = {}
-        for call in self._tree.find(cst.Call):
-            found.setdefault(path_of(call.func).rpartition(".")[2], []).append(call)
-        return found
 
 
 def _attributes(node: cst.CSTNode) -> Iterator[cst.Attribute]:

@@ -8,12 +8,10 @@ import libcst as cst
 
 from amplint.diagnostics import Edit
 from amplint.model.events import Clip, GradAccess, ScalerStep, Unscale
+from amplint.model.protocol.hazard import HazardKind
 from amplint.rule import File, Found, Statement
 
 from . import hazard_calls, protocol_edits
-
-UNSCALE, UPDATE = "unscale-in-accumulation", "update-in-accumulation"
-_FUNCTIONS = (cst.FunctionDef, cst.Lambda)
 
 
 def runs_without_step(file: File, found: Found) -> bool:
@@ -24,10 +22,10 @@ def runs_without_step(file: File, found: Found) -> bool:
     """
     if file.tree.enclosing(found.node, cst.ExceptHandler) is not None:
         return False
-    home = file.tree.enclosing(found.node, *_FUNCTIONS)
-    steps = protocol_edits.of_scaler(file, found, ScalerStep)
-    here = [step for step in steps if file.tree.enclosing(step, *_FUNCTIONS) is home]
-    around = file.tree.enclosing(found.node, cst.For, cst.While, *_FUNCTIONS) or file.tree.module
+    home = file.tree.function(found.node)
+    steps = found.calls(ScalerStep)
+    here = [step for step in steps if file.tree.function(step) is home]
+    around = file.tree.enclosing(found.node, cst.For, cst.While, cst.FunctionDef, cst.Lambda) or file.tree.module
     blocks = [hazard_calls.common_block(file, found.node, step) for step in here] or [around]
     guards = [guard for block in blocks if block is not None for guard in hazard_calls.guards(file, found.node, block)]
     inside_try = any(isinstance(guard, cst.Try) for step in here for guard in _guards_of(file, step, found.node))
@@ -47,26 +45,21 @@ def repair_both(file: File, found: Found) -> tuple[tuple[Edit, ...], bool] | Non
     """
     partners = [
         other
-        for kind in (UNSCALE, UPDATE)
+        for kind in (HazardKind.UNSCALE_IN_ACCUMULATION, HazardKind.UPDATE_IN_ACCUMULATION)
         for other in file.analysis.of(kind)
-        if other.hazard.scaler == found.hazard.scaler and is_silent(other) and is_silent(found)
-        if file.tree.enclosing(other.node, *_FUNCTIONS) is file.tree.enclosing(found.node, *_FUNCTIONS)
+        if other.hazard.scaler == found.hazard.scaler and other.silent and found.silent
+        if file.tree.function(other.node) is file.tree.function(found.node)
     ]
     edits: list[Edit] = []
     plain = True
     for each in partners or [found]:
-        moved = _update_moved(file, each) if each.hazard.kind == UPDATE else _unscale_moved(file, each)
+        is_update = each.hazard.kind is HazardKind.UPDATE_IN_ACCUMULATION
+        moved = _update_moved(file, each) if is_update else _unscale_moved(file, each)
         if moved is None:
             return None
         edits += moved[0]
         plain = plain and moved[1]
     return protocol_edits.merged(*edits), plain
-
-
-def is_silent(found: Found) -> bool:
-    """Whether PyTorch raises nothing about a hazard on any of its paths."""
-    same = (each for each in found.root.hazards if (each.kind, each.site) == (found.hazard.kind, found.hazard.site))
-    return not any("raises" in each.details for each in same)
 
 
 _Moved = tuple[tuple[Edit, ...], bool]
@@ -80,9 +73,7 @@ def _update_moved(file: File, found: Found) -> _Moved | None:
     block = file.editor.block(step)
     if block is file.editor.block(update) and file.tree.span(step) < file.tree.span(update):
         return None
-    lines = file.editor.reindented(update, file.editor.indent(step))
-    text = "".join(f"{line}{file.source.newline}" for line in lines)
-    return (file.editor.insert_rows_after(step, text), file.editor.delete(update)), True
+    return tuple(file.editor.move_after(update, step)), True
 
 
 def _unscale_moved(file: File, found: Found) -> _Moved | None:
@@ -98,10 +89,8 @@ def _unscale_moved(file: File, found: Found) -> _Moved | None:
 
 def _only_step(file: File, found: Found) -> cst.SimpleStatementLine | None:
     """The statement of the only step that the scaler takes, if it stands in the hazard's function."""
-    steps = protocol_edits.of_scaler(file, found, ScalerStep)
-    if len(steps) != 1 or file.tree.enclosing(steps[0], *_FUNCTIONS) is not file.tree.enclosing(
-        found.node, *_FUNCTIONS
-    ):
+    steps = found.calls(ScalerStep)
+    if len(steps) != 1 or file.tree.function(steps[0]) is not file.tree.function(found.node):
         return None
     line = file.editor.statement(steps[0])
     return line if isinstance(line, cst.SimpleStatementLine) else None
@@ -109,9 +98,9 @@ def _only_step(file: File, found: Found) -> cst.SimpleStatementLine | None:
 
 def _last_step(file: File, found: Found) -> cst.SimpleStatementLine | None:
     """The statement of the last step that the scaler takes, if all of them are members of one block of the hazard's function."""
-    steps = protocol_edits.of_scaler(file, found, ScalerStep)
-    home = file.tree.enclosing(found.node, *_FUNCTIONS)
-    lines = [file.editor.statement(step) for step in steps if file.tree.enclosing(step, *_FUNCTIONS) is home]
+    steps = found.calls(ScalerStep)
+    home = file.tree.function(found.node)
+    lines = [file.editor.statement(step) for step in steps if file.tree.function(step) is home]
     plain = [line for line in lines if isinstance(line, cst.SimpleStatementLine)]
     together = len({file.editor.block(line) for line in plain}) == 1 and len(plain) == len(steps)
     return max(plain, key=file.tree.span) if together else None
@@ -133,7 +122,7 @@ def _unscaling(file: File, found: Found, step: cst.SimpleStatementLine) -> list[
     for statement in siblings[siblings.index(head) + 1 :]:
         if not isinstance(statement, (cst.SimpleStatementLine, cst.BaseCompoundStatement)):
             return None
-        if step in (statement, *_inside(statement)) or not _is_all_users(file, statement, users):
+        if step in protocol_edits.inside(statement) or not _is_all_users(file, statement, users):
             break
         run.append(statement)
     end = file.tree.span(run[-1])[1]
@@ -150,11 +139,7 @@ def _branch_around(file: File, statement: Statement) -> cst.If | None:
 
 
 def _users(file: File, found: Found) -> list[cst.CSTNode]:
-    return protocol_edits.at_home(file, found, Unscale, Clip, GradAccess)
-
-
-def _inside(node: cst.CSTNode) -> list[cst.CSTNode]:
-    return [child for below in node.children for child in (below, *_inside(below))]
+    return found.at_home(Unscale, Clip, GradAccess)
 
 
 def _is_all_users(file: File, statement: Statement, users: list[cst.CSTNode]) -> bool:
@@ -196,14 +181,14 @@ def _move(file: File, statements: Sequence[Statement], *, before: Statement) -> 
 
 def _is_missed(file: File, statements: Sequence[Statement], before: Statement) -> bool:
     """Whether a name that the statements assign is read outside of them and of the block that they go to."""
-    moved = {node for statement in statements for node in _inside(statement)}
+    moved = {node for statement in statements for node in protocol_edits.inside(statement)}
     names = {
         node.target.value for node in moved if isinstance(node, cst.AssignTarget) and isinstance(node.target, cst.Name)
     }
-    home = file.tree.enclosing(statements[0], *_FUNCTIONS)
+    home = file.tree.function(statements[0])
     target = file.editor.block(before)
     return any(
         name.value in names and name not in moved
         for name in file.tree.find(cst.Name)
-        if file.tree.enclosing(name, *_FUNCTIONS) is home and not hazard_calls.holds(file, target, name)
+        if file.tree.function(name) is home and not hazard_calls.holds(file, target, name)
     )

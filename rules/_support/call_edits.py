@@ -60,6 +60,14 @@ def insert_arguments(
     return edits
 
 
+def without_item(file: File, item: cst.CSTNode, items: Sequence[cst.CSTNode]) -> Edit:
+    """Delete one of several items that commas part, such as arguments, with a comma."""
+    index, (start, end) = list(items).index(item), file.tree.span(item)
+    if index:
+        return Edit(file.tree.span(items[index - 1])[1], end, "")
+    return Edit(start, file.tree.span(items[1])[0] if len(items) > 1 else end, "")
+
+
 def _append(file: File, call: cst.Call, new: Sequence[str]) -> Edit:
     if call.args:
         end = file.tree.span(call.args[-1])[1]

@@ -6,8 +6,10 @@ import re
 
 import libcst as cst
 
-from amplint.diagnostics import Applicability, Edit, Fix
-from amplint.rule import File, Incomplete, Unrestored
+from amplint.diagnostics import SAFE, Edit, Fix
+from amplint.facts.restored_checkpoints import Unrestored
+from amplint.facts.resume_checkpoints import Checkpoints, Incomplete
+from amplint.rule import File
 
 from .call_edits import insert_arguments, quoted
 from .optional_scalers import holds_none, may_be_left_out
@@ -27,16 +29,16 @@ def complete(file: File, each: Incomplete) -> Fix | None:
         if not each.parameter or not isinstance(each.place, cst.Call):
             return None
         edits = insert_arguments(file, each.place, [f"{each.parameter}={scaler}"], (), len(each.place.args))
-        return Fix(f"Pass `{each.parameter}={scaler}`", tuple(edits), Applicability.SAFE)
+        return Fix(f"Pass `{each.parameter}={scaler}`", tuple(edits), SAFE)
     value = f"{scaler}.state_dict()" + (f" if {scaler} is not None else None" if may_be_none else "")
-    key = file.checkpoints.scaler_states.scaler_key or _OPTIMIZER.sub("scaler", each.state.key, count=1)
-    key = key if "scaler" in key or file.checkpoints.scaler_states.scaler_key else "scaler"
+    key = file.fact(Checkpoints).scaler_states.scaler_key or _OPTIMIZER.sub("scaler", each.state.key, count=1)
+    key = key if "scaler" in key or file.fact(Checkpoints).scaler_states.scaler_key else "scaler"
     saving = _saving(file, each, key, value)
     if saving is None:
         return None
-    if file.checkpoints.scaler_states.loads_scaler or not each.state.key:
-        return Fix(f"Save `{scaler}.state_dict()`", tuple(sorted(saving)), Applicability.SAFE)
-    pair, found = each.pair, file.checkpoints.scaler_states.loads(each.state.key)
+    if file.fact(Checkpoints).scaler_states.loads_scaler or not each.state.key:
+        return Fix(f"Save `{scaler}.state_dict()`", tuple(sorted(saving)), SAFE)
+    pair, found = each.pair, file.fact(Checkpoints).scaler_states.loads(each.state.key)
     loads = [Load(*load, pair.scaler, pair.call, key, may_be_none) for load in found]
     loading, trust = restored(file, loads)
     title = f"Save `{scaler}.state_dict()`" + (" and load it" if loading else "")
@@ -115,7 +117,7 @@ def _file_of_its_own(file: File, each: Incomplete, line: cst.SimpleStatementLine
 
 def _may_be_none(file: File, scaler: cst.BaseExpression, place: cst.CSTNode) -> bool | None:
     """Whether the scaler may be None; None where it may not exist at all."""
-    values = list(file.analysis.program.roles.values(scaler))
+    values = list(file.roles.values(scaler))
     if any(holds_none(value) for value in values):
         return True
     if not values or any(isinstance(value, cst.Name) for value in values):

@@ -17,7 +17,6 @@ from .call_edits import keyword, quoted
 
 Loop = cst.For | cst.While
 _LOOPS = (cst.For, cst.While)
-_FUNCTIONS = (cst.FunctionDef, cst.Lambda)
 _NAMES = ("scaler", "grad_scaler", "loss_scaler", "amp_scaler")
 _CALLED_IN_LOOPS = re.compile(r"epoch|step|iter|batch", re.IGNORECASE)
 
@@ -37,8 +36,8 @@ def training_loop(file: File, backward: cst.Call, step: cst.Call) -> Loop | None
     it would forget its scale each time.
     """
     assert isinstance(step.func, cst.Attribute)
-    home = file.tree.enclosing(step, *_FUNCTIONS)
-    made = list(file.analysis.program.roles.values(step.func.value))
+    home = file.tree.function(step)
+    made = list(file.roles.values(step.func.value))
     around = set(file.tree.ancestors(step))
     makes_optimizer = {above for value in made for above in file.tree.ancestors(value)}
     outermost: Loop | None = None
@@ -47,7 +46,7 @@ def training_loop(file: File, backward: cst.Call, step: cst.Call) -> Loop | None
             break
         if isinstance(above, _LOOPS) and above in around:
             outermost = above
-    made_here = bool(made) and all(file.tree.enclosing(value, *_FUNCTIONS) is home for value in made)
+    made_here = bool(made) and all(file.tree.function(value) is home for value in made)
     if isinstance(home, cst.FunctionDef) and not made_here and _may_repeat(file, home):
         return None
     return None if isinstance(home, cst.Lambda) else outermost
@@ -81,7 +80,7 @@ def _called_name(call: cst.Call) -> str:
 
 def construct(file: File, loop: Loop, optimizer: cst.BaseExpression) -> NewScaler | None:
     """Make a scaler for the float16 regions of the loop, or else of the file; None without one device and a free name."""
-    name = next((name for name in _NAMES if file.editor.is_free(name, loop)), "")
+    name = next((name for name in _NAMES if file.editor.is_free(name)), "")
     line = _line_of_optimizer(file, loop, optimizer)
     before = file.tree.span(line or loop)[0]
     everywhere = [call for call in file.tree.find(cst.Call) if _is_half(file, call)]
@@ -100,7 +99,7 @@ def construct(file: File, loop: Loop, optimizer: cst.BaseExpression) -> NewScale
 
 def _line_of_optimizer(file: File, loop: Loop, optimizer: cst.BaseExpression) -> cst.SimpleStatementLine | None:
     """The statement that makes the optimizer, if it stands before the loop, in its block: the scaler goes beside it."""
-    values = list(file.analysis.program.roles.values(optimizer))
+    values = list(file.roles.values(optimizer))
     line = file.editor.statement(values[0]) if len(values) == 1 else None
     if not isinstance(line, cst.SimpleStatementLine) or file.editor.block(line) is not file.editor.block(loop):
         return None
@@ -150,8 +149,8 @@ def _is_available(file: File, expression: cst.BaseExpression, before: int, loop:
         root = root.value
     if not isinstance(root, cst.Name):
         return False
-    home = file.tree.enclosing(loop, *_FUNCTIONS)
+    home = file.tree.function(loop)
     nodes = [binding.node for binding in file.names.bindings(root.value, loop)]
     inside = [node for node in nodes if node is not None and (home is None or home in file.tree.ancestors(node))]
-    together = file.tree.enclosing(expression, *_FUNCTIONS) is home
+    together = file.tree.function(expression) is home
     return bool(nodes) and (together or not inside) and all(file.tree.span(node)[0] < before for node in inside)

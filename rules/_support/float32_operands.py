@@ -7,8 +7,9 @@ from collections.abc import Iterable, Iterator
 import libcst as cst
 
 from amplint.diagnostics import Applicability, Edit, Fix
-from amplint.model.torch.precision import Policy, policy
-from amplint.rule import File, Tensor
+from amplint.dtypes import Tensor
+from amplint.model.torch.operators import Policy, policy
+from amplint.rule import File
 
 _TIGHT = (cst.Name, cst.Attribute, cst.Call, cst.Subscript)
 

@@ -2,33 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterator
+from collections.abc import Hashable, Iterable
 
 import libcst as cst
 
 from amplint.diagnostics import Related
-from amplint.model.events import Event, ScalerStep, ScalerUpdate, Unscale
 from amplint.rule import File, Found
 
-_FUNCTIONS = (cst.FunctionDef, cst.Lambda)
 _GUARDS = (cst.If, cst.For, cst.While, cst.Try, cst.Match, cst.Else)
 
 
-def calls(file: File, found: Found, kind: type[Event]) -> Iterator[cst.Call]:
-    """The calls of one kind for the hazard's scaler, and optimizer if it is known, in the hazard's own function, in order."""
-    hazard = found.hazard
-    home = file.tree.enclosing(found.node, *_FUNCTIONS)
-    events = [event for event in found.root.events if type(event) is kind]
-    for event in sorted(events, key=lambda event: event.site):
-        node = file.analysis.program.places[event.site]
-        if not isinstance(node, cst.Call) or file.tree.enclosing(node, *_FUNCTIONS) is not home:
-            continue
-        scaler, optimizer = getattr(event, "scaler", hazard.scaler), getattr(event, "optimizer", hazard.optimizer)
-        if scaler == hazard.scaler and optimizer == hazard.optimizer:
-            yield node
-
-
-def only(nodes: Iterator[cst.Call]) -> cst.Call | None:
+def only(nodes: Iterable[cst.Call]) -> cst.Call | None:
     """The only call there is; None for none and for several."""
     all_ = list(dict.fromkeys(nodes))
     return all_[0] if len(all_) == 1 else None
@@ -48,13 +32,13 @@ def guards(file: File, node: cst.CSTNode, common: cst.CSTNode) -> list[cst.CSTNo
 def asks_for_amp(file: File, guard: cst.CSTNode) -> bool:
     """Whether a branch asks nothing but whether AMP is on."""
     statement = file.tree.parent(guard) if isinstance(guard, cst.Else) else guard
-    return statement in file.analysis.program.amp_tests
+    return statement in file.analysis.amp_tests
 
 
 def varies(file: File, guard: cst.CSTNode) -> bool:
     """Whether a branch may be taken in one iteration and not in the next."""
     statement = file.tree.parent(guard) if isinstance(guard, cst.Else) else guard
-    return isinstance(statement, (cst.Try, cst.Match)) or statement in file.analysis.program.varying_tests
+    return isinstance(statement, (cst.Try, cst.Match)) or statement in file.analysis.varying_tests
 
 
 def before_loops(file: File, node: cst.CSTNode, block: cst.CSTNode) -> cst.CSTNode:
@@ -88,10 +72,11 @@ def argument_text(file: File, call: cst.Call) -> str:
 
 def related(file: File, found: Found, **labels: str) -> tuple[Related, ...]:
     """The second locations of a hazard: label -> what happens there."""
-    places = [(message, found.related[label]) for label, message in labels.items() if label in found.related]
-    if found.origin is not None:
-        places.append(("it happens here", found.origin))
-    return tuple(Related(message, file.range(node), file.path(node)) for message, node in places)
+    places = [
+        *((found.related.get(label), message) for label, message in labels.items()),
+        (found.origin, "it happens here"),
+    ]
+    return tuple(place for node, message in places for place in file.related(message, node))
 
 
 def defect(found: Found) -> Hashable:
@@ -102,9 +87,3 @@ def defect(found: Found) -> Hashable:
 def callee_range(file: File, call: cst.CSTNode) -> cst.CSTNode:
     """The smallest node that shows a call: what is called."""
     return call.func if isinstance(call, cst.Call) else call
-
-
-__all__ = [
-    "ScalerStep", "ScalerUpdate", "Unscale", "argument_text", "asks_for_amp", "base_text", "before_loops", "callee_range",
-    "calls", "common_block", "defect", "guards", "holds", "only", "related", "varies",
-]  # fmt: skip

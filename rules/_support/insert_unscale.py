@@ -4,17 +4,18 @@ from __future__ import annotations
 
 import libcst as cst
 
-from amplint.diagnostics import Applicability, Edit, Fix
+from amplint.diagnostics import SAFE, Applicability, Edit, Fix
 from amplint.model.events import OptimizerStep, Scale, ScalerStep, Unscale
+from amplint.model.protocol.hazard import HazardKind
 from amplint.rule import File, Found, Statement
 
 from . import hazard_calls, protocol_edits
 
-KINDS = ("clip-before-unscale", "grad-read-before-unscale")
+KINDS = (HazardKind.CLIP_BEFORE_UNSCALE, HazardKind.GRAD_READ_BEFORE_UNSCALE)
 """The uses of gradients that an `unscale_` must come before."""
 
 
-def repair(file: File, found: Found, what: str, applicability: Applicability = Applicability.SAFE) -> Fix | None:
+def repair(file: File, found: Found, what: str, applicability: Applicability = SAFE) -> Fix | None:
     """`unscale_` before the first use; None where it could raise, or has no name for its objects. `what` names the use."""
     step, scaler, optimizer = _spelled(file, found)
     users = _users(file, found)
@@ -25,7 +26,7 @@ def repair(file: File, found: Found, what: str, applicability: Applicability = A
     target = _target(file, found, users, block)
     if not found.here or target is None or target in file.tree.ancestors(found.related["scaled"]):
         return None
-    others = list(dict.fromkeys(hazard_calls.calls(file, found, Unscale)))
+    others = found.calls_at_home(Unscale)
     late = [call for call in others if file.tree.span(call) > file.tree.span(target)]
     if any(_is_between(file, found.related["scaled"], call, target) for call in others):
         return None
@@ -39,11 +40,11 @@ def repair(file: File, found: Found, what: str, applicability: Applicability = A
 
 def _spelled(file: File, found: Found) -> tuple[cst.Call | None, str, str]:
     """The step that takes the gradients, and how scaler and optimizer are written there."""
-    step = hazard_calls.only(hazard_calls.calls(file, found, ScalerStep))
+    step = hazard_calls.only(found.calls_at_home(ScalerStep))
     if step is not None:
         return step, hazard_calls.base_text(file, step), hazard_calls.argument_text(file, step)
-    step = hazard_calls.only(hazard_calls.calls(file, found, OptimizerStep))
-    scale = next(hazard_calls.calls(file, found, Scale), None)
+    step = hazard_calls.only(found.calls_at_home(OptimizerStep))
+    scale = next(iter(found.calls_at_home(Scale)), None)
     if step is None or scale is None:
         return None, "", ""
     return step, hazard_calls.base_text(file, scale), hazard_calls.base_text(file, step)

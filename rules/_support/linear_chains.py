@@ -148,10 +148,12 @@ def _place(file: File, call: cst.Call) -> tuple[cst.CSTNode | None, cst.Call | N
 
 
 def _linear(file: File, call: cst.Call, container: cst.Call | None, kind: Kind) -> Linear:
-    return Linear(call, argument(file, call, 0, kind.fan_in), argument(file, call, 1, kind.fan_out), container)
+    return Linear(
+        call, size_argument(file, call, 0, kind.fan_in), size_argument(file, call, 1, kind.fan_out), container
+    )
 
 
-def argument(file: File, call: cst.Call, position: int, name: str) -> Size | None:
+def size_argument(file: File, call: cst.Call, position: int, name: str) -> Size | None:
     """The size that is given to a call at a position, or by name."""
     if any(arg.star for arg in call.args):
         return None

@@ -15,7 +15,7 @@ _COUPLED_DECAY = frozenset({"Adam", "NAdam", "RAdam", "Adamax", "RMSprop", "Adag
 
 def constructor(file: File, optimizer: cst.BaseExpression) -> cst.Call | None:
     """The one call of a `torch.optim` class that makes an optimizer; None where it is out of sight or one of several."""
-    values = list(file.analysis.program.roles.values(optimizer))
+    values = list(file.roles.values(optimizer))
     if len(values) != 1 or not isinstance(values[0], cst.Call):
         return None
     meanings = file.names.resolve(values[0].func)

@@ -23,11 +23,11 @@ def holds_none(value: cst.BaseExpression) -> bool:
 
 def _is_optional(file: File, scaler: cst.BaseExpression) -> bool:
     """Whether the parameter that a scaler comes from has None as its default, or gets None in a call that is in sight."""
-    roles = file.analysis.program.roles
+    roles = file.roles
     names = [node for node in (scaler, *roles.values(scaler)) if isinstance(node, cst.Name)]
     nodes = [bound.node for name in names for bound in file.names.bindings(name.value, name)]
     defaults = [node.default for node in nodes if isinstance(node, cst.Param)]
-    given = [value for name in names for value in roles.given(name)]
+    given = [value for name in names for value in roles.flow.given(name)]
     return any(value is not None and holds_none(value) for value in (*defaults, *given))
 
 

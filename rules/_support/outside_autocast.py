@@ -10,6 +10,7 @@ from collections.abc import Iterable
 
 import libcst as cst
 
+from amplint.model import vocabulary
 from amplint.rule import File
 
 _PACKAGES = frozenset(
@@ -57,7 +58,6 @@ _OTHER_WORDS = frozenset(
     "validation test forward image images figure norm cosh exp".split()
 )
 _SAVERS = frozenset({"save", "checkpoint", "ckpt", "update", "adjust"})
-_MODEL = re.compile(r"model|net(\d|_|$)|module|criterion", re.IGNORECASE)
 _SPLIT = re.compile(r"[A-Z]?[a-z0-9]+|[A-Z]+")
 _DEFINITIONS = (cst.FunctionDef, cst.Lambda, cst.ClassDef)
 _MAX_DEPTH = 5
@@ -89,7 +89,7 @@ def _is_number(node: cst.BaseExpression) -> bool:
 
 
 def _call_computes(file: File, call: cst.Call, depth: int) -> bool:
-    callee = file.analysis.program.callees.of(call, file.tree.enclosing(call, cst.FunctionDef) or file.tree.module)
+    callee = file.callees.of(call, file.tree.enclosing(call, cst.FunctionDef) or file.tree.module)
     if callee is not None:
         return depth >= _MAX_DEPTH or may_compute(file, [callee.node.body], depth + 1)
     meanings = file.names.resolve(call.func)
@@ -129,4 +129,8 @@ def _is_harmless_word(file: File, call: cst.Call, name: str) -> bool:
     words = {word.lower() for word in _SPLIT.findall(name)}
     if words & _OTHER_WORDS or not words & _WORDS:
         return False
-    return bool(words & _SAVERS) or not any(_MODEL.search(file.tree.text(arg.value)) for arg in call.args)
+    return bool(words & _SAVERS) or not any(map(_may_hold_model, map(file.tree.text, (arg.value for arg in call.args))))
+
+
+def _may_hold_model(text: str) -> bool:
+    return "criterion" in text or vocabulary.HAS_MODEL.search(text) is not None

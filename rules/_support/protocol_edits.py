@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import libcst as cst
 
-from amplint.diagnostics import Edit, Related
+from amplint.diagnostics import Edit
 from amplint.model.events import Clip, Event, GradAccess
 from amplint.rule import File, Found
 
@@ -20,29 +20,9 @@ _LOOPS = (cst.For, cst.While)
 # -- places --------------------------------------------------------------------------------------------------------------
 
 
-def places(file: File, found: Found, *kinds: type[Event]) -> Iterator[tuple[Event, cst.CSTNode]]:
-    """The events of some kinds on the paths that showed the hazard, each with its place, in source order."""
-    nodes = file.analysis.program.places
-    events = [event for event in found.root.events if type(event) in kinds and event.site >= 0]
-    return ((event, nodes[event.site]) for event in sorted(events, key=lambda event: (event.site, repr(event))))
-
-
-def at_home(file: File, found: Found, *kinds: type[Event]) -> list[cst.CSTNode]:
-    """The places of such events in the function in which the hazard stands."""
-    home = file.tree.enclosing(found.node, *_FUNCTIONS)
-    nodes = dict.fromkeys(node for _, node in places(file, found, *kinds))
-    return [node for node in nodes if file.tree.enclosing(node, *_FUNCTIONS) is home]
-
-
-def of_scaler(file: File, found: Found, *kinds: type[Event]) -> list[cst.Call]:
-    """The places of such events that concern the hazard's scaler, anywhere on its paths."""
-    mine = [node for event, node in places(file, found, *kinds) if getattr(event, "scaler", "") == found.hazard.scaler]
-    return [node for node in dict.fromkeys(mine) if isinstance(node, cst.Call)]
-
-
 def scaler_methods(file: File, name: str) -> list[cst.Attribute]:
     """All calls, in the whole file, of one method of any scaler: what is called."""
-    roles = file.analysis.program.roles
+    roles = file.roles
     methods = [call.func for call in file.tree.find(cst.Call) if isinstance(call.func, cst.Attribute)]
     return [method for method in methods if method.attr.value == name and roles.of(method.value).role == "scaler"]
 
@@ -52,14 +32,9 @@ def while_enabled(found: Found) -> str:
     return " while it is enabled" if found.scaler.made and found.scaler.enabled == "maybe" else ""
 
 
-def one_line(text: str, otherwise: str) -> str:
+def fit_for_message(text: str, otherwise: str) -> str:
     """`text` if it is fit for a message: on one line, and short."""
     return text if "\n" not in text and "`" not in text and len(text) <= 50 else otherwise
-
-
-def marked(file: File, message: str, node: cst.CSTNode | None) -> tuple[Related, ...]:
-    """A second location, if there is one."""
-    return (Related(message, file.range(node)),) if node is not None else ()
 
 
 def inside(node: cst.CSTNode) -> Iterator[cst.CSTNode]:
@@ -75,7 +50,7 @@ def inside(node: cst.CSTNode) -> Iterator[cst.CSTNode]:
 def same_object(file: File, expression: cst.BaseExpression, at: cst.CSTNode) -> bool:
     """Whether an expression, copied to `at`, names the object that it names where it stands."""
     tree = file.tree
-    together = tree.enclosing(expression, *_FUNCTIONS) is tree.enclosing(at, *_FUNCTIONS)
+    together = tree.function(expression) is tree.function(at)
     if "[" in tree.text(expression):
         return together and tree.enclosing(expression, *_LOOPS) is tree.enclosing(at, *_LOOPS)
     root = expression
@@ -96,7 +71,7 @@ def same_object(file: File, expression: cst.BaseExpression, at: cst.CSTNode) -> 
 
 def scaler_at(file: File, found: Found, at: cst.CSTNode, *kinds: type[Event]) -> cst.BaseExpression | None:
     """How the hazard's scaler may be written at `at`; None where it is out of reach. `kinds` are the events that name it."""
-    for call in of_scaler(file, found, *kinds):
+    for call in found.calls(*kinds):
         if isinstance(call.func, cst.Attribute) and same_object(file, call.func.value, at):
             return call.func.value
     return None
@@ -104,7 +79,7 @@ def scaler_at(file: File, found: Found, at: cst.CSTNode, *kinds: type[Event]) ->
 
 def always_made(file: File, found: Found, scaler: cst.BaseExpression) -> bool:
     """Whether the scaler exists on every path, also where AMP is off."""
-    values = list(file.analysis.program.roles.values(scaler))
+    values = list(file.roles.values(scaler))
     conditions = [
         above
         for value in values
@@ -169,11 +144,11 @@ def unscale_before_readers(file: File, found: Found, step: cst.Call, scaler: str
 
     None where one stands in another function, or may run more often than the step does: a second `unscale_` would raise.
     """
-    home = file.tree.enclosing(step, *_FUNCTIONS)
-    together = file.tree.enclosing(found.node, *_FUNCTIONS) is home
+    home = file.tree.function(step)
+    together = file.tree.function(found.node) is home
     after = file.tree.span(found.node) if together else (0, 0)
-    readers = [node for _, node in places(file, found, Clip, GradAccess)]
-    if not all(file.tree.enclosing(node, *_FUNCTIONS) is home for node in readers):
+    readers = [node for _, node in found.events(Clip, GradAccess)]
+    if not all(file.tree.function(node) is home for node in readers):
         return None
     between = [node for node in readers if after < file.tree.span(node) < file.tree.span(step)]
     if not between:

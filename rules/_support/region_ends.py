@@ -72,3 +72,17 @@ def _dedent(file: File, cut: Cut, indent: str) -> list[Edit]:
         if first_row <= last_row:
             edits.append(file.editor.shift(first_row, last_row, file.editor.indent(line), indent))
     return edits
+
+
+def entered(file: File, region: cst.CSTNode) -> cst.CSTNode:
+    """What enters a region: the item of the `with` statement, or the decorator."""
+    if isinstance(region, cst.FunctionDef):
+        entering = (each.decorator for each in region.decorators if is_region(file, each.decorator))
+        return next(entering, region.name)
+    return region
+
+
+def is_region(file: File, context: cst.BaseExpression) -> bool:
+    """Whether a context is an autocast region, and not one that only switches gradients off."""
+    region = file.contexts.of(context)
+    return region is not None and region.device != "grad"

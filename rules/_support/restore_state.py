@@ -7,13 +7,13 @@ from dataclasses import dataclass
 
 import libcst as cst
 
-from amplint.diagnostics import Applicability, Edit
+from amplint.diagnostics import SAFE, UNSAFE, Applicability, Edit
 from amplint.rule import File
 
 from .call_edits import quoted
-from .protocol_edits import same_object
+from .protocol_edits import inside, same_object
+from .value_readers import is_label
 
-_FUNCTIONS = (cst.FunctionDef, cst.Lambda)
 _LOOPS = (cst.For, cst.While)
 
 
@@ -38,7 +38,7 @@ def restored(file: File, loads: Sequence[Load]) -> tuple[list[Edit], Applicabili
     Safe, because it keeps what the file does with the checkpoints of today; not where a training loop goes back to a state.
     """
     edits: dict[Edit, None] = {}
-    trust = Applicability.SAFE
+    trust = SAFE
     for load in loads:
         line = file.editor.statement(load.call)
         made = [] if is_in_reach(file, load.scaler, load.call) else _made_before(file, load)
@@ -47,7 +47,7 @@ def restored(file: File, loads: Sequence[Load]) -> tuple[list[Edit], Applicabili
         edits |= dict.fromkeys([*made, file.editor.insert_after(line, *_guarded(file, load))])
         loop = file.tree.enclosing(load.call, *_LOOPS)
         if loop is not None and loop in file.tree.ancestors(load.step):
-            trust = Applicability.UNSAFE
+            trust = UNSAFE
     return list(edits), trust
 
 
@@ -57,7 +57,7 @@ def _guarded(file: File, load: Load) -> tuple[str, str]:
     test = f"{key} in {source}"
     if load.may_be_none:
         test = f"{scaler} is not None and {source}.get({key})"
-    elif file.analysis.program.roles.of(load.scaler).enabled != "yes":
+    elif file.roles.of(load.scaler).enabled != "yes":
         test = f"{source}.get({key})"
     return f"if {test}:", f"{file.editor.unit}{scaler}.load_state_dict({source}[{key}])"
 
@@ -66,9 +66,9 @@ def is_in_reach(file: File, scaler: cst.BaseExpression, at: cst.CSTNode) -> bool
     """Whether the scaler can be named at a place, and has been made there."""
     if not same_object(file, scaler, at) or isinstance(scaler, cst.Subscript):
         return False
-    home = file.tree.enclosing(at, *_FUNCTIONS)
-    for made in file.analysis.program.roles.values(scaler):
-        maker = file.tree.enclosing(made, *_FUNCTIONS)
+    home = file.tree.function(at)
+    for made in file.roles.values(scaler):
+        maker = file.tree.function(made)
         reached = [at] if maker is home else _calls(file, home, maker)
         if any(file.tree.order(each) < file.tree.order(made) for each in reached):
             return False
@@ -81,15 +81,13 @@ def _calls(file: File, function: cst.CSTNode | None, inside: cst.CSTNode | None)
     return [
         call
         for call in file.tree.find(cst.Call)
-        if name
-        and file.tree.text(call.func).rpartition(".")[2] == name
-        and file.tree.enclosing(call, *_FUNCTIONS) is inside
+        if name and file.tree.text(call.func).rpartition(".")[2] == name and file.tree.function(call) is inside
     ]
 
 
 def _made_before(file: File, load: Load) -> list[Edit] | None:
     """The edits that make the scaler before the load that stands above it; None where something might change by that."""
-    values = list(file.analysis.program.roles.values(load.scaler))
+    values = list(file.roles.values(load.scaler))
     line = file.editor.statement(values[0]) if len(values) == 1 else None
     block = file.editor.block(line) if line is not None else None
     target = file.editor.member_of(load.call, block) if block is not None else None
@@ -113,10 +111,10 @@ def _made_before(file: File, load: Load) -> list[Edit] | None:
 def _means_the_same(file: File, made: cst.Call, target: cst.CSTNode, line: cst.CSTNode) -> bool:
     """Whether a constructor, moved in front of `target`, would be called with the same: plain arguments that stay as they are."""
     between = [file.tree.text(each) for each in _between(file, target, line) if _is_target(file, each)]
-    for node in _inside(made):
+    for node in inside(made):
         if isinstance(node, cst.Call) and node is not made or isinstance(node, (cst.Subscript, cst.Await)):
             return False
-        if isinstance(node, cst.Name) and not _is_part(file, node) and not file.is_bound(node.value, target):
+        if isinstance(node, cst.Name) and not is_label(file, node) and not file.is_bound(node.value, target):
             return False
         if isinstance(node, (cst.Name, cst.Attribute)) and file.tree.text(node) in between:
             return False
@@ -132,15 +130,3 @@ def _between(file: File, first: cst.CSTNode, last: cst.CSTNode) -> list[cst.Name
 
 def _is_target(file: File, node: cst.CSTNode) -> bool:
     return isinstance(file.tree.parent(node), (cst.AssignTarget, cst.AugAssign, cst.AnnAssign, cst.For, cst.NamedExpr))
-
-
-def _is_part(file: File, name: cst.Name) -> bool:
-    """Whether a name is an attribute or a keyword."""
-    parent = file.tree.parent(name)
-    return (isinstance(parent, cst.Attribute) and parent.attr is name) or (
-        isinstance(parent, cst.Arg) and parent.keyword is name
-    )
-
-
-def _inside(node: cst.CSTNode) -> list[cst.CSTNode]:
-    return [child for below in node.children for child in (below, *_inside(below))]

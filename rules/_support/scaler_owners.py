@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import libcst as cst
 
-from amplint.diagnostics import Applicability, Fix
+from amplint.diagnostics import SAFE, Fix
 from amplint.rule import File, Found
 
 from . import hazard_calls, insert_unscale
@@ -16,7 +16,7 @@ def clip(file: File, found: Found) -> Fix | None:
     if not isinstance(scaled, cst.Call) or not isinstance(scaled.func, cst.Attribute) or not isinstance(node, cst.Call):
         return None
     owner = scaled.func.value
-    info = file.analysis.program.callees.class_of(owner)
+    info = file.callees.class_of(owner)
     name = (node.func.attr if isinstance(node.func, cst.Attribute) else node.func) if info is not None else None
     method = info.method(name.value) if info is not None and isinstance(name, cst.Name) else None
     if info is None or method is None or not _takes(method, node) or _asks_owner(file, node, owner):
@@ -27,9 +27,7 @@ def clip(file: File, found: Found) -> Fix | None:
     if block is None or block is not file.editor.block(file.editor.statement(scaled) or scaled):
         return None
     own = f"{file.tree.text(owner)}.{method.name.value}"
-    return Fix(
-        f"Replace with `{own}`, which unscales first", (file.editor.replace(node.func, own),), Applicability.SAFE
-    )
+    return Fix(f"Replace with `{own}`, which unscales first", (file.editor.replace(node.func, own),), SAFE)
 
 
 def _takes(method: cst.FunctionDef, call: cst.Call) -> bool:

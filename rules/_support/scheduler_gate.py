@@ -7,23 +7,22 @@ from collections.abc import Sequence
 
 import libcst as cst
 
-from amplint.diagnostics import Applicability, Fix
+from amplint.diagnostics import SAFE, UNSAFE, Fix
+from amplint.model import vocabulary
+from amplint.model.events import ScalerStep, ScalerUpdate
 from amplint.rule import File, Found, Statement
 
 from . import hazard_calls, protocol_edits
-from .scheduler_gate_edits import Place, between, gated, is_alone
+from .scheduler_gate_edits import GatePlace, gated, is_alone, moved_over
 
 _NOTED = "scale_before"
-_ASKS = re.compile(r"get_scale|found_inf|skip|overflow")
 _READS_RATE = re.compile(r"get_last_lr|param_groups|\blr\b")
-_FUNCTIONS = (cst.FunctionDef, cst.Lambda)
 
 
 def has_gate(file: File, call: cst.CSTNode) -> bool:
     """Whether the scheduler already stands under a test that asks for the scale, or for a skip."""
-    return any(
-        isinstance(above, cst.If) and _ASKS.search(file.tree.text(above.test)) for above in file.tree.ancestors(call)
-    )
+    tests = (above.test for above in file.tree.ancestors(call) if isinstance(above, cst.If))
+    return any(vocabulary.asks_for_step(file.tree.text(test)) for test in tests)
 
 
 def gate(file: File, found: Found, hazards: Sequence[Found]) -> Fix | None:
@@ -50,7 +49,7 @@ def gate(file: File, found: Found, hazards: Sequence[Found]) -> Fix | None:
     if not noted:
         edits.append(file.editor.insert_before(anchor, f"{name} = {scaler}.get_scale()"))
     unsafe = conditional or place.in_loop or _several(file, found, hazards) or _rate_is_readbetween(file, place, update)
-    trust = Applicability.UNSAFE if unsafe else Applicability.SAFE
+    trust = UNSAFE if unsafe else SAFE
     return Fix(f"Step the scheduler only if the scale of `{scaler}` did not fall", tuple(sorted(edits)), trust)
 
 
@@ -58,7 +57,7 @@ def gate(file: File, found: Found, hazards: Sequence[Found]) -> Fix | None:
 
 
 def _home(file: File, node: cst.CSTNode) -> cst.CSTNode | None:
-    return file.tree.enclosing(node, *_FUNCTIONS)
+    return file.tree.function(node)
 
 
 def _always_made(file: File, found: Found, step: cst.CSTNode) -> bool:
@@ -67,11 +66,13 @@ def _always_made(file: File, found: Found, step: cst.CSTNode) -> bool:
     return protocol_edits.always_made(file, found, step.func.value)
 
 
-def _place(file: File, found: Found, hazards: Sequence[Found]) -> Place | None:
+def _place(file: File, found: Found, hazards: Sequence[Found]) -> GatePlace | None:
     line = _line(file, found.node)
     if isinstance(line, cst.SimpleStatementSuite):
         condition = file.tree.parent(line)
-        return Place((condition,), condition) if isinstance(condition, cst.If) and condition.orelse is None else None
+        return (
+            GatePlace((condition,), condition) if isinstance(condition, cst.If) and condition.orelse is None else None
+        )
     if not isinstance(line, cst.SimpleStatementLine):
         return None
     unit: Statement = line
@@ -79,8 +80,8 @@ def _place(file: File, found: Found, hazards: Sequence[Found]) -> Place | None:
         unit = loop
     condition = _holder(file, unit)
     if isinstance(condition, cst.If) and condition.orelse is None:
-        return Place((condition,), condition, unit is not line)
-    return Place(_run(file, line, hazards) if unit is line else (unit,), in_loop=unit is not line)
+        return GatePlace((condition,), condition, unit is not line)
+    return GatePlace(_run(file, line, hazards) if unit is line else (unit,), in_loop=unit is not line)
 
 
 def _line(file: File, call: cst.CSTNode) -> cst.CSTNode | None:
@@ -112,7 +113,7 @@ def _run(file: File, line: cst.SimpleStatementLine, hazards: Sequence[Found]) ->
     return tuple(run)
 
 
-def _first_step(file: File, found: Found, place: Place, hazards: Sequence[Found]) -> cst.Call | None:
+def _first_step(file: File, found: Found, place: GatePlace, hazards: Sequence[Found]) -> cst.Call | None:
     """The first optimizer step that the schedulers at this place follow, if it stands in their function."""
     lines = {_line(file, found.node), *place.statements}
     steps = [each.related.get("step") for each in hazards if _line(file, each.node) in lines]
@@ -123,10 +124,10 @@ def _first_step(file: File, found: Found, place: Place, hazards: Sequence[Found]
     return first if file.tree.span(first) < file.tree.span(place.first) else None
 
 
-def _update(file: File, found: Found, step: cst.Call, place: Place) -> cst.Call | None:
+def _update(file: File, found: Found, step: cst.Call, place: GatePlace) -> cst.Call | None:
     """The only `update` between the step and the scheduler, or else the next one."""
     span = file.tree.span
-    later = [call for call in hazard_calls.calls(file, found, hazard_calls.ScalerUpdate) if span(call) > span(step)]
+    later = [call for call in found.calls_at_home(ScalerUpdate) if span(call) > span(step)]
     between = [call for call in later if span(call) < span(place.first)]
     return None if len(between) > 1 else next(iter(between or later), None)
 
@@ -136,9 +137,7 @@ def _shared_anchor(file: File, found: Found, anchor: Statement, hazards: Sequenc
     siblings, block = list(file.editor.siblings(anchor)), file.editor.block(anchor)
     if block is None:
         return anchor
-    updates = {
-        file.editor.member_of(call, block) for call in hazard_calls.calls(file, found, hazard_calls.ScalerUpdate)
-    }
+    updates = {file.editor.member_of(call, block) for call in found.calls_at_home(ScalerUpdate)}
     rivals = [each.related.get("step") for each in hazards if each.hazard.scaler == found.hazard.scaler]
     steps = {file.editor.member_of(step, block) for step in rivals if step is not None}
     first = anchor
@@ -156,9 +155,7 @@ def _noted_before(file: File, found: Found, scaler: str, anchor: Statement, upda
     end = file.editor.member_of(update, block) if block is not None else None
     if block is None or end is None:
         return None
-    updates = {
-        file.editor.member_of(call, block) for call in hazard_calls.calls(file, found, hazard_calls.ScalerUpdate)
-    }
+    updates = {file.editor.member_of(call, block) for call in found.calls_at_home(ScalerUpdate)}
     noted: str | None = None
     for statement in file.editor.siblings(anchor):
         if statement is end:
@@ -180,12 +177,11 @@ def _notes_scale(file: File, statement: cst.CSTNode, scaler: str) -> str | None:
 
 def _several(file: File, found: Found, hazards: Sequence[Found]) -> bool:
     """Whether the scaler steps several optimizers in this function, or several schedulers advance in it."""
-    home, places = _home(file, found.node), file.analysis.program.places
-    steps = [event for event in found.root.events if isinstance(event, hazard_calls.ScalerStep)]
-    own = [event for event in steps if event.scaler == found.hazard.scaler and _home(file, places[event.site]) is home]
+    home, scaler = _home(file, found.node), found.hazard.scaler
+    own = [each for each, node in found.events(ScalerStep) if each.scaler == scaler and _home(file, node) is home]
     schedulers = {file.tree.text(each.node) for each in hazards if _home(file, each.node) is home}
     return len({event.optimizer for event in own}) > 1 or len(schedulers) > 1
 
 
-def _rate_is_readbetween(file: File, place: Place, update: cst.Call) -> bool:
-    return any(_READS_RATE.search(file.tree.text(statement)) for statement in between(file, place, update))
+def _rate_is_readbetween(file: File, place: GatePlace, update: cst.Call) -> bool:
+    return any(_READS_RATE.search(file.tree.text(statement)) for statement in moved_over(file, place, update))

@@ -18,7 +18,7 @@ _EXITS = (cst.Return, cst.Continue, cst.Break, cst.Raise)
 
 
 @dataclass(frozen=True)
-class Place:
+class GatePlace:
     """Where the gate goes: around neighbouring statements, or into the condition of an `if` that holds nothing else."""
 
     statements: tuple[Statement, ...]
@@ -31,7 +31,7 @@ class Place:
         return self.statements[0]
 
 
-def gated(file: File, place: Place, update: cst.Call, test: str) -> list[Edit] | None:
+def gated(file: File, place: GatePlace, update: cst.Call, test: str) -> list[Edit] | None:
     """The edits that let the scheduler step only if a test holds; None where it cannot be moved behind `update`."""
     if file.tree.span(update) > file.tree.span(place.first):
         return _moved(file, place, update, test)
@@ -77,13 +77,13 @@ def _unfolded(file: File, condition: cst.If, body: cst.SimpleStatementSuite, tes
     return Edit(len(text[:start].rstrip(" \t\r\n\\")), start, f"{indent}if {test}:{indent}{file.editor.unit}")
 
 
-def _moved(file: File, place: Place, update: cst.Call, test: str) -> list[Edit] | None:
+def _moved(file: File, place: GatePlace, update: cst.Call, test: str) -> list[Edit] | None:
     """The edits that put the scheduler, gated, behind `update`."""
     block = file.editor.block(place.first)
     target = file.editor.member_of(update, block) if block is not None else None
     if target is None or block is None or not is_alone(target) or hazard_calls.guards(file, update, block):
         return None
-    if any(_leaves(statement) for statement in between(file, place, update)):
+    if any(_leaves(statement) for statement in moved_over(file, place, update)):
         return None
     first, last = file.editor.first_row(place.first, over_blanks=False), file.editor.rows(place.statements[-1])[1]
     begin = file.editor.rows(place.first)[0]
@@ -103,7 +103,7 @@ def _leaves(node: cst.CSTNode) -> bool:
     return isinstance(node, _EXITS) or any(_leaves(child) for child in node.children)
 
 
-def between(file: File, place: Place, update: cst.Call) -> Sequence[cst.CSTNode]:
+def moved_over(file: File, place: GatePlace, update: cst.Call) -> Sequence[cst.CSTNode]:
     """The statements that a scheduler is moved over; none when it stands behind `update` already."""
     siblings, block = list(file.editor.siblings(place.first)), file.editor.block(place.first)
     member = file.editor.member_of(update, block) if block is not None else None

@@ -40,12 +40,12 @@ def only_origin(file: File, reader: cst.BaseExpression) -> Origin | None:
 def mentions(file: File, name: cst.Name) -> int:
     """How often the file names what a name stands for, assignments included."""
     bindings = file.names.bindings(name.value, name)
-    found = [each for each in file.tree.find(cst.Name) if each.value == name.value and not _is_label(file, each)]
+    found = [each for each in file.tree.find(cst.Name) if each.value == name.value and not is_label(file, each)]
     return sum(file.names.bindings(each.value, each) is bindings for each in found)
 
 
-def _is_label(file: File, name: cst.Name) -> bool:
-    """Whether a name is one of an attribute or of a parameter."""
+def is_label(file: File, name: cst.Name) -> bool:
+    """Whether a name is that of an attribute or of a keyword."""
     parent = file.tree.parent(name)
     return (isinstance(parent, cst.Attribute) and parent.attr is name) or (
         isinstance(parent, cst.Arg) and parent.keyword is name

@@ -10,6 +10,8 @@ import libcst as cst
 from amplint.model.torch import names as torch_names
 from amplint.rule import File
 
+from .protocol_edits import inside
+
 _ABOUT_VERSIONS = re.compile(
     r"version|torch_?(ge|gt|gte|le|lt|lte|min|greater|less|newer|older)|torch\w*\d", re.IGNORECASE
 )
@@ -119,7 +121,7 @@ def _leaves_by_version(file: File, statement: cst.CSTNode) -> bool:
 
 def _is_gate(file: File, test: cst.BaseExpression, depth: int = 2) -> bool:
     """Whether a condition asks for the version of PyTorch, or whether it has something."""
-    for node in _within(test):
+    for node in inside(test):
         if isinstance(node, cst.Name):
             if _ABOUT_VERSIONS.search(node.value):
                 return True
@@ -130,9 +132,3 @@ def _is_gate(file: File, test: cst.BaseExpression, depth: int = 2) -> bool:
             if any(name.partition(".")[0] == "torch" for name in file.names.resolve(node.args[0].value)):
                 return True
     return False
-
-
-def _within(node: cst.CSTNode) -> Iterator[cst.CSTNode]:
-    yield node
-    for child in node.children:
-        yield from _within(child)

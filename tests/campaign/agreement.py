@@ -7,7 +7,8 @@ from dataclasses import dataclass
 
 from .limits import GUESSES, LIMITS, Case, Limit, limit_of
 from .program import Program
-from .witnesses import Reading, Run, Spot, read, runs, text_of
+from .static_witness import Reading, Spot, read
+from .witnesses import Run, runs, text_of
 
 
 @dataclass(frozen=True)

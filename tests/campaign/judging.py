@@ -14,7 +14,8 @@ from amplint.source import Source
 from .plant_limits import SILENT, TOLD
 from .planting import SOWERS, Planted
 from .showing import Show, show
-from .witnesses import FILE, hazard_kinds, text_of
+from .static_witness import FILE, hazard_kinds
+from .witnesses import text_of
 
 Findings = Mapping[str, frozenset[int]]
 """The rows on which each rule speaks."""

@@ -11,7 +11,8 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 from .program import Program
-from .witnesses import Run, Spot, runs
+from .static_witness import Spot
+from .witnesses import Run, runs
 
 
 @dataclass(frozen=True)

@@ -22,7 +22,8 @@ from amplint.runtime.recording.recorder import Recorder
 from .gpu import as_on_a_gpu
 from .probing import Probe, Prober, Sweep
 from .program import Program, Setting
-from .witnesses import FILE, batches
+from .static_witness import FILE
+from .witnesses import batches
 
 
 @dataclass(frozen=True)

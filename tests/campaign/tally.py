@@ -11,7 +11,7 @@ from hypothesis import HealthCheck, Phase, given, seed, settings
 from .agreement import examine, explain
 from .grammar import programs
 from .program import Program
-from .witnesses import hazard_kinds
+from .static_witness import hazard_kinds
 
 PIECE = 250
 """Programs that are drawn from one seed. Hypothesis draws variations of programs before: pieces begin afresh."""

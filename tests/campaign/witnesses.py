@@ -1,48 +1,18 @@
-"""What the two witnesses say about a program."""
+"""What the runtime witness says about a program: the recorder, which watches it run."""
 
 from __future__ import annotations
 
-import ast
-import re
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
-from functools import lru_cache
-from pathlib import Path
 from typing import Any
 
 import torch
 
-from amplint.engine.linter import lint_source
-from amplint.engine.registry import load_rules
-from amplint.model.protocol import hazards
-from amplint.rule import File, Finding, Rule
 from amplint.runtime.recording.recorder import Recorder
-from amplint.source import Source
 
 from .program import Program, Setting
-
-FILE = "program.py"
-_SEEN_AT = {"exit-between-unscale-and-update": "unscaled"}
-"""Hazards that stand at a statement, with the label of the call at which the recorder tells them."""
-Spot = tuple[str, int]
-"""A kind of hazard, and the line where it stands."""
-
-
-@dataclass(frozen=True)
-class Reading:
-    """What the static witness says: hazards, what the rules report of them, and whether it gave up somewhere."""
-
-    needs: Mapping[Spot, Counter[int]]
-    """The hazards, each with the lines that have to be executed for it to happen, and how often: its own, and those of its
-    other half."""
-    reported: frozenset[Spot]
-    gave_up: bool
-
-    @property
-    def hazards(self) -> frozenset[Spot]:
-        """The hazards."""
-        return frozenset(self.needs)
+from .static_witness import FILE, Spot
 
 
 @dataclass(frozen=True)
@@ -55,57 +25,6 @@ class Run:
     skipped: frozenset[int]
     """The lines of scaler steps that were skipped."""
     error: str
-
-
-@lru_cache(maxsize=1)
-def hazard_kinds() -> frozenset[str]:
-    """The kinds of hazard that the protocol machine knows, read from its source: there is no second list to forget.
-
-    A kind is a hyphenated string that is handed, alone, to whatever makes the hazard, or is called `kind` before.
-    """
-    kinds: set[str] = set()
-    for module in sorted(Path(hazards.__path__[0]).glob("*.py")):
-        for node in ast.walk(ast.parse(module.read_text(encoding="utf-8"))):
-            given = node.args if isinstance(node, ast.Call) else []
-            if isinstance(node, ast.Assign) and ast.unparse(node.targets[0]) == "kind":
-                given = [node.value]
-            texts = (each.value for each in given if isinstance(each, ast.Constant) and isinstance(each.value, str))
-            kinds |= {text for text in texts if re.fullmatch(r"[a-z0-9]+(-[a-z0-9]+)+", text)}
-    return frozenset(kinds)
-
-
-@lru_cache(maxsize=1)
-def _rules() -> tuple[Any, ...]:
-    return tuple(rule for rule in load_rules() if rule.name in hazard_kinds())
-
-
-def read(program: Program) -> Reading:
-    """Lint a program.
-
-    Raises:
-        AssertionError: the linter has an internal error, or cannot parse the program.
-    """
-    files: list[File] = []
-
-    def keep(file: File) -> Iterator[Finding]:
-        files.append(file)
-        return iter(())
-
-    report = lint_source(Source(FILE, program.text), (*_rules(), Rule("AMP999", "witness", keep)))
-    assert not report.error, report.error
-    needs: dict[Spot, Counter[int]] = {}
-    places: dict[Spot, Spot] = {}
-    for file in files:
-        for each in file.analysis.hazards:
-            kind = each.hazard.kind
-            met = {label: file.range(node).start.row for label, node in each.related.items()}
-            row = file.range(each.node).start.row
-            # The recorder sees no statements: it knows that an iteration was left by what was done before.
-            spot = (kind, met[_SEEN_AT[kind]] if kind in _SEEN_AT else row)
-            places[kind, row] = spot
-            needs[spot] = Counter(met.values()) if kind in _SEEN_AT else Counter((row, *met.values()))
-    reported = {places.get(said, said) for said in ((each.name, each.range.start.row) for each in report.diagnostics)}
-    return Reading(needs, frozenset(reported), any(file.analysis.gave_up for file in files))
 
 
 def batches() -> list[torch.Tensor]:

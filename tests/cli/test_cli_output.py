@@ -57,6 +57,15 @@ def test_the_report_can_go_to_a_file() -> None:
     assert result.exit_code == 2
 
 
+def test_a_dash_in_place_of_a_file_is_standard_output() -> None:
+    write(a=SAFE)
+    assert amplint("-o", "-").stdout == amplint().stdout != ""
+    assert not Path("-").exists()
+    refused = amplint("verify", "--evidence", "-")
+    assert refused.exit_code == 2
+    assert "'--evidence': standard output is for the report; name a file" in refused.stderr
+
+
 def test_statistics() -> None:
     write(a=SAFE + SAFE + UNSAFE)
     assert amplint("--statistics").stdout == "2  DEM101  [*] demo-safe\n1  DEM102      demo-unsafe\n"
@@ -89,7 +98,8 @@ def test_colours(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.parametrize("word", ["DEM101", "dem101", "demo-safe"])
 def test_explain(word: str) -> None:
     shown = amplint("explain", word).stdout
-    assert shown.startswith("# DEM101 demo-safe\n\nsafe fix, on by default\n\nCalls of demo_safe.\n\n## What it does\n")
+    marks = "dem, error, high confidence, safe fix, on by default, since 1.0"
+    assert shown.startswith(f"# DEM101 demo-safe\n\n{marks}\n\nCalls of demo_safe.\n\n## What it does\n")
 
 
 @pytest.mark.parametrize("code", ["AMP900", "AMP901", "AMP902"])
@@ -105,17 +115,18 @@ def test_explain_something_else() -> None:
 
 
 def test_rules() -> None:
-    lines = amplint("rules").stdout.splitlines()
-    assert [line.split()[:4] for line in lines if line.startswith("DEM")] == [
-        ["DEM101", "+", "safe", "demo-safe"],
-        ["DEM102", "+", "unsafe", "demo-unsafe"],
-        ["DEM103", "+", "display", "demo-display"],
-        ["DEM201", "o", "safe", "demo-optional"],
-        ["DEM301", "+", "safe", "demo-broken"],
+    lines, marks = amplint("rules").stdout.splitlines(), ["dem", "error", "high", "1.0"]
+    assert [line.split()[:8] for line in lines if line.startswith("DEM")] == [
+        ["DEM101", "+", "safe", "demo-safe", *marks],
+        ["DEM102", "+", "unsafe", "demo-unsafe", *marks],
+        ["DEM103", "+", "display", "demo-display", *marks],
+        ["DEM201", "o", "safe", "demo-optional", *marks],
+        ["DEM301", "+", "safe", "demo-broken", *marks],
     ]
     listed = {entry["code"]: entry for entry in json.loads(amplint("rules", "--output-format", "json").stdout)}
     assert listed["DEM201"] == {
         "code": "DEM201", "name": "demo-optional", "summary": "Calls of demo_optional", "fix": "safe", "default": False,
+        "category": "dem", "severity": "error", "confidence": "high", "since": "1.0",
     }  # fmt: skip
     assert {"AMP900", "AMP901", "AMP902"} <= set(listed)
 

@@ -152,7 +152,7 @@ def test_a_run_that_is_terminated_ends_its_processes(project: Path, tmp_path: Pa
 
 @posix
 def test_folders_nested_deeper_than_calls(tmp_path: Path) -> None:
-    depth = 1_200
+    depth = sys.getrecursionlimit() + 20
     here = os.open(tmp_path, os.O_RDONLY)
     for _ in range(depth):
         os.mkdir("d", dir_fd=here)

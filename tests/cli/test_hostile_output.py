@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 from program import AMPLINT, amplint, environment
 
-from amplint.report.escape import printable, quoted
+from amplint.report.escape import printable, quoted_path
 
 posix = pytest.mark.skipif(os.name != "posix", reason="needs file names that Windows does not have")
 
@@ -258,4 +258,4 @@ def test_what_is_spelled_out(text: str, shown: str) -> None:
     ],
 )
 def test_names_in_diffs(name: str, written: str) -> None:
-    assert quoted(name) == written
+    assert quoted_path(name) == written

@@ -6,7 +6,7 @@ from textwrap import dedent, indent
 
 import pytest
 
-from amplint.dtypes import Dtypes, Operation, Tensor, Use
+from amplint.dtypes import ConstantEffect, Dtypes, Operation, Tensor
 from amplint.rule import File
 from amplint.source import Source
 from amplint.syntax.tree import Tree
@@ -20,7 +20,7 @@ from torch import nn
 
 def flow(code: str) -> Dtypes:
     """The flow of a module that imports torch the usual way."""
-    return File(Tree(Source("test.py", HEADER + dedent(code))), (2, 3)).dtypes
+    return File(Tree(Source("test.py", HEADER + dedent(code))), (2, 3)).fact(Dtypes)
 
 
 def logged(code: str, region: str = 'torch.autocast("cuda", dtype=torch.float16)') -> Tensor:
@@ -285,23 +285,23 @@ def test_branches_on_the_dtype_are_decided() -> None:
 @pytest.mark.parametrize(
     ("statement", "found"),
     [
-        ("h.masked_fill(data > 0, -1e9)", [(Use.FILLED, -1e9)]),
-        ("h.masked_fill(data > 0, torch.finfo(torch.float32).min)", [(Use.FILLED, -3.4028e38)]),
-        ("h.masked_fill(data > 0, torch.tensor(-1e9))", [(Use.FILLED, -1e9)]),
+        ("h.masked_fill(data > 0, -1e9)", [(ConstantEffect.FILLED, -1e9)]),
+        ("h.masked_fill(data > 0, torch.finfo(torch.float32).min)", [(ConstantEffect.FILLED, -3.4028e38)]),
+        ("h.masked_fill(data > 0, torch.tensor(-1e9))", [(ConstantEffect.FILLED, -1e9)]),
         ("h.masked_fill(data > 0, float('-inf'))", []),
-        ("h[data > 0] = -1e9", [(Use.STORED, -1e9)]),
-        ("h.clamp(-1e6, max=1e6)", [(Use.LOWER, -1e6), (Use.UPPER, 1e6)]),
-        ("h.clamp_max(5)", [(Use.UPPER, 5.0)]),
-        ("torch.where(data > 0, 1e9, h)", [(Use.CHOSEN, 1e9)]),
-        ("h + 1e-8", [(Use.ADDED, 1e-8)]),
-        ("h.add_(1e-8)", [(Use.ADDED, 1e-8)]),
-        ("h += EPS", [(Use.ADDED, 1e-12)]),
+        ("h[data > 0] = -1e9", [(ConstantEffect.STORED, -1e9)]),
+        ("h.clamp(-1e6, max=1e6)", [(ConstantEffect.LOWER, -1e6), (ConstantEffect.UPPER, 1e6)]),
+        ("h.clamp_max(5)", [(ConstantEffect.UPPER, 5.0)]),
+        ("torch.where(data > 0, 1e9, h)", [(ConstantEffect.CHOSEN, 1e9)]),
+        ("h + 1e-8", [(ConstantEffect.ADDED, 1e-8)]),
+        ("h.add_(1e-8)", [(ConstantEffect.ADDED, 1e-8)]),
+        ("h += EPS", [(ConstantEffect.ADDED, 1e-12)]),
         ("h.float() + 1e-8", []),
-        ("torch.full((2,), 7, dtype=torch.float16)", [(Use.FILLED, 7.0)]),
+        ("torch.full((2,), 7, dtype=torch.float16)", [(ConstantEffect.FILLED, 7.0)]),
         ("torch.full((2,), 7)", []),
     ],
 )
-def test_constants_that_meet_half_tensors(statement: str, found: list[tuple[Use, float]]) -> None:
+def test_constants_that_meet_half_tensors(statement: str, found: list[tuple[ConstantEffect, float]]) -> None:
     dtypes = flow(f"""
         EPS = 1e-12
         lin, data = nn.Linear(8, 8), load()

@@ -10,7 +10,7 @@ from collections import Counter
 from pathlib import Path
 
 import pytest
-from fixture_harness import ROOT
+from checkout import ROOT
 from test_fixer import both, finding, replacing, text
 
 from amplint.diagnostics import FileReport

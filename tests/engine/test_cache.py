@@ -6,6 +6,7 @@ import json
 import os
 import stat
 import subprocess
+from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -300,21 +301,21 @@ def test_where_the_cache_lies(project: Path, monkeypatch: pytest.MonkeyPatch) ->
     assert not caches(project)
 
 
-@pytest.mark.parametrize(
-    "damage",
-    [
-        "", "{", "[]", "null", "[" * 100_000, "\ufffd", '{"file1.py": 3}', '[{"file1.py": [1, 2, 3]}, {}]',
-        '[{"file1.py": [[0, 0, 0], "", [1], null]}, {}]', '[{"file1.py": [[0, 0, 0], "", null, [[1], 2]]}, {}]',
-        '[{}, {"file1.py": 3}]',
-    ],
+DAMAGES = (
+    "", "{", "[]", "null", "[" * 100_000, "\ufffd", '{"file1.py": 3}', '[{"file1.py": [1, 2, 3]}, {}]',
+    '[{"file1.py": [[0, 0, 0], "", [1], null]}, {}]', '[{"file1.py": [[0, 0, 0], "", null, [[1], 2]]}, {}]',
+    '[{}, {"file1.py": 3}]',
 )  # fmt: skip
-def test_a_damaged_cache_is_ignored_and_rebuilt(project: Path, damage: str) -> None:
+
+
+@pytest.mark.parametrize("write", [Path.write_bytes, seal], ids=["by anybody", "by amplint itself"])
+def test_a_damaged_cache_is_ignored_and_rebuilt(project: Path, write: Callable[[Path, bytes], object]) -> None:
     cold = check(project)
     (file,) = caches(project)
-    for write in (Path.write_bytes, seal):  # by anybody, and by amplint itself
+    for damage in DAMAGES:
         write(file, damage.encode())
-        assert check(project) == cold
-        assert len(held(project)[0]) == 20
+        assert check(project) == cold, damage[:80]
+        assert len(held(project)[0]) == 20, damage[:80]
 
 
 @given(st.data())
@@ -337,12 +338,15 @@ def test_values_of_other_types_are_noticed(data: st.DataObject) -> None:
         )
 
 
-def no_cache(project: Path, why: str, *arguments: str) -> None:
-    """The run says the same, and why it will not be faster only to those who ask."""
-    assert check(project, *arguments) == check(project, "--no-cache")
-    assert "cached" not in amplint(*arguments, ".", cwd=project).stderr
-    said = [line for line in amplint("--verbose", *arguments, ".", cwd=project).stderr.splitlines() if "cached" in line]
-    assert len(said) == 1 and said[0].startswith("Nothing was cached: ") and why in said[0]
+def no_cache(project: Path, why: str, *arguments: str, chosen: bool = False) -> None:
+    """The run says the same; why it will not be faster only to those who ask, or who have `chosen` where the cache lies."""
+    cold = check(project, "--no-cache")
+    for verbose in ((), ("--verbose",)):
+        done = amplint(*verbose, *arguments, ".", cwd=project)
+        assert (done.returncode, problems(done), done.stdout) == (1, [], cold)
+        said = [line for line in done.stderr.splitlines() if "cached" in line]
+        assert len(said) == bool(verbose or chosen)
+        assert all(line.startswith(f"{'warning: ' * chosen}Nothing was cached: ") and why in line for line in said)
 
 
 def test_a_folder_that_cannot_be_written_is_no_problem(project: Path) -> None:
@@ -350,15 +354,24 @@ def test_a_folder_that_cannot_be_written_is_no_problem(project: Path) -> None:
     no_cache(project, "Not a directory")
 
 
+HOMES = {
+    "/dev/null": "Not a directory",
+    "a/relative/home": "is no folder of the user",
+    "/nowhere/at/all": "/nowhere/at/all",
+}
+"""What `HOME` may be set to, and what is said of it."""
+
+
 @posix
-@pytest.mark.parametrize("home", ["/nowhere/at/all", "/dev/null", "", None])
-def test_without_a_home_nothing_is_kept(project: Path, home: str | None, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("home", HOMES)
+def test_without_a_home_nothing_is_kept(project: Path, home: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    if home.startswith("/nowhere") and os.geteuid() == 0:
+        pytest.skip("the superuser can make a home anywhere")
     monkeypatch.delenv("XDG_CACHE_HOME")
-    monkeypatch.delenv("HOME") if home is None else monkeypatch.setenv("HOME", home)
-    if home == "/dev/null":
-        no_cache(project, "Not a directory")
-    elif os.geteuid() != 0 and home:  # root makes itself a home anywhere
-        no_cache(project, home)
+    monkeypatch.setenv("HOME", home)
+    before = sorted(project.rglob("*"))
+    no_cache(project, HOMES[home])
+    assert sorted(project.rglob("*")) == before
 
 
 @posix
@@ -366,15 +379,15 @@ def test_a_cache_folder_in_other_hands_is_not_used(project: Path) -> None:
     folder = project / "cache"
     (project / "elsewhere").mkdir()
     folder.symlink_to("elsewhere")
-    no_cache(project, "is a symbolic link", "--cache-dir", "cache")
+    no_cache(project, "is a symbolic link", "--cache-dir", "cache", chosen=True)
     folder.unlink()
     folder.mkdir()
     folder.chmod(0o777)
-    no_cache(project, "is open to other users", "--cache-dir", "cache")
+    no_cache(project, "is open to other users", "--cache-dir", "cache", chosen=True)
     if os.geteuid() == 0:
         folder.chmod(0o700)
         os.chown(folder, 65534, 65534)
-        no_cache(project, "belongs to another user", "--cache-dir", "cache")
+        no_cache(project, "belongs to another user", "--cache-dir", "cache", chosen=True)
     assert not list((project / "elsewhere").iterdir())
 
 
@@ -434,7 +447,7 @@ def test_folders_for_roots_that_are_links_are_not_entered(project: Path) -> None
     (file,) = caches(project / "cache")
     file.parent.rename(project / "cache" / "real")
     file.parent.symlink_to("real")
-    no_cache(project, "is a symbolic link")
+    no_cache(project, "is a symbolic link", chosen=True)
 
 
 @posix

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from amplint.engine.config import ConfigError, Overrides, Settings, SettingsResolver, find, load
+from amplint.engine.config import ConfigError, Overrides, Settings, SettingsResolver, load, nearest_config
 
 
 def write(path: Path, text: str) -> Path:
@@ -82,7 +82,7 @@ def test_odd_documents(tmp_path: Path, data: bytes) -> None:
 @pytest.mark.parametrize("text", ["", "not TOML at all", "tool = 'amplint'", "[tool.other]\nx = 'amplint'"])
 def test_a_pyproject_that_says_nothing_to_amplint_is_as_none(tmp_path: Path, text: str) -> None:
     path = write(tmp_path / "pyproject.toml", text)
-    assert find(tmp_path) != path
+    assert nearest_config(tmp_path) != path
     assert load(path) == Settings(tmp_path, origin="pyproject.toml")
 
 
@@ -94,13 +94,13 @@ def test_a_file_that_is_not_there(tmp_path: Path) -> None:
 def test_the_nearest_file_that_speaks_of_amplint_is_found(tmp_path: Path) -> None:
     top = pyproject(tmp_path)
     (tmp_path / "a" / "b" / "c").mkdir(parents=True)
-    assert find(tmp_path / "a" / "b") == top
+    assert nearest_config(tmp_path / "a" / "b") == top
     write(tmp_path / "a" / "pyproject.toml", "[tool.other]\nx = 'amplint'\n")
-    assert find(tmp_path / "a" / "b") == top
+    assert nearest_config(tmp_path / "a" / "b") == top
     own = write(tmp_path / "a" / "b" / "amplint.toml", "")
-    assert find(tmp_path / "a" / "b") == find(tmp_path / "a" / "b" / "c") == own
+    assert nearest_config(tmp_path / "a" / "b") == nearest_config(tmp_path / "a" / "b" / "c") == own
     pyproject(tmp_path / "a" / "b")
-    assert find(tmp_path / "a" / "b") == own, "amplint.toml goes before pyproject.toml"
+    assert nearest_config(tmp_path / "a" / "b") == own, "amplint.toml goes before pyproject.toml"
 
 
 def test_each_file_has_its_own_settings(tmp_path: Path) -> None:

@@ -11,7 +11,7 @@ from tempfile import TemporaryDirectory
 import pytest
 
 from amplint.engine.config import Overrides, SettingsResolver
-from amplint.engine.discovery import Discovered, Excluded, Found, Problem, discover
+from amplint.engine.discovery import Discovered, Excluded, FoundFile, Problem, discover
 
 
 @pytest.fixture(autouse=True)
@@ -32,7 +32,7 @@ def everything(*paths: str, **overrides: tuple[str, ...]) -> list[Discovered]:
 
 def files(*paths: str, **overrides: tuple[str, ...]) -> list[str]:
     found = everything(*paths, **overrides)
-    assert all(isinstance(item, Found) for item in found), found
+    assert all(isinstance(item, FoundFile) for item in found), found
     return [item.display for item in found]
 
 
@@ -58,7 +58,7 @@ def test_a_named_file_is_taken_whatever_it_is_called() -> None:
     touch("script", "build/x.py", "ignored.py")
     Path(".gitignore").write_text("ignored.py\n")
     found = everything("script", "build/x.py", "ignored.py")
-    assert [(item.display, item.explicit) for item in found if isinstance(item, Found)] == [
+    assert [(item.display, item.explicit) for item in found if isinstance(item, FoundFile)] == [
         ("script", True),
         ("build/x.py", True),
         ("ignored.py", True),
@@ -82,7 +82,7 @@ def test_excludes_hold_for_what_is_named_as_well() -> None:
     touch("gen/b.py", "gen/sub/c.py", "a.py")
     found = everything("gen/b.py", "gen/sub", "a.py", exclude=("gen/",))
     assert [item.display for item in found if isinstance(item, Excluded)] == ["gen/b.py", "gen/sub"]
-    assert [item.display for item in found if isinstance(item, Found)] == ["a.py"]
+    assert [item.display for item in found if isinstance(item, FoundFile)] == ["a.py"]
 
 
 def test_excludes_of_a_nested_configuration_file() -> None:
@@ -153,7 +153,7 @@ def test_other_names_of_a_file_are_known() -> None:
     os.link("z.py", "hard.py")
     os.link("z.py", "more.py")
     (found,) = everything(".", "a.py", "z.py")
-    assert isinstance(found, Found)
+    assert isinstance(found, FoundFile)
     assert (found.display, found.explicit) == ("hard.py", True)
     assert [os.path.basename(name) for name in found.others] == ["more.py", "z.py"]
 
@@ -171,7 +171,7 @@ def test_links_that_lead_out_of_the_given_paths() -> None:
     os.symlink("pkg", "named")
 
     def out(*paths: str) -> list[str]:
-        return [one.display for one in everything(*paths) if isinstance(one, Found) and one.leads_out]
+        return [one.display for one in everything(*paths) if isinstance(one, FoundFile) and one.leads_out]
 
     assert files("pkg") == ["pkg/a/middle.py", "pkg/a/y.py", "pkg/beside.py"]
     assert out("pkg") == ["pkg/a/middle.py", "pkg/beside.py"]

@@ -11,10 +11,10 @@ import pytest
 
 RULE = '''"""A rule of somebody else."""
 
-from amplint.rule import rule
+from amplint.rule import INFO, LOW, rule
 
 
-@rule({code!r}, {name!r}, triggers=("^word$",))
+@rule({code!r}, {name!r}, INFO, LOW, "1.0", triggers=("^word$",))
 def check(file):
     yield from ()
 '''
@@ -61,7 +61,8 @@ def test_a_pack_without_index_is_imported(tmp_path: Path, question: str) -> None
 def test_a_pack_with_an_index_is_not(tmp_path: Path) -> None:
     package = make_pack(tmp_path, "my_rules", house001="1 / 0")
     entry = '"code": "HOUSE001", "name": "bad-house", "summary": "", "fix": null, "default": true, "triggers": []'
-    (package / "_index.json").write_text(f'[{{{entry}, "module": "house001"}}]')
+    marks = '"severity": "info", "confidence": "low", "since": "1.0"'
+    (package / "_index.json").write_text(f'[{{{entry}, "module": "house001", {marks}}}]')
     *codes, libcst = ask(tmp_path, "rule_index").stdout.split()
     assert (codes[-1], libcst) == ("HOUSE001", "False")
 

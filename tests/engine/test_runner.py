@@ -19,7 +19,7 @@ from program import AMPLINT, amplint, environment
 from amplint.diagnostics import Diagnostic, FileReport
 from amplint.engine.checker import check_bytes, check_source, withdraw
 from amplint.engine.config import ConfigError, Settings
-from amplint.engine.discovery import Found
+from amplint.engine.discovery import FoundFile
 from amplint.engine.pool import Died, run_all, worker_count
 from amplint.engine.runner import RunOptions, run
 from amplint.source import Source
@@ -29,13 +29,13 @@ AMP = "import torch\nscaler = torch.amp.GradScaler('cuda')\n"
 BROKEN = "x = (\n"
 
 
-def files(folder: Path, *contents: str, explicit: bool = False) -> list[Found]:
+def files(folder: Path, *contents: str, explicit: bool = False) -> list[FoundFile]:
     """Files with these contents, as discovery gives them."""
     found = []
     for number, content in enumerate(contents):
         path = folder / f"file{number:03}.py"
         path.write_text(content)
-        found.append(Found(path, path.name, Settings(folder), explicit))
+        found.append(FoundFile(path, path.name, Settings(folder), explicit))
     return found
 
 
@@ -111,7 +111,9 @@ def test_files_that_cannot_be_read_cost_only_themselves(tmp_path: Path) -> None:
 
 
 def test_settings_that_are_of_no_use_are_raised(tmp_path: Path) -> None:
-    found = [Found(item.path, item.display, Settings(tmp_path, select=("AMP9999",))) for item in files(tmp_path, AMP)]
+    found = [
+        FoundFile(item.path, item.display, Settings(tmp_path, select=("AMP9999",))) for item in files(tmp_path, AMP)
+    ]
     with pytest.raises(ConfigError, match="unknown rule `AMP9999`"):
         list(run(found, UNCACHED))
 

@@ -12,10 +12,10 @@ from amplint.engine.selection import active_codes
 
 ROOT = Path("/project")
 RULES = (
-    RuleInfo("AMP101", "clip-before-unscale", "", "safe", True, (), ""),
-    RuleInfo("AMP104", "step-bypasses-scaler", "", "safe", True, (), ""),
-    RuleInfo("AMP202", "eval-without-autocast", "", "unsafe", False, (), ""),
-    RuleInfo("HOUSE1", "bad-house", "", None, True, (), ""),
+    RuleInfo("AMP101", "clip-before-unscale", "", "safe", True, (), "", "error", "high", "0.1.0"),
+    RuleInfo("AMP104", "step-bypasses-scaler", "", "safe", True, (), "", "error", "high", "0.1.0"),
+    RuleInfo("AMP202", "eval-without-autocast", "", "unsafe", False, (), "", "info", "medium", "0.1.0"),
+    RuleInfo("HOUSE1", "bad-house", "", None, True, (), "", "error", "high", "0.1.0"),
 )
 ENGINE = {"AMP900", "AMP901", "AMP902"}
 

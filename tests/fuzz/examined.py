@@ -10,7 +10,7 @@ from functools import cached_property
 from pathlib import Path
 
 from amplint.diagnostics import FileReport
-from amplint.engine.checker import check_bytes, check_source, placed, withdraw
+from amplint.engine.checker import check_bytes, check_source, with_location, withdraw
 from amplint.engine.config import Settings
 from amplint.engine.fixer import FixOutcome, fix_source
 from amplint.python_ast.gate import TooDeep, parse
@@ -35,7 +35,7 @@ class Examined:
     def source(self) -> Source | None:
         """The input as text; None when it is none."""
         try:
-            return placed(Source.from_bytes(self.case.name, self.case.data), SETTINGS, self.path)
+            return with_location(Source.from_bytes(self.case.name, self.case.data), SETTINGS, self.path)
         except SourceError:
             return None
 

@@ -10,7 +10,7 @@ from project import LOOP, check, codes, only, project
 
 from amplint.engine.checker import check_bytes
 from amplint.engine.config import Settings
-from amplint.engine.discovery import Found
+from amplint.engine.discovery import FoundFile
 from amplint.engine.runner import RunOptions, run
 
 CLIPS = """
@@ -207,7 +207,7 @@ def test_an_imported_scaler_is_a_scaler(tmp_path: Path) -> None:
 
 def run_cached(root: Path, path: str = "train.py") -> list[str]:
     """The codes on one file, as a run of many files with a cache finds them."""
-    found = [Found(each, os.fspath(each), Settings(root), False) for each in sorted(root.rglob("*.py"))]
+    found = [FoundFile(each, os.fspath(each), Settings(root), False) for each in sorted(root.rglob("*.py"))]
     reports = {report.path: report for report in run(found, RunOptions(jobs=1))}
     return [each.code for each in reports[str(root / path)].diagnostics]
 

@@ -15,7 +15,7 @@ NAMES = ("kills", "full disk", "limit of size", "read-only", "two runs", "edits"
 
 @pytest.mark.parametrize("name", NAMES)
 def test_every_file_is_old_or_fixed_and_the_next_run_is_none_the_wiser(name: str, tmp_path: Path) -> None:
-    every = scenes(tmp_path, files=20, count=10, seed=1)
+    every = scenes(tmp_path, files=12, count=5, seed=1)
     assert set(every) == set(NAMES)
     figures = every[name]()
     if "skipped" in figures:

@@ -8,7 +8,8 @@ import libcst as cst
 import pytest
 from lowered import file_of
 
-from amplint.lowering.function_builder import FunctionReader
+from amplint.lowering.conditions import ConditionReader
+from amplint.lowering.function_scope import FunctionScope
 from amplint.model import event_graph
 from amplint.model.event_graph import Both, Condition, Not
 
@@ -31,10 +32,10 @@ class Trainer:
 def condition(text: str) -> Condition:
     """How a condition in a method is read."""
     file = file_of(CODE.format(text))
-    program = file.analysis.program
+    program = file.program
     (function,) = file.tree.find(cst.FunctionDef)
     (branch,) = file.tree.find(cst.If)
-    return FunctionReader(program, function, program.key(function))._conditions.read(branch.test)
+    return ConditionReader(FunctionScope(program, function)).read(branch.test)
 
 
 def plain(text: str) -> tuple[str, str, bool]:

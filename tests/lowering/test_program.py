@@ -11,7 +11,8 @@ import sys
 
 import libcst as cst
 import pytest
-from fixture_harness import ROOT, all_fixtures
+from checkout import ROOT
+from fixture_harness import fixtures_of
 from lowered import file_of, found, graphs, in_loop, kinds
 
 from amplint.lowering.graph_tools import events_in
@@ -87,7 +88,7 @@ def test_which_function_a_call_runs(number: int, expected: str | None) -> None:
     call = min(calls, key=file.tree.order)
     inside = file.tree.enclosing(call, cst.FunctionDef)
     assert inside is not None
-    callee = file.analysis.program.callees.of(call, inside)
+    callee = file.callees.of(call, inside)
     assert (callee.key.partition("@")[0] if callee else None) == expected
 
 
@@ -177,7 +178,7 @@ def test_an_unknown_call_that_gets_hold_of_an_object_makes_its_state_unknown(rec
 
 def test_graphs_are_plain_data() -> None:
     """A graph can be stored and sent: it holds no tree, and comes back equal."""
-    for fixture in all_fixtures()[::3]:
+    for fixture in fixtures_of()[::3]:
         file = File(Tree(fixture.source), (2, 3))
         functions = file.analysis.functions
         again = pickle.loads(pickle.dumps(functions))
@@ -193,10 +194,10 @@ def _sorted(value: object) -> list[object]:
 
 
 HAZARDS_OF_ALL = """
-from fixture_harness import all_fixtures
+from fixture_harness import fixtures_of
 from amplint.syntax.tree import Tree
 from amplint.rule import File
-for fixture in all_fixtures()[::9]:
+for fixture in fixtures_of()[::9]:
     for found in File(Tree(fixture.source), (2, 3)).analysis.hazards:
         print(fixture, found.hazard)
 """

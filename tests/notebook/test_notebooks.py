@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import json
 import random
+import time
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -182,6 +185,27 @@ def test_messages_count_lines_as_places_do(tmp_path: Path) -> None:
 def test_half_a_surrogate_pair_is_no_text(tmp_path: Path) -> None:
     (found,) = check(tmp_path, notebook(cell(SETUP), cell("'\ud83d'"), ensure_ascii=True)).diagnostics
     assert (found.code, found.message) == ("AMP900", "Not a notebook: cell 2 holds half a surrogate pair")
+
+
+def test_outputs_cost_little_more_than_to_decode_them() -> None:
+    outputs = [{"output_type": "stream", "name": "stdout", "text": ["line\n"]}] * 40_000
+    code: dict[str, Any] = {"cell_type": "code", "execution_count": None, "metadata": {}, "source": ["x = 1\n"]}
+    raw = json.dumps(
+        {"cells": [{**code, "outputs": outputs}], "metadata": {}, "nbformat": 4, "nbformat_minor": 4}, indent=1
+    )
+    decoding, reading = _cpu(lambda: json.loads(raw)), _cpu(lambda: Notebook.read(raw))
+    assert reading < 7 * decoding
+
+
+def _cpu(work: Callable[[], object]) -> float:
+    """The least time of a few runs, in seconds of CPU."""
+
+    def once() -> float:
+        began = time.process_time()
+        work()
+        return time.process_time() - began
+
+    return min(once() for _ in range(3))
 
 
 def test_edits_beyond_a_cell_are_refused() -> None:

@@ -142,7 +142,7 @@ def test_a_line_of_evidence_follows_the_schema(outcome: Outcome) -> None:
 def test_the_schema_is_one_and_refuses_what_is_none() -> None:
     jsonschema.Draft202012Validator.check_schema(SCHEMA)
     validator = jsonschema.Draft202012Validator(SCHEMA)
-    good = record.record(evidence())
+    good = record.evidence_record(evidence())
     assert set(SCHEMA["properties"]["verdict"]["enum"]) == set(VERDICTS)
     assert set(SCHEMA["properties"]) == set(SCHEMA["required"]) == set(good)
     for change in (
@@ -156,13 +156,13 @@ def test_the_schema_is_one_and_refuses_what_is_none() -> None:
 
 
 def test_values_that_json_lacks_are_strings() -> None:
-    measured = record.record(evidence(INFINITE))["measured"]
+    measured = record.evidence_record(evidence(INFINITE))["measured"]
     assert measured["before"] == {"loss": "inf", "gradient": "nan", "dtype": "float16"}
     assert measured["series"]["before"] == [1.0, "inf", "nan", "-inf"]
 
 
 def test_the_diff_is_the_one_of_the_fix() -> None:
-    diff = record.record(evidence())["fix"]["diff"]
+    diff = record.evidence_record(evidence())["fix"]["diff"]
     assert [line for line in diff.splitlines() if line[0] in "+-"] == ["--- train.py", "+++ train.py", "+unscale()"]
 
 

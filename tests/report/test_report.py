@@ -152,8 +152,10 @@ def test_json(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     first, second = json.loads(text("json"))
     assert first == {
+        "category": "scaling",
         "cell": None,
         "code": "AMP101",
+        "confidence": "high",
         "end_location": {"row": 8, "column": 27},
         "filename": str(tmp_path / "src" / "train.py"),
         "fix": {
@@ -182,6 +184,8 @@ def test_json(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
                 "message": "scaled here",
             }
         ],
+        "severity": "error",
+        "since": "0.1.0",
         "url": None,
     }
     assert (second["fix"]["applicability"], second["related"]) == ("unsafe", [])

@@ -34,7 +34,7 @@ def role_in(code: str, expression: str) -> ObjectFacts:
         for node in file.tree.find(kind)
         if file.tree.text(node) == expression
     ]
-    return file.analysis.program.roles.of(max(used, key=file.tree.order))
+    return file.roles.of(max(used, key=file.tree.order))
 
 
 def role_of(code: str, expression: str, use: str = "use({})") -> str:

@@ -24,7 +24,7 @@ from cuda_experiments import BFLOAT, CPU, CUDA, HALF, SINGLE  # noqa: E402
 from amplint.model.observables import PRODUCT_TIME  # noqa: E402
 from amplint.runtime.devices import EMULATED  # noqa: E402
 from amplint.runtime.emulation.cuda_table import registered_overloads, runs_on_cpu  # noqa: E402
-from amplint.runtime.measures.linear_products import Layer, judge, products  # noqa: E402
+from amplint.runtime.measures.linear_products import LinearSizes, judge_times, products  # noqa: E402
 from amplint.runtime.measures.timing import Times, Work, gpu_clock, in_turns  # noqa: E402
 from amplint.runtime.verdict import CONFIRMED, NOT_OBSERVABLE  # noqa: E402
 
@@ -64,7 +64,7 @@ def compared(before: Work, after: Work) -> Times:
 
 def in_words(times: Times) -> str:
     """The medians, and what is saved."""
-    outcome = judge(times, {}, 0.0)
+    outcome = judge_times(times, {}, 0.0)
     return outcome.reason or f"median {outcome.before['median']:.2f} -> {outcome.after['median']:.2f} us, confirmed"
 
 
@@ -165,7 +165,7 @@ def test_bfloat16_support_counts_emulation_unless_told_otherwise(note: Note) -> 
 
 @pytest.mark.skipif(GPUS > 0 and CAPABILITY >= AMPERE, reason="needs a GPU older than Ampere")
 def test_bfloat16_without_tensor_cores_is_slow(note: Note) -> None:
-    layer = [Layer(1024, 1024)]
+    layer = [LinearSizes(1024, 1024)]
     times = compared(products(layer, BFLOAT, CUDA, 0), products(layer, HALF, CUDA, 0))
     note("bfloat16 against float16", in_words(times))
     ones = torch.ones(1, 8, 16, 16, device=CUDA, dtype=BFLOAT)
@@ -204,7 +204,7 @@ def test_the_recorder_sees_on_a_gpu_what_it_sees_on_a_cpu(unscales: bool) -> Non
 def test_products_of_misaligned_sizes_are_slower(size: int, aligned: int, note: Note) -> None:
     dtype = BFLOAT if CAPABILITY >= AMPERE else HALF
     standing, resized = (
-        products([Layer(1024, width), Layer(width, 1024)], dtype, CUDA, 0) for width in (size, aligned)
+        products([LinearSizes(1024, width), LinearSizes(width, 1024)], dtype, CUDA, 0) for width in (size, aligned)
     )
     times = compared(standing, resized)
     note(f"{PRODUCT_TIME}, {size} -> {aligned}", in_words(times))

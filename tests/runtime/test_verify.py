@@ -17,7 +17,7 @@ from amplint.engine.fixer import fixable
 from amplint.runtime.devices import AUTO, CPU, CUDA, EMULATED, Device, DeviceError
 from amplint.runtime.evidence import Evidence
 from amplint.runtime.verdict import CONFIRMED, ERROR, NOT_REPLAYABLE, REFUTED
-from amplint.runtime.verify import Finding, How, choose_device, verify
+from amplint.runtime.verify import FixableFinding, ReplayPlan, choose_device, verify_findings
 from amplint.source import Source
 
 torch = pytest.importorskip("torch", reason="replays need torch: pip install 'amplint[verify]'")
@@ -39,15 +39,15 @@ def step(model, optimizer, x):
     scaler.update()
 """
 DEVICE = Device(CPU, "any", "AVX2", "2.13.0")
-HOW = How(small_replay.replay, DEVICE, seed=3, jobs=2)
+HOW = ReplayPlan(small_replay.replay, DEVICE, seed=3, jobs=2)
 
 
-def finding(text: str = LOOP, path: str = "train.py") -> Finding:
+def finding(text: str = LOOP, path: str = "train.py") -> FixableFinding:
     """The one finding in a text that has a fix."""
     source = Source(path, text)
     report = check_source(source, Settings(ROOT, select=("AMP101", "AMP901")), ROOT / path)
     (diagnostic,) = fixable(report, unsafe=False)
-    return Finding(source, diagnostic)
+    return FixableFinding(source, diagnostic)
 
 
 def verdicts(evidence: Sequence[Evidence]) -> list[str]:
@@ -55,7 +55,7 @@ def verdicts(evidence: Sequence[Evidence]) -> list[str]:
 
 
 def test_before_and_after_are_measured() -> None:
-    (one,) = verify([finding()], HOW)
+    (one,) = verify_findings([finding()], HOW)
     assert one.outcome.verdict == CONFIRMED
     assert one.outcome.before["norm"] == pytest.approx(1 / 65536, rel=1e-3)
     assert one.outcome.after["norm"] == pytest.approx(1.0, rel=1e-3)
@@ -68,7 +68,7 @@ def test_each_fix_stands_alone() -> None:
     twice = LOOP + LOOP[LOOP.index("\n\ndef") :].replace("def step", "def other")
     source = Source("train.py", twice)
     found = fixable(check_source(source, Settings(ROOT, select=("AMP101",)), ROOT / "train.py"), unsafe=False)
-    first, second = verify([Finding(source, one) for one in found], HOW)
+    first, second = verify_findings([FixableFinding(source, one) for one in found], HOW)
     assert first.after.text.count("unscale_") == second.after.text.count("unscale_") == 1
     assert first.after.text != second.after.text
 
@@ -77,7 +77,7 @@ def test_evidence_comes_in_the_order_of_the_findings_whatever_happens_to_some() 
     findings = [finding(text) for text in (LOOP, LOOP + "# DIE", LOOP, LOOP + "# SLEEP", LOOP + "# RAISE", LOOP)]
     progress: list[tuple[int, int]] = []
     began = time.monotonic()
-    found = list(verify(findings, HOW._replace(limit=4.0), lambda done, total: progress.append((done, total))))
+    found = list(verify_findings(findings, HOW._replace(limit=4.0), lambda done, total: progress.append((done, total))))
     assert time.monotonic() - began < 60
     assert verdicts(found) == [CONFIRMED, ERROR, CONFIRMED, ERROR, ERROR, CONFIRMED]
     assert [one.outcome.reason for one in found if one.outcome.verdict == ERROR] == [
@@ -89,28 +89,28 @@ def test_evidence_comes_in_the_order_of_the_findings_whatever_happens_to_some() 
 
 
 def test_the_same_seed_gives_the_same_numbers_whatever_ran_before() -> None:
-    alone = next(iter(verify([finding()], HOW)))
+    alone = next(iter(verify_findings([finding()], HOW)))
     others = [finding(LOOP.replace("1.0", limit)) for limit in ("0.5", "2.0", "1.0")]
-    assert [one.outcome for one in verify(others, HOW._replace(jobs=1))][2] == alone.outcome
-    assert next(iter(verify([finding()], HOW._replace(seed=4)))).outcome.series != alone.outcome.series
+    assert [one.outcome for one in verify_findings(others, HOW._replace(jobs=1))][2] == alone.outcome
+    assert next(iter(verify_findings([finding()], HOW._replace(seed=4)))).outcome.series != alone.outcome.series
 
 
 def test_a_fix_that_breaks_the_file_is_refuted_without_a_replay() -> None:
     source, diagnostic = finding()
     start = diagnostic.range.start.offset
     broken = replace(diagnostic, fix=Fix("Break it", (Edit(start, start, "("),), Applicability.SAFE))
-    (one,) = verify([Finding(source, broken)], HOW)
+    (one,) = verify_findings([FixableFinding(source, broken)], HOW)
     assert (one.outcome.verdict, one.outcome.reason) == (REFUTED, "with the fix the file does not compile")
 
 
 def test_a_comment_is_not_replayed() -> None:
-    (one,) = verify([finding("import torch\n\nscaler = torch.amp.GradScaler()  # noqa: AMP101\n")], HOW)
+    (one,) = verify_findings([finding("import torch\n\nscaler = torch.amp.GradScaler()  # noqa: AMP101\n")], HOW)
     assert one.diagnostic.code == "AMP901"
     assert one.outcome.verdict == NOT_REPLAYABLE
 
 
 def test_nothing_to_replay_starts_nothing() -> None:
-    assert list(verify([], HOW)) == []
+    assert list(verify_findings([], HOW)) == []
 
 
 @pytest.fixture
@@ -135,11 +135,11 @@ def test_a_gpu_is_the_strongest_device() -> None:
     device = choose_device(AUTO)
     assert device.kind == CUDA and device == choose_device(CUDA)
     assert device.name == torch.cuda.get_device_name() and "." in device.capability
-    (one,) = verify([finding()], HOW._replace(device=device))
+    (one,) = verify_findings([finding()], HOW._replace(device=device))
     assert one.outcome.verdict == CONFIRMED
 
 
 def test_this_process_stays_free_of_replays() -> None:
     threads, pid = torch.get_num_threads(), os.getpid()
-    list(verify([finding(LOOP + "# DIE")], HOW))
+    list(verify_findings([finding(LOOP + "# DIE")], HOW))
     assert (torch.get_num_threads(), os.getpid()) == (threads, pid)

@@ -15,11 +15,11 @@ Flags calls of `demo_{word}`.
 """
 
 from amplint.diagnostics import Applicability, Edit, Fix, Related
-from amplint.rule import Finding, rule
+from amplint.rule import ERROR, HIGH, Finding, rule
 import libcst
 
 
-@rule({code!r}, {name!r}, fix=Applicability.{trust}, default={default}, triggers=("^demo_{word}$",))
+@rule({code!r}, {name!r}, ERROR, HIGH, "1.0", fix=Applicability.{trust}, default={default}, triggers=("^demo_{word}$",))
 def check(file):
     for call in file.tree.find(libcst.Call):
         if isinstance(call.func, libcst.Name) and call.func.value == "demo_{word}":

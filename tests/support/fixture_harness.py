@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import io
 import re
-import sys
 import tokenize
 from collections import Counter
 from collections.abc import Callable, Iterator
@@ -13,14 +12,18 @@ from functools import cache, cached_property
 from pathlib import Path
 from typing import NamedTuple
 
+from checkout import ROOT
+
 from amplint.diagnostics import Applicability, Diagnostic, FileReport
 from amplint.engine.linter import lint_source
 from amplint.engine.registry import load_rules
 from amplint.rule import Rule
 from amplint.source import Source
 
-ROOT = Path(__file__).resolve().parents[2]
 FIXTURES = ROOT / "fixtures"
+
+DRESSED = 3
+"""The fixtures of each rule that are checked in every dress; all of them are with `--all-dresses`."""
 
 _MARK = re.compile(r"#\s*(expect|left|todo-clean|todo):([^#]*)")
 _ITEM = re.compile(r"(AMP\d{3})(?: (safe|unsafe|display|none))?$")
@@ -132,16 +135,24 @@ def rules_for(code: str) -> tuple[Rule, ...]:
     return tuple(rule for rule in load_rules() if rule.default or rule.code == code)
 
 
-def fixture_files() -> Iterator[Path]:
-    """Every Python file of the fixtures that is no `.fixed.py`."""
-    for path in sorted(FIXTURES.glob("*/*.py")):
+def fixture_files(code: str = "") -> Iterator[Path]:
+    """Every Python file of the fixtures that is no `.fixed.py`: of all rules, or of one."""
+    for path in sorted(FIXTURES.glob(f"{code.lower()}*/*.py")):
         if not path.name.endswith(".fixed.py"):
             yield path
 
 
-def all_fixtures() -> list[Fixture]:
-    """Every fixture; a file with another kind of name is reported by `test_meta.py`."""
-    return [Fixture(path) for path in fixture_files() if path.name.startswith(("flagged_", "clean_"))]
+def fixtures_of(code: str = "") -> list[Fixture]:
+    """The fixtures of all rules, or of one; a file with another kind of name is reported by `test_meta.py`."""
+    return [Fixture(path) for path in fixture_files(code) if path.name.startswith(("flagged_", "clean_"))]
+
+
+@cache
+def dressed(code: str) -> frozenset[Fixture]:
+    """The fixtures of a rule that are checked in every dress even where not all are: the longest that can be fixed."""
+    flagged = [fixture for fixture in fixtures_of(code) if fixture.flagged]
+    flagged.sort(key=lambda each: (each.fixed_path.exists(), each.path.stat().st_size, each.path), reverse=True)
+    return frozenset(flagged[:DRESSED])
 
 
 @cache
@@ -201,17 +212,5 @@ def _wrapped(text: str) -> bytes:
 
 WINDOWS = Variant("crlf, byte order mark, three-byte characters", _windows, rows=1)
 TABS = Variant("tabs, latin-1 with a cookie, no final newline", _tabs, rows=2, applies=_is_latin)
+DRESSES = (WINDOWS, TABS)
 WRAPPED = Variant("under `if True:`", _wrapped, rows=1, applies=lambda text: "from __future__" not in text)
-
-
-def in_full(fixture: Fixture) -> str:
-    """Everything that is found in a fixture, in a form that does not depend on the hash seed."""
-    lines = [f"{fixture} {sorted(fixture.report.facts)} {fixture.report.error}"]
-    for diagnostic in fixture.report.diagnostics:
-        lines.append(f"  {sorted(diagnostic.needs)} {replace(diagnostic, needs=frozenset())}")
-    return "\n".join(lines) + "\n"
-
-
-if __name__ == "__main__":
-    for each in all_fixtures():
-        sys.stdout.write(in_full(each))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from textwrap import dedent, indent
 
+from amplint.lowering.graphs import Graphs
 from amplint.model.event_graph import Function
 from amplint.rule import File
 from amplint.source import Source
@@ -63,5 +64,5 @@ def kinds(code: str) -> list[str]:
 
 def graphs(code: str) -> dict[str, Function]:
     """The graphs of a module by the plain names of its functions."""
-    program = file_of(code).analysis.program
-    return {key.partition("@")[0]: program.graph(key) for key in program.definitions}
+    made = Graphs(file_of(code).analysis.program)
+    return {key.partition("@")[0]: made.of(key) for key in made.program.definitions}

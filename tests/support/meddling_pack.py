@@ -11,10 +11,10 @@ from pathlib import Path
 import libcst
 
 from amplint.diagnostics import Applicability, Edit, Fix
-from amplint.rule import Finding, rule
+from amplint.rule import ERROR, HIGH, Finding, rule
 
 
-@rule("MED101", "meddle", fix=Applicability.SAFE, triggers=("^meddle$",))
+@rule("MED101", "meddle", ERROR, HIGH, "1.0", fix=Applicability.SAFE, triggers=("^meddle$",))
 def check(file):
     for plan in sorted(Path("plan").glob("*"))[:1]:
         text = plan.read_bytes()

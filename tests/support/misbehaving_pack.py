@@ -10,7 +10,7 @@ import os, signal, sys, time
 
 import libcst
 
-from amplint.rule import Finding, rule
+from amplint.rule import ERROR, HIGH, Finding, rule
 
 
 def spin():
@@ -27,7 +27,7 @@ def grow():
         held.append(bytearray(1_000_000))
 
 
-@rule({code!r}, {name!r}, triggers=("^{word}$",))
+@rule({code!r}, {name!r}, ERROR, HIGH, "1.0", triggers=("^{word}$",))
 def check(file):
     yield from ()
     for node in file.tree.find(libcst.Name):

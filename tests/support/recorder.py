@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from amplint.model.events import (
     Assign,
     Backward,
@@ -15,8 +17,9 @@ from amplint.model.events import (
     Unscale,
     ZeroGrad,
 )
+from amplint.model.protocol.contents import Entered
 from amplint.model.protocol.hazards import Hazard
-from amplint.model.protocol.state import Entered, State
+from amplint.model.protocol.state import PathState, ProtocolState
 from amplint.model.protocol.transitions import Protocol
 
 HALF = Region("cuda", "float16", "yes")
@@ -36,7 +39,7 @@ class Recorder:
 
     def __init__(self, objects: dict[str, ObjectFacts] | None = None, nothing_scales: bool = False) -> None:
         self.protocol = Protocol(ONE if objects is None else objects, nothing_scales)
-        self.state = State()
+        self.state = PathState()
         self.hazards: list[Hazard] = []
 
     def feed(self, *events: Event, loops: tuple[int, ...] = ()) -> Recorder:
@@ -46,10 +49,8 @@ class Recorder:
         return self
 
     def enter(self, *regions: Region, loops: int = 0) -> Recorder:
-        stack = self.state.regions
         for region in regions:
-            stack = (*stack, Entered(region, 900 + len(stack), loops))
-        self.state = self.state.put({("regions",): stack})
+            self.state = self.state.entering(Entered(region, 900 + len(self.state.protocol.regions), loops))
         return self
 
     def leave(self) -> Recorder:
@@ -57,7 +58,11 @@ class Recorder:
         return self
 
     def mode(self, on: bool) -> Recorder:
-        self.state = self.state.put({("mode",): on})
+        self.state = self.state.with_protocol(self.state.protocol.changed(mode=on))
+        return self
+
+    def settle(self, tell: Callable[[ProtocolState], ProtocolState]) -> Recorder:
+        self.state = self.state.with_protocol(tell(self.state.protocol))
         return self
 
     @property

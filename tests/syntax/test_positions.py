@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from fixture_harness import ROOT
+from checkout import ROOT
 from libcst.metadata import MetadataWrapper, PositionProvider
 
 from amplint.source import Source

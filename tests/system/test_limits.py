@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import gc
-import os
 import resource
 import signal
 import subprocess
@@ -187,6 +186,14 @@ def test_in_another_thread_the_limit_is_met_between_rules() -> None:
 
 
 def test_a_late_tick_ends_nobody() -> None:
-    with limits.bounded():
-        pass
-    os.kill(os.getpid(), signal.SIGPROF)
+    code = """
+import os, signal
+from amplint.system import limits
+
+with limits.bounded():
+    pass
+os.kill(os.getpid(), signal.SIGPROF)
+print("still here")
+"""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    assert (done.returncode, done.stdout, done.stderr) == (0, "still here\n", "")

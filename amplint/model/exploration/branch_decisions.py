@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Iterable
 
 from amplint.model.event_graph import Both, Condition, Not, Test
-from amplint.model.exploration.call_references import Frame, references
-from amplint.model.protocol.state import Once, Slot, State
+from amplint.model.exploration.call_references import Frame
+from amplint.model.protocol.contents import Truth
+from amplint.model.protocol.state import PathState
 from amplint.model.protocol.transitions import Protocol
+from amplint.model.references import condition_key, key_of, reference
 
 Remembers = Callable[[str], bool]
 """Whether the code to come asks for a condition again, by its key."""
@@ -29,9 +31,16 @@ class Conditions:
         self.constant: dict[str, None] = {}
 
     def decide(
-        self, condition: Condition, state: State, frame: Frame, remembers: Remembers
-    ) -> list[tuple[State, bool]]:
-        """The truths that a condition can have in a state, each with the state that knows it."""
+        self, condition: Condition, state: PathState, frame: Frame, remembers: Remembers
+    ) -> list[tuple[PathState, bool]]:
+        """The truths that a condition can have in a state, each with the state that knows it.
+
+        Args:
+            condition: what is asked.
+            state: the state before.
+            frame: the call in which it is asked.
+            remembers: whether the code to come asks a condition again, so that its truth is worth knowing.
+        """
         match condition:
             case Not():
                 return [(after, not truth) for after, truth in self.decide(condition.part, state, frame, remembers)]
@@ -40,9 +49,9 @@ class Conditions:
         return self._decide_test(condition, state, frame, remembers)
 
     def _decide_both(
-        self, condition: Both, state: State, frame: Frame, remembers: Remembers
-    ) -> list[tuple[State, bool]]:
-        done: list[tuple[State, bool]] = []
+        self, condition: Both, state: PathState, frame: Frame, remembers: Remembers
+    ) -> list[tuple[PathState, bool]]:
+        done: list[tuple[PathState, bool]] = []
         open_ = [state]
         for part in condition.parts:
             outcomes = [outcome for before in open_ for outcome in self.decide(part, before, frame, remembers)]
@@ -50,7 +59,9 @@ class Conditions:
             open_ = [after for after, truth in outcomes if truth != condition.any_of]
         return done + [(after, not condition.any_of) for after in open_]
 
-    def _decide_test(self, test: Test, state: State, frame: Frame, remembers: Remembers) -> list[tuple[State, bool]]:
+    def _decide_test(
+        self, test: Test, state: PathState, frame: Frame, remembers: Remembers
+    ) -> list[tuple[PathState, bool]]:
         if test.kind in ("true", "false"):
             return [(state, test.kind == "true")]
         handed = frame.handed(test.key) if test.kind in ("config", "varying", "gate") else None
@@ -59,53 +70,87 @@ class Conditions:
         key = frame.key(test.key)
         if key in self._always:
             return [(state, True)]
-        slot = self._slot(test.kind, key, state)
-        known = state.get(*slot)
-        if isinstance(known, Once):
-            known = known.truth
-        if isinstance(known, bool):
+        known = self._known(test, key, state)
+        if known is not None:
             return [(state, known)]
         if test.kind == "config":
             self.constant[key] = None
-        return [(self._knowing(test, slot, truth, state, frame, remembers), truth) for truth in (True, False)]
-
-    def _knowing(self, test: Test, slot: Slot, truth: bool, state: State, frame: Frame, remembers: Remembers) -> State:
-        """The state once a test has come out."""
-        if test.kind == "mode" or remembers(slot[1]):
-            state = state.put({slot: Once(truth, frame.loops) if slot[0] == "once" else truth})
-        if test.kind == "gate":
-            return self._protocol.settle_tested(state)
-        if test.kind == "varying":
-            return self._protocol.settle(state)
-        if test.kind == "skipped" and not truth:
-            return self._protocol.settle_updated(state)
-        return state
+        return [(self._knowing(test, key, truth, state, frame, remembers), truth) for truth in (True, False)]
 
     @staticmethod
-    def _slot(kind: str, key: str, state: State) -> Slot:
-        if kind == "mode":
-            return ("mode",)
-        # A constant assigned before ("x = None") is filed as a test, whatever kind the later condition is.
-        constant, once = ("test", key), ("once", key)
-        if kind == "config":
-            return once if state.get(*once) is not None else constant
-        return constant if state.get(*constant) is not None else once
+    def _known(test: Test, key: str, state: PathState) -> bool | None:
+        """The truth of a condition that has come out before."""
+        if test.kind == "mode":
+            return state.protocol.mode
+        known = state.facts.truths.get(key)
+        return known.truth if known is not None else None
+
+    def _knowing(
+        self, test: Test, key: str, truth: bool, state: PathState, frame: Frame, remembers: Remembers
+    ) -> PathState:
+        """The state once a test has come out."""
+        protocol = state.protocol
+        if test.kind == "mode":
+            protocol = protocol.changed(mode=truth)
+        elif remembers(key):
+            loops = None if test.kind == "config" else frame.loops
+            state = state.knowing(truths=state.facts.truths.put(key, Truth(truth, loops)))
+        if test.kind == "gate":
+            protocol = self._protocol.settle_tested(protocol)
+        elif test.kind == "varying":
+            protocol = self._protocol.settle(protocol)
+        elif test.kind == "skipped" and not truth:
+            protocol = self._protocol.settle_updated(protocol)
+        return state.with_protocol(protocol)
 
 
-def forget_tests(state: State, target: str, keep: bool = False) -> State:
-    """The state once a reference is assigned: what was asked about it may be answered anew; `keep` its own truth."""
-    changed: dict[Slot, None] = {}
-    for kind in ("test", "once"):
-        for slot, _ in state.having(kind):
-            if not (keep and slot[1] == f"‹{target}›") and target in references(slot[1]):
-                changed[slot] = None
-    return state.put(changed) if changed else state
+def forget_tests(state: PathState, target: str, keep: bool = False) -> PathState:
+    """The state once a reference is assigned: what was asked about it may be answered anew.
+
+    Args:
+        state: the state before.
+        target: the reference.
+        keep: whether its own truth stays, because it was assigned a constant.
+    """
+    truths = state.facts.truths
+    if not len(truths):
+        return state
+    own = key_of(target) if keep else ""
+    return state.knowing(
+        truths=truths.without([key for key in truths.keys() if key != own and target in condition_key(key).mentioned])
+    )
 
 
-def renew(state: State, target: str) -> State:
+def assigned(state: PathState, target: str) -> PathState:
+    """The state once a reference has got a value of which nothing is known.
+
+    Args:
+        state: the state before.
+        target: the reference.
+    """
+    return forget_tests(state.knowing(values=state.facts.values.put(target, None)), target)
+
+
+def next_iteration(state: PathState, loop: int, targets: Iterable[str]) -> PathState:
+    """The state when an iteration begins: what was asked in the last one is asked anew, and the targets hold the next values.
+
+    Args:
+        state: the state before.
+        loop: the site of the loop.
+        targets: the references that each iteration assigns.
+    """
+    truths = state.facts.truths
+    asked = [key for key, known in truths.items() if known.loops is not None and loop in known.loops]
+    state = state.knowing(truths=truths.without(asked))
+    for target in targets:
+        state = _renew(state, target)
+    return state
+
+
+def _renew(state: PathState, target: str) -> PathState:
     """The state when a loop's target takes its next value: elements that it indexes are other objects now."""
-    index = f"[{target}]"
-    others = {
-        slot: None for slot, _ in state.having("grad") + state.having("stage") if any(index in part for part in slot)
-    }
-    return forget_tests(state.put({**others, ("value", target): None}), target)
+    protocol = state.protocol
+    gradients = [name for name in protocol.gradients.keys() if reference(name).is_indexed_by(target)]
+    stages = [pair for pair in protocol.stages.keys() if any(reference(each).is_indexed_by(target) for each in pair)]
+    renewed = protocol.changed(gradients=protocol.gradients.without(gradients), stages=protocol.stages.without(stages))
+    return assigned(state.with_protocol(renewed), target)

@@ -2,19 +2,15 @@
 
 from __future__ import annotations
 
-import re
-from collections.abc import Iterator
 from dataclasses import dataclass, fields, replace
-from functools import lru_cache
+from functools import cached_property
 
 from amplint.model.event_graph import Call, Condition, Function, Not, Test
 from amplint.model.events import Clip, Event
-from amplint.model.protocol.state import whole_of
+from amplint.model.references import condition_key, is_key, key_of, reference
 
 RETURN = "return"
 """The reference that holds what a function returns, while it is left."""
-
-_QUOTED = re.compile("‹([^›]*)›")
 
 
 @dataclass(frozen=True)
@@ -34,7 +30,13 @@ class Frame:
     """The parameters that have the outcome of a condition, each with the frame of the caller that asks it."""
 
     def entering(self, function: Function, call: Call, prefix: str) -> Frame:
-        """The frame of a call in this one; `prefix` tells its own references from those of other calls."""
+        """The frame of a call in this one.
+
+        Args:
+            function: what is called.
+            call: the call.
+            prefix: tells its own references from those of other calls.
+        """
         # A method that calls another one of the same object hands on what is known of its attributes.
         kept = [each for each in self.binding if "." in each[0]] if ("self", "self") in call.binding else []
         binding = (*kept, *((name, self.ref(value) if value else "") for name, value in call.binding))
@@ -45,7 +47,7 @@ class Frame:
 
     def handed(self, key: str) -> tuple[Condition, Frame] | None:
         """The condition that a caller has handed over under a key, with the frame that it belongs to."""
-        found = (each for each in self.conditions if key == f"‹{each[0]}›")
+        found = (each for each in self.conditions if key == key_of(each[0]))
         return next(((condition, frame) for _, condition, frame in found), None)
 
     def told(self, condition: Condition) -> Condition:
@@ -58,26 +60,31 @@ class Frame:
                 return Not(self.told(condition.part))
         return replace(condition, parts=tuple(map(self.told, condition.parts)))
 
-    def ref(self, reference: str) -> str:
+    def ref(self, name: str) -> str:
         """A reference of this frame as the root function would write it."""
-        root, dot, rest = reference.partition(".")
-        bare, bracket, index = root.partition("[")
-        for name, meaning in self.binding:
-            if name == bare:
-                return meaning + bracket + index + dot + rest if meaning else ""
-            if bare == "self" and "." in name and (reference == name or reference.startswith((f"{name}.", f"{name}["))):
-                return meaning + reference[len(name) :]
-        if self.prefix and (bare in self.function.locals or bare == RETURN):
-            return f"{self.prefix}{reference}"
-        return reference
+        own = reference(name)
+        for bound, meaning in self.binding:
+            if bound == own.root:
+                return meaning + own.rest if meaning else ""
+            if own.root == "self" and "." in bound and reference(bound).includes(name):
+                return meaning + name[len(bound) :]
+        if self.prefix and (own.root in self.function.locals or own.root == RETURN):
+            return f"{self.prefix}{name}"
+        return name
 
     def key(self, key: str) -> str:
         """The key of a condition, with its references as the root function would write them."""
-        return _QUOTED.sub(lambda match: f"‹{self.ref(match.group(1)) or self.prefix + match.group(1)}›", key)
+        return condition_key(key).renamed(lambda name: self.ref(name) or self.prefix + name)
 
     def need(self, need: str) -> str:
         """A need (the key of a condition, or the reference of a value) as the root function would write it."""
-        return self.key(need) if "‹" in need else self.ref(need)
+        if need not in self._needs:
+            self._needs[need] = self.key(need) if is_key(need) else self.ref(need)
+        return self._needs[need]
+
+    @cached_property
+    def _needs(self) -> dict[str, str]:
+        return {}
 
     def event(self, event: Event) -> Event:
         """An event with the references of the root function."""
@@ -104,13 +111,6 @@ def _reference_fields(event: Event) -> list[str]:
     return [field.name for field in fields(event) if field.type in texts and field.name not in _SPELLED]
 
 
-def with_owners(reference: str) -> Iterator[str]:
-    """`outputs.loss`, then `outputs`: a part of a value is known by the whole."""
-    while reference:
-        yield reference
-        reference = whole_of(reference)
-
-
 def keys_of(condition: Condition) -> frozenset[str]:
     """The keys of the tests in a condition."""
     match condition:
@@ -119,9 +119,3 @@ def keys_of(condition: Condition) -> frozenset[str]:
         case Not():
             return keys_of(condition.part)
     return frozenset().union(*map(keys_of, condition.parts))
-
-
-@lru_cache(maxsize=4096)
-def references(key: str) -> frozenset[str]:
-    """The references in the key of a condition, and what they are parts of."""
-    return frozenset(each for name in _QUOTED.findall(key) for each in with_owners(name))

@@ -7,8 +7,9 @@ from dataclasses import dataclass
 
 from amplint.model.event_graph import Call, Function
 from amplint.model.events import Assign, Backward, InnerGrad, Report, Scale
-from amplint.model.exploration.call_references import Frame, keys_of, with_owners
+from amplint.model.exploration.call_references import Frame, keys_of
 from amplint.model.exploration.flow_graph import Ask, FlowGraph, Iterate, flow_graph
+from amplint.model.references import key_of, reference
 
 MAX_DEPTH = 6
 """Calls inside calls are followed so deep."""
@@ -103,7 +104,7 @@ class Flows:
         frame = Frame(function, call.binding, _INNER)
         asked = {name for each in effects.asked if _INNER not in (name := frame.need(each))}
         for name, condition in call.conditions:
-            if f"‹{name}›" in effects.asked:
+            if key_of(name) in effects.asked:
                 asked |= keys_of(condition)
         assigned = {name for each in effects.assigned if _INNER not in (name := frame.ref(each))}
         return Effects(frozenset(asked), frozenset(assigned | ({call.target} if call.target else set())))
@@ -125,7 +126,7 @@ def _direct(graph: FlowGraph) -> Effects:
             case Assign() | Scale():
                 assigned.add(step.target)
                 sources = (*step.carried, *step.args) if isinstance(step, Assign) else (step.source,)
-                asked.update(each for name in sources for each in with_owners(name))
+                asked.update(each for name in sources for each in reference(name).wholes)
             case Iterate():
                 assigned.update(step.loop.targets)
     return Effects(frozenset(asked), frozenset(assigned))
@@ -137,8 +138,8 @@ def asks(step: object) -> Iterator[str]:
         case Ask():
             yield from keys_of(step.condition)
         case Backward():
-            yield from with_owners(step.loss)
+            yield from reference(step.loss).wholes
         case Report():
-            yield from with_owners(step.value)
+            yield from reference(step.value).wholes
         case InnerGrad():
-            yield from with_owners(step.outputs)
+            yield from reference(step.outputs).wholes

@@ -31,7 +31,7 @@ class Enter:
 
 
 @dataclass(frozen=True)
-class Leave:
+class EndRegions:
     """The innermost regions end: so many as `count` says."""
 
     count: int
@@ -70,7 +70,7 @@ class Exit:
     kind: str
 
 
-Step = Event | Ask | Enter | Leave | Iterate | Gather | Join | Pass | Call | Exit
+Step = Event | Ask | Enter | EndRegions | Iterate | Gather | Join | Pass | Call | Exit
 
 
 @dataclass(eq=False)
@@ -161,7 +161,7 @@ class _Builder:
                 self.node(node.body)
                 self._depth -= 1
                 if self._last is not None:
-                    self.add(Leave(1))
+                    self.add(EndRegions(1))
             case Try():
                 self._try(node)
             case Jump():
@@ -183,7 +183,7 @@ class _Builder:
         """The target of a jump, behind the ends of the regions that are entered here and not there."""
         if self._depth == around.depth:
             return target
-        return Block(Leave(self._depth - around.depth), around.loops, [target])
+        return Block(EndRegions(self._depth - around.depth), around.loops, [target])
 
     def _branch(self, node: Branch) -> None:
         ask, after = self.add(Ask(node.condition)), Block(Join(node.condition), self._loops)
@@ -245,7 +245,7 @@ class _Builder:
                 last.next.append(self._outside(around, around.targets[kind]))
                 return
         end = Block(Exit(kind), ())
-        last.next.append(end if not self._depth else Block(Leave(self._depth), (), [end]))
+        last.next.append(end if not self._depth else Block(EndRegions(self._depth), (), [end]))
 
     def _finally(self, around: _Around, kind: str, level: int) -> Block:
         """The `finally` block on the way of a jump, which goes on from there."""

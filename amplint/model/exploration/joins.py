@@ -6,12 +6,16 @@ agree; a value is scaled by a scaler if all agree, and half if all say so; of we
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable
-from dataclasses import replace
+from collections.abc import Callable, Iterable
+from operator import attrgetter
+from typing import TypeVar
 
-from amplint.model.protocol.state import UNKNOWN_GRAD, Grad, Slot, Stage, State, Stepped, Value, whole_of
+from amplint.model.protocol.contents import UNKNOWN_GRAD, UNKNOWN_SCALER, Grad, Stage, Stepped, Value
+from amplint.model.protocol.state import PathFacts, PathState, ProtocolState
+from amplint.model.protocol.table import Table
+from amplint.model.references import reference
 
-States = dict[State, None]
+States = dict[PathState, None]
 """An ordered set, so that results do not depend on the hash seed."""
 
 JOIN_ABOVE = 16
@@ -22,152 +26,199 @@ _MOST = 240
 """Beyond so many protocol states, what differs between them is forgotten."""
 
 
+_Kind = Callable[[PathState], object]
+"""What of a state must be equal in two of them for them to become one."""
+
+_by_protocol: _Kind = attrgetter("protocol")
+
+
 class Point:
     """The states that have arrived at a point, and those of them that nobody has gone on from yet."""
 
     def __init__(self) -> None:
-        self.fresh: States = {}
         self.degraded = False
+        self._fresh: list[PathState] = []
         self._seen: States = {}
-        self._joined: dict[object, State] = {}
-        self._key: Callable[[State], object] | None = None
+        self._joined: Joined | None = None
 
-    def arrive(self, states: Iterable[State]) -> None:
+    @property
+    def is_idle(self) -> bool:
+        """Whether everyone has been gone on from."""
+        return not (self._fresh if self._joined is None else self._joined.fresh)
+
+    def arrive(self, states: Iterable[PathState]) -> None:
         """Take in what arrives; what is known here already changes nothing."""
-        for state in states:
-            if self._key is not None:
-                self._join(state)
-            elif state not in self._seen:
-                self._seen[state] = self.fresh[state] = None
-        if self._key is None and len(self._seen) > JOIN_ABOVE:
-            self._coarsen(State.protocol)
-        if len(self._joined) > _EXACT and self._key is State.protocol:
-            self._coarsen(_without_places)
-        if len(self._joined) > _MOST:
-            self.degraded = True
-            self._coarsen(_anything)
+        if self._joined is None:
+            for state in states:
+                if state not in self._seen:
+                    self._seen[state] = None
+                    self._fresh.append(state)
+            if len(self._seen) > JOIN_ABOVE:
+                fresh = set(self._fresh)
+                done = [state for state in self._seen if state not in fresh]
+                self._joined = Joined(_by_protocol, done, self._fresh)
+        else:
+            for state in states:
+                self._joined.add(state)
+        if self._joined is not None:
+            self._coarsen(self._joined)
 
-    def take(self) -> States:
+    def _coarsen(self, joined: Joined) -> None:
+        """Tell less apart, where there are too many."""
+        if joined.kind is _by_protocol and len(joined) > _EXACT:
+            self._joined = joined = joined.coarser(_without_places)
+        if len(joined) > _MOST:
+            self.degraded = True
+            self._joined = joined.coarser(_regions)
+
+    def take(self) -> list[PathState]:
         """The states to go on from."""
-        fresh, self.fresh = self.fresh, {}
+        if self._joined is not None:
+            return self._joined.take()
+        fresh, self._fresh = self._fresh, []
         return fresh
 
-    def _coarsen(self, key: Callable[[State], object]) -> None:
-        before = self._joined.values() if self._key is not None else self._seen
-        done = [state for state in before if state not in self.fresh]
-        fresh, self.fresh, self._joined, self._key = list(self.fresh), {}, {}, key
-        # What was gone on from already need not be gone on from again, unless something fresh adds to it.
+
+class Joined:
+    """States of which those that are equal in one respect have become one; `fresh` are those to go on from.
+
+    Args:
+        kind: in what they must be equal.
+        done: what was gone on from already, and need not be gone on from again unless something fresh adds to it.
+        fresh: what was not.
+    """
+
+    def __init__(self, kind: _Kind, done: Iterable[PathState], fresh: Iterable[PathState]) -> None:
+        self.kind = kind
+        self._states: dict[object, PathState] = {}
+        self.fresh: dict[object, None] = {}
         for state in done:
-            self._join(state)
-        self.fresh = {}
+            self.add(state)
+        self.fresh.clear()
         for state in fresh:
-            self._join(state)
+            self.add(state)
 
-    def _join(self, state: State) -> None:
-        assert self._key is not None
-        key = self._key(state)
-        known = self._joined.get(key)
-        if known is None:
-            self._joined[key] = self.fresh[state] = state  # type: ignore[assignment]
-            return
-        after = join(known, state)
-        if after != known:
-            self.fresh.pop(known, None)
-            self._joined[key] = after
-            self.fresh[after] = None
+    def __len__(self) -> int:
+        return len(self._states)
+
+    def add(self, state: PathState) -> None:
+        """Take in one more."""
+        key = self.kind(state)
+        known = self._states.get(key)
+        after = state if known is None else join(known, state)
+        if after is not known and after != known:
+            self.fresh.pop(key, None)
+            self._states[key] = after
+            self.fresh[key] = None
+
+    def take(self) -> list[PathState]:
+        """The states to go on from."""
+        fresh, self.fresh = self.fresh, {}
+        return [self._states[key] for key in fresh]
+
+    def coarser(self, kind: _Kind) -> Joined:
+        """The same states, with fewer of them told apart."""
+        fresh = [self._states[key] for key in self.fresh]
+        return Joined(kind, (state for key, state in self._states.items() if key not in self.fresh), fresh)
 
 
-def _without_places(state: State) -> object:
-    """The protocol state as far as it decides on hazards, and not on where they are told."""
-    return tuple(
-        sorted(
-            (kind, frozenset((slot, _bare(content)) for slot, content in state.having(kind)))
-            for kind in state.protocol_kinds
-        )
+def _without_places(state: PathState) -> object:
+    """The state of the protocol as far as it decides on hazards, and not on where they are told."""
+    protocol = state.protocol
+    tables = (protocol.gradients, protocol.stages, protocol.stepped)
+    bare = (frozenset((key, content.without_places) for key, content in table.items()) for table in tables)
+    return (*bare, protocol.regions, protocol.untested, protocol.mode)
+
+
+def _regions(state: PathState) -> object:
+    return state.protocol.regions
+
+
+def join(one: PathState, other: PathState) -> PathState:
+    """The state that holds what both know.
+
+    Args:
+        one: the state of some paths, with the same protocol state as the other one.
+        other: the state of other paths.
+    """
+    facts = one.facts if one.facts == other.facts else _joined_facts(one.facts, other.facts)
+    protocol = one.protocol if one.protocol == other.protocol else _joined_protocol(one.protocol, other.protocol)
+    return one.with_facts(facts).with_protocol(protocol)
+
+
+def _joined_protocol(one: ProtocolState, other: ProtocolState) -> ProtocolState:
+    gradients = {name: _grad(mine, theirs) for name, mine, theirs in one.gradients.differing(other.gradients)}
+    return ProtocolState(
+        one.gradients.put_all(gradients),
+        _agreed(one.stages, other.stages),
+        one.regions if one.regions == other.regions else (),
+        _agreed(one.stepped, other.stepped),
+        one.untested and other.untested,
+        one.mode if one.mode == other.mode else None,
     )
 
 
-def _bare(content: object) -> object:
-    match content:
-        case Grad():
-            parts = frozenset((part.kind, part.scaler, part.half) for part in content.parts)
-            marks = (content.unscaled_at >= 0, content.updated_at >= 0, content.cleared[1] >= 0)
-            return (parts, *marks, content.stepped, content.onto_unscaled)
-        case Stage():
-            return (content.name, content.left_at >= 0, content.bad, content.tested)
-        case Stepped():
-            return (content.scaler, content.optimizer, content.loops)
-    return content
+def _grad(mine: Grad | None, theirs: Grad | None) -> Grad:
+    if mine is None or theirs is None or mine.without_places != theirs.without_places:
+        return UNKNOWN_GRAD
+    return mine._replace(parts=mine.parts | theirs.parts)
 
 
-def _anything(state: State) -> object:
-    return state.get("regions")
+_Key = TypeVar("_Key")
+_Placed = TypeVar("_Placed", Stage, Stepped)
 
 
-def join(one: State, other: State) -> State:
-    """The state that holds what both know."""
-    if one == other:
-        return one
-    changes: dict[Slot, object | None] = {}
-    for slot, content in one.all():
-        theirs = other.get(*slot)
-        if theirs != content:
-            changes[slot] = _joined(slot, content, theirs)
-    for slot, content in other.all():
-        if one.get(*slot) is None:
-            changes[slot] = _joined(slot, content, None)
-    return one.put(changes)
+def _agreed(one: Table[_Key, _Placed], other: Table[_Key, _Placed]) -> Table[_Key, _Placed]:
+    """What both say, wherever it happened."""
+    return one.put_all(
+        {
+            key: mine if mine and theirs and mine.without_places == theirs.without_places else None
+            for key, mine, theirs in one.differing(other)
+        }
+    )
 
 
-def _joined(slot: Slot, mine: object, theirs: object | None) -> object | None:
-    match mine:
-        case Value():
-            return _value(slot[1], mine, theirs)
-        case Grad():
-            return _grad(mine, theirs)
-        case frozenset() if slot[0] == "casts":
-            return mine | (theirs if isinstance(theirs, frozenset) else frozenset())
-        case Stage() | Stepped() if theirs is not None and _bare(mine) == _bare(theirs):
-            return mine
-    return None
+def _joined_facts(one: PathFacts, other: PathFacts) -> PathFacts:
+    values = {name: _value(name, mine, theirs) for name, mine, theirs in one.values.differing(other.values)}
+    truths = one.truths.without([key for key, _, _ in one.truths.differing(other.truths)])
+    after = PathFacts(one.values.put_all(values), truths, one.casts | other.casts)
+    return one if after == one else after
 
 
-def _value(reference: str, mine: Value, theirs: object | None) -> Value | None:
+def _value(name: str, mine: Value | None, theirs: Value | None) -> Value | None:
     joined = Value()
-    if isinstance(theirs, Value):
+    if mine is not None and theirs is not None:
         joined = Value(
-            mine.scaler if mine.scaler == theirs.scaler else "?",
+            mine.scaler if mine.scaler == theirs.scaler else UNKNOWN_SCALER,
             mine.half and theirs.half,
             mine.derived or theirs.derived,
         )
     # Where nothing is said of a part, what is known of the whole would hold.
-    return joined if joined != Value() or whole_of(reference) else None
+    return joined if joined != Value() or reference(name).whole else None
 
 
-def _grad(mine: Grad, theirs: object | None) -> Grad:
-    if not isinstance(theirs, Grad) or _bare(mine) != _bare(theirs):
-        return UNKNOWN_GRAD
-    return replace(mine, parts=mine.parts | theirs.parts)
-
-
-def without_both(states: States, keys: Iterable[str], constant: Collection[str]) -> States:
-    """The states without the tests of which both outcomes left the same: asked again, they would come to both again.
-
-    Only of `constant` conditions, those that have one truth over a run.
-    """
+def without_both(states: Iterable[PathState], keys: Iterable[str]) -> Iterable[PathState]:
+    """The states without the tests of constant conditions of which both outcomes left the same: asked again, they would come
+    to both again."""
+    known = dict.fromkeys(states)
     for key in keys:
-        if len(states) < 2:
-            return states
-        if key in constant:
-            states = _without(("test", key), states)
-    return states
+        if len(known) < 2:
+            return known
+        if any(_is_constant(key, state) for state in known):
+            known = {_without(key, state, known): None for state in known}
+    return known
 
 
-def _without(slot: Slot, states: States) -> States:
-    """The states, with those that differ in this one test alone made one."""
-    after: States = {}
-    for state in states:
-        truth = state.get(*slot)
-        both = isinstance(truth, bool) and state.put({slot: not truth}) in states
-        after[state.put({slot: None}) if both else state] = None
-    return after
+def _is_constant(key: str, state: PathState) -> bool:
+    truth = state.facts.truths.get(key)
+    return truth is not None and truth.loops is None
+
+
+def _without(key: str, state: PathState, others: States) -> PathState:
+    """A state without a test, if another one differs from it in this test alone."""
+    truths = state.facts.truths
+    known = truths.get(key)
+    if known is None or known.loops is not None:
+        return state
+    opposite = state.knowing(truths=truths.put(key, known._replace(truth=not known.truth)))
+    return state.knowing(truths=truths.put(key, None)) if opposite in others else state

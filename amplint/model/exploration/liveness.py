@@ -7,26 +7,32 @@ on to its next iteration, in which conditions that vary are asked anew.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 from amplint.model.event_graph import Call
 from amplint.model.events import Assign, Scale
-from amplint.model.exploration.call_references import RETURN, references, with_owners
+from amplint.model.exploration.call_references import RETURN
 from amplint.model.exploration.effects import Flows, asks
-from amplint.model.exploration.flow_graph import Block, Exit, FlowGraph, Iterate
+from amplint.model.exploration.flow_graph import Block, Exit, FlowGraph, Iterate, Step
+from amplint.model.references import condition_key, is_key, key_of, reference
 
 Names = frozenset[str]
 
 
 @dataclass(frozen=True)
 class Death:
-    """What nothing asks for any more, once a way is gone: `soon` of what was asked in this iteration, `ever` of the rest."""
+    """What nothing asks for any more, once a way is gone: `values`, and conditions.
 
+    `soon` are those that nothing asks for any more in this iteration, `ever` those of them that nothing asks for later, either.
+    """
+
+    values: Names
     soon: Names
     ever: Names
 
 
-NOTHING = Death(frozenset(), frozenset())
+NOTHING = Death(frozenset(), frozenset(), frozenset())
 
 
 class Liveness:
@@ -40,26 +46,44 @@ class Liveness:
 
     def __init__(self, graph: FlowGraph, flows: Flows, called: bool) -> None:
         self._flows = flows
+        self._met = [self._met_in(block) for block in graph.blocks]
+        own = graph.function.locals - set(graph.function.params) - {"self"}
+        shared = (name for met in self._met for name in met if not _is_local(name, own))
+        outward = frozenset(shared) | {RETURN} if called else frozenset()
+        sources = {block.number: _sources(block.step) for block in graph.blocks}
+        names = _Names(outward.union(*self._met, *sources.values()))
+        self._effects = [
+            _Effect(names, block.step, self._met[block.number], sources[block.number], outward)
+            for block in graph.blocks
+        ]
         self._ever = [frozenset[str]()] * len(graph.blocks)
         self._soon = list(self._ever)
-        own = graph.function.locals - set(graph.function.params) - {"self"}
-        shared = (name for block in graph.blocks for name in self._met(block) if not _is_local(name, own))
-        self._outward = frozenset(shared) | {RETURN} if called else frozenset()
         changed = True
         while changed:
             changed = False
             for block in reversed(graph.blocks):
-                ever, soon = self._before(block, False), self._before(block, True)
-                if ever != self._ever[block.number] or soon != self._soon[block.number]:
-                    self._ever[block.number], self._soon[block.number] = ever, soon
+                effect, number = self._effects[block.number], block.number
+                ever = effect.before(self._ever[way.number] for way in block.ways)
+                # The way back to the head of a loop leads to the next iteration.
+                soon = effect.before(self._soon[way.number] for way in block.ways if way.number > number)
+                if ever != self._ever[number] or soon != self._soon[number]:
+                    self._ever[number], self._soon[number] = ever, soon
                     changed = True
 
     def death(self, block: Block, following: Block) -> Death:
-        """What dies on the way from a block to the next one."""
-        met = self._met(block)
-        ever = (self._ever[block.number] | met) - self._ever[following.number]
-        soon = (self._ever[block.number] | met) - self._soon[following.number]
-        return Death(soon, ever) if ever or soon else NOTHING
+        """What dies on the way from a block to the next one.
+
+        Args:
+            block: a block of the function.
+            following: one that may follow it.
+        """
+        met = self._met[block.number]
+        here = self._ever[block.number] | met
+        ever, soon = here - self._ever[following.number], here - self._soon[following.number]
+        if not (ever or soon):
+            return NOTHING
+        values = frozenset(name for name in ever if not is_key(name))
+        return Death(values, frozenset(filter(is_key, soon)), ever - values)
 
     def asked_after(self, block: Block) -> Names:
         """What may be asked once a block is done."""
@@ -70,40 +94,14 @@ class Liveness:
         """What the function may ask of the state in which it is entered."""
         return self._ever[0]
 
-    def _before(self, block: Block, soon: bool) -> Names:
-        table = self._soon if soon else self._ever
-        after: set[str] = set()
-        for way in block.ways:
-            # The way back to the head of a loop leads to the next iteration.
-            if not (soon and way.number <= block.number):
-                after |= table[way.number]
-        step = block.step
-        match step:
-            case Exit():
-                return self._outward
-            case Assign() | Scale():
-                sources = (*step.carried, *step.args) if isinstance(step, Assign) else (step.source,)
-                live = any(
-                    name == step.target or name.startswith((f"{step.target}.", f"{step.target}[")) for name in after
-                )
-                after -= {name for name in after if _is_about(name, step.target)}
-                if live:
-                    after.update(each for name in sources for each in with_owners(name))
-            case Iterate():
-                for target in step.loop.targets:
-                    after -= {name for name in after if _is_about(name, target)}
-            case _:
-                after |= self._met(block)
-        return frozenset(after)
-
-    def _met(self, block: Block) -> Names:
+    def _met_in(self, block: Block) -> Names:
         """What a block asks for, or makes known."""
         step = block.step
         match step:
             case Call():
                 return self._flows.of_call(step).asked | ({step.target} if step.target else set())
             case Assign():
-                truth = {f"‹{step.target}›"} if step.truth is not None else set()
+                truth = {key_of(step.target)} if step.truth is not None else set()
                 return frozenset({step.target, *truth})
             case Scale():
                 return frozenset({step.target})
@@ -112,10 +110,62 @@ class Liveness:
 
 def _is_local(name: str, own: Names) -> bool:
     """Whether a name is known in its function alone."""
-    roots = {each.partition(".")[0].partition("[")[0] for each in (references(name) if "‹" in name else (name,))}
-    return bool(roots & own)
+    roots = condition_key(name).roots if is_key(name) else {reference(name).root}
+    return not own.isdisjoint(roots)
 
 
-def _is_about(name: str, target: str) -> bool:
-    """Whether an assignment to `target` gives a name a new meaning."""
-    return target in references(name) if "‹" in name else name == target
+class _Names:
+    """The names that live in a function, by what they are parts of or ask about."""
+
+    def __init__(self, names: Names) -> None:
+        self._parts: dict[str, set[str]] = {}
+        self._about: dict[str, set[str]] = {}
+        for name in names:
+            if is_key(name):
+                for each in condition_key(name).mentioned:
+                    self._about.setdefault(each, set()).add(name)
+            else:
+                for each in reference(name).wholes:
+                    self._parts.setdefault(each, set()).add(name)
+
+    def parts(self, target: str) -> set[str]:
+        """A value, and the parts of it."""
+        return self._parts.get(target, set())
+
+    def about(self, target: str) -> set[str]:
+        """What an assignment to `target` gives a new meaning."""
+        return {target, *self._about.get(target, ())}
+
+
+class _Effect:
+    """What a block does to the names that are live after it: `gone` are assigned, `made` are asked for.
+
+    Where a value is computed, its operands are asked for if one of `wanted` is live after it.
+    """
+
+    def __init__(self, names: _Names, step: Step, met: Names, sources: Names, outward: Names) -> None:
+        self._gone: set[str] = set()
+        self._made, self._wanted = met, None
+        match step:
+            case Exit():
+                self._made = outward
+            case Assign() | Scale():
+                self._gone, self._wanted, self._made = names.about(step.target), names.parts(step.target), sources
+            case Iterate():
+                self._gone = set().union(*map(names.about, step.loop.targets))
+
+    def before(self, after: Iterable[Names]) -> Names:
+        """What is live before the block."""
+        live = frozenset().union(*after)
+        dead = self._wanted is not None and self._wanted.isdisjoint(live)
+        return (live - self._gone) if dead else (live - self._gone) | self._made
+
+
+def _sources(step: Step) -> Names:
+    """The operands of a computed value, and what they are parts of."""
+    match step:
+        case Assign():
+            return frozenset(each for name in (*step.carried, *step.args) for each in reference(name).wholes)
+        case Scale():
+            return frozenset(reference(step.source).wholes)
+    return frozenset()

@@ -6,14 +6,15 @@ the states at the exits, with the hazards on the way. What the function neither 
 
 from __future__ import annotations
 
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 
-from amplint.model.exploration.call_references import references
+from amplint.model.exploration.call_references import RETURN
 from amplint.model.exploration.joins import States
+from amplint.model.protocol.contents import Truth, Value
 from amplint.model.protocol.hazards import Hazard
-from amplint.model.protocol.state import Slot, State
-
-_BESIDE = ("value", "test", "once")
+from amplint.model.protocol.state import PathState
+from amplint.model.references import condition_key
 
 
 @dataclass
@@ -25,23 +26,55 @@ class Summary:
 
 
 @dataclass(frozen=True)
+class Beside:
+    """What of a caller's state does not matter to a callee, and stays with the caller."""
+
+    values: Mapping[str, Value]
+    truths: Mapping[str, Truth]
+
+
+@dataclass(frozen=True)
 class Concern:
     """What of a caller's state matters to a callee: names that it asks for, and references that it assigns."""
 
     asked: frozenset[str]
     assigned: frozenset[str]
 
-    def split(self, state: State) -> tuple[State, dict[Slot, object]]:
+    def split(self, state: PathState) -> tuple[PathState, Beside]:
         """The part of a state that matters, and what stays with the caller."""
-        kept = {
-            slot: content
-            for kind in _BESIDE
-            for slot, content in state.having(kind)
-            if not self._matters(slot[1], kind)
-        }
-        return (state.put(dict.fromkeys(kept)), dict(kept)) if kept else (state, {})
+        values, truths = state.facts.values, state.facts.truths
+        beside = Beside(
+            {name: value for name, value in values.items() if not self._matters(name)},
+            {key: truth for key, truth in truths.items() if not (self._matters(key) or self._answers_anew(key))},
+        )
+        return state.knowing(values.without(beside.values), truths.without(beside.truths)), beside
 
-    def _matters(self, name: str, kind: str) -> bool:
-        if name in self.asked or name in self.assigned:
-            return True
-        return kind != "value" and not self.assigned.isdisjoint(references(name))
+    def _matters(self, name: str) -> bool:
+        return name in self.asked or name in self.assigned
+
+    def _answers_anew(self, key: str) -> bool:
+        """Whether a callee assigns what a condition is about."""
+        return not self.assigned.isdisjoint(condition_key(key).mentioned)
+
+
+def returned(state: PathState, beside: Beside, prefix: str, target: str) -> PathState:
+    """A state after a call: with what stayed with the caller, and with the result in the place of what was local.
+
+    Args:
+        state: the state in which the callee is left.
+        beside: what stayed with the caller.
+        prefix: what the references of the callee begin with.
+        target: the reference that gets the result; empty for none.
+    """
+    values, truths = state.facts.values, state.facts.truths
+    found: dict[str, Value | None] = dict.fromkeys(_local(values.keys(), prefix))
+    found.update(beside.values)
+    if target:
+        found[target] = state.facts.value(f"{prefix}{RETURN}")
+    asked: dict[str, Truth | None] = dict.fromkeys(_local(truths.keys(), prefix))
+    asked.update(beside.truths)
+    return state.knowing(values.put_all(found), truths.put_all(asked))
+
+
+def _local(names: Collection[str], prefix: str) -> list[str]:
+    return [name for name in names if prefix in name]

@@ -1,19 +1,49 @@
-"""What a hazard is."""
+"""What a hazard is, and which kinds there are."""
 
 from __future__ import annotations
 
-import re
 from dataclasses import dataclass
+from enum import Enum
 
-_FRAME = re.compile(r"^(::|#\d+/)")
-"""What a reference of the root begins with: the mark of a module's own name, or the number of the call that has it."""
+from amplint.model.references import reference
+
+
+class HazardKind(str, Enum):
+    """What goes wrong. The value of a kind is the name of the rule that tells it."""
+
+    BACKWARD_IN_AUTOCAST = "backward-in-autocast"
+    CLIP_BEFORE_UNSCALE = "clip-before-unscale"
+    CLIP_RAISES_ON_OVERFLOW = "clip-raises-on-overflow"
+    CLOSURE_WITH_SCALER = "closure-with-scaler"
+    EXIT_BETWEEN_UNSCALE_AND_UPDATE = "exit-between-unscale-and-update"
+    FP16_WITHOUT_SCALER = "fp16-without-scaler"
+    GRAD_READ_BEFORE_UNSCALE = "grad-read-before-unscale"
+    GRADIENT_PENALTY_UNSCALED = "gradient-penalty-unscaled"
+    GRADS_CLEARED_BEFORE_STEP = "grads-cleared-before-step"
+    MISSING_UPDATE = "missing-update"
+    REGION_SPANS_STEPS = "region-spans-steps"
+    REPEATED_UNSCALE = "repeated-unscale"
+    SCALED_LOSS_REPORTED = "scaled-loss-reported"
+    SCHEDULER_NOT_GATED = "scheduler-not-gated"
+    STEP_BYPASSES_SCALER = "step-bypasses-scaler"
+    UNSCALE_IN_ACCUMULATION = "unscale-in-accumulation"
+    UNSCALED_BACKWARD = "unscaled-backward"
+    UPDATE_IN_ACCUMULATION = "update-in-accumulation"
+    UPDATE_PER_OPTIMIZER = "update-per-optimizer"
+
+    def __str__(self) -> str:
+        return self.value
+
+
+RAISES = "raises"
+"""Detail of a hazard that PyTorch reports by itself."""
 
 
 @dataclass(frozen=True)
 class Hazard:
     """A misuse on a feasible path: its kind, its site, and the sites of the other half by label."""
 
-    kind: str
+    kind: HazardKind
     site: int
     related: tuple[tuple[str, int], ...] = ()
     scaler: str = ""
@@ -32,12 +62,12 @@ class Hazard:
     @property
     def scaler_name(self) -> str:
         """The scaler as the author writes it."""
-        return _FRAME.sub("", self.scaler)
+        return reference(self.scaler).written
 
     @property
     def optimizer_name(self) -> str:
         """The optimizer as the author writes it."""
-        return _FRAME.sub("", self.optimizer)
+        return reference(self.optimizer).written
 
     def at(self, label: str) -> int:
         """The site filed under a label; -1 when there is none."""

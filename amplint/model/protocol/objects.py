@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 
 from amplint.model.events import ObjectFacts
-from amplint.model.protocol.state import ANY, Grad, State
+from amplint.model.protocol.contents import Grad
+from amplint.model.protocol.state import ANY, ProtocolState
+from amplint.model.references import reference
 
 
 class Known:
@@ -14,7 +16,7 @@ class Known:
     def __init__(self, objects: Mapping[str, ObjectFacts]) -> None:
         self._objects = objects
         named = [name for name, facts in objects.items() if facts.role == "optimizer"]
-        self.optimizers = [name for name in named if not any(other.startswith(f"{name}[") for other in named)]
+        self.optimizers = [name for name in named if not any(reference(other).is_element_of(name) for other in named)]
         self.has_scaler = any(facts.role in ("scaler", "framework") for facts in objects.values())
 
     def of(self, reference: str) -> ObjectFacts:
@@ -34,8 +36,13 @@ class Known:
         """The scalers that are not known to be disabled."""
         return [name for name, facts in self._objects.items() if facts.role == "scaler" and facts.enabled != "no"]
 
-    def off(self, state: State, scaler: str) -> bool:
-        """Whether a scaler does nothing on this path."""
+    def off(self, state: ProtocolState, scaler: str) -> bool:
+        """Whether a scaler does nothing on this path.
+
+        Args:
+            state: the state on the path, which may have settled whether AMP is on.
+            scaler: the reference to it.
+        """
         return state.amp_off or self.of(scaler).enabled == "no"
 
     def always_on(self, scaler: str) -> bool:
@@ -44,12 +51,23 @@ class Known:
         return facts.made and facts.enabled == "yes"
 
     def may_step_through(self, optimizer: str, grad: Grad) -> bool:
-        """Whether a step of an optimizer may be one of the scaler's: that of a library, which wraps optimizers."""
+        """Whether a step of an optimizer may be one of the scaler's: that of a library, which wraps optimizers.
+
+        Args:
+            optimizer: the reference to it.
+            grad: what its gradients hold.
+        """
         scalers = [part.scaler for part in grad.parts if part.kind == "scaled"]
         return not self.of(optimizer).made and any(self.of(scaler).owned for scaler in scalers)
 
-    def handled(self, state: State, owners: Iterable[str], optimizer: str) -> tuple[list[str], list[Grad]]:
-        """The optimizers whose gradients are handled when parameters of `owners` are (none: unknown), and those gradients."""
+    def handled(self, state: ProtocolState, owners: Iterable[str], optimizer: str) -> tuple[list[str], list[Grad]]:
+        """The optimizers whose gradients are handled when some parameters are, and those gradients.
+
+        Args:
+            state: the state on the path.
+            owners: what the parameters belong to; none where that is unknown.
+            optimizer: the optimizer that is named itself; empty for none.
+        """
         names = [optimizer] if optimizer else self.owners_of(owners)
         met = {name: grad for name, grad in state.grads().items() if name != ANY}
         if not names and len(self.optimizers) == 1 and met.keys() <= set(self.optimizers):

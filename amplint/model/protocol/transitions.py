@@ -5,9 +5,7 @@ Both witnesses feed it. Source of the rules: `torch/amp/grad_scaler.py` of PyTor
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
-from dataclasses import replace
 
 from amplint.model.events import (
     Assign,
@@ -34,25 +32,23 @@ from amplint.model.events import (
     ZeroGrad,
 )  # fmt: skip
 from amplint.model.protocol import weight_cache
-from amplint.model.protocol.hazards import Hazard, Known, judge
-from amplint.model.protocol.state import (
-    ANY,
+from amplint.model.protocol.contents import (
     UNKNOWN_GRAD,
+    UNKNOWN_SCALER,
     Entered,
     Grad,
     Part,
-    Slot,
     Stage,
-    State,
     Stepped,
+    Truth,
     Value,
-    is_gradient,
 )
+from amplint.model.protocol.hazards import Hazard, Known, judge
+from amplint.model.protocol.state import ANY, PathFacts, PathState, ProtocolState
+from amplint.model.protocol.table import Table
+from amplint.model.references import key_of, reference
 
-_LOSS_NAME = re.compile(r"loss|scaled|err|obj|cost", re.IGNORECASE)
-
-
-Outcome = tuple[State, tuple[Hazard, ...]]
+Outcome = tuple[PathState, tuple[Hazard, ...]]
 
 
 class Protocol:
@@ -67,19 +63,34 @@ class Protocol:
         self._known = Known(objects)
         self._nothing_scales = nothing_scales
 
-    def apply(self, state: State, event: Event, loops: tuple[int, ...] = ()) -> Outcome:
-        """The state after an event, and the hazards that the event is; `loops` are the sites of the loops around it."""
-        after = self._after(weight_cache.after(self._known.owners_of, state, event), event, loops)
-        return after, judge(self._known, state, event, loops)
+    def apply(self, state: PathState, event: Event, loops: tuple[int, ...] = ()) -> Outcome:
+        """The state after an event, and the hazards that the event is.
 
-    def _after(self, state: State, event: Event, loops: tuple[int, ...]) -> State:
+        Args:
+            state: the state before.
+            event: what happens.
+            loops: the sites of the loops around it, the outermost first.
+        """
+        hazards = judge(self._known, state, event, loops)
         match event:
             case Assign():
-                return self._assign(state, event)
+                after = self._assign(state, event)
             case Scale():
-                return self._scale(state, event)
+                after = self._scale(state, event)
+            case AutocastEnter():
+                after = state.entering(Entered(event.region, event.site, len(loops)))
+            case AutocastExit():
+                after = state.leaving()
+            case _:
+                kept = weight_cache.after(self._known.owners_of, state, event)
+                after = kept.with_protocol(self._after(state.protocol, state.facts, event, loops))
+        return after, hazards
+
+    def _after(self, state: ProtocolState, facts: PathFacts, event: Event, loops: tuple[int, ...]) -> ProtocolState:
+        """What decides on hazards, after an event that does something to gradients or asks for them."""
+        match event:
             case Backward():
-                return self._backward(state, event)
+                return self._backward(state, facts.value(event.loss) or Value(), event.site)
             case Unscale():
                 return self._unscale(state, event)
             case ScalerStep():
@@ -90,186 +101,173 @@ class Protocol:
                 return self._zero_grad(state, event)
             case GradAccess():
                 return self._forget_grads(state) if event.writes else state
-            case AutocastEnter():
-                return state.entering(Entered(event.region, event.site, len(loops)))
-            case AutocastExit():
-                return state.leaving()
             case Escape():
-                return self._escape(state)
+                return self._forget_grads(state).changed(stages=Table(), stepped=Table())
             case OptimizerStep():
                 return self._optimizer_step(state, event)
             case Leave():
                 return self._leave(state, event)
             case Clip() if event.raises:  # an overflow would have ended the iteration here
-                return state.put({("untested",): None})
+                return state.changed(untested=False)
             case Forward() | CacheCleared() | Clip() | SchedulerStep() | Checkpoint() | Report() | InnerGrad():
                 return state
         raise TypeError(f"no transition for {type(event).__name__}")
 
     # -- values ----------------------------------------------------------------------------------------------------
 
-    def _assign(self, state: State, event: Assign) -> State:
+    def _assign(self, state: PathState, event: Assign) -> PathState:
+        facts, protocol = state.facts, state.protocol
         if event.truth is not None:
-            return state.put({("value", event.target): None, ("test", f"‹{event.target}›"): event.truth})
-        carried, given = ([_operand(state, name) for name in names] for names in (event.carried, event.args))
-        half = any(value is not None and value.half for value in (*carried, *given))
-        derived = any(value is not None and value.derived for value in (*carried, *given))
-        derived = derived or any(value is not None and value.scaler not in ("", "?") for value in given)
-        region = state.active_region()
-        if event.computes and region is not None and state.records_graph:
-            half = half or region.region.dtype == "float16"
-        scalers = {self._scaler_in(state, name, event.computes) for name in event.carried}
-        known = next((scaler for scaler in sorted(scalers) if scaler not in ("", "?")), None)
-        unknown = derived or "?" in scalers or not (event.computes or event.carried)
-        scaler = known or ("?" if unknown else "")
-        return state.put({("value", event.target): Value(scaler, half and state.records_graph, derived)})
+            truths = facts.truths.put(key_of(event.target), Truth(event.truth))
+            return state.knowing(values=facts.values.put(event.target, None), truths=truths)
+        carried, given = ([_operand(facts, name) for name in names] for names in (event.carried, event.args))
+        operands = [value for value in (*carried, *given) if value is not None]
+        half = any(value.half for value in operands)
+        derived = any(value.derived for value in operands) or any(
+            value is not None and value.is_scaled for value in given
+        )
+        if event.computes and protocol.active_region is not None and protocol.records_graph:
+            half = half or protocol.active_region.region.dtype == "float16"
+        scalers = {_scaler_in(value, name, event.computes) for value, name in zip(carried, event.carried)}
+        known = min(scalers - {"", UNKNOWN_SCALER}, default=None)
+        unknown = derived or UNKNOWN_SCALER in scalers or not (event.computes or event.carried)
+        scaler = known or (UNKNOWN_SCALER if unknown else "")
+        value = Value(scaler, half and protocol.records_graph, derived)
+        return state.knowing(values=facts.values.put(event.target, value))
 
     @staticmethod
-    def _scaler_in(state: State, name: str, computes: bool) -> str:
-        """The scaler in an operand; an operand that was never seen counts as scaled, perhaps, if it is called a loss."""
-        value = _operand(state, name)
-        if value is not None:
-            return value.scaler
-        return "" if computes and name != "?" and not _LOSS_NAME.search(name) else "?"
-
-    def _scale(self, state: State, event: Scale) -> State:
-        source = state.value(event.source)
-        half = source.half if source is not None else False
-        return state.put({("value", event.target): Value(event.scaler or "?", half)})
+    def _scale(state: PathState, event: Scale) -> PathState:
+        source = state.facts.value(event.source)
+        value = Value(event.scaler or UNKNOWN_SCALER, source is not None and source.half)
+        return state.knowing(values=state.facts.values.put(event.target, value))
 
     # -- gradients -------------------------------------------------------------------------------------------------
 
-    def _backward(self, state: State, event: Backward) -> State:
-        value = state.value(event.loss) or Value()
-        kind = {"?": "plain" if self._nothing_scales else "unknown", "": "plain"}.get(value.scaler, "scaled")
-        part = Part(kind, event.site, value.scaler if kind == "scaled" else "", value.half)
-        changes: dict[Slot, object | None] = {}
+    def _backward(self, state: ProtocolState, value: Value, site: int) -> ProtocolState:
+        unknown = "plain" if self._nothing_scales else "unknown"
+        kind = {UNKNOWN_SCALER: unknown, "": "plain"}.get(value.scaler, "scaled")
+        part = Part(kind, site, value.scaler if kind == "scaled" else "", value.half)
+        changes: dict[str, Grad] = {}
         for optimizer, grad in state.grads().items():
             waits = bool(grad.parts) and grad.unscaled_at >= 0 and not grad.stepped
             fresh = grad.unscaled_at >= 0 or grad.kinds == {"unknown"}
             parts = frozenset({part}) if fresh else grad.parts | {part}
             # Of several optimizers, this pass may be the first that adds to the gradients of this one.
             updated_at = grad.updated_at if self._known.is_only(optimizer) and not fresh else -1
-            changes["grad", optimizer] = Grad(parts, updated_at=updated_at, onto_unscaled=waits or grad.onto_unscaled)
-        return state.put(changes)
+            changes[optimizer] = Grad(parts, updated_at=updated_at, onto_unscaled=waits or grad.onto_unscaled)
+        return state.with_grads(changes)
 
-    def _unscale(self, state: State, event: Unscale) -> State:
+    def _unscale(self, state: ProtocolState, event: Unscale) -> ProtocolState:
         if not event.optimizer:
             return self._forget_grads(state)
-        stage: dict[Slot, object | None] = {
-            ("stage", event.scaler, event.optimizer): Stage("unscaled", event.site),
-            ("untested",): True,
-        }
-        return state.put(stage | self._with_grad(event, Grad(state.grad(event.optimizer).parts, event.site)))
+        stages = state.stages.put((event.scaler, event.optimizer), Stage("unscaled", event.site))
+        grad = Grad(state.grad(event.optimizer).parts, event.site)
+        return self._with_grad(state.changed(stages=stages, untested=True), event, grad)
 
-    def _scaler_step(self, state: State, event: ScalerStep, loops: tuple[int, ...]) -> State:
+    def _scaler_step(self, state: ProtocolState, event: ScalerStep, loops: tuple[int, ...]) -> ProtocolState:
         if not event.optimizer:
             return self._forget_grads(state)
         before = state.stage(event.scaler, event.optimizer)
         tested = before is not None and before.name == "unscaled" and before.tested
         step = None if tested else Stepped(event.scaler, event.optimizer, event.site, loops)
-        stage: dict[Slot, object | None] = {
-            ("stage", event.scaler, event.optimizer): Stage("stepped", event.site),
-            ("stepped", event.optimizer): step,
-        }
+        stages = state.stages.put((event.scaler, event.optimizer), Stage("stepped", event.site))
         # A step unscales, too.
         grad = Grad(state.grad(event.optimizer).parts, event.site, stepped=True)
-        return state.put(stage | self._with_grad(event, grad))
+        stepped = state.stepped.put(event.optimizer, step)
+        return self._with_grad(state.changed(stages=stages, stepped=stepped), event, grad)
 
-    def _optimizer_step(self, state: State, event: OptimizerStep) -> State:
+    def _optimizer_step(self, state: ProtocolState, event: OptimizerStep) -> ProtocolState:
         grad = state.grad(event.optimizer)
         if not event.optimizer or grad == UNKNOWN_GRAD:
             return state
         if self._known.may_step_through(event.optimizer, grad):
             return self._forget_grads(state)
-        passed: dict[Slot, object | None] = {
-            slot: replace(stage, name="bypassed")
-            for slot, stage in state.having("stage")
-            if isinstance(stage, Stage) and slot[2] == event.optimizer and stage.name == "unscaled"
+        passed = {
+            pair: stage._replace(name="bypassed")
+            for pair, stage in state.stages.items()
+            if pair[1] == event.optimizer and stage.name == "unscaled"
         }
-        return state.put(passed | self._with_grad(event, replace(grad, stepped=True)))
+        return self._with_grad(state.changed(stages=state.stages.put_all(passed)), event, grad._replace(stepped=True))
 
     @staticmethod
-    def _leave(state: State, event: Leave) -> State:
-        unscaled = [(slot, stage) for slot, stage in state.having("stage") if isinstance(stage, Stage)]
+    def _leave(state: ProtocolState, event: Leave) -> ProtocolState:
         left = {
-            slot: replace(stage, left_at=event.site, bad=event.bad)
-            for slot, stage in unscaled
+            pair: stage._replace(left_at=event.site, bad=event.bad)
+            for pair, stage in state.stages.items()
             if stage.name == "unscaled" and stage.left_at < 0
         }
-        return state.put(left) if left else state
+        return state.changed(stages=state.stages.put_all(left))
 
-    def _update(self, state: State, event: ScalerUpdate) -> State:
-        changes: dict[Slot, object | None] = dict.fromkeys(state.stages(event.scaler))
-        if not state.stages(event.scaler):
-            return state.put(changes)  # torch refuses an update for which nothing has looked at gradients
-        for optimizer, grad in state.grads().items():
-            if grad.is_of(event.scaler) and not grad.stepped:
-                changes["grad", optimizer] = replace(grad, updated_at=event.site)
-        return state.put(changes)
+    def _update(self, state: ProtocolState, event: ScalerUpdate) -> ProtocolState:
+        used = state.stages_of(event.scaler)
+        if not used:
+            return state  # torch refuses an update for which nothing has looked at gradients
+        waiting = {
+            optimizer: grad._replace(updated_at=event.site)
+            for optimizer, grad in state.grads().items()
+            if grad.is_of(event.scaler) and not grad.stepped
+        }
+        return state.changed(stages=state.stages.without(used)).with_grads(waiting)
 
     def _with_grad(
-        self, event: Unscale | ScalerStep | OptimizerStep | ZeroGrad, grad: Grad
-    ) -> dict[Slot, object | None]:
-        """What changes when the gradients of an event's optimizer do; without others they are those of all."""
-        changes: dict[Slot, object | None] = {("grad", event.optimizer): grad}
+        self, state: ProtocolState, event: Unscale | ScalerStep | OptimizerStep | ZeroGrad, grad: Grad
+    ) -> ProtocolState:
+        """The state with other gradients of an event's optimizer; without other optimizers they are those of all."""
+        changes = {event.optimizer: grad}
         if self._known.is_only(event.optimizer):
-            changes["grad", ANY] = grad
-        return changes
+            changes[ANY] = grad
+        return state.with_grads(changes)
 
-    def _zero_grad(self, state: State, event: ZeroGrad) -> State:
+    def _zero_grad(self, state: ProtocolState, event: ZeroGrad) -> ProtocolState:
         if event.optimizer:
-            return state.put(self._with_grad(event, self._cleared(state.grad(event.optimizer), event)))
+            return self._with_grad(state, event, _cleared(state.grad(event.optimizer), event))
         owned = self._known.owners_of((event.owner,))
         if owned:
-            return state.put({("grad", name): self._cleared(state.grad(name), event) for name in owned})
-        return state.put({("grad", name): Grad() for name in state.grads()})
+            return state.with_grads({name: _cleared(state.grad(name), event) for name in owned})
+        return state.with_grads(dict.fromkeys(state.grads(), Grad()))
 
     @staticmethod
-    def _cleared(grad: Grad, event: ZeroGrad) -> Grad:
-        lost = event.to_none and not grad.stepped and grad.kinds == {"scaled"}
-        return Grad(cleared=(min(part.site for part in grad.parts), event.site)) if lost else Grad()
+    def _forget_grads(state: ProtocolState) -> ProtocolState:
+        return state.with_grads(dict.fromkeys(state.grads(), UNKNOWN_GRAD))
 
-    def _forget_grads(self, state: State) -> State:
-        return state.put({("grad", name): UNKNOWN_GRAD for name in state.grads()})
+    # -- what conditions tell --------------------------------------------------------------------------------------
 
-    def _escape(self, state: State) -> State:
-        changes: dict[Slot, object | None] = {("grad", name): UNKNOWN_GRAD for name in state.grads()}
-        changes |= {slot: None for slot, _ in state.having("stage") + state.having("stepped")}
-        return state.put(changes)
-
-    def settle(self, state: State) -> State:
+    @staticmethod
+    def settle(state: ProtocolState) -> ProtocolState:
         """The state once the program has asked something that may tell whether a step was, or will be, skipped."""
-        return state.put({slot: None for slot, _ in state.having("stepped") + state.having("untested")})
+        return state.changed(stepped=Table(), untested=False)
 
-    def settle_tested(self, state: State) -> State:
+    def settle_tested(self, state: ProtocolState) -> ProtocolState:
         """The state once the program has asked for overflows: also of gradients that are unscaled and not stepped yet."""
-        tested = {
-            slot: replace(stage, tested=True)
-            for slot, stage in state.having("stage")
-            if isinstance(stage, Stage) and stage.name == "unscaled"
-        }
-        return self.settle(state).put(tested)
+        tested = {pair: stage._replace(tested=True) for pair, stage in state.stages.items() if stage.name == "unscaled"}
+        return self.settle(state).changed(stages=state.stages.put_all(tested))
 
-    def settle_updated(self, state: State) -> State:
+    @staticmethod
+    def settle_updated(state: ProtocolState) -> ProtocolState:
         """The state once the program knows that a scale did not fall: the steps before that scaler's update were taken.
 
         Of a scaler that has stepped and not updated, its scale cannot tell yet.
         """
-        waiting = {
-            slot[1] for slot, stage in state.having("stage") if isinstance(stage, Stage) and stage.name == "stepped"
-        }
-        told: dict[Slot, object | None] = {} if waiting else {("untested",): None}
-        told |= {slot: None for slot, step in state.having("stepped") if _scaler_of(step) not in waiting}
-        return state.put(told)
+        waiting = {scaler for (scaler, _), stage in state.stages.items() if stage.name == "stepped"}
+        told = [optimizer for optimizer, step in state.stepped.items() if step.scaler not in waiting]
+        return state.changed(stepped=state.stepped.without(told), untested=bool(waiting) and state.untested)
 
 
-def _operand(state: State, name: str) -> Value | None:
+def _operand(facts: PathFacts, name: str) -> Value | None:
     """What is known of an operand; a gradient that was not seen to be computed is one of unknown scale."""
-    if not is_gradient(name) or state.get("value", name) is not None:
-        return state.value(name)
-    return Value("?", derived=True)
+    if not reference(name).is_gradient:
+        return facts.value(name)
+    return facts.values.get(name) or Value(UNKNOWN_SCALER, derived=True)
 
 
-def _scaler_of(step: object) -> str:
-    return step.scaler if isinstance(step, Stepped) else ""
+def _scaler_in(value: Value | None, name: str, computes: bool) -> str:
+    """The scaler in an operand; one that was never seen to be computed counts as scaled, perhaps, if it may be a loss."""
+    if value is not None:
+        return value.scaler
+    return "" if computes and not reference(name).may_be_loss else UNKNOWN_SCALER
+
+
+def _cleared(grad: Grad, event: ZeroGrad) -> Grad:
+    """Gradients once they are cleared; in them, where and of what a scaler was still to make use."""
+    lost = event.to_none and not grad.stepped and grad.kinds == {"scaled"}
+    return Grad(cleared=(min(part.site for part in grad.parts), event.site)) if lost else Grad()

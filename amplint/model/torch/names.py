@@ -42,6 +42,23 @@ AUTOCAST = AUTOCAST_GENERIC | frozenset(AUTOCAST_DEVICE)
 GRAD_SCALER_GENERIC = frozenset({"torch.GradScaler", "torch.amp.GradScaler"})
 GRAD_SCALER_DEVICE = {"torch.cuda.amp.GradScaler": "cuda", "torch.cpu.amp.GradScaler": "cpu"}
 GRAD_SCALER = GRAD_SCALER_GENERIC | frozenset(GRAD_SCALER_DEVICE)
+SCALER_CLASSES = GRAD_SCALER | {
+    "torch.distributed.fsdp.sharded_grad_scaler.ShardedGradScaler",
+    "torch.distributed.fsdp.ShardedGradScaler",
+}
+SCHEDULER_MAKERS = (
+    "torch.optim.lr_scheduler.", "transformers.get_", "transformers.optimization.get_", "diffusers.optimization.get_",
+)  # fmt: skip
+"""What the names of schedulers of the learning rate, and of functions that make them, begin with."""
+NOT_PER_STEP = frozenset({"torch.optim.lr_scheduler.ReduceLROnPlateau"})
+"""Schedulers of the learning rate that are not called for each step."""
+CLIPS = {
+    "torch.nn.utils.clip_grad_norm_": "norm",
+    "torch.nn.utils.clip_grad_norm": "norm",
+    "torch.nn.utils.clip_grad_value_": "value",
+    "torch.nn.utils.clip_grads_with_norm_": "norm",
+}
+"""The functions that clip gradients, and by what."""
 
 
 def canonical(name: str) -> str:

@@ -45,7 +45,7 @@ def _of(values: Values, key: str) -> str:
 
 def _reference(outcome: Outcome, measured: list[str]) -> str:
     """The author's literals by name, then what the measured values are to be."""
-    given = [f"{key} {literal(value)}" for key, value in outcome.reference.items() if key not in measured]
+    given = [f"{key} {as_written(value)}" for key, value in outcome.reference.items() if key not in measured]
     right = [key for key in measured if key in outcome.reference]
     for key in right:
         name = "reference" if len(measured) == 1 else f"reference {key}"
@@ -53,6 +53,6 @@ def _reference(outcome: Outcome, measured: list[str]) -> str:
     return f"({', '.join(given)})" if given else ""
 
 
-def literal(value: float | str) -> str:
+def as_written(value: float | str) -> str:
     """What the author wrote, as long as it is as short as a literal."""
     return str(value) if len(str(value)) <= 8 else shown(value)

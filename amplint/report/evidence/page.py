@@ -11,7 +11,7 @@ from amplint import __version__
 from amplint.diagnostics import Applicability, Diagnostic
 from amplint.report import diff
 from amplint.report.evidence.markup import escape
-from amplint.report.evidence.numbers import literal, shown
+from amplint.report.evidence.numbers import as_written, shown
 from amplint.report.evidence.plot import plot
 from amplint.report.evidence.text import COLUMNS, by_rule, place
 from amplint.runtime.devices import EMULATED
@@ -196,7 +196,7 @@ def _numbers(outcome: Outcome) -> str:
     for key in keys:
         given = key not in outcome.before and key not in outcome.after
         cells = "".join(
-            _cell((literal if given else shown)(values[key]) if key in values else "")
+            _cell((as_written if given else shown)(values[key]) if key in values else "")
             for values in (outcome.before, outcome.after, outcome.reference)
         )
         rows.append(f"<tr><td>{escape(key)}</td>{cells}</tr>")

@@ -16,7 +16,7 @@ SCHEMA = 1
 """Goes up when a reader of the older form would misread the newer one."""
 
 
-def record(evidence: Evidence) -> dict[str, Any]:
+def evidence_record(evidence: Evidence) -> dict[str, Any]:
     """The evidence on one finding. All but `seconds` is the same for the same seed on the same device."""
     outcome, fix = evidence.outcome, evidence.diagnostic.fix
     assert fix is not None, "only findings with a fix are replayed"
@@ -53,7 +53,7 @@ def _axis(axis: Axis | None) -> dict[str, Any]:
 
 def line(evidence: Evidence) -> str:
     """The evidence on one finding as one line."""
-    return json.dumps(record(evidence), allow_nan=False) + "\n"
+    return json.dumps(evidence_record(evidence), allow_nan=False) + "\n"
 
 
 def _finding(diagnostic: Diagnostic) -> dict[str, Any]:

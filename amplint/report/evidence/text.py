@@ -39,7 +39,12 @@ def company(outcome: Outcome) -> str:
 
 
 def line(evidence: Evidence, view: View) -> str:
-    """One finding."""
+    """One finding, and what its replay came to.
+
+    Args:
+        evidence: what was measured.
+        view: how it is to be shown.
+    """
     outcome, diagnostic = evidence.outcome, evidence.diagnostic
     said = printable(verdict(evidence))
     painted = view.paint(outcome.verdict, _STYLES.get(outcome.verdict, "quiet")) + said[len(outcome.verdict) :]
@@ -56,7 +61,12 @@ def by_rule(evidence: Iterable[Evidence]) -> dict[tuple[str, str], Counter[str]]
 
 
 def table(evidence: Sequence[Evidence], view: View) -> Iterator[str]:
-    """A row for each rule, a column for each verdict that was reached."""
+    """A row for each rule, a column for each verdict that was reached.
+
+    Args:
+        evidence: all of a run.
+        view: how it is to be shown.
+    """
     counts = by_rule(evidence)
     reached = [one for one in VERDICTS if one == CONFIRMED or any(row[one] for row in counts.values())]
     headings = [COLUMNS.get(one, one) for one in reached]

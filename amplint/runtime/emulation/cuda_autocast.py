@@ -22,10 +22,10 @@ from typing import Any
 
 import torch
 
-from amplint.model.torch.precision import Policy
+from amplint.model.torch.operators import Policy
 from amplint.runtime.emulation.cuda_table import Treatment, cuda_table
 from amplint.runtime.emulation.kernels import EMULATION, below, included, kernels, overload, overloads
-from amplint.runtime.emulation.region import Region, cast, region_dtype
+from amplint.runtime.emulation.region import EmulatedRegion, cast, region_dtype
 
 
 @contextmanager
@@ -39,7 +39,7 @@ def cuda_autocast() -> Iterator[None]:
         yield
 
 
-region = Region
+region = EmulatedRegion
 """Opens an autocast region of CUDA: `region(dtype, enabled, cache_enabled)`. CPU tensors mind it within `cuda_autocast`."""
 
 

@@ -22,7 +22,12 @@ WITNESS = "AutocastIPU"
 
 @contextmanager
 def kernels(key: str, table: Mapping[str, Callable[..., Any]]) -> Iterator[None]:
-    """Let kernels stand on a key, by overload (`softmax.int`); an operation without one passes the key untouched."""
+    """Let kernels stand on a key, by overload (`softmax.int`); an operation without one passes the key untouched.
+
+    Args:
+        key: the dispatch key, such as `AutocastCPU`.
+        table: the kernels, by overload.
+    """
     fallback, library = Library("_", "IMPL", key), Library("aten", "IMPL", key)
     try:
         fallback.fallback(fallthrough_kernel)

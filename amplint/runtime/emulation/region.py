@@ -19,7 +19,7 @@ class _State(threading.local):
 _state = _State()
 
 
-class Region(torch.autocast):
+class EmulatedRegion(torch.autocast):
     """`torch.autocast("cuda", ...)`, which switches itself off where there is no GPU; this one does not.
 
     It sets this thread's autocast state for CUDA, so that `torch.is_autocast_enabled("cuda")`, and all that depends on it,
@@ -37,7 +37,7 @@ class Region(torch.autocast):
         super().__init__("cuda", dtype=dtype, enabled=False, cache_enabled=cache_enabled)
         self._enabled = enabled  # torch's own constructor would warn and refuse
 
-    def __enter__(self) -> Region:
+    def __enter__(self) -> EmulatedRegion:
         super().__enter__()
         _state.depth += 1
         return self
@@ -60,6 +60,10 @@ def cast(tensor: torch.Tensor, dtype: torch.dtype) -> torch.Tensor:
     """A tensor in another precision. A weight in the region's precision is cast once until the outermost region ends.
 
     Which tensors are weights, and that one is found again after it has changed, are the rules of torch's own cache.
+
+    Args:
+        tensor: what an operation in the region is given.
+        dtype: the precision.
     """
     if tensor.dtype is dtype:
         return tensor

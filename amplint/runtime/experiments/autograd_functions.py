@@ -7,7 +7,7 @@ from typing import Any
 import torch
 
 from amplint.diagnostics import Diagnostic
-from amplint.facts.autograd_functions import CustomFunction
+from amplint.facts.autograd_functions import CustomFunction, CustomFunctions
 from amplint.model import observables
 from amplint.rule import File
 from amplint.runtime.devices import CUDA
@@ -22,12 +22,13 @@ def take(before: File, after: File, diagnostic: Diagnostic, *, device: str, seed
         NotReplayable: the class is not found again.
     """
     found = next(
-        (each for each in before.custom_functions.unaware() if before.range(each.node.name) == diagnostic.range), None
+        (each for each in before.fact(CustomFunctions).unaware() if before.range(each.node.name) == diagnostic.range),
+        None,
     )
     if found is None:
         raise NotReplayable("the class is not found again")
     name = found.node.name.value
-    fixed = next((each for each in after.custom_functions.unaware() if each.node.name.value == name), None)
+    fixed = next((each for each in after.fact(CustomFunctions).unaware() if each.node.name.value == name), None)
     place = "cuda" if device == CUDA else "cpu"
     after_fix = (True, True) if fixed is None else _decorated(fixed)
     return Measurement(

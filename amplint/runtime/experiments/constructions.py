@@ -66,7 +66,7 @@ def constructed(before: File, after: File, diagnostic: Diagnostic, device: str, 
         raise NotReplayable("what is constructed is not found again")
     with _apart(device):
         first, second = _Made(before, pair[0]), _Made(after, pair[1])
-    figures = [Figure(observables.ERROR, first.error, second.error, NONE)]
+    figures = [Figure(observables.RAISED, first.error, second.error, NONE)]
     for name in dict.fromkeys((*first.settings, *second.settings)):
         was, is_ = first.settings.get(name, NONE), second.settings.get(name, NONE)
         figures.append(

@@ -8,6 +8,8 @@ import pickle
 import torch
 
 from amplint.diagnostics import Diagnostic
+from amplint.facts.half_checkpoints import HalfCheckpoints
+from amplint.facts.spawned_processes import Processes
 from amplint.model import observables
 from amplint.model.events import ObjectFacts
 from amplint.rule import File
@@ -25,8 +27,10 @@ def handed_over(before: File, after: File, diagnostic: Diagnostic, *, device: st
         NotReplayable: the scaler is not found again.
     """
     mended = is_mended(before, after, diagnostic)
-    each = next((each for each in before.processes.handed_over if before.range(each.given) == diagnostic.range), None)
-    facts = before.analysis.program.roles.made_by(each.made) if each is not None else None
+    each = next(
+        (each for each in before.fact(Processes).handed_over if before.range(each.given) == diagnostic.range), None
+    )
+    facts = before.roles.made_by(each.made) if each is not None else None
     if facts is None:
         raise NotReplayable("the scaler is not found again")
     scales = [_kept(facts, copied, device, seed) for copied in (True, not mended, False)]
@@ -51,7 +55,9 @@ def saved_in_half(before: File, after: File, diagnostic: Diagnostic, *, device: 
         NotReplayable: the cast is not found again.
     """
     mended = is_mended(before, after, diagnostic)
-    each = next((each for each in before.half_checkpoints.found if before.range(each.name) == diagnostic.range), None)
+    each = next(
+        (each for each in before.fact(HalfCheckpoints).found if before.range(each.name) == diagnostic.range), None
+    )
     if each is None:
         raise NotReplayable("the cast is not found again")
     dtype = torch.bfloat16 if "bfloat16" in before.tree.text(each.cast) else torch.float16

@@ -21,7 +21,12 @@ from amplint.runtime.training.run_record import NotReplayable
 
 
 def is_type(file: File, node: cst.CSTNode) -> bool:
-    """Whether a class is named as a type: in an annotation, or for objects to be tested against."""
+    """Whether a class is named as a type: in an annotation, or for objects to be tested against.
+
+    Args:
+        file: the file.
+        node: where the class is named.
+    """
     around = file.tree.enclosing(node, cst.Annotation, cst.Call, cst.Lambda)
     if isinstance(around, cst.Call):
         return around.func is not node and file.names.all_in(around.func, {"builtins.isinstance"})
@@ -29,7 +34,12 @@ def is_type(file: File, node: cst.CSTNode) -> bool:
 
 
 def typed(before: str, after: str) -> Measurement:
-    """Whether objects of the class named before the fix, and of the one named after it, are of the type that is named."""
+    """Whether objects of the class named before the fix, and of the one named after it, are of the type that is named.
+
+    Args:
+        before: the qualified name before the fix.
+        after: the qualified name after it.
+    """
     old, new = _torch(before), _torch(after)
     return Measurement(
         (

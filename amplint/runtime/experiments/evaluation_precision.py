@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from amplint.diagnostics import Diagnostic
-from amplint.facts.forward_passes import Pass
+from amplint.facts.forward_passes import ForwardPass, Forwards
 from amplint.model import observables
 from amplint.rule import File
 from amplint.runtime.experiments.matmul_dtype import product_dtype
@@ -17,15 +17,15 @@ def take(before: File, after: File, diagnostic: Diagnostic, *, device: str, seed
     Raises:
         NotReplayable: the forward pass is not found again.
     """
-    passes, counterparts = before.forwards.passes, after.forwards.passes
+    passes, counterparts = before.fact(Forwards).passes, after.fact(Forwards).passes
     places = [index for index, each in enumerate(passes) if before.range(each.call.func) == diagnostic.range]
     if not places or len(passes) != len(counterparts):
         raise NotReplayable("the forward pass is not found again")
     index = places[0]
-    training = next(each for each in before.forwards.of_training(passes[index].model) if each.entry is not None)
+    training = next(each for each in before.fact(Forwards).of_training(passes[index].model) if each.entry is not None)
     dtypes = [_dtype(each, device) for each in (passes[index], counterparts[index], training)]
     return Measurement((Figure(observables.EVALUATED, *dtypes),))
 
 
-def _dtype(each: Pass, device: str) -> str:
+def _dtype(each: ForwardPass, device: str) -> str:
     return product_dtype(each.entry[0] if each.entry is not None else None, device)

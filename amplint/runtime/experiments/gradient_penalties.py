@@ -54,7 +54,7 @@ def take(before: File, after: File, diagnostic: Diagnostic, device: str, seed: i
 
 def _calls(file: File) -> list[tuple[cst.Call, _How]]:
     """The inner gradients of a file, in its order, each with how it is computed."""
-    places = file.analysis.program.places
+    places = file.program.places
     found: dict[cst.Call, _How] = {}
     for function in file.analysis.functions.values():
         events = list(events_in(function.body))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import torch
 
 from amplint.diagnostics import Diagnostic
-from amplint.facts.half_models import Halved
+from amplint.facts.half_models import Halved, Halves
 from amplint.model import observables
 from amplint.rule import File
 from amplint.runtime.devices import CUDA
@@ -20,11 +20,11 @@ def take(before: File, after: File, diagnostic: Diagnostic, *, device: str, seed
     Raises:
         NotReplayable: the cast is not found again.
     """
-    casts = list(before.halves.stepped())
+    casts = list(before.fact(Halves).stepped())
     found = next((each for each in casts if before.range(each.name) == diagnostic.range), None)
     if found is None:
         raise NotReplayable("the cast is not found again")
-    gone = len(list(after.halves.stepped())) < len(casts)
+    gone = len(list(after.fact(Halves).stepped())) < len(casts)
     place = "cuda" if device == CUDA else "cpu"
     error = _raised(found, torch.float16, place, seed)
     fixed = _raised(found, torch.float32 if gone else torch.float16, place, seed)

@@ -9,6 +9,7 @@ import libcst as cst
 import torch
 
 from amplint.diagnostics import Diagnostic
+from amplint.facts.scalers import Scalers
 from amplint.model import observables
 from amplint.model.events import ObjectFacts, Region
 from amplint.model.literals import number
@@ -19,7 +20,7 @@ from amplint.runtime.recording.patches import Patches
 from amplint.runtime.training import torch_objects
 from amplint.runtime.training.amp_and_reference import autocast
 from amplint.runtime.training.run_record import NotReplayable
-from amplint.runtime.training.toy_problem import Problem
+from amplint.runtime.training.toy_problem import ToyProblem
 from amplint.runtime.training.trainer import flat
 
 STEPS = 12
@@ -34,7 +35,7 @@ def take(before: File, after: File, diagnostic: Diagnostic, measure: str, device
     Raises:
         NotReplayable: no scaler is made there, or it is not found again.
     """
-    place = next((call for call, _ in before.scalers.made if before.range(call.func) == diagnostic.range), None)
+    place = next((call for call, _ in before.fact(Scalers).made if before.range(call.func) == diagnostic.range), None)
     again = _counterpart(before, place, after) if place is not None else None
     if place is None or again is None:
         raise NotReplayable("the scaler is not found again")
@@ -51,13 +52,13 @@ class _Making:
 
 
 def _making(file: File, call: cst.Call) -> _Making:
-    return _Making(dict(file.scalers.made)[call], any(each.call is call for each in file.scalers.rebuilt))
+    return _Making(dict(file.fact(Scalers).made)[call], any(each.call is call for each in file.fact(Scalers).rebuilt))
 
 
 def _counterpart(before: File, place: cst.Call, after: File) -> cst.Call | None:
     """The same construction in the file with the fix, which may have moved it within its function."""
-    alike = [call for call, _ in before.scalers.made if _described(before, call) == _described(before, place)]
-    candidates = [call for call, _ in after.scalers.made if _described(after, call) == _described(before, place)]
+    alike = [call for call, _ in before.fact(Scalers).made if _described(before, call) == _described(before, place)]
+    candidates = [call for call, _ in after.fact(Scalers).made if _described(after, call) == _described(before, place)]
     return candidates[alike.index(place)] if len(alike) == len(candidates) else None
 
 
@@ -91,14 +92,23 @@ def too_steep(facts: ObjectFacts) -> float:
 
 
 class TrainingRun:
-    """A run of training under autocast, with a scaler; `anew` makes a new one for each step."""
+    """A run of training under autocast, with a scaler.
+
+    Args:
+        facts: how the code makes the scaler.
+        dtype: that of the region.
+        magnitude: about how large the losses are.
+        device: one of `amplint.runtime.devices`.
+        seed: of model and data.
+        anew: whether a new scaler is made for each step.
+    """
 
     def __init__(
         self, facts: ObjectFacts, dtype: str, magnitude: float, device: str, seed: int, anew: bool = False
     ) -> None:
         self._facts, self._anew, self._dtype, self._device = facts, anew, dtype, device
         self._kind = "cuda" if device == CUDA else "cpu"
-        self._problem = Problem(["optimizer"], (), self._kind, seed, magnitude)
+        self._problem = ToyProblem(["optimizer"], (), self._kind, seed, magnitude)
         self.optimizer = torch.optim.SGD(
             self._problem.parameters("optimizer"), lr=torch_objects.STAND_IN_RATE / magnitude
         )

@@ -5,6 +5,7 @@ from __future__ import annotations
 import torch
 
 from amplint.diagnostics import Diagnostic
+from amplint.facts.manual_loss_scaling import HandScaling
 from amplint.model import observables
 from amplint.model.events import ObjectFacts, Region
 from amplint.model.literals import number
@@ -16,7 +17,7 @@ from amplint.runtime.measures.measurement import Figure, Measurement
 from amplint.runtime.training import torch_objects
 from amplint.runtime.training.amp_and_reference import autocast
 from amplint.runtime.training.run_record import NotReplayable
-from amplint.runtime.training.toy_problem import Problem
+from amplint.runtime.training.toy_problem import ToyProblem
 from amplint.runtime.training.trainer import flat
 
 _BAD_BATCH = 3
@@ -59,7 +60,7 @@ def scaled_by_hand(before: File, after: File, diagnostic: Diagnostic, *, device:
     """
     mended = is_mended(before, after, diagnostic)
     scaled = next(
-        (each for each in before.hand_scaling.found if before.range(each.multiplication) == diagnostic.range), None
+        (each for each in before.fact(HandScaling).found if before.range(each.multiplication) == diagnostic.range), None
     )
     if scaled is None:
         raise NotReplayable("the multiplication is not found again")
@@ -92,9 +93,9 @@ def _with_scaler(device: str, seed: int) -> int:
     return int((~flat(run.optimizer.param_groups[0]["params"]).isfinite()).sum())
 
 
-def _problem(device: str, seed: int, magnitude: float = 1.0) -> Problem:
-    return Problem(["optimizer"], (), "cuda" if device == CUDA else "cpu", seed, magnitude)
+def _problem(device: str, seed: int, magnitude: float = 1.0) -> ToyProblem:
+    return ToyProblem(["optimizer"], (), "cuda" if device == CUDA else "cpu", seed, magnitude)
 
 
-def _not_finite(problem: Problem) -> int:
+def _not_finite(problem: ToyProblem) -> int:
     return int((~flat(problem.parameters("optimizer")).isfinite()).sum())

@@ -41,7 +41,7 @@ def take(before: File, after: File, diagnostic: Diagnostic, device: str, seed: i
     meant = "float16" if region.dtype == "?" else region.dtype
     return Measurement(
         (
-            Figure(observables.ERROR, error, NONE, NONE),
+            Figure(observables.RAISED, error, NONE, NONE),
             Figure(observables.ENTERED, NONE, product_dtype(region, device), meant),
         )
     )

@@ -8,9 +8,10 @@ from typing import Any
 import torch
 
 from amplint.diagnostics import Diagnostic
+from amplint.facts.resume_checkpoints import Checkpoints
 from amplint.model import observables
 from amplint.model.events import ObjectFacts
-from amplint.roles.step_pairs import Stepped
+from amplint.roles.step_pairs import StepPair
 from amplint.rule import File
 from amplint.runtime.experiments.loss_scale import STEPS, TrainingRun, too_steep
 from amplint.runtime.measures.measurement import Figure, Measurement
@@ -24,26 +25,26 @@ def take(before: File, after: File, diagnostic: Diagnostic, device: str, seed: i
         NotReplayable: the checkpoint is not found, or the fix leaves its load to be written.
     """
     pair, restores = _repaired(before, after, diagnostic)
-    facts = before.analysis.program.roles.of(pair.scaler)
+    facts = before.roles.of(pair.scaler)
     runs = [_skips(facts, holds, device, seed) for holds in (False, restores, True)]
     series = dict(zip(("before", "after", "reference"), runs))
     return Measurement((Figure(observables.RESUMED, *(int(sum(each)) for each in runs)),), {"steps": STEPS}, series)
 
 
-def _repaired(before: File, after: File, diagnostic: Diagnostic) -> tuple[Stepped, bool]:
+def _repaired(before: File, after: File, diagnostic: Diagnostic) -> tuple[StepPair, bool]:
     """The scaler of a finding with its optimizer, and whether its state comes back with the fix.
 
     Where the file loads no optimizer's state, the load lies elsewhere, and is taken to follow.
     """
-    lacking, kept_back = before.checkpoints.incomplete, before.checkpoints.unrestored
+    lacking, kept_back = before.fact(Checkpoints).incomplete, before.fact(Checkpoints).unrestored
     for unsaved in lacking:
         if before.range(unsaved.place) == diagnostic.range:
-            if len(after.checkpoints.unrestored) > len(kept_back):
+            if len(after.fact(Checkpoints).unrestored) > len(kept_back):
                 raise NotReplayable("the fix saves the state, and the load is left to you")
-            return unsaved.pair, len(after.checkpoints.incomplete) < len(lacking)
+            return unsaved.pair, len(after.fact(Checkpoints).incomplete) < len(lacking)
     for unloaded in kept_back:
         if before.range(unloaded.call) == diagnostic.range:
-            return unloaded.pair, len(after.checkpoints.unrestored) < len(kept_back)
+            return unloaded.pair, len(after.fact(Checkpoints).unrestored) < len(kept_back)
     raise NotReplayable("the checkpoint is not found again")
 
 

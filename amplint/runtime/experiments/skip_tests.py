@@ -9,14 +9,14 @@ import libcst as cst
 import torch
 
 from amplint.diagnostics import Diagnostic
-from amplint.facts.skip_tests import SkipTest
+from amplint.facts.skip_tests import SkipTest, SkipTests
 from amplint.model.observables import MISTAKEN
 from amplint.rule import File
 from amplint.runtime.devices import CUDA
 from amplint.runtime.measures.measurement import Figure, Measurement
 from amplint.runtime.training import torch_objects
 from amplint.runtime.training.run_record import NotReplayable
-from amplint.runtime.training.toy_problem import Problem
+from amplint.runtime.training.toy_problem import ToyProblem
 from amplint.runtime.training.trainer import flat
 
 _STEPS, _OVERFLOW, _GROWTH_INTERVAL = 12, 5, 3
@@ -36,12 +36,12 @@ def take(before: File, after: File, diagnostic: Diagnostic, device: str, seed: i
     Raises:
         NotReplayable: the comparison is not found again.
     """
-    tests = before.skip_tests.found
+    tests = before.fact(SkipTests).found
     index = next((at for at, test in enumerate(tests) if before.range(test.comparison) == diagnostic.range), None)
-    if index is None or len(after.skip_tests.found) != len(tests):
+    if index is None or len(after.fact(SkipTests).found) != len(tests):
         raise NotReplayable("the comparison is not found again")
     steps = _train(device, seed)
-    mistakes = [_mistakes(test, steps) for test in (tests[index], after.skip_tests.found[index])]
+    mistakes = [_mistakes(test, steps) for test in (tests[index], after.fact(SkipTests).found[index])]
     figures = (
         Figure(MISTAKEN, mistakes[0][0], mistakes[1][0], 0),
         Figure("skipped steps that it takes for taken", mistakes[0][1], mistakes[1][1], 0),
@@ -55,7 +55,7 @@ _Step = tuple[float, float, bool]
 
 def _train(device: str, seed: int) -> list[_Step]:
     kind = "cuda" if device == CUDA else "cpu"
-    problem = Problem(["optimizer"], ["optimizer"], kind, seed)
+    problem = ToyProblem(["optimizer"], ["optimizer"], kind, seed)
     optimizer = torch.optim.SGD(problem.parameters("optimizer"), lr=torch_objects.STAND_IN_RATE)
     scaler = torch.amp.GradScaler(kind, growth_interval=_GROWTH_INTERVAL)
     steps: list[_Step] = []

@@ -10,10 +10,10 @@ import torch
 from amplint.model import observables
 from amplint.model.events import ADD, Clip, GradAccess
 from amplint.model.literals import number
-from amplint.model.protocol.hazards import Hazard
+from amplint.model.protocol.hazard import Hazard, HazardKind
 from amplint.runtime.measures.errors import differing, error_figures
 from amplint.runtime.measures.measurement import NONE, Figure, Measurement, Player, agree
-from amplint.runtime.training.run_record import Record
+from amplint.runtime.training.run_record import RunRecord
 from amplint.runtime.training.trainer import ASSUMED_LIMIT, by_value
 from amplint.runtime.verdict import Axis
 
@@ -24,10 +24,15 @@ _Where = tuple[str, int]
 
 
 def norm_seen(player: Player, hazard: Hazard) -> Measurement:
-    """The size of the gradients that optimizers took, and what an overflow did to the parameters."""
+    """The size of the gradients that optimizers took, and what an overflow did to the parameters.
+
+    Args:
+        player: runs the code, the code with the fix, and the reference.
+        hazard: the defect.
+    """
     name, size = observables.NORM_SEEN, _norm
     given: dict[str, float | str] = {}
-    if hazard.kind == "clip-before-unscale":
+    if hazard.kind is HazardKind.CLIP_BEFORE_UNSCALE:
         by, text = hazard.details
         clip, limit = Clip(-1, (), by=by, limit=text), number(text)
         word = "clip_value" if by_value(clip) else "max_norm"
@@ -35,7 +40,7 @@ def norm_seen(player: Player, hazard: Hazard) -> Measurement:
         if by_value(clip):
             name, size = "largest gradient element seen by the optimizer", _largest
     # An update in between changes the scale of one optimizer's gradients only when another one's have overflowed.
-    trio = player.play(spared=hazard.optimizer) if hazard.kind == "update-per-optimizer" else player.play()
+    trio = player.play(spared=hazard.optimizer) if hazard.kind is HazardKind.UPDATE_PER_OPTIMIZER else player.play()
     seen = [_seen(record, size) for record in (trio.before, trio.after, trio.reference)]
     concerned = {hazard.optimizer} & {step.optimizer for step in trio.reference.steps}
     ordinary = [
@@ -58,7 +63,12 @@ def norm_seen(player: Player, hazard: Hazard) -> Measurement:
 
 
 def gradient_read(player: Player, hazard: Hazard) -> Measurement:
-    """The size of the gradients that the code read."""
+    """The size of the gradients that the code read.
+
+    Args:
+        player: runs the code, the code with the fix, and the reference.
+        hazard: the defect.
+    """
     if hazard.details == (ADD,):
         return norm_seen(player, hazard)
     readings = [event for event in player.events if isinstance(event, GradAccess) and event.by]
@@ -84,7 +94,7 @@ def _largest(gradient: torch.Tensor) -> float:
     return float(gradient.abs().max()) if gradient.numel() else 0.0
 
 
-def _seen(record: Record, size: Callable[[torch.Tensor], float]) -> dict[_Where, float]:
+def _seen(record: RunRecord, size: Callable[[torch.Tensor], float]) -> dict[_Where, float]:
     """For each optimizer and iteration, the size of the gradients that it took; 0 where the step was skipped."""
     found: dict[_Where, float] = {}
     for step in record.steps:
@@ -117,10 +127,10 @@ def _deviation(measured: float | None, right: float) -> float:
     return abs(math.log(measured / right))
 
 
-def _after_overflow(reference: Record) -> Callable[[Record], str]:
+def _after_overflow(reference: RunRecord) -> Callable[[RunRecord], str]:
     skipped = reference.skips()
 
-    def state(record: Record) -> str:
+    def state(record: RunRecord) -> str:
         steps = [step for step in record.steps if (step.optimizer, step.round) in skipped]
         if not all(step.finite for step in steps):
             return "non-finite"

@@ -36,7 +36,7 @@ _TENSOR_CORES = {torch.float16: (7, 0), torch.bfloat16: (8, 0)}
 
 
 @dataclass(frozen=True)
-class Layer:
+class LinearSizes:
     """The sizes of a linear layer: of its input, and of its output."""
 
     fan_in: int
@@ -46,7 +46,7 @@ class Layer:
         return f"{self.fan_in}x{self.fan_out}"
 
 
-def replay(before: File, after: File, device: str, seed: int, least: float) -> Outcome:
+def time_products(before: File, after: File, device: str, seed: int, least: float) -> Outcome:
     """Time the products of the layers that differ between two files.
 
     Args:
@@ -65,7 +65,7 @@ def replay(before: File, after: File, device: str, seed: int, least: float) -> O
             "the fix resizes no linear layers, or they are not found again: nothing else is timed",
             PRODUCT_TIME,
         )
-    dtype = region_dtype(before)
+    dtype = first_region_dtype(before)
     if torch.cuda.get_device_capability() < _TENSOR_CORES[dtype]:
         return Outcome(NOT_OBSERVABLE, f"this GPU has no Tensor Cores for {_word(dtype)}", PRODUCT_TIME)
     clocks = [gpu_clock(products(layers, dtype, "cuda", seed)) for layers in (standing, resized)]
@@ -76,11 +76,17 @@ def replay(before: File, after: File, device: str, seed: int, least: float) -> O
         "layers": f"{', '.join(map(str, standing))} resized to {', '.join(map(str, resized))}",
         "rounds": ROUNDS,
     }
-    return judge(in_turns(clocks[0], clocks[1]), given, least)
+    return judge_times(in_turns(clocks[0], clocks[1]), given, least)
 
 
-def judge(times: Times, given: dict[str, float | str], least: float) -> Outcome:
-    """What times come to: see `Times.saved`."""
+def judge_times(times: Times, given: dict[str, float | str], least: float) -> Outcome:
+    """What times come to: see `Times.saved`.
+
+    Args:
+        times: those of the products before the fix and after it.
+        given: what else the evidence is to say.
+        least: the share of time that must be saved for a fix to be confirmed.
+    """
     saved = times.saved(least)
     before, after = statistics.median(times.before), statistics.median(times.after)
     saving, doubt = statistics.median(times.savings), spread(times.savings)
@@ -109,7 +115,7 @@ def _word(dtype: torch.dtype) -> str:
 # -- what is multiplied ------------------------------------------------------------------------------------------------
 
 
-def resized_layers(before: File, after: File) -> tuple[list[Layer], list[Layer]]:
+def resized_layers(before: File, after: File) -> tuple[list[LinearSizes], list[LinearSizes]]:
     """The layers whose sizes differ between two files, in both; none where the files hold different layers.
 
     They are the linear ones, or where none of these differs, the embeddings.
@@ -117,7 +123,7 @@ def resized_layers(before: File, after: File) -> tuple[list[Layer], list[Layer]]
     return _resized(_LINEAR, before, after) or _resized(_EMBEDDING, before, after) or ([], [])
 
 
-def _resized(kind: _Kind, before: File, after: File) -> tuple[list[Layer], list[Layer]] | None:
+def _resized(kind: _Kind, before: File, after: File) -> tuple[list[LinearSizes], list[LinearSizes]] | None:
     standing, resized = _sizes(before, kind), _sizes(after, kind)
     changed = [(old, new) for old, new in zip(standing, resized) if old != new]
     if len(standing) != len(resized) or not changed:
@@ -144,11 +150,11 @@ def _size(file: File, call: cst.Call, position: int, name: str) -> int | None:
     return None
 
 
-def _layer(fan_in: int | None, fan_out: int | None) -> Layer:
-    return Layer(ASSUMED if fan_in is None else fan_in, ASSUMED if fan_out is None else fan_out)
+def _layer(fan_in: int | None, fan_out: int | None) -> LinearSizes:
+    return LinearSizes(ASSUMED if fan_in is None else fan_in, ASSUMED if fan_out is None else fan_out)
 
 
-def region_dtype(file: File) -> torch.dtype:
+def first_region_dtype(file: File) -> torch.dtype:
     """The precision of the first autocast region in a file that has half; CUDA's default where there is none."""
     for call in file.tree.find(cst.Call):
         region = file.contexts.of(call) if file.names.any_in(call.func, torch_names.AUTOCAST) else None
@@ -160,7 +166,7 @@ def region_dtype(file: File) -> torch.dtype:
 # -- multiplying -------------------------------------------------------------------------------------------------------
 
 
-def products(layers: Sequence[Layer], dtype: torch.dtype, device: str, seed: int, rows: int = ROWS) -> Work:
+def products(layers: Sequence[LinearSizes], dtype: torch.dtype, device: str, seed: int, rows: int = ROWS) -> Work:
     """The three products of each layer, into matrices that are made here."""
     made = [Operands(layer, dtype, device, seed + index, rows) for index, layer in enumerate(layers)]
 
@@ -178,7 +184,7 @@ class Operands:
     `to_weight` are the gradients that the backward pass makes of it.
     """
 
-    def __init__(self, layer: Layer, dtype: torch.dtype, device: str, seed: int, rows: int) -> None:
+    def __init__(self, layer: LinearSizes, dtype: torch.dtype, device: str, seed: int, rows: int) -> None:
         generator = torch.Generator(device=device).manual_seed(seed)
 
         def matrix(height: int, width: int) -> torch.Tensor:

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import Protocol as Interface
 
 from amplint.model.events import Event
-from amplint.runtime.training.run_record import Record
+from amplint.runtime.training.run_record import RunRecord
 from amplint.runtime.verdict import Axis
 
 NONE = "none"
@@ -19,11 +19,11 @@ NONE = "none"
 class Trio:
     """The records of three runs: with the code as it stands, with the fix, and of the reference."""
 
-    before: Record
-    after: Record
-    reference: Record
+    before: RunRecord
+    after: RunRecord
+    reference: RunRecord
 
-    def each(self, value: Callable[[Record], float | str]) -> tuple[float | str, ...]:
+    def each(self, value: Callable[[RunRecord], float | str]) -> tuple[float | str, ...]:
         """One value of each record."""
         return value(self.before), value(self.after), value(self.reference)
 
@@ -36,10 +36,14 @@ class Player(Interface):
         """What happens with the code as it stands."""
 
     def play(self, magnitude: float = 1.0, island: bool = False, spared: str = "", recheck: bool = False) -> Trio:
-        """Train on losses of some magnitude, with or without a part that the model runs in float32.
+        """Train, and look at what becomes of it.
 
-        The gradients of the optimizer that the finding is about overflow once; or those of all but the one that is spared.
-        With `recheck` none does, and each loss is computed once more outside of autocast.
+        Args:
+            magnitude: about how large the losses are.
+            island: whether the model runs a part of itself in float32.
+            spared: the optimizer whose gradients do not overflow, when all others do; empty: only those that the finding is
+                about do.
+            recheck: whether no gradients overflow, and each loss is computed once more outside of autocast.
         """
 
 
@@ -66,7 +70,13 @@ class Measurement:
 
 
 def agree(measured: float | str, reference: float | str, tolerance: float) -> bool:
-    """Whether a measured value is the reference, up to a tolerance relative to it (absolute where it is zero)."""
+    """Whether a measured value is the reference, up to a tolerance relative to it (absolute where it is zero).
+
+    Args:
+        measured: what was measured.
+        reference: what it should be.
+        tolerance: relative to the reference, absolute where that is zero.
+    """
     if isinstance(measured, str) or isinstance(reference, str):
         return measured == reference
     if not (math.isfinite(measured) and math.isfinite(reference)):

@@ -13,7 +13,7 @@ from amplint.model.protocol.hazards import Hazard
 from amplint.runtime.measures.errors import error_figures, raised
 from amplint.runtime.measures.gradient_norms import gradient_read, norm_seen
 from amplint.runtime.measures.measurement import NONE, Figure, Measurement, Player, Trio
-from amplint.runtime.training.run_record import Record
+from amplint.runtime.training.run_record import RunRecord
 from amplint.runtime.verdict import Axis
 
 _MAGNITUDES = (1.0, 1e-1, 1e-2, 1e-3, 1e-4, 1e-5)
@@ -22,7 +22,13 @@ _Where = tuple[str, int]
 
 
 def take(measure: str, player: Player, hazard: Hazard) -> Measurement:
-    """Take a measurement (one of those named in `amplint.model.observables`) of a hazard."""
+    """Take a measurement of a hazard.
+
+    Args:
+        measure: one of those named in `amplint.model.observables`.
+        player: runs the code, the code with the fix, and the reference.
+        hazard: the defect.
+    """
     return _MEASURES[measure](player, hazard)
 
 
@@ -31,7 +37,7 @@ def take(measure: str, player: Player, hazard: Hazard) -> Measurement:
 
 def _error(player: Player, hazard: Hazard) -> Measurement:
     trio = player.play()
-    return Measurement((Figure(observables.ERROR, *trio.each(raised)),))
+    return Measurement((Figure(observables.RAISED, *trio.each(raised)),))
 
 
 def _unmoved(player: Player, hazard: Hazard) -> Measurement:
@@ -40,7 +46,7 @@ def _unmoved(player: Player, hazard: Hazard) -> Measurement:
     return Measurement((*error_figures(trio), Figure(observables.UNMOVED, before, after, 0)))
 
 
-def _idle_steps(record: Record, optimizer: str) -> int:
+def _idle_steps(record: RunRecord, optimizer: str) -> int:
     """How often an optimizer was stepped, and not skipped for an overflow, and its parameters did not change."""
     mine = (step for step in record.steps if step.optimizer == optimizer and step.gradient is not None)
     return sum(not step.changed for step in mine)
@@ -106,7 +112,7 @@ def _zero_fractions(trio: Trio) -> tuple[float, float] | None:
     return tuple(float((each[nonzero] == 0).float().mean()) for each in (before, after))  # type: ignore[return-value]
 
 
-def _first_taken(record: Record) -> dict[_Where, torch.Tensor]:
+def _first_taken(record: RunRecord) -> dict[_Where, torch.Tensor]:
     return {(step.optimizer, step.round): step.gradient for step in record.steps if step.gradient is not None}
 
 
@@ -123,7 +129,7 @@ def _island_error(player: Player, hazard: Hazard) -> Measurement:
     return Measurement((*error_figures(trio), figure), {}, series, ordinary=bool(errors[1]))
 
 
-def _relative_errors(record: Record, reference: Record, index: int) -> list[float]:
+def _relative_errors(record: RunRecord, reference: RunRecord, index: int) -> list[float]:
     """For one backward pass, how far the direction of each optimizer's gradients is from the right one."""
     passes = zip(record.backward[index : index + 1], reference.backward[index:])
     return [error for mine, right in passes for error in _distances(mine, right)]
@@ -151,7 +157,7 @@ def _loss_error(player: Player, hazard: Hazard) -> Measurement:
 _MEASURES: Mapping[str, Callable[[Player, Hazard], Measurement]] = {
     observables.NORM_SEEN: norm_seen,
     observables.GRADIENT_READ: gradient_read,
-    observables.ERROR: _error,
+    observables.RAISED: _error,
     observables.UNMOVED: _unmoved,
     observables.REPORTED: _reported,
     observables.SCHEDULER_LEAD: _scheduler_lead,

@@ -59,7 +59,13 @@ def spread(values: tuple[float, ...]) -> float:
 
 
 def in_turns(before: Clock, after: Clock, rounds: int = ROUNDS) -> Times:
-    """Read two clocks in turns; the one that is read first changes from round to round."""
+    """Read two clocks in turns; the one that is read first changes from round to round.
+
+    Args:
+        before: reads the time that the code takes once.
+        after: reads the time that it takes with the fix.
+        rounds: how often each is read.
+    """
     pairs: list[tuple[float, float]] = []
     for index in range(rounds):
         if index % 2:

@@ -9,15 +9,15 @@ from functools import cache
 import torch
 
 from amplint.runtime.devices import CUDA
-from amplint.runtime.numeric.compute import Program, Way
+from amplint.runtime.numeric.compute import CompiledExpression, Way
 from amplint.runtime.numeric.expression import Operand
-from amplint.runtime.numeric.sweep import Point, dtype_of
+from amplint.runtime.numeric.sweep import SamplePoint, dtype_of
 
 TORCH_ERRORS = (RuntimeError, TypeError, ValueError, IndexError, AttributeError, KeyError, AssertionError)
 
 
 @dataclass(frozen=True)
-class Answer:
+class Evaluation:
     """What an expression came to at a point: its elements, and its gradients by operand, in float64; or torch's error."""
 
     value: torch.Tensor
@@ -38,10 +38,14 @@ class Answer:
         """Whether the value is finite, whatever the gradients are."""
         return not self.error and bool(self.value.isfinite().all())
 
-    def distance(self, right: Answer, dtypes: Sequence[torch.dtype]) -> float:
-        """The larger of the errors of value and gradients, each relative to its size; `dtypes` are those of the gradients.
+    def distance(self, right: Evaluation, dtypes: Sequence[torch.dtype]) -> float:
+        """The larger of the errors of value and gradients, each relative to its size.
 
         What is too small for the full precision of its dtype is left out.
+
+        Args:
+            right: what is taken for right.
+            dtypes: those of the gradients.
         """
         errors = [_relative(self.value, right.value, torch.float32)]
         errors += (_relative(*each) for each in zip(self.gradients, right.gradients, dtypes))
@@ -57,7 +61,7 @@ def _relative(mine: torch.Tensor, exact: torch.Tensor, dtype: torch.dtype) -> fl
 class Side:
     """The expression in one text, with its operands in the order of the other text's."""
 
-    program: Program
+    program: CompiledExpression
     operands: Sequence[Operand]
 
 
@@ -81,22 +85,36 @@ class Question:
         return [dtype_of(owner) for owner, is_wanted in zip(self.owners, self.wanted) if is_wanted]
 
 
-def answer(side: Side, point: Point, question: Question, way: Way) -> Answer:
-    """Compute an expression and its gradients at a point."""
+def answer(side: Side, point: SamplePoint, question: Question, way: Way) -> Evaluation:
+    """Compute an expression and its gradients at a point.
+
+    Args:
+        side: the text, as an expression.
+        point: the operands.
+        question: what is asked of it.
+        way: in which precision, and under which regions.
+    """
     values, leaves = placed(side, point, question, way)
     try:
         results = side.program.run(values, way)
         if not results:
-            return Answer(torch.empty(0), (), "nothing is computed")
+            return Evaluation(torch.empty(0), (), "nothing is computed")
         return _answered(results, leaves, question.scale)
     except TORCH_ERRORS as error:
-        return Answer(torch.empty(0), (), f"{type(error).__name__}: {' '.join(str(error).split())}")
+        return Evaluation(torch.empty(0), (), f"{type(error).__name__}: {' '.join(str(error).split())}")
 
 
 def placed(
-    side: Side, point: Point, question: Question, way: Way
+    side: Side, point: SamplePoint, question: Question, way: Way
 ) -> tuple[dict[Operand, torch.Tensor | float], list[torch.Tensor]]:
-    """The operands of a text at a point, and those of them that gradients are asked of."""
+    """The operands of a text at a point, and those of them that gradients are asked of.
+
+    Args:
+        side: the text, as an expression.
+        point: the operands.
+        question: what is asked of it.
+        way: in which precision, and under which regions.
+    """
     values: dict[Operand, torch.Tensor | float] = {}
     leaves: list[torch.Tensor] = []
     for owner, operand, is_wanted in zip(question.owners, side.operands, question.wanted):
@@ -111,14 +129,14 @@ def placed(
     return values, leaves
 
 
-def _answered(results: Sequence[torch.Tensor], leaves: Sequence[torch.Tensor], scale: float) -> Answer:
+def _answered(results: Sequence[torch.Tensor], leaves: Sequence[torch.Tensor], scale: float) -> Evaluation:
     total = scale * whole(results)
     gradients: tuple[torch.Tensor | None, ...] = (None,) * len(leaves)
     if leaves and total.requires_grad:
         gradients = torch.autograd.grad(total, list(leaves), allow_unused=True)
     value = torch.cat([result.detach().double().reshape(-1).cpu() for result in results])
     filled = (torch.zeros_like(leaf) if grad is None else grad for leaf, grad in zip(leaves, gradients))
-    return Answer(value, tuple(grad.detach().double().cpu() for grad in filled))
+    return Evaluation(value, tuple(grad.detach().double().cpu() for grad in filled))
 
 
 def whole(results: Iterable[torch.Tensor]) -> torch.Tensor:

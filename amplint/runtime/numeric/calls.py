@@ -7,21 +7,21 @@ from collections.abc import Sequence
 
 import libcst as cst
 
-from amplint.dtypes.frames import Frame
+from amplint.dtypes.frames import StackFrame
 from amplint.dtypes.values import DType, Instance, Layer, Tensor
 from amplint.model.torch import precision
 from amplint.runtime.numeric import operations
 from amplint.runtime.numeric.expression import (
     Apply,
-    Constant,
+    Container,
     Expression,
-    Items,
+    Literal,
     Operand,
     Outside,
     Thing,
     is_raw,
 )  # fmt: skip
-from amplint.runtime.numeric.sources import Scope
+from amplint.runtime.numeric.sources import BodyScope
 from amplint.runtime.numeric.terms import Terms
 from amplint.syntax.names import dotted
 
@@ -33,14 +33,19 @@ _MAX_DEPTH = 8
 _Keywords = tuple[tuple[str, Expression], ...]
 
 
-class Calls(Terms):
+class CallTerms(Terms):
     """Reads calls; bodies are left to the floor above."""
 
     @abstractmethod
-    def body(self, frame: Frame, held: dict[str, Expression]) -> Expression:
-        """What a function of the file gives back when its parameters hold these."""
+    def body(self, frame: StackFrame, held: dict[str, Expression]) -> Expression:
+        """What a function of the file gives back when its parameters hold these.
 
-    def call(self, node: cst.Call, scope: Scope) -> Expression:
+        Args:
+            frame: the evaluation of the function, as the dtype flow has it.
+            held: what its parameters hold.
+        """
+
+    def call(self, node: cst.Call, scope: BodyScope) -> Expression:
         if any(arg.star for arg in node.args):
             return self._unlisted(node, (), scope)
         arguments = tuple(self.read(arg.value, scope) for arg in node.args if arg.keyword is None)
@@ -67,7 +72,7 @@ class Calls(Terms):
     # -- functions of the file -----------------------------------------------------------------------------------------
 
     def _inlined(
-        self, node: cst.Call, inner: Frame, arguments: Sequence[Expression], keywords: _Keywords, scope: Scope
+        self, node: cst.Call, inner: StackFrame, arguments: Sequence[Expression], keywords: _Keywords, scope: BodyScope
     ) -> Expression:
         function = inner.scope
         assert isinstance(function, (cst.FunctionDef, cst.Lambda))
@@ -82,7 +87,7 @@ class Calls(Terms):
     def _bound(
         self,
         function: cst.FunctionDef | cst.Lambda,
-        inner: Frame,
+        inner: StackFrame,
         arguments: Sequence[Expression],
         keywords: dict[str, Expression],
     ) -> dict[str, Expression]:
@@ -98,19 +103,19 @@ class Calls(Terms):
             elif name in keywords:
                 held[name] = keywords[name]
             elif param.default is not None:
-                held[name] = self.read(param.default, Scope(inner))
+                held[name] = self.read(param.default, BodyScope(inner))
         return held
 
     # -- torch ---------------------------------------------------------------------------------------------------------
 
     def _function(
-        self, node: cst.Call, op: str, arguments: tuple[Expression, ...], keywords: _Keywords, scope: Scope
+        self, node: cst.Call, op: str, arguments: tuple[Expression, ...], keywords: _Keywords, scope: BodyScope
     ) -> Expression:
         source, _, name = op.rpartition(".")
         everything = (*arguments, *(value for _, value in keywords))
-        if op == "builtins.sum" and len(arguments) == 1 and isinstance(arguments[0], Items):
+        if op == "builtins.sum" and len(arguments) == 1 and isinstance(arguments[0], Container):
             return self._total(arguments[0], node, scope)
-        if op == "builtins.abs" and not all(isinstance(each, Constant) for each in arguments):
+        if op == "builtins.abs" and not all(isinstance(each, Literal) for each in arguments):
             op = "torch.abs"
         if source in ("builtins", "math") or op == "torch.finfo":
             if keywords or not operations.listed(op):
@@ -130,20 +135,25 @@ class Calls(Terms):
         return result
 
     @staticmethod
-    def _write(changed: Sequence[cst.BaseExpression], result: Expression, scope: Scope) -> None:
+    def _write(changed: Sequence[cst.BaseExpression], result: Expression, scope: BodyScope) -> None:
         """What an operation writes to holds its result."""
         for target in changed:
             if dotted(target):
                 scope.held[dotted(target)] = result
 
-    def _total(self, items: Items, node: cst.Call, scope: Scope) -> Expression:
-        total: Expression = items.items[0] if items.items else Constant(0)
+    def _total(self, items: Container, node: cst.Call, scope: BodyScope) -> Expression:
+        total: Expression = items.items[0] if items.items else Literal(0)
         for item in items.items[1:]:
             total = self.operator("add", (total, item), node, scope)
         return total
 
     def _method(
-        self, node: cst.Call, func: cst.Attribute, arguments: tuple[Expression, ...], keywords: _Keywords, scope: Scope
+        self,
+        node: cst.Call,
+        func: cst.Attribute,
+        arguments: tuple[Expression, ...],
+        keywords: _Keywords,
+        scope: BodyScope,
     ) -> Expression:
         name = func.attr.value
         base = self.read(func.value, scope)
@@ -152,12 +162,12 @@ class Calls(Terms):
             return arguments[0]  # a scaler: the gradients that are compared are those of the loss itself
         if isinstance(base, Outside):
             return base
-        if name == "append" and isinstance(base, Items) and len(arguments) == 1:
-            scope.held[dotted(func.value)] = Items((*base.items, arguments[0]), True)
-            return Constant(None)
+        if name == "append" and isinstance(base, Container) and len(arguments) == 1:
+            scope.held[dotted(func.value)] = Container((*base.items, arguments[0]), True)
+            return Literal(None)
         if name == "item" and isinstance(base, (Apply, Operand)):
             return Outside(".item()")
-        if isinstance(base, (Thing, Constant, Items)):
+        if isinstance(base, (Thing, Literal, Container)):
             return self._unlisted(node, everything[1:], scope)
         return self._of_tensor(name, base, node, arguments, keywords, scope)
 
@@ -168,12 +178,12 @@ class Calls(Terms):
         node: cst.Call,
         arguments: tuple[Expression, ...],
         keywords: _Keywords,
-        scope: Scope,
+        scope: BodyScope,
     ) -> Expression:
         if name in operations.UNMOVED:
             return base
         if name in operations.CASTS and not arguments:
-            return self.apply("cast.to", (base, Constant(DType(operations.CASTS[name]))), (), node, scope)
+            return self.apply("cast.to", (base, Literal(DType(operations.CASTS[name]))), (), node, scope)
         if name in ("to", "type", "type_as"):
             return self._cast(base, (*arguments, *(value for _, value in keywords)), node, scope)
         kept = tuple((key, value) for key, value in keywords if key not in ("device", "non_blocking"))
@@ -190,10 +200,10 @@ class Calls(Terms):
             self._write([] if target is None else [target], result, scope)
         return result
 
-    def _cast(self, base: Expression, arguments: Sequence[Expression], node: cst.Call, scope: Scope) -> Expression:
+    def _cast(self, base: Expression, arguments: Sequence[Expression], node: cst.Call, scope: BodyScope) -> Expression:
         """`x.to(...)`: only the dtype of what is asked for counts, wherever tensors live."""
         for target in arguments:
-            if isinstance(target, Constant) and isinstance(target.value, DType):
+            if isinstance(target, Literal) and isinstance(target.value, DType):
                 return self.apply("cast.to", (base, target), (), node, scope)
             if isinstance(target, Apply) and target.op == "attribute.dtype":
                 return self.apply("cast.to", (base, target), (), node, scope)
@@ -205,14 +215,14 @@ class Calls(Terms):
 
     # -- layers, and what is not listed --------------------------------------------------------------------------------
 
-    def _layer(self, func: cst.BaseExpression, scope: Scope) -> Layer | None:
+    def _layer(self, func: cst.BaseExpression, scope: BodyScope) -> Layer | None:
         if isinstance(func, cst.Call) and isinstance(made := self.facts.seen(func, scope.frame).value, Layer):
             return made
         found = self.read(func, scope) if isinstance(func, (cst.Name, cst.Attribute, cst.Subscript)) else None
         return found.value if isinstance(found, Thing) and isinstance(found.value, Layer) else None
 
     def _through(
-        self, layer: Layer, node: cst.Call, arguments: tuple[Expression, ...], keywords: _Keywords, scope: Scope
+        self, layer: Layer, node: cst.Call, arguments: tuple[Expression, ...], keywords: _Keywords, scope: BodyScope
     ) -> Expression:
         if layer.kind == "Sequential":
             value: Expression = arguments[0] if arguments else Outside("nn.Sequential")
@@ -226,22 +236,26 @@ class Calls(Terms):
         if layer.kind in ("Identity", "Dropout", "Dropout1d", "Dropout2d", "Dropout3d"):
             return arguments[0] if arguments else Outside(f"nn.{layer.kind}")
         assert isinstance(layer.node, cst.Call)
-        top = Scope(self.facts.frames[0])
+        top = BodyScope(self.facts.frames[0])
         given = tuple(self.read(arg.value, top) for arg in layer.node.args if arg.keyword is None)
         named = tuple((arg.keyword.value, self.read(arg.value, top)) for arg in layer.node.args if arg.keyword)
-        if not all(isinstance(each, Constant) for each in (*given, *(value for _, value in named))):
+        if not all(isinstance(each, Literal) for each in (*given, *(value for _, value in named))):
             return Outside(f"nn.{layer.kind}")
-        setup = Items((Items(given), Items(tuple(value for _, value in named), keys=tuple(key for key, _ in named))))
+        setup = Container(
+            (Container(given), Container(tuple(value for _, value in named), keys=tuple(key for key, _ in named)))
+        )
         return self.apply(f"nn.{layer.kind}", (setup, *arguments), keywords, node, scope)
 
-    def _from_weights(self, node: cst.Call, scope: Scope) -> Expression:
+    def _from_weights(self, node: cst.Call, scope: BodyScope) -> Expression:
         seen = self.facts.seen(node, scope.frame)
         dtype = seen.value.dtype if isinstance(seen.value, Tensor) else precision.UNKNOWN
         if dtype == precision.UNKNOWN:
             dtype = seen.region.dtype if seen.region is not None else precision.FLOAT32
         return self.from_outside(node, scope, dtype=dtype)
 
-    def _unlisted(self, node: cst.Call, arguments: Sequence[Expression], scope: Scope, what: str = "") -> Expression:
+    def _unlisted(
+        self, node: cst.Call, arguments: Sequence[Expression], scope: BodyScope, what: str = ""
+    ) -> Expression:
         """A call of something unknown: a value from outside, unless it computes with values of the expression."""
         if all(map(is_raw, arguments)):
             return self.from_outside(node, scope)

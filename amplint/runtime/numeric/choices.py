@@ -6,10 +6,10 @@ from dataclasses import dataclass, field
 
 import libcst as cst
 
-from amplint.runtime.numeric.calls import Calls
-from amplint.runtime.numeric.expression import Constant
-from amplint.runtime.numeric.facts import Facts
-from amplint.runtime.numeric.sources import Scope
+from amplint.runtime.numeric.calls import CallTerms
+from amplint.runtime.numeric.expression import Literal
+from amplint.runtime.numeric.facts import DtypeTrace
+from amplint.runtime.numeric.sources import BodyScope
 
 
 @dataclass(eq=False)
@@ -20,17 +20,22 @@ class Path:
     taken: dict[tuple[str, int], int] = field(default_factory=dict)
 
 
-class Choices(Calls):
-    """Answers conditions: so that the path leads to the finding; else by literals; else past an `if`, into an `if ... else`."""
+class Choices(CallTerms):
+    """Answers conditions: so that the path leads to the finding; else by literals; else past an `if`, into an `if ... else`.
 
-    def __init__(self, facts: Facts, path: Path) -> None:
+    Args:
+        facts: what the dtype flow knows of the file.
+        path: what it has to lead to, and which way earlier conditions went.
+    """
+
+    def __init__(self, facts: DtypeTrace, path: Path) -> None:
         super().__init__(facts)
         self._path = path
         self._numbers = {
             id(node): number for kind in (cst.If, cst.IfExp) for number, node in enumerate(self.tree.find(kind))
         }
 
-    def chosen(self, node: cst.IfExp, scope: Scope) -> cst.BaseExpression:
+    def chosen(self, node: cst.IfExp, scope: BodyScope) -> cst.BaseExpression:
         return (node.body, node.orelse)[self.way(node, node.test, node.body, node.orelse, scope)]
 
     def way(
@@ -39,15 +44,25 @@ class Choices(Calls):
         test: cst.BaseExpression,
         first: cst.CSTNode,
         second: cst.CSTNode | None,
-        scope: Scope,
+        scope: BodyScope,
     ) -> int:
-        """0 for the body, 1 for what follows `else`."""
+        """Which way a condition goes: 0 for the body, 1 for what follows `else`.
+
+        Args:
+            node: the statement or expression.
+            test: its condition.
+            first: its body.
+            second: what follows `else`; None for nothing.
+            scope: what names hold by now.
+        """
         key = (type(node).__name__, self._numbers[id(node)])
         if key not in self._path.taken:
             self._path.taken[key] = self._decided(test, first, second, scope)
         return self._path.taken[key]
 
-    def _decided(self, test: cst.BaseExpression, first: cst.CSTNode, second: cst.CSTNode | None, scope: Scope) -> int:
+    def _decided(
+        self, test: cst.BaseExpression, first: cst.CSTNode, second: cst.CSTNode | None, scope: BodyScope
+    ) -> int:
         towards = self._path.towards
         if towards is not None:
             above = {id(each) for each in (towards, *self.tree.ancestors(towards))}
@@ -59,7 +74,7 @@ class Choices(Calls):
             return 0 if truth else 1
         return 1 if second is None else 0
 
-    def _truth(self, test: cst.BaseExpression, scope: Scope) -> bool | None:
+    def _truth(self, test: cst.BaseExpression, scope: BodyScope) -> bool | None:
         if isinstance(test, cst.UnaryOperation) and isinstance(test.operator, cst.Not):
             truth = self._truth(test.expression, scope)
             return None if truth is None else not truth
@@ -70,4 +85,4 @@ class Choices(Calls):
                 return decisive
             return None if None in sides else not decisive
         value = self.read(test, scope)
-        return bool(value.value) if isinstance(value, Constant) else None
+        return bool(value.value) if isinstance(value, Literal) else None

@@ -14,7 +14,15 @@ from amplint.dtypes.values import DType
 from amplint.model.events import Region
 from amplint.runtime.devices import CUDA
 from amplint.runtime.numeric import operations
-from amplint.runtime.numeric.expression import Apply, Constant, Expression, Items, Operand, bare, below
+from amplint.runtime.numeric.expression import (
+    Apply,
+    Container,
+    Expression,
+    Literal,
+    Operand,
+    short_name,
+    subexpressions,
+)
 from amplint.runtime.training.amp_and_reference import autocast
 
 _FLOATING = frozenset({"float16", "bfloat16", "float32", "float64"})
@@ -32,16 +40,20 @@ class Way:
     aside: frozenset[int] = frozenset()
 
 
-class Program:
+class CompiledExpression:
     """An expression, ready to be computed at many points."""
 
     def __init__(self, root: Expression) -> None:
         self.root = root
-        self.steps = below(root)
+        self.steps = subexpressions(root)
         self.operands = [step for step in self.steps if isinstance(step, Operand)]
 
     def run(self, values: Mapping[Operand, Any], way: Way) -> list[torch.Tensor]:
         """The floating tensors that the expression comes to; one for a tensor, several for a tuple.
+
+        Args:
+            values: what the operands hold.
+            way: in which precision, and under which regions.
 
         Raises:
             RuntimeError, TypeError, ValueError, IndexError: what torch raises on these operands.
@@ -49,7 +61,12 @@ class Program:
         return floating(self.trace(values, way)[id(self.root)])
 
     def trace(self, values: Mapping[Operand, Any], way: Way) -> dict[int, Any]:
-        """What each part of the expression comes to, by its id. Raises what `run` does."""
+        """What each part of the expression comes to, by its id. Raises what `run` does.
+
+        Args:
+            values: what the operands hold.
+            way: in which precision, and under which regions.
+        """
         home: AbstractContextManager[object] = torch.device("cuda") if way.device == CUDA else nullcontext()
         with home:  # where tensors that the expression makes live
             return self._traced(values, way)
@@ -59,9 +76,9 @@ class Program:
         for step in self.steps:
             if isinstance(step, Operand):
                 done[id(step)] = values[step]
-            elif isinstance(step, Constant):
+            elif isinstance(step, Literal):
                 done[id(step)] = _constant(step.value, way.precision)
-            elif isinstance(step, Items):
+            elif isinstance(step, Container):
                 done[id(step)] = _items(step, [done[id(item)] for item in step.items])
             elif isinstance(step, Apply):
                 done[id(step)] = _applied(step, done, way)
@@ -76,7 +93,7 @@ def _constant(value: object, precision: torch.dtype | None) -> object:
     return getattr(torch, "int64" if value.name == "int" else value.name)
 
 
-def _items(items: Items, values: Sequence[Any]) -> Any:
+def _items(items: Container, values: Sequence[Any]) -> Any:
     if items.keys is not None:
         return dict(zip(items.keys, values))
     return list(values) if items.is_list else tuple(values)
@@ -175,7 +192,7 @@ _SPECIAL: Mapping[str, Callable[..., Any]] = {
 def _drawn(step: Apply, arguments: list[Any], keywords: dict[str, Any]) -> torch.Tensor:
     """The same numbers for the same place, whatever the precision."""
     like = arguments[0] if arguments and isinstance(arguments[0], torch.Tensor) else None
-    name = bare(step.op).removesuffix("_like")
+    name = short_name(step.op).removesuffix("_like")
     generator = torch.Generator().manual_seed(zlib.crc32(name.encode()))
     if like is not None:
         drawn = (torch.rand if name == "rand" else torch.randn)(like.shape, generator=generator, dtype=torch.float64)

@@ -32,7 +32,7 @@ class Operand:
 
 
 @dataclass(frozen=True, eq=False)
-class Constant:
+class Literal:
     """A literal, or what literals come to."""
 
     value: object
@@ -54,7 +54,7 @@ class Apply:
 
 
 @dataclass(frozen=True, eq=False)
-class Items:
+class Container:
     """A tuple, a list, or the values of a dictionary under their keys."""
 
     items: tuple[Expression, ...]
@@ -76,7 +76,7 @@ class Outside:
     what: str
 
 
-Expression = Operand | Constant | Apply | Items | Thing | Outside
+Expression = Operand | Literal | Apply | Container | Thing | Outside
 
 LAYOUT = frozenset(
     "view reshape squeeze unsqueeze permute transpose t flatten unflatten contiguous expand expand_as repeat clone narrow"
@@ -85,7 +85,7 @@ LAYOUT = frozenset(
 """Operations that give back the elements of their first operand."""
 
 
-def bare(op: str) -> str:
+def short_name(op: str) -> str:
     """The name of an operation without where it is from."""
     return op.rpartition(".")[2]
 
@@ -95,11 +95,11 @@ def parts(expression: Expression) -> Iterator[Expression]:
     if isinstance(expression, Apply):
         yield from expression.arguments
         yield from (value for _, value in expression.keywords)
-    elif isinstance(expression, Items):
+    elif isinstance(expression, Container):
         yield from expression.items
 
 
-def below(root: Expression) -> list[Expression]:
+def subexpressions(root: Expression) -> list[Expression]:
     """An expression and all that it is computed from, each once, operands before what they are operands of."""
     found: list[Expression] = []
     seen: set[int] = set()
@@ -118,14 +118,19 @@ def below(root: Expression) -> list[Expression]:
 def is_raw(expression: Expression) -> bool:
     """Whether an expression is nothing but a value from outside, laid out in another way."""
     if isinstance(expression, Apply):
-        return bare(expression.op) in LAYOUT and is_raw(expression.arguments[0])
+        return short_name(expression.op) in LAYOUT and is_raw(expression.arguments[0])
     return not isinstance(expression, Outside) and all(map(is_raw, parts(expression)))
 
 
 def dependents(root: Expression, marks: Iterable[Expression]) -> set[int]:
-    """The ids of the marked parts of an expression, and of all in it that is computed from them."""
+    """The ids of the marked parts of an expression, and of all in it that is computed from them.
+
+    Args:
+        root: the expression.
+        marks: the parts of it.
+    """
     found = {id(mark) for mark in marks}
-    for expression in below(root):
+    for expression in subexpressions(root):
         if any(id(part) in found for part in parts(expression)):
             found.add(id(expression))
     return found

@@ -7,10 +7,9 @@ from dataclasses import dataclass, field
 
 import libcst as cst
 
-from amplint.dtypes.frames import Frame
-from amplint.dtypes.operations import Arguments
+from amplint.dtypes.frames import StackFrame
 from amplint.dtypes.statements import Statements
-from amplint.dtypes.values import UNKNOWN, Function, Tensor, Value
+from amplint.dtypes.values import UNKNOWN, Arguments, Closure, Tensor, Value
 from amplint.model.events import Region
 from amplint.rule import File
 from amplint.syntax.names import dotted
@@ -19,7 +18,7 @@ _BUDGET = 200_000
 
 
 @dataclass(frozen=True)
-class Seen:
+class SeenValue:
     """What was known of an expression, the region in effect there, and whether gradients were recorded."""
 
     value: Value
@@ -29,65 +28,80 @@ class Seen:
 
 @dataclass(eq=False)
 class _Invocation:
-    caller: Frame
+    caller: StackFrame
     call: cst.Call | None
     node: cst.CSTNode
-    frame: Frame | None = None
+    frame: StackFrame | None = None
 
 
 @dataclass(frozen=True)
 class Caller:
     """Where a body was entered from."""
 
-    frame: Frame
+    frame: StackFrame
     call: cst.Call | None = field(compare=False)
 
 
-class Facts(Statements):
+class DtypeTrace(Statements):
     """The dtype flow of a file, with a record of what it saw; a body is looked at once for each frame."""
 
     def __init__(self, file: File) -> None:
         super().__init__(file.tree, file.names, file.contexts, file.classes, _BUDGET)
         self.file = file
-        self.frames: list[Frame] = []
+        self.frames: list[StackFrame] = []
         """The frames in the order in which they were entered."""
-        self.callers: dict[Frame, Caller] = {}
-        self._seen: dict[Frame, dict[int, Seen]] = {}
-        self._nodes: dict[Frame, dict[int, cst.CSTNode]] = {}
-        self._given: dict[Frame, dict[str, Value]] = {}
-        self._callees: dict[tuple[Frame, int], Frame] = {}
+        self.callers: dict[StackFrame, Caller] = {}
+        self._seen: dict[StackFrame, dict[int, SeenValue]] = {}
+        self._nodes: dict[StackFrame, dict[int, cst.CSTNode]] = {}
+        self._given: dict[StackFrame, dict[str, Value]] = {}
+        self._callees: dict[tuple[StackFrame, int], StackFrame] = {}
         self._calls: list[cst.Call] = []
         self._invocations: list[_Invocation] = []
-        self._invoked: dict[tuple[object, ...], Frame] = {}
+        self._invoked: dict[tuple[object, ...], StackFrame] = {}
         self.whole_file()
 
     # -- asking ------------------------------------------------------------------------------------------------------
 
-    def seen(self, node: cst.CSTNode, frame: Frame) -> Seen:
-        """What was known of an expression in a frame; nothing where the flow did not come by."""
-        return self._seen.get(frame, {}).get(id(node)) or Seen(UNKNOWN, frame.region, frame.differentiates)
+    def seen(self, node: cst.CSTNode, frame: StackFrame) -> SeenValue:
+        """What was known of an expression in a frame; nothing where the flow did not come by.
 
-    def nodes(self, frame: Frame) -> Iterator[tuple[cst.CSTNode, Seen]]:
+        Args:
+            node: the expression.
+            frame: the evaluation of its body.
+        """
+        return self._seen.get(frame, {}).get(id(node)) or SeenValue(UNKNOWN, frame.region, frame.differentiates)
+
+    def nodes(self, frame: StackFrame) -> Iterator[tuple[cst.CSTNode, SeenValue]]:
         """All expressions that were evaluated in a frame."""
         for key, seen in self._seen.get(frame, {}).items():
             yield self._nodes[frame][key], seen
 
-    def given(self, frame: Frame, param: cst.Param) -> Value | None:
-        """What a parameter held when a frame was entered."""
+    def given(self, frame: StackFrame, param: cst.Param) -> Value | None:
+        """What a parameter held when a frame was entered.
+
+        Args:
+            frame: the evaluation of the function.
+            param: the parameter.
+        """
         return self._given.get(frame, {}).get(param.name.value)
 
-    def known(self, frame: Frame) -> int:
+    def known(self, frame: StackFrame) -> int:
         """Of how many parameters something was known when a frame was entered."""
         given = self._given.get(frame, {}).values()
         return sum(not (isinstance(value, Tensor) and value.dtype == UNKNOWN.dtype) for value in given)
 
-    def callee(self, call: cst.Call, frame: Frame) -> Frame | None:
-        """The frame of the function of this file that a call in a frame runs."""
+    def callee(self, call: cst.Call, frame: StackFrame) -> StackFrame | None:
+        """The frame of the function of this file that a call in a frame runs.
+
+        Args:
+            call: the call.
+            frame: the evaluation of the body that it stands in.
+        """
         return self._callees.get((frame, id(call)))
 
     # -- recording ---------------------------------------------------------------------------------------------------
 
-    def evaluate(self, node: cst.BaseExpression, frame: Frame) -> Value:
+    def evaluate(self, node: cst.BaseExpression, frame: StackFrame) -> Value:
         self._meet(frame)
         value = super().evaluate(node, frame)
         self._file(node, value, frame)
@@ -99,29 +113,29 @@ class Facts(Statements):
         node: cst.CSTNode,
         left: cst.BaseExpression,
         right: cst.BaseExpression,
-        frame: Frame,
+        frame: StackFrame,
         in_place: bool = False,
     ) -> Value:
         value = super().binary(op, node, left, right, frame, in_place)
         self._file(node, value, frame)
         return value
 
-    def _file(self, node: cst.CSTNode, value: Value, frame: Frame) -> None:
+    def _file(self, node: cst.CSTNode, value: Value, frame: StackFrame) -> None:
         self._nodes.setdefault(frame, {})[id(node)] = node
-        self._seen.setdefault(frame, {})[id(node)] = Seen(value, frame.region, frame.differentiates)
+        self._seen.setdefault(frame, {})[id(node)] = SeenValue(value, frame.region, frame.differentiates)
 
-    def call(self, node: cst.Call, frame: Frame) -> Value:
+    def call(self, node: cst.Call, frame: StackFrame) -> Value:
         self._calls.append(node)
         try:
             return super().call(node, frame)
         finally:
             self._calls.pop()
 
-    def run(self, body: cst.BaseSuite, frame: Frame) -> None:
+    def run(self, body: cst.BaseSuite, frame: StackFrame) -> None:
         self._meet(frame)
         super().run(body, frame)
 
-    def invoke(self, function: Function, arguments: Arguments, frame: Frame, called: str) -> Value:
+    def invoke(self, function: Closure, arguments: Arguments, frame: StackFrame, called: str) -> Value:
         is_property = isinstance(function.node, cst.FunctionDef) and any(
             dotted(each.decorator) == "property" for each in function.node.decorators
         )
@@ -140,7 +154,7 @@ class Facts(Statements):
                 self._callees[frame, id(call)] = inner
         return value
 
-    def _meet(self, frame: Frame) -> None:
+    def _meet(self, frame: StackFrame) -> None:
         if frame in self._seen:
             return
         self._seen[frame], self._nodes[frame] = {}, {}

@@ -10,13 +10,13 @@ from os.path import commonprefix
 import libcst as cst
 
 from amplint.diagnostics import Diagnostic, Edit
-from amplint.dtypes.frames import Frame
+from amplint.dtypes.frames import StackFrame
 from amplint.dtypes.values import Tensor
 from amplint.model.torch import precision
 from amplint.runtime.numeric.choices import Path
-from amplint.runtime.numeric.expression import Apply, Expression, Outside, below, dependents
-from amplint.runtime.numeric.facts import Facts, Seen
-from amplint.runtime.numeric.reader import BACKWARD, RETURN, Reader, Result, matching
+from amplint.runtime.numeric.expression import Apply, Expression, Outside, dependents, subexpressions
+from amplint.runtime.numeric.facts import DtypeTrace, SeenValue
+from amplint.runtime.numeric.reader import BACKWARD, RETURN, BodyResult, Reader, matching
 from amplint.runtime.training.run_record import NotReplayable
 from amplint.syntax.tree import Tree
 
@@ -31,8 +31,13 @@ class Pair:
     kind: str
 
 
-def pairs(facts: Facts, fixed: Facts, diagnostic: Diagnostic) -> Iterator[Pair]:
+def pairs(facts: DtypeTrace, fixed: DtypeTrace, diagnostic: Diagnostic) -> Iterator[Pair]:
     """What comes of a finding: the loss that is differentiated, or what is returned, or assigned; the furthest first.
+
+    Args:
+        facts: what the dtype flow knows of the file as it stands.
+        fixed: what it knows of the file with the fix.
+        diagnostic: the finding.
 
     Raises:
         NotReplayable: the finding, or what comes of it, is not found, or needs something that is not on the closed list.
@@ -55,7 +60,7 @@ def pairs(facts: Facts, fixed: Facts, diagnostic: Diagnostic) -> Iterator[Pair]:
         if counterpart is None or isinstance(result.value, Outside) or isinstance(counterpart, Outside):
             continue
         marks = _marks(facts.file.tree, result.value, span), _marks(fixed.file.tree, counterpart, moved)
-        inside = {id(each) for each in below(result.value)}
+        inside = {id(each) for each in subexpressions(result.value)}
         if not marks[0] or not any(id(mark) in inside for mark in marks[0]):
             continue
         found = True
@@ -79,7 +84,7 @@ def edits_between(before: str, after: str) -> list[Edit]:
     return edits
 
 
-def _furthest_first(results: Sequence[Result]) -> list[Result]:
+def _furthest_first(results: Sequence[BodyResult]) -> list[BodyResult]:
     rank = {BACKWARD: 0, RETURN: 1}
     order = sorted(range(len(results)), key=lambda place: (rank.get(results[place].kind, 2), -place))
     return [results[place] for place in order]
@@ -88,10 +93,10 @@ def _furthest_first(results: Sequence[Result]) -> list[Result]:
 # -- the body ----------------------------------------------------------------------------------------------------------
 
 
-def _place(facts: Facts, span: tuple[int, int]) -> tuple[cst.CSTNode, Frame]:
+def _place(facts: DtypeTrace, span: tuple[int, int]) -> tuple[cst.CSTNode, StackFrame]:
     """The smallest expression around a finding, in the frame in which most of it, and of the frame, is half, and most
     is known of the parameters."""
-    best: tuple[tuple[int, ...], cst.CSTNode, Frame] | None = None
+    best: tuple[tuple[int, ...], cst.CSTNode, StackFrame] | None = None
     spans = {id(node): facts.file.tree.span(node) for frame in facts.frames for node, _ in facts.nodes(frame)}
     for number, frame in enumerate(facts.frames):
         nodes = [node for node, _ in facts.nodes(frame)]
@@ -116,7 +121,7 @@ def _place(facts: Facts, span: tuple[int, int]) -> tuple[cst.CSTNode, Frame]:
     return best[1], best[2]
 
 
-def _is_half(seen: Seen) -> bool:
+def _is_half(seen: SeenValue) -> bool:
     return isinstance(seen.value, Tensor) and seen.value.dtype in precision.HALF
 
 
@@ -124,7 +129,7 @@ def _covers(outer: tuple[int, int], inner: tuple[int, int]) -> bool:
     return outer[0] <= inner[0] and inner[1] <= outer[1]
 
 
-def _holding(facts: Facts, frame: Frame, edits: Iterable[Edit]) -> Frame:
+def _holding(facts: DtypeTrace, frame: StackFrame, edits: Iterable[Edit]) -> StackFrame:
     """The innermost of a frame and those that it was entered from whose body holds the edits (imports aside)."""
     chain = [frame]
     while chain[-1] in facts.callers:
@@ -135,7 +140,7 @@ def _holding(facts: Facts, frame: Frame, edits: Iterable[Edit]) -> Frame:
     return bodies[inside.index(max(inside))]
 
 
-def _counterpart(facts: Facts, fixed: Facts, frame: Frame) -> Frame:
+def _counterpart(facts: DtypeTrace, fixed: DtypeTrace, frame: StackFrame) -> StackFrame:
     """The same body in the text with the fix, entered in the same way."""
     number = _number(facts.file.tree, frame.scope)
     namesakes = [each for each in facts.frames if each.scope is frame.scope]
@@ -167,7 +172,7 @@ def _moved(span: tuple[int, int], edits: Iterable[Edit]) -> tuple[int, int]:
 
 def _marks(tree: Tree, root: Expression, span: tuple[int, int]) -> tuple[Apply, ...]:
     """The operations of an expression that a span is about: those in it, or the smallest around it."""
-    applied = [(tree.span(each.node), each) for each in below(root) if isinstance(each, Apply)]
+    applied = [(tree.span(each.node), each) for each in subexpressions(root) if isinstance(each, Apply)]
     inside = [(own, each) for own, each in applied if _covers(span, own)]
     if inside:
         widest = max(own[1] - own[0] for own, _ in inside)
@@ -179,12 +184,17 @@ def _marks(tree: Tree, root: Expression, span: tuple[int, int]) -> tuple[Apply, 
 
 def above(marks: Iterable[Apply]) -> set[int]:
     """The ids of all that a finding's own part is computed from, itself included."""
-    return {id(each) for mark in marks for each in below(mark)}
+    return {id(each) for mark in marks for each in subexpressions(mark)}
 
 
 def aside(root: Expression, marks: Iterable[Apply]) -> frozenset[int]:
     """The ids of the operations of an expression that have no part in a finding: neither what it is computed from nor what
-    is computed from it."""
+    is computed from it.
+
+    Args:
+        root: the expression.
+        marks: the operations that the finding is about.
+    """
     marks = tuple(marks)
     concerned = above(marks) | dependents(root, marks)
-    return frozenset(id(each) for each in below(root) if isinstance(each, Apply) and id(each) not in concerned)
+    return frozenset(id(each) for each in subexpressions(root) if isinstance(each, Apply) and id(each) not in concerned)

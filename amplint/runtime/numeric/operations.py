@@ -15,57 +15,14 @@ from typing import Any
 
 import torch
 
-_ELEMENTWISE = """
-    abs absolute neg negative positive exp exp2 expm1 log log2 log10 log1p logit expit sigmoid tanh sqrt rsqrt square
-    reciprocal sin cos tan asin acos atan sinh cosh asinh acosh atanh erf erfc erfinv sign sgn round floor ceil frac trunc relu
-    relu6 leaky_relu elu selu celu gelu silu mish softplus softsign hardtanh hardsigmoid hardswish logsigmoid tanhshrink
-    softshrink hardshrink threshold prelu xlogy xlog1py entr lgamma digamma logaddexp logaddexp2 log_ndtr clamp clip clamp_min
-    clamp_max maximum minimum fmax fmin add sub subtract rsub mul multiply div divide true_divide floor_divide remainder fmod
-    pow float_power atan2 hypot lerp where addcmul addcdiv nan_to_num heaviside glu i0 sinc
-"""
-_REDUCTIONS = """
-    sum mean prod max min amax amin median nanmedian nanmean nansum var std var_mean std_mean logsumexp norm vector_norm
-    matrix_norm cumsum cumprod logcumsumexp cummax cummin argmax argmin any all count_nonzero aminmax softmax log_softmax
-    softmin normalize cosine_similarity pairwise_distance cdist dist pdist layer_norm group_norm rms_norm instance_norm
-    batch_norm local_response_norm renorm quantile nanquantile gumbel_softmax
-"""
-_PRODUCTS = """
-    matmul mm bmm mv dot vdot inner outer einsum addmm addmv addr addbmm baddbmm chain_matmul multi_dot linear bilinear
-    tensordot cross trace vecdot scaled_dot_product_attention
-"""
-_LAYOUT = """
-    view reshape squeeze unsqueeze permute transpose t flatten unflatten contiguous expand expand_as repeat repeat_interleave
-    gather index_select take_along_dim take select narrow diagonal tril triu roll flip sort topk argsort chunk split unbind
-    clone requires_grad_ masked_select masked_fill movedim swapaxes swapdims view_as reshape_as cat concat concatenate stack
-    hstack vstack diag diag_embed diff meshgrid unfold scatter scatter_add index_add index_fill index_copy index_put
-    masked_scatter broadcast_to broadcast_tensors unique pad detach pixel_shuffle one_hot bucketize searchsorted dropout
-    identity alpha_dropout
-"""
-_POOLS = """
-    avg_pool1d avg_pool2d avg_pool3d max_pool1d max_pool2d max_pool3d adaptive_avg_pool1d adaptive_avg_pool2d
-    adaptive_avg_pool3d adaptive_max_pool1d adaptive_max_pool2d adaptive_max_pool3d interpolate upsample upsample_nearest
-    upsample_bilinear
-"""
-_LOSSES = """
-    cross_entropy nll_loss mse_loss l1_loss smooth_l1_loss huber_loss kl_div binary_cross_entropy
-    binary_cross_entropy_with_logits poisson_nll_loss gaussian_nll_loss hinge_embedding_loss margin_ranking_loss
-    soft_margin_loss triplet_margin_loss multi_margin_loss multilabel_margin_loss multilabel_soft_margin_loss
-    cosine_embedding_loss
-"""
-_MADE = """
-    zeros ones empty full tensor as_tensor scalar_tensor eye arange linspace logspace zeros_like ones_like empty_like full_like
-    new_zeros new_ones new_empty new_full new_tensor hann_window
-"""
+from amplint.model.torch.operators import Kind, of_kind
+
 RANDOM = frozenset("rand randn randint randperm rand_like randn_like normal multinomial bernoulli".split())
 """Operations that draw at random."""
-_ASKING = """
-    eq ne lt le gt ge isnan isinf isfinite isclose logical_and logical_or logical_not logical_xor nonzero bincount size dim
-    numel item nelement fill zero masked_fill copy
-"""
-
-NAMES = frozenset(
-    " ".join((_ELEMENTWISE, _REDUCTIONS, _PRODUCTS, _LAYOUT, _POOLS, _LOSSES, _MADE, _ASKING)).split()
-) | (RANDOM - {"multinomial", "bernoulli", "normal"})  # fmt: skip
+NAMES = of_kind(
+    Kind.PRODUCT, Kind.ELEMENTWISE, Kind.REDUCTION, Kind.EXTREME, Kind.POOL, Kind.ALONG, Kind.LAYOUT, Kind.ARRANGE, Kind.LOSS,
+    Kind.TRUTH, Kind.INDEX, Kind.READ, Kind.MADE, Kind.LIKE,
+)  # fmt: skip
 """The functions of torch and the methods of tensors on the list; in-place forms count as their plain ones."""
 
 LAYERS = frozenset(

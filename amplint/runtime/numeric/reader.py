@@ -7,13 +7,13 @@ from dataclasses import dataclass
 
 import libcst as cst
 
-from amplint.dtypes.frames import Frame
+from amplint.dtypes.frames import StackFrame
 from amplint.dtypes.values import Tensor
 from amplint.model.torch import precision
 from amplint.runtime.numeric.choices import Choices, Path
-from amplint.runtime.numeric.expression import Apply, Constant, Expression, Items, Operand, Outside, Thing
-from amplint.runtime.numeric.facts import Facts
-from amplint.runtime.numeric.sources import Scope
+from amplint.runtime.numeric.expression import Apply, Container, Expression, Literal, Operand, Outside, Thing
+from amplint.runtime.numeric.facts import DtypeTrace
+from amplint.runtime.numeric.sources import BodyScope
 from amplint.runtime.numeric.terms import BINARY
 from amplint.syntax.names import dotted
 
@@ -22,7 +22,7 @@ _UNROLLED = 8
 
 
 @dataclass(frozen=True)
-class Result:
+class BodyResult:
     """Something that a body comes to: what is differentiated, returned or assigned (`kind` is then the target's source)."""
 
     kind: str
@@ -31,20 +31,25 @@ class Result:
 
 
 class Reader(Choices):
-    """Reads one body of a file, and those that it calls."""
+    """Reads one body of a file, and those that it calls.
 
-    def __init__(self, facts: Facts, path: Path) -> None:
+    Args:
+        facts: what the dtype flow knows of the file.
+        path: what has to be led to, and which way conditions went.
+    """
+
+    def __init__(self, facts: DtypeTrace, path: Path) -> None:
         super().__init__(facts, path)
-        self._entry: Frame | None = None
-        self.results: list[Result] = []
+        self._entry: StackFrame | None = None
+        self.results: list[BodyResult] = []
         """What the body comes to, in order."""
 
-    def read_body(self, frame: Frame) -> None:
+    def read_body(self, frame: StackFrame) -> None:
         """Read the body of a frame from its parameters on; fills `results`."""
         self._entry = frame
         self.body(frame, self._given(frame))
 
-    def _given(self, frame: Frame) -> dict[str, Expression]:
+    def _given(self, frame: StackFrame) -> dict[str, Expression]:
         """What is known of the parameters of the entry: objects, numbers, and defaults where nothing else is passed."""
         function = frame.scope
         held: dict[str, Expression] = {}
@@ -60,29 +65,29 @@ class Reader(Choices):
             elif isinstance(value, Tensor) and value.dtype != precision.UNKNOWN:
                 held[param.name.value] = Operand(param.name.value, value.dtype, value.low, value.high, value.detached)
             elif param.default is not None:
-                default = self.read(param.default, Scope(frame))
-                if isinstance(default, (Constant, Items)):
+                default = self.read(param.default, BodyScope(frame))
+                if isinstance(default, (Literal, Container)):
                     held[param.name.value] = default
         return held
 
-    def body(self, frame: Frame, held: dict[str, Expression]) -> Expression:
-        scope = Scope(frame, held)
+    def body(self, frame: StackFrame, held: dict[str, Expression]) -> Expression:
+        scope = BodyScope(frame, held)
         if isinstance(frame.scope, cst.Lambda):
             return self.read(frame.scope.body, scope)
         suite = frame.scope.body if isinstance(frame.scope, cst.FunctionDef) else None
         statements = suite.body if suite is not None else self.tree.module.body
         self._statements(statements, scope)
-        return scope.returned or Constant(None)
+        return scope.returned or Literal(None)
 
     # -- statements ----------------------------------------------------------------------------------------------------
 
-    def _statements(self, statements: Sequence[cst.CSTNode], scope: Scope) -> None:
+    def _statements(self, statements: Sequence[cst.CSTNode], scope: BodyScope) -> None:
         for statement in statements:
             if scope.left:
                 return
             self._statement(statement, scope)
 
-    def _statement(self, node: cst.CSTNode, scope: Scope) -> None:
+    def _statement(self, node: cst.CSTNode, scope: BodyScope) -> None:
         if isinstance(node, cst.SimpleStatementLine):
             for small in node.body:
                 if not scope.left:
@@ -105,7 +110,7 @@ class Reader(Choices):
         elif isinstance(node, (cst.FunctionDef, cst.ClassDef)):
             scope.held.pop(node.name.value, None)
 
-    def _small(self, node: cst.CSTNode, scope: Scope) -> None:
+    def _small(self, node: cst.CSTNode, scope: BodyScope) -> None:
         if isinstance(node, cst.Expr):
             self._expression(node.value, scope)
         elif isinstance(node, cst.Assign):
@@ -122,13 +127,13 @@ class Reader(Choices):
             in_place = isinstance(operands[0], (Apply, Operand))
             self._assign(node.target, self.operator(f"i{op}" if in_place else op, operands, node, scope), scope)
         elif isinstance(node, cst.Return):
-            scope.returned = self.read(node.value, scope) if node.value is not None else Constant(None)
+            scope.returned = self.read(node.value, scope) if node.value is not None else Literal(None)
             self._file(RETURN, scope.returned, scope)
             scope.left = True
         elif isinstance(node, (cst.Raise, cst.Break, cst.Continue)):
             scope.left = True
 
-    def _expression(self, node: cst.BaseExpression, scope: Scope) -> None:
+    def _expression(self, node: cst.BaseExpression, scope: BodyScope) -> None:
         if isinstance(node, cst.Call) and isinstance(node.func, cst.Attribute) and node.func.attr.value == "backward":
             given = [arg.value for arg in node.args if arg.keyword is None]
             base = self.read(node.func.value, scope)
@@ -137,17 +142,17 @@ class Reader(Choices):
         else:
             self._file(self.words(node).partition("(")[0], self.read(node, scope), scope)
 
-    def _file(self, kind: str, value: Expression, scope: Scope) -> None:
+    def _file(self, kind: str, value: Expression, scope: BodyScope) -> None:
         if scope.frame is self._entry:
             occurrence = sum(each.kind == kind for each in self.results)
-            self.results.append(Result(kind, occurrence, value))
+            self.results.append(BodyResult(kind, occurrence, value))
 
-    def _assign(self, target: cst.BaseExpression, value: Expression, scope: Scope) -> None:
+    def _assign(self, target: cst.BaseExpression, value: Expression, scope: BodyScope) -> None:
         if isinstance(target, (cst.Tuple, cst.List)):
             self._unpack(target, value, scope)
         elif isinstance(target, cst.Subscript):
             base, index = self.read(target.value, scope), self.index(target, scope)
-            if isinstance(base, Items):
+            if isinstance(base, Container):
                 changed: Expression = Outside(self.words(target))
             else:
                 changed = self.apply("subscript.setitem", (base, index, value), (), target, scope)
@@ -155,21 +160,21 @@ class Reader(Choices):
         else:
             self._hold(target, value, scope)
 
-    def _hold(self, target: cst.BaseExpression, value: Expression, scope: Scope) -> None:
+    def _hold(self, target: cst.BaseExpression, value: Expression, scope: BodyScope) -> None:
         if dotted(target):
             scope.held[dotted(target)] = value
             self._file(self.words(target), value, scope)
 
-    def _unpack(self, target: cst.Tuple | cst.List, value: Expression, scope: Scope) -> None:
+    def _unpack(self, target: cst.Tuple | cst.List, value: Expression, scope: BodyScope) -> None:
         targets = [element.value for element in target.elements]
         if any(isinstance(element, cst.StarredElement) for element in target.elements):
             self._forget(target, scope)
-        elif isinstance(value, Items) and len(value.items) == len(targets):
+        elif isinstance(value, Container) and len(value.items) == len(targets):
             for each, item in zip(targets, value.items):
                 self._assign(each, item, scope)
         elif isinstance(value, Apply):
             for position, each in enumerate(targets):
-                item = self.apply("subscript.getitem", (value, Constant(position)), (), value.node, scope)
+                item = self.apply("subscript.getitem", (value, Literal(position)), (), value.node, scope)
                 self._assign(each, item, scope)
         elif isinstance(value, Outside):
             for each in targets:
@@ -177,7 +182,7 @@ class Reader(Choices):
         else:
             self._forget(target, scope)
 
-    def _forget(self, target: cst.CSTNode, scope: Scope) -> None:
+    def _forget(self, target: cst.CSTNode, scope: BodyScope) -> None:
         """What a target holds comes from outside: the dtype flow tells what is known of it."""
         if isinstance(target, (cst.Tuple, cst.List)):
             for element in target.elements:
@@ -187,9 +192,9 @@ class Reader(Choices):
 
     # -- branches and loops --------------------------------------------------------------------------------------------
 
-    def _for(self, node: cst.For, scope: Scope) -> None:
+    def _for(self, node: cst.For, scope: BodyScope) -> None:
         items = self.read(node.iter, scope)
-        rounds = items.items[:_UNROLLED] if isinstance(items, Items) and items.keys is None else (None,)
+        rounds = items.items[:_UNROLLED] if isinstance(items, Container) and items.keys is None else (None,)
         for item in rounds:
             if item is None:
                 self._forget(node.target, scope)
@@ -197,19 +202,24 @@ class Reader(Choices):
                 self._assign(node.target, item, scope)
             self._looped(node.body.body, scope)
 
-    def _looped(self, statements: Sequence[cst.CSTNode], scope: Scope) -> None:
+    def _looped(self, statements: Sequence[cst.CSTNode], scope: BodyScope) -> None:
         self._statements(statements, scope)
         if scope.returned is None:  # left by a `break` or a `continue`, no more
             scope.left = False
 
-    def _if(self, node: cst.If, scope: Scope) -> None:
+    def _if(self, node: cst.If, scope: BodyScope) -> None:
         orelse = node.orelse
         other = () if orelse is None else (orelse,) if isinstance(orelse, cst.If) else orelse.body.body
         branches: tuple[Sequence[cst.CSTNode], ...] = (node.body.body, other)
         self._statements(branches[self.way(node, node.test, node.body, orelse, scope)], scope)
 
 
-def matching(results: Sequence[Result], wanted: Result) -> Expression | None:
-    """The counterpart of a result among those of the text with the fix."""
+def matching(results: Sequence[BodyResult], wanted: BodyResult) -> Expression | None:
+    """The counterpart of a result among those of the text with the fix.
+
+    Args:
+        results: what comes of the body with the fix.
+        wanted: the result before it.
+    """
     found: Mapping[tuple[str, int], Expression] = {(each.kind, each.occurrence): each.value for each in results}
     return found.get((wanted.kind, wanted.occurrence))

@@ -7,11 +7,11 @@ from dataclasses import dataclass, field
 
 import libcst as cst
 
-from amplint.dtypes.frames import Frame
-from amplint.dtypes.values import Class, DType, Function, Instance, Layer, Number, Tensor, Value
+from amplint.dtypes.frames import StackFrame
+from amplint.dtypes.values import Class, Closure, DType, Instance, Layer, Number, Tensor, Value
 from amplint.model.torch import precision
-from amplint.runtime.numeric.expression import Apply, Constant, Expression, Operand, Outside, Thing
-from amplint.runtime.numeric.facts import Facts
+from amplint.runtime.numeric.expression import Apply, Expression, Literal, Operand, Outside, Thing
+from amplint.runtime.numeric.facts import DtypeTrace
 from amplint.runtime.numeric.operations import ATTRIBUTES, CONSTANTS
 from amplint.syntax.names import dotted
 
@@ -19,10 +19,10 @@ _LITERALS: dict[str, object] = {"True": True, "False": False, "None": None}
 
 
 @dataclass(eq=False)
-class Scope:
+class BodyScope:
     """A body that is read: what its names and attributes hold by now."""
 
-    frame: Frame
+    frame: StackFrame
     held: dict[str, Expression] = field(default_factory=dict)
     returned: Expression | None = None
     left: bool = False
@@ -32,28 +32,33 @@ class Scope:
 class Sources(ABC):
     """Reads what is read by name; the ground floor."""
 
-    def __init__(self, facts: Facts) -> None:
+    def __init__(self, facts: DtypeTrace) -> None:
         self.facts = facts
         self.tree = facts.file.tree
 
     @abstractmethod
-    def read(self, node: cst.BaseExpression, scope: Scope) -> Expression:
-        """What an expression comes to; `Outside` where it needs something that is not on the closed list."""
+    def read(self, node: cst.BaseExpression, scope: BodyScope) -> Expression:
+        """What an expression comes to; `Outside` where it needs something that is not on the closed list.
 
-    def name(self, node: cst.Name, scope: Scope) -> Expression:
+        Args:
+            node: any expression.
+            scope: what names hold by now.
+        """
+
+    def name(self, node: cst.Name, scope: BodyScope) -> Expression:
         if node.value not in scope.held:
             if node.value in _LITERALS:
-                return Constant(_LITERALS[node.value])
+                return Literal(_LITERALS[node.value])
             scope.held[node.value] = self.from_outside(node, scope)
         return scope.held[node.value]
 
-    def attribute(self, node: cst.Attribute, scope: Scope) -> Expression:
+    def attribute(self, node: cst.Attribute, scope: BodyScope) -> Expression:
         path, name = dotted(node), node.attr.value
         if path in scope.held:
             return scope.held[path]
         meanings = self.facts.names.resolve(node)
         if len(meanings) == 1 and (meaning := next(iter(meanings))) in CONSTANTS:
-            return Constant(CONSTANTS[meaning])
+            return Literal(CONSTANTS[meaning])
         seen = self.facts.seen(node, scope.frame)
         settled = self.known(seen.value) if isinstance(seen.value, (DType, Number)) and name != "dtype" else None
         if settled is not None:
@@ -73,7 +78,7 @@ class Sources(ABC):
             scope.held[path] = found
         return found
 
-    def _of_object(self, node: cst.Attribute, owner: Value, scope: Scope) -> Expression:
+    def _of_object(self, node: cst.Attribute, owner: Value, scope: BodyScope) -> Expression:
         name = node.attr.value
         value = owner.attributes.get(name) if isinstance(owner, Instance) else None
         found = self.known(value) if value is not None else None
@@ -93,24 +98,31 @@ class Sources(ABC):
             defaults = [param.default for param in params if param.name.value == node.value]
             node = next((default for default in defaults if default is not None), node)
         if isinstance(node, cst.SimpleString):
-            return Constant(node.evaluated_value)
-        return Constant(_LITERALS[node.value]) if isinstance(node, cst.Name) and node.value in _LITERALS else None
+            return Literal(node.evaluated_value)
+        return Literal(_LITERALS[node.value]) if isinstance(node, cst.Name) and node.value in _LITERALS else None
 
     @staticmethod
     def known(value: Value) -> Expression | None:
         """The expression of a value that the dtype flow knows entirely, or that is no tensor."""
         if isinstance(value, Number):
-            return None if value.value is None else Constant(_whole(value.value))
+            return None if value.value is None else Literal(_whole(value.value))
         if isinstance(value, DType):
-            return Constant(value) if value.name != precision.UNKNOWN else None
-        if isinstance(value, (Function, Class, Instance, Layer)):
+            return Literal(value) if value.name != precision.UNKNOWN else None
+        if isinstance(value, (Closure, Class, Instance, Layer)):
             return Thing(value)
         return None
 
     def from_outside(
-        self, node: cst.BaseExpression, scope: Scope, value: Value | None = None, dtype: str = ""
+        self, node: cst.BaseExpression, scope: BodyScope, value: Value | None = None, dtype: str = ""
     ) -> Expression:
-        """An expression that nothing but its dtype is known of, as an operand."""
+        """An expression that nothing but its dtype is known of, as an operand.
+
+        Args:
+            node: the expression, by which the operand is known.
+            scope: what names hold by now.
+            value: what the dtype flow knows of it, where that is known already.
+            dtype: its dtype, where that is known better.
+        """
         value = self.facts.seen(node, scope.frame).value if value is None else value
         found = self.known(value)
         if found is not None:

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import torch
 
 from amplint.model.torch import precision
-from amplint.runtime.numeric.expression import LAYOUT, Apply, Expression, Items, Operand, bare
+from amplint.runtime.numeric.expression import LAYOUT, Apply, Container, Expression, Operand, short_name
 
 Shape = tuple[int, ...]
 
@@ -54,8 +54,13 @@ def layouts() -> Iterator[Layout]:
 
 
 def kinds(steps: Sequence[Expression], operands: Sequence[Operand], before: set[int]) -> dict[Operand, str]:
-    """What each operand is, by its dtype and by how the expression uses it; `before` are the ids of what the finding is
-    computed from."""
+    """What each operand is, by its dtype and by how the expression uses it.
+
+    Args:
+        steps: the parts of the expression.
+        operands: those of the expression.
+        before: the ids of what the finding is computed from.
+    """
     used = _uses(steps)
     found = {operand: used.get(id(operand)) or _by_dtype(operand) for operand in operands}
     unsettled = [operand for operand in operands if found[operand] == GIVEN]
@@ -89,13 +94,18 @@ _PROBABLE = {"binary_cross_entropy": 0, "BCELoss": 1}
 
 
 def bounds(steps: Sequence[Expression], operands: Sequence[Operand]) -> dict[Operand, tuple[float, float]]:
-    """Between what the elements of each operand lie."""
+    """Between what the elements of each operand lie.
+
+    Args:
+        steps: the parts of the expression.
+        operands: those of the expression.
+    """
     found = {operand: (operand.low, operand.high) for operand in operands}
     for step in steps:
-        place = _PROBABLE.get(bare(step.op)) if isinstance(step, Apply) else None
+        place = _PROBABLE.get(short_name(step.op)) if isinstance(step, Apply) else None
         if isinstance(step, Apply) and place is not None and place < len(step.arguments):
             inner = step.arguments[place]
-            while isinstance(inner, Apply) and (bare(inner.op) in LAYOUT or bare(inner.op) == "to"):
+            while isinstance(inner, Apply) and (short_name(inner.op) in LAYOUT or short_name(inner.op) == "to"):
                 inner = inner.arguments[0]
             if isinstance(inner, Operand):
                 found[inner] = max(0.0, inner.low), min(1.0, inner.high)
@@ -107,7 +117,7 @@ def _uses(steps: Sequence[Expression]) -> dict[int, str]:
     for step in reversed(steps):
         if not isinstance(step, Apply):
             continue
-        name = bare(step.op)
+        name = short_name(step.op)
         for kind, table in ((INDEX, _INDEXING), (MASK, _MASKING)):
             for position in table.get(name, ()):
                 if position < len(step.arguments):
@@ -119,10 +129,10 @@ def _uses(steps: Sequence[Expression]) -> dict[int, str]:
 
 def _use(expression: Expression, kind: str, used: dict[int, str]) -> None:
     used.setdefault(id(expression), kind)
-    if isinstance(expression, Items):
+    if isinstance(expression, Container):
         for item in expression.items:
             _use(item, kind, used)
-    if isinstance(expression, Apply) and bare(expression.op) == "to":
+    if isinstance(expression, Apply) and short_name(expression.op) == "to":
         _use(expression.arguments[0], kind, used)
 
 
@@ -131,7 +141,7 @@ _Place = Callable[[float, "torch.Tensor | float"], torch.Tensor]
 
 
 @dataclass(frozen=True)
-class Point:
+class SamplePoint:
     """Operands in float64, rounded to their dtypes; `at` is the magnitude, with its sign, that stands in `swept`.
 
     `even` says that it stands in every element.
@@ -144,7 +154,14 @@ class Point:
 
 
 class Sweep:
-    """The points for some operands."""
+    """The points for some operands.
+
+    Args:
+        kinds: what each operand is.
+        bounds: between what its elements lie.
+        layout: the shapes of the operands.
+        seed: of the elements.
+    """
 
     def __init__(
         self, kinds: Mapping[Operand, str], bounds: Mapping[Operand, tuple[float, float]], layout: Layout, seed: int
@@ -153,11 +170,11 @@ class Sweep:
         generator = torch.Generator().manual_seed(seed)
         self._ordinary = {operand: self._made(operand, generator) for operand in kinds}
 
-    def ordinary(self) -> Point:
+    def ordinary(self) -> SamplePoint:
         """A point with nothing special about it."""
-        return Point(dict(self._ordinary), None, 1.0, False)
+        return SamplePoint(dict(self._ordinary), None, 1.0, False)
 
-    def points(self) -> Iterator[Point]:
+    def points(self) -> Iterator[SamplePoint]:
         """All points: for each operand whose magnitudes are swept, each magnitude in all elements; every other one in a single
         element, and in a pattern of both signs; and, where there are several, in all of them together."""
         free = [operand for operand, kind in self.kinds.items() if kind == FREE]
@@ -171,21 +188,21 @@ class Sweep:
         if len(free) > 1:
             for magnitude in MAGNITUDES[::2]:
                 together = {each: self._bounded(_everywhere(magnitude, self._ordinary[each]), each) for each in free}
-                yield Point(self._ordinary | together, None, magnitude, True)
+                yield SamplePoint(self._ordinary | together, None, magnitude, True)
 
-    def _extremes(self) -> Iterator[Point]:
+    def _extremes(self) -> Iterator[SamplePoint]:
         """Targets that are all 0 or all 1, and flags that are all set or none of them."""
         for operand, kind in self.kinds.items():
             value = self._ordinary[operand]
             if isinstance(value, torch.Tensor) and (kind == GIVEN or value.dtype == torch.bool):
                 for extreme in (0, 1):
-                    yield Point(
+                    yield SamplePoint(
                         self._ordinary | {operand: torch.full_like(value, extreme)}, None, float(extreme), False
                     )
 
-    def _point(self, operand: Operand, magnitude: float, place: _Place) -> Point:
+    def _point(self, operand: Operand, magnitude: float, place: _Place) -> SamplePoint:
         value = self._bounded(place(magnitude, self._ordinary[operand]), operand)
-        return Point(self._ordinary | {operand: value}, operand, magnitude, place is _everywhere)
+        return SamplePoint(self._ordinary | {operand: value}, operand, magnitude, place is _everywhere)
 
     def _made(self, operand: Operand, generator: torch.Generator) -> torch.Tensor | float:
         kind, layout = self.kinds[operand], self.layout

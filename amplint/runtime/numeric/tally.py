@@ -9,10 +9,10 @@ from typing import NamedTuple
 
 import torch
 
-from amplint.runtime.numeric.answer import Answer, Question, Side, answer, placed, whole
+from amplint.runtime.numeric.answer import Evaluation, Question, Side, answer, placed, whole
 from amplint.runtime.numeric.compute import Way, floating
 from amplint.runtime.numeric.expression import Apply, Operand, parts
-from amplint.runtime.numeric.sweep import Point
+from amplint.runtime.numeric.sweep import SamplePoint
 
 
 class Curve(NamedTuple):
@@ -57,20 +57,25 @@ class Tally:
 class _Told(NamedTuple):
     """The answers at a point: before and after under AMP; after in plain float32, where that may matter; before in float64."""
 
-    point: Point
-    before: Answer
-    after: Answer
-    plain: Answer | None
-    exact: Answer
+    point: SamplePoint
+    before: Evaluation
+    after: Evaluation
+    plain: Evaluation | None
+    exact: Evaluation
 
 
 def tally(
-    before: Side, after: Side, question: Question, points: Iterable[Point], device: str,
+    before: Side, after: Side, question: Question, points: Iterable[SamplePoint], device: str,
     marks: Sequence[Apply], aside: tuple[frozenset[int], frozenset[int]] = (frozenset(), frozenset()),
 ) -> Tally:  # fmt: skip
     """Compute both texts at all points, and compare with the text as it stands in float64.
 
     Args:
+        before: the text as it stands.
+        after: the text with the fix.
+        question: what is compared.
+        points: the operands.
+        device: one of `amplint.runtime.devices`.
         marks: the finding's own operations in the text with the fix.
         aside: the ids of the operations of each that are not to be judged: they are computed in float32, and held fixed.
     """
@@ -112,7 +117,7 @@ def tally(
     )
 
 
-def _overflows_before(marks: Sequence[Apply], side: Side, point: Point, question: Question, way: Way) -> bool:
+def _overflows_before(marks: Sequence[Apply], side: Side, point: SamplePoint, question: Question, way: Way) -> bool:
     """Whether an operand of the finding's own operations is not finite, although exact arithmetic gives a number."""
     with torch.no_grad():
         mine, exact = (
@@ -127,7 +132,7 @@ def _overflows_before(marks: Sequence[Apply], side: Side, point: Point, question
     )
 
 
-def _is_narrow(side: Side, point: Point, question: Question, way: Way) -> bool:
+def _is_narrow(side: Side, point: SamplePoint, question: Question, way: Way) -> bool:
     """Whether a value that is in half has an exact gradient that half cannot hold."""
     with torch.no_grad():
         mine = side.program.trace(placed(side, point, question, way)[0], way)
@@ -149,19 +154,19 @@ def _is_narrow(side: Side, point: Point, question: Question, way: Way) -> bool:
     )
 
 
-def _worst(pairs: Iterable[tuple[Answer, Answer]], dtypes: Sequence[torch.dtype]) -> float:
+def _worst(pairs: Iterable[tuple[Evaluation, Evaluation]], dtypes: Sequence[torch.dtype]) -> float:
     return max((mine.distance(exact, dtypes) for mine, exact in pairs if mine.finite), default=0.0)
 
 
-def _off(pairs: Iterable[tuple[Answer, Answer]]) -> float:
+def _off(pairs: Iterable[tuple[Evaluation, Evaluation]]) -> float:
     return max((mine.distance(exact, ()) for mine, exact in pairs if mine.finite), default=0.0)
 
 
-def _first_error(answers: Iterable[Answer]) -> str:
+def _first_error(answers: Iterable[Evaluation]) -> str:
     return next((each.error for each in answers if each.error), "")
 
 
-def _representable(exact: Answer, dtypes: Sequence[torch.dtype]) -> bool:
+def _representable(exact: Evaluation, dtypes: Sequence[torch.dtype]) -> bool:
     """Whether the value fits float32, and each gradient the dtype of its operand, which is that of its gradient."""
     fits = bool(exact.value.float().isfinite().all())
     return fits and all(bool(grad.to(dtype).isfinite().all()) for grad, dtype in zip(exact.gradients, dtypes))
@@ -184,7 +189,7 @@ def _curve(told: Sequence[_Told]) -> Curve:
     return Curve(operand.text, "size of the value" if by_value else "norm of the gradient", dict(sorted(sizes.items())))
 
 
-def _size(answer: Answer, by_value: bool) -> float:
+def _size(answer: Evaluation, by_value: bool) -> float:
     if answer.error:
         return math.nan
     parts = [answer.value] if by_value else list(answer.gradients)

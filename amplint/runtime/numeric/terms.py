@@ -8,18 +8,19 @@ import libcst as cst
 
 from amplint.dtypes.values import DType, Tensor
 from amplint.model.torch import precision
+from amplint.model.torch.operators import Policy, policy
 from amplint.runtime.numeric import operations
 from amplint.runtime.numeric.expression import (
     Apply,
-    Constant,
+    Container,
     Expression,
-    Items,
+    Literal,
     Operand,
     Outside,
     Thing,
     is_raw,
 )  # fmt: skip
-from amplint.runtime.numeric.sources import Scope, Sources
+from amplint.runtime.numeric.sources import BodyScope, Sources
 from amplint.syntax.names import dotted
 
 BINARY: dict[type[cst.CSTNode], str] = {
@@ -40,17 +41,32 @@ class Terms(Sources):
     """Reads expressions; calls and choices are left to the floors above."""
 
     @abstractmethod
-    def call(self, node: cst.Call, scope: Scope) -> Expression:
-        """What a call comes to."""
+    def call(self, node: cst.Call, scope: BodyScope) -> Expression:
+        """What a call comes to.
+
+        Args:
+            node: the call.
+            scope: what names hold by now.
+        """
 
     @abstractmethod
-    def chosen(self, node: cst.IfExp, scope: Scope) -> cst.BaseExpression:
-        """The side of a conditional expression that is taken."""
+    def chosen(self, node: cst.IfExp, scope: BodyScope) -> cst.BaseExpression:
+        """The side of a conditional expression that is taken.
 
-    def read(self, node: cst.BaseExpression, scope: Scope) -> Expression:
-        """What an expression comes to; `Outside` where it needs something that is not on the closed list."""
+        Args:
+            node: the conditional expression.
+            scope: what names hold by now.
+        """
+
+    def read(self, node: cst.BaseExpression, scope: BodyScope) -> Expression:
+        """What an expression comes to; `Outside` where it needs something that is not on the closed list.
+
+        Args:
+            node: any expression.
+            scope: what names hold by now.
+        """
         if isinstance(node, (cst.Integer, cst.Float)):
-            return Constant(node.evaluated_value)
+            return Literal(node.evaluated_value)
         if isinstance(node, cst.Name):
             return self.name(node, scope)
         if isinstance(node, cst.Attribute):
@@ -65,16 +81,16 @@ class Terms(Sources):
             return self.operator(op, (self.read(node.expression, scope),), node, scope)
         return self._compound(node, scope)
 
-    def _compound(self, node: cst.BaseExpression, scope: Scope) -> Expression:
+    def _compound(self, node: cst.BaseExpression, scope: BodyScope) -> Expression:
         if isinstance(node, cst.SimpleString):
-            return Constant(node.evaluated_value)
+            return Literal(node.evaluated_value)
         if isinstance(node, cst.Ellipsis):
-            return Constant(...)
+            return Literal(...)
         if isinstance(node, (cst.Tuple, cst.List)):
             if any(isinstance(element, cst.StarredElement) for element in node.elements):
                 return Outside(self.words(node))
             items = tuple(self.read(element.value, scope) for element in node.elements)
-            return Items(items, isinstance(node, cst.List))
+            return Container(items, isinstance(node, cst.List))
         if isinstance(node, cst.Dict):
             return self._dictionary(node, scope)
         if isinstance(node, cst.Subscript):
@@ -86,32 +102,44 @@ class Terms(Sources):
             scope.held[dotted(node.target)] = value
             return value
         if isinstance(node, (cst.ListComp, cst.GeneratorExp)):
-            return Items((self.read(node.elt, scope),), is_list=True)
+            return Container((self.read(node.elt, scope),), is_list=True)
         if isinstance(node, cst.Comparison) and len(node.comparisons) == 1:
             return self._comparison(node, scope)
         return Outside(self.words(node))
 
     # -- operators ---------------------------------------------------------------------------------------------------
 
-    def operator(self, op: str, operands: tuple[Expression, ...], node: cst.CSTNode, scope: Scope) -> Expression:
-        """An operator on operands."""
+    def operator(self, op: str, operands: tuple[Expression, ...], node: cst.CSTNode, scope: BodyScope) -> Expression:
+        """An operator on operands.
+
+        Args:
+            op: the name of the function of torch that the operator stands for.
+            operands: what it combines.
+            node: where it stands.
+            scope: what names hold by now.
+        """
         if not op:
             return Outside(self.words(node))
-        if all(isinstance(operand, Constant) for operand in operands):
+        if all(isinstance(operand, Literal) for operand in operands):
             return self.folded(f"operator.{op}", operands) or Outside(self.words(node))
-        if op == "add" and all(isinstance(operand, Items) for operand in operands):
-            return Items(
-                tuple(item for operand in operands if isinstance(operand, Items) for item in operand.items), True
+        if op == "add" and all(isinstance(operand, Container) for operand in operands):
+            return Container(
+                tuple(item for operand in operands if isinstance(operand, Container) for item in operand.items), True
             )
         return self.apply(f"operator.{op}", operands, (), node, scope)
 
     def folded(self, op: str, operands: tuple[Expression, ...]) -> Expression | None:
-        """What an operation on constants comes to; None where it needs more than Python numbers."""
-        values = [operand.value for operand in operands if isinstance(operand, Constant)]
+        """What an operation on constants comes to; None where it needs more than Python numbers.
+
+        Args:
+            op: the name of the operation.
+            operands: what it combines.
+        """
+        values = [operand.value for operand in operands if isinstance(operand, Literal)]
         if len(values) != len(operands) or any(isinstance(value, DType) for value in values):
             return None
         try:
-            return Constant(operations.function(op)(*values))
+            return Literal(operations.function(op)(*values))
         except (ArithmeticError, TypeError, ValueError, KeyError):
             return None
 
@@ -121,9 +149,17 @@ class Terms(Sources):
         arguments: tuple[Expression, ...],
         keywords: tuple[tuple[str, Expression], ...],
         node: cst.CSTNode,
-        scope: Scope,
+        scope: BodyScope,
     ) -> Expression:
-        """An operation of the closed list, where it stands."""
+        """An operation of the closed list, where it stands.
+
+        Args:
+            op: the name of the operation.
+            arguments: those given by position.
+            keywords: those given by name.
+            node: where it stands.
+            scope: what names hold by now.
+        """
         for part in (*arguments, *(value for _, value in keywords)):
             if isinstance(part, Outside):
                 return part
@@ -133,10 +169,10 @@ class Terms(Sources):
         made = Apply(op, arguments, keywords, seen.region, seen.graded, node)
         return self.cut(made, scope)
 
-    def cut(self, made: Apply, scope: Scope) -> Expression:
+    def cut(self, made: Apply, scope: BodyScope) -> Expression:
         """The product of two values from outside is one as well: whatever half precision holds may come out."""
         name = made.op.rpartition(".")[2]
-        lowers = precision.policy(name, "cuda") is precision.Policy.LOWER
+        lowers = policy(name, "cuda") is Policy.LOWER
         if not (lowers and is_raw(made.arguments[0]) and all(map(is_raw, made.arguments))):
             return made
         tensor = self.facts.seen(made.node, scope.frame).value
@@ -144,53 +180,56 @@ class Terms(Sources):
         detached = isinstance(tensor, Tensor) and tensor.detached
         return Operand(self.words(made.node), dtype or precision.FLOAT32, -float("inf"), float("inf"), detached)
 
-    def _comparison(self, node: cst.Comparison, scope: Scope) -> Expression:
+    def _comparison(self, node: cst.Comparison, scope: BodyScope) -> Expression:
         target = node.comparisons[0]
         left, right = self.read(node.left, scope), self.read(target.comparator, scope)
         if isinstance(target.operator, (cst.Is, cst.IsNot)):
-            if isinstance(right, Constant) and right.value is None and not isinstance(left, Outside):
-                is_none = isinstance(left, Constant) and left.value is None
+            if isinstance(right, Literal) and right.value is None and not isinstance(left, Outside):
+                is_none = isinstance(left, Literal) and left.value is None
                 unknown = isinstance(left, Operand) and left.setting
-                return (
-                    Outside(self.words(node)) if unknown else Constant(is_none == isinstance(target.operator, cst.Is))
-                )
+                return Outside(self.words(node)) if unknown else Literal(is_none == isinstance(target.operator, cst.Is))
             return Outside(self.words(node))
         return self.operator(_COMPARING.get(type(target.operator), ""), (left, right), node, scope)
 
     # -- parts -------------------------------------------------------------------------------------------------------
 
-    def _dictionary(self, node: cst.Dict, scope: Scope) -> Expression:
+    def _dictionary(self, node: cst.Dict, scope: BodyScope) -> Expression:
         keys: list[object] = []
         items: list[Expression] = []
         for element in node.elements:
             key = self.read(element.key, scope) if isinstance(element, cst.DictElement) else None
-            if not isinstance(key, Constant):
+            if not isinstance(key, Literal):
                 return Outside(self.words(node))
             keys.append(key.value)
             items.append(self.read(element.value, scope))
-        return Items(tuple(items), keys=tuple(keys))
+        return Container(tuple(items), keys=tuple(keys))
 
-    def _subscript(self, node: cst.Subscript, scope: Scope) -> Expression:
+    def _subscript(self, node: cst.Subscript, scope: BodyScope) -> Expression:
         base = self.read(node.value, scope)
         index = self.index(node, scope)
-        if isinstance(base, Items) and isinstance(index, Constant):
+        if isinstance(base, Container) and isinstance(index, Literal):
             places = base.keys or tuple(range(len(base.items)))
             at = index.value
             if base.keys is None and isinstance(at, int) and at < 0:
                 at += len(base.items)
             return base.items[places.index(at)] if at in places else Outside(self.words(node))
-        if isinstance(base, Operand) and isinstance(index, Constant) and isinstance(index.value, str):
+        if isinstance(base, Operand) and isinstance(index, Literal) and isinstance(index.value, str):
             return self.from_outside(node, scope)  # batch["target"]
         return self.apply("subscript.getitem", (base, index), (), node, scope)
 
-    def index(self, node: cst.Subscript, scope: Scope) -> Expression:
-        """What stands between the brackets."""
+    def index(self, node: cst.Subscript, scope: BodyScope) -> Expression:
+        """What stands between the brackets.
+
+        Args:
+            node: the subscription.
+            scope: what names hold by now.
+        """
         found: list[Expression] = []
         for element in node.slice:
             if isinstance(element.slice, cst.Index):
                 found.append(self.read(element.slice.value, scope))
             elif isinstance(element.slice, cst.Slice):
                 bounds = (element.slice.lower, element.slice.upper, element.slice.step)
-                read = tuple(Constant(None) if each is None else self.read(each, scope) for each in bounds)
+                read = tuple(Literal(None) if each is None else self.read(each, scope) for each in bounds)
                 found.append(self.apply("subscript.slice", read, (), node, scope))
-        return found[0] if len(found) == 1 else Items(tuple(found))
+        return found[0] if len(found) == 1 else Container(tuple(found))

@@ -14,9 +14,9 @@ from amplint.rule import File
 from amplint.runtime.devices import CPU
 from amplint.runtime.measures.measurement import NONE
 from amplint.runtime.numeric.answer import Question, Side, answer
-from amplint.runtime.numeric.compute import Program, Way
+from amplint.runtime.numeric.compute import CompiledExpression, Way
 from amplint.runtime.numeric.expression import Apply, Operand
-from amplint.runtime.numeric.facts import Facts
+from amplint.runtime.numeric.facts import DtypeTrace
 from amplint.runtime.numeric.finding import Pair, above, aside, pairs
 from amplint.runtime.numeric.sweep import FREE, ORDINARY, Layout, Sweep, bounds, kinds, layouts
 from amplint.runtime.numeric.tally import Tally, tally
@@ -43,14 +43,18 @@ def prove(before: File, after: File, diagnostic: Diagnostic, measure: str, devic
     the fixed text keeps a value in half whose exact gradient half cannot hold: how often is said.
 
     Args:
+        before: the text as it stands.
+        after: the text with the fix.
+        diagnostic: the finding.
         measure: `NON_FINITE` or `VALUE_ERROR`; with the latter, a fix that makes no point finite that was not is confirmed if
             it makes the worst error of the value, which was more than float16 rounds by, at least eight times smaller.
         device: one of `amplint.runtime.devices`; where CUDA is emulated, so it must be when this is called.
+        seed: of the operands.
     """
     problem = ""
     is_partial = diagnostic.fix is not None and diagnostic.fix.applicability is Applicability.UNSAFE
     try:
-        for pair in pairs(Facts(before), Facts(after), diagnostic):
+        for pair in pairs(DtypeTrace(before), DtypeTrace(after), diagnostic):
             try:
                 outcome = _judged(pair, measure, device, seed, is_partial)
                 # Of two findings in one expression, the other one may be what is left.
@@ -63,7 +67,7 @@ def prove(before: File, after: File, diagnostic: Diagnostic, measure: str, devic
 
 
 def _judged(pair: Pair, measure: str, device: str, seed: int, is_partial: bool) -> Outcome:
-    before, after = _aligned(Program(pair.before), Program(pair.after))
+    before, after = _aligned(CompiledExpression(pair.before), CompiledExpression(pair.after))
     meant = _devices(before.program)
     foreign = sorted(meant - ({"cpu"} if device == CPU else _GPUS | {"cpu"}))
     if foreign:
@@ -113,12 +117,12 @@ def _trials(pair: Pair) -> Iterator[_Trial]:
             yield scale, apart, scaled | {"other terms": "held fixed"}
 
 
-def _devices(program: Program) -> set[str]:
+def _devices(program: CompiledExpression) -> set[str]:
     """The device types of the code's regions."""
     return {step.region.device for step in program.steps if isinstance(step, Apply) and step.region is not None}
 
 
-def _aligned(before: Program, after: Program) -> tuple[Side, Side]:
+def _aligned(before: CompiledExpression, after: CompiledExpression) -> tuple[Side, Side]:
     """The operands of both texts in one order: by how they are written, and else by their turn."""
     mine, theirs = list(before.operands), list(after.operands)
     if len(theirs) > len(mine):
@@ -162,7 +166,7 @@ def _outcome(found: Tally, layout: Layout, given: Mapping[str, float | str], is_
     ]
     if found.raised[0] != found.raised[1]:
         for value, raised in zip(values, (*found.raised, "")):
-            value[observables.ERROR] = raised or NONE
+            value[observables.RAISED] = raised or NONE
     reference: dict[str, float | str] = {"points": found.points, "shape": str(layout), **given, **values[2]}
     left = {
         "beyond float32": found.beyond, "overflow before it": found.upstream, "gradient beyond half": found.narrow * is_partial,

@@ -24,7 +24,7 @@ _BETWEEN = (
 
 
 @dataclass(frozen=True)
-class Place:
+class SourceLine:
     """A line of a file; the line counts from 1."""
 
     file: str
@@ -39,9 +39,9 @@ def in_torch(frame: FrameType) -> bool:
     return frame.f_code.co_filename.startswith(_TORCH)
 
 
-def caller() -> Place | None:
+def caller() -> SourceLine | None:
     """The innermost line on this thread's stack that belongs to the program; None in a thread that torch runs by itself."""
     frame: FrameType | None = sys._getframe(1)
     while frame is not None and frame.f_code.co_filename.startswith(_BETWEEN):
         frame = frame.f_back
-    return None if frame is None else Place(frame.f_code.co_filename, frame.f_lineno)
+    return None if frame is None else SourceLine(frame.f_code.co_filename, frame.f_lineno)

@@ -7,8 +7,8 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from amplint.model.events import Event
-from amplint.model.protocol.state import Value
-from amplint.runtime.recording.call_sites import Place
+from amplint.model.protocol.contents import Value
+from amplint.runtime.recording.call_sites import SourceLine
 
 Make = Callable[[int], Event]
 """Makes an event, given its site."""
@@ -23,7 +23,7 @@ class Recorded:
     """
 
     event: Event
-    place: Place
+    place: SourceLine
     thread: str
     values: dict[str, object] = field(default_factory=dict)
 
@@ -39,7 +39,7 @@ class Recorded:
 
 
 @dataclass(frozen=True)
-class Facts:
+class MeasuredFacts:
     """What a run has measured that the protocol would have to assume.
 
     `value` is the origin of a loss, `reached` the parameters (by id) whose gradients changed (None: any), `taken` whether a
@@ -57,7 +57,7 @@ class Move:
     """An event that took effect, on a thread (by its identity); `raised` says that the call did not get through."""
 
     recorded: Recorded
-    facts: Facts
+    facts: MeasuredFacts
     thread: int
     raised: bool
 
@@ -72,12 +72,17 @@ class Journal:
     def __init__(self) -> None:
         self.events: list[Recorded] = []
         self.moves: list[Move] = []
-        self.places: list[Place] = []
-        self._sites: dict[Place, int] = {}
+        self.places: list[SourceLine] = []
+        self._sites: dict[SourceLine, int] = {}
         self._lock = threading.Lock()
 
-    def file(self, place: Place, make: Make) -> Recorded:
-        """Write an event down; `make` gets its site."""
+    def file(self, place: SourceLine, make: Make) -> Recorded:
+        """Write an event down.
+
+        Args:
+            place: the line that made the call.
+            make: makes the event, given its site.
+        """
         with self._lock:
             site = self._sites.setdefault(place, len(self.places))
             if site == len(self.places):
@@ -86,6 +91,11 @@ class Journal:
             self.events.append(recorded)
             return recorded
 
-    def conclude(self, recorded: Recorded, facts: Facts = Facts()) -> None:
-        """Note that an event has taken effect, and what was measured."""
+    def conclude(self, recorded: Recorded, facts: MeasuredFacts = MeasuredFacts()) -> None:
+        """Note that an event has taken effect, and what was measured.
+
+        Args:
+            recorded: the event.
+            facts: what was measured.
+        """
         self.moves.append(Move(recorded, facts, threading.get_ident(), "raised" in recorded.values))

@@ -19,7 +19,7 @@ Gradients, scalers and optimizers are shared by all threads; regions belong to o
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 
 from amplint.model.events import (
     AutocastEnter,
@@ -35,26 +35,27 @@ from amplint.model.events import (
     SchedulerStep,
     Unscale,
 )  # fmt: skip
+from amplint.model.protocol.contents import Cast, Entered
 from amplint.model.protocol.hazards import Hazard
-from amplint.model.protocol.state import Slot, Stage, State, Stepped
+from amplint.model.protocol.state import PathState, ProtocolState
 from amplint.model.protocol.transitions import Protocol
-from amplint.runtime.recording.call_sites import Place
-from amplint.runtime.recording.event_log import Facts, Move, Recorded
+from amplint.runtime.recording.call_sites import SourceLine
+from amplint.runtime.recording.event_log import MeasuredFacts, Move, Recorded
 
 _IN_REGION = (0,)
 """The loops around an event that has run before in its region."""
 
 
 @dataclass(frozen=True)
-class Seen:
+class SeenHazard:
     """A hazard that happened: its kind and place, the places of the other half by label, and how often.
 
     `trigger` is the first event that brought it about; `values` is what was measured at it.
     """
 
     kind: str
-    place: Place
-    related: Mapping[str, Place]
+    place: SourceLine
+    related: Mapping[str, SourceLine]
     scaler: str
     optimizer: str
     details: tuple[str, ...]
@@ -67,12 +68,12 @@ class Seen:
         return self.trigger.values
 
 
-def judge(
+def judge_run(
     moves: Iterable[Move],
-    places: Sequence[Place],
+    places: Sequence[SourceLine],
     objects: Mapping[str, ObjectFacts],
     members: Mapping[str, frozenset[int]],
-) -> tuple[Seen, ...]:
+) -> tuple[SeenHazard, ...]:
     """Run the protocol over what happened.
 
     Args:
@@ -90,7 +91,7 @@ def judge(
         for hazard in course.follow(move):
             triggers.setdefault(hazard, []).append(move.recorded)
     return tuple(
-        Seen(
+        SeenHazard(
             hazard.kind,
             places[hazard.site],
             {label: places[site] for label, site in hazard.related},
@@ -106,10 +107,10 @@ def judge(
 
 @dataclass
 class _Stack:
-    """The regions that a thread is in and the weights that they keep (slots of the state); which lines have run in each."""
+    """The regions that a thread is in and the weights that they keep; which lines have run in each."""
 
-    regions: object | None = None
-    casts: object | None = None
+    regions: tuple[Entered, ...] = ()
+    casts: frozenset[Cast] = frozenset()
     run: list[set[tuple[int, str]]] = field(default_factory=list)
 
 
@@ -119,7 +120,7 @@ class _Course:
     def __init__(self, protocol: Protocol, members: Mapping[str, frozenset[int]]) -> None:
         self._protocol = protocol
         self._members = members
-        self._state = State()
+        self._state = PathState()
         self._stacks: dict[int, _Stack] = {}
         self._overflowed: dict[str, bool] = {}
         self._steps: dict[str, int] = {}
@@ -129,69 +130,70 @@ class _Course:
         """Take the next move; the hazards that it is."""
         event, facts = move.recorded.event, move.facts
         stack = self._stacks.setdefault(move.thread, _Stack())
-        measured = self._measured_before(event, facts)
-        state = self._state.put({("regions",): stack.regions, ("casts",): stack.casts, **measured})
+        state = self._state.with_protocol(self._state.protocol.changed(regions=stack.regions))
+        state = self._measured_before(state.knowing(casts=stack.casts), event, facts)
         if isinstance(event, Backward):
             state = self._left(state)
-        loops = _IN_REGION if self._runs_again(state, stack, event) else ()
+        loops = _IN_REGION if self._runs_again(state.protocol, stack, event) else ()
         after, hazards = self._protocol.apply(self._in_step(state, event), event, loops)
         hazards = tuple(hazard for hazard in hazards if not self._is_spared(hazard, event, facts))
         if not move.raised:
-            after = after.put(self._measured_after(state, after, event, facts))
-            stack.regions, stack.casts = after.get("regions"), after.get("casts")
-            stack.run = [*stack.run[: len(after.regions)], *([set()] if isinstance(event, AutocastEnter) else [])]
-            self._state = after.put(
-                {("regions",): None, ("casts",): None, **{slot: None for slot, _ in after.having("value")}}
-            )
+            protocol = self._measured_after(state.protocol, after.protocol, event, facts)
+            stack.regions, stack.casts = protocol.regions, after.facts.casts
+            stack.run = [*stack.run[: len(stack.regions)], *([set()] if isinstance(event, AutocastEnter) else [])]
+            self._state = PathState(protocol)
             self._count(event, facts)
         return hazards
 
-    def _measured_before(self, event: Event, facts: Facts) -> dict[Slot, object | None]:
-        if isinstance(event, Backward):
-            return {("value", event.loss): facts.value}
-        if isinstance(event, Report):
-            return {("value", event.value): facts.value}
-        if isinstance(event, InnerGrad):
-            return {("value", event.outputs): facts.value}
-        if isinstance(event, OptimizerStep):
-            return {("untested",): self._overflowed.get(event.optimizer) or None}
-        return {}
+    def _measured_before(self, state: PathState, event: Event, facts: MeasuredFacts) -> PathState:
+        """The state with what was measured of the value or the gradients that an event is about."""
+        match event:
+            case Backward(loss=name) | Report(value=name) | InnerGrad(outputs=name):
+                return state.knowing(values=state.facts.values.put(name, facts.value))
+            case OptimizerStep():
+                untested = self._overflowed.get(event.optimizer, False)
+                return state.with_protocol(state.protocol.changed(untested=untested))
+        return state
 
-    def _measured_after(self, state: State, after: State, event: Event, facts: Facts) -> dict[Slot, object | None]:
+    def _measured_after(
+        self, before: ProtocolState, after: ProtocolState, event: Event, facts: MeasuredFacts
+    ) -> ProtocolState:
+        """The state with what was measured of gradients that an event has not reached, or of a step that was taken."""
         match event:
             case Backward() | GradAccess() if facts.reached is not None:
-                return {("grad", name): state.grad(name) for name in self._spared(facts)}
+                return after.with_grads({name: before.grad(name) for name in self._spared(facts)})
             case ScalerStep():
-                slot = ("stepped", event.optimizer)
-                stepped = after.get(*slot)
-                return {slot: replace(stepped, loops=()) if isinstance(stepped, Stepped) and not facts.taken else None}
-        return {}
+                stepped = after.stepped.get(event.optimizer)
+                skipped = stepped._replace(loops=()) if stepped is not None and not facts.taken else None
+                return after.changed(stepped=after.stepped.put(event.optimizer, skipped))
+        return after
 
-    def _left(self, state: State) -> State:
+    def _left(self, state: PathState) -> PathState:
         """The state when the next backward pass begins: what was unscaled and not stepped was left. Exits are not seen."""
-        for _, stage in state.having("stage"):
-            if isinstance(stage, Stage) and stage.name == "unscaled":
+        for _, stage in state.protocol.stages.items():
+            if stage.name == "unscaled":
                 state, _ = self._protocol.apply(state, Leave(stage.site))
         return state
 
-    def _spared(self, facts: Facts) -> list[str]:
+    def _spared(self, facts: MeasuredFacts) -> list[str]:
         """The optimizers whose gradients an event has not reached."""
         reached = facts.reached
         return [name for name, members in self._members.items() if reached is not None and members.isdisjoint(reached)]
 
-    def _is_spared(self, hazard: Hazard, event: Event, facts: Facts) -> bool:
+    def _is_spared(self, hazard: Hazard, event: Event, facts: MeasuredFacts) -> bool:
         """Whether a hazard is about gradients that a backward pass has not added to."""
         return isinstance(event, Backward) and hazard.optimizer in self._spared(facts)
 
-    def _in_step(self, state: State, event: Event) -> State:
+    def _in_step(self, state: PathState, event: Event) -> PathState:
         """The state without the steps that a scheduler does not move in step with."""
         if not isinstance(event, SchedulerStep):
             return state
         before = self._advanced.get(event.scheduler, {})
-        stepped = [slot for slot, _ in state.having("stepped")]
-        return state.put({slot: None for slot in stepped if self._steps[slot[1]] - before.get(slot[1], 0) > 1})
+        stepped = state.protocol.stepped
+        ahead = [name for name in stepped.keys() if self._steps[name] - before.get(name, 0) > 1]
+        return state.with_protocol(state.protocol.changed(stepped=stepped.without(ahead)))
 
-    def _count(self, event: Event, facts: Facts) -> None:
+    def _count(self, event: Event, facts: MeasuredFacts) -> None:
         match event:
             case Unscale():
                 self._overflowed[event.optimizer] = facts.overflow
@@ -201,11 +203,11 @@ class _Course:
                 self._advanced[event.scheduler] = dict(self._steps)
 
     @staticmethod
-    def _runs_again(state: State, stack: _Stack, event: Event) -> bool:
+    def _runs_again(state: ProtocolState, stack: _Stack, event: Event) -> bool:
         """Whether this line has run before in the region that is active."""
         if not isinstance(event, (Backward, OptimizerStep, ScalerStep)):
             return False
-        active = state.active_region()
+        active = state.active_region
         key = (event.site, "" if isinstance(event, Backward) else event.optimizer)
         again = any(entered is active and key in run for entered, run in zip(state.regions, stack.run))
         for run in stack.run:

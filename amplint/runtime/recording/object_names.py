@@ -14,7 +14,7 @@ from amplint.model.events import ObjectFacts
 from amplint.runtime.recording.tensor_facts import GRAD
 
 
-class Names:
+class ObjectNames:
     """Names objects in the order in which they are met: `scaler#1`, `optimizer#1`, `scheduler#1`, `model#1`.
 
     The parameters of an optimizer go by one reference, `optimizer#1.parameters`. Objects are not kept alive; a name is never
@@ -101,7 +101,7 @@ class Names:
             name
             for name, optimizer in self._living()
             # From the end: a loop that clears one parameter after the other meets a full one at once.
-            if name in owners and all(GRAD.__get__(each) is None for each in reversed(parameters(optimizer)))
+            if name in owners and all(GRAD.__get__(each) is None for each in reversed(optimizer_parameters(optimizer)))
         )
 
     def _living(self) -> list[tuple[str, Any]]:
@@ -109,13 +109,13 @@ class Names:
         return [(name, optimizer) for name, optimizer in found if optimizer is not None]
 
 
-def parameters(optimizer: Any) -> list[torch.Tensor]:
+def optimizer_parameters(optimizer: Any) -> list[torch.Tensor]:
     """The parameters of an optimizer."""
     return [parameter for group in optimizer.param_groups for parameter in group["params"]]
 
 
 def _members_of(optimizer: Any) -> tuple[int, frozenset[int]]:
-    owned = parameters(optimizer)
+    owned = optimizer_parameters(optimizer)
     return len(owned), frozenset(map(id, owned))
 
 

@@ -45,7 +45,13 @@ class Patches:
         self._undo.callback(callback)
 
     def attribute(self, owner: Any, name: str, new: object) -> None:
-        """Set an attribute."""
+        """Set an attribute.
+
+        Args:
+            owner: what has the attribute.
+            name: the attribute.
+            new: what it is to hold until all is put back.
+        """
         before = vars(owner).get(name, _ABSENT)
         setattr(owner, name, new)
         self._undo.callback(_put_back, owner, name, before)
@@ -53,22 +59,39 @@ class Patches:
     def methods(self, base: type, name: str, around: Around, also_torch: bool = False) -> None:
         """Surround a method of a class, and of those known subclasses that have one of their own.
 
-        A call inside the same call on the same object (`super`) is not surrounded, nor, unless `also_torch`, is one that
-        torch makes itself.
+        A call inside the same call on the same object (`super`) is not surrounded.
+
+        Args:
+            base: the class.
+            name: the method.
+            around: called in the place of the method, with the method.
+            also_torch: whether calls that torch makes itself are surrounded.
         """
         for cls in _family(base):
             if name in vars(cls):
                 self.attribute(cls, name, self._surround(vars(cls)[name], around, name, True, also_torch))
 
     def method(self, cls: type, name: str, around: Around) -> None:
-        """Surround a method that a class has or inherits, but for torch's own calls."""
+        """Surround a method that a class has or inherits, but for torch's own calls.
+
+        Args:
+            cls: the class.
+            name: the method.
+            around: called in the place of the method, with the method.
+        """
         self.attribute(cls, name, self._surround(getattr(cls, name), around, name, True, False))
 
     def function(self, modules: Sequence[Any], name: str, around: Around, group: str) -> None:
-        """Surround a function that modules offer; calls inside others of the same `group` are not surrounded.
+        """Surround a function that modules offer.
 
         Where the function is a decorator's, what the decorator calls is replaced, so that the program meets the
         replacement under whatever name it has imported the function. A torch without the function is left alone.
+
+        Args:
+            modules: those that have the function.
+            name: the function.
+            around: called in the place of the function, with the function.
+            group: calls inside others of the same group are not surrounded.
         """
         function: Any = getattr(modules[0], name, None)
         inner = getattr(function, "__wrapped__", None)

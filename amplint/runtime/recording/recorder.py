@@ -23,7 +23,7 @@ from types import TracebackType
 
 from amplint.runtime.recording.call_sites import caller
 from amplint.runtime.recording.event_log import Recorded
-from amplint.runtime.recording.judge import Seen, judge
+from amplint.runtime.recording.judge import SeenHazard, judge_run
 from amplint.runtime.recording.patches import Patches
 from amplint.runtime.recording.watch_gradients import GradientWatch
 from amplint.runtime.recording.watch_regions import CheckpointWatch, RegionWatch
@@ -45,10 +45,10 @@ class Recording:
         return tuple(self._watch.journal.events)
 
     @property
-    def hazards(self) -> tuple[Seen, ...]:
+    def hazards(self) -> tuple[SeenHazard, ...]:
         """Every hazard that happened, in the order in which it first did."""
         journal, names = self._watch.journal, self._watch.names
-        return judge(tuple(journal.moves), journal.places, dict(names.objects), names.members())
+        return judge_run(tuple(journal.moves), journal.places, dict(names.objects), names.members())
 
 
 class Recorder:

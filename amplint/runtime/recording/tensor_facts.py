@@ -47,7 +47,7 @@ class Mark:
 
 
 @dataclass(frozen=True)
-class Origin:
+class LossOrigin:
     """How a loss came about.
 
     `scaler` scaled it: "" none, "?" cannot be told. A sum counts as scaled when one of its terms is. `half` says that some
@@ -83,13 +83,18 @@ def _total(norms: Sequence[torch.Tensor]) -> float:
     return float(torch.linalg.vector_norm(torch.stack([norm.to(device) for norm in norms])).item())
 
 
-def number(tensor: torch.Tensor) -> float | None:
+def scalar_value(tensor: torch.Tensor) -> float | None:
     """The value of a tensor of one element; None for others."""
     return float(tensor.detach().item()) if tensor.numel() == 1 and not tensor.is_complex() else None
 
 
 def mark(tensor: torch.Tensor, made: Mark) -> None:
-    """Note on the graph that `tensor` was scaled; without a graph, on the tensor, which may be given to a backward pass."""
+    """Note on its graph that a tensor was scaled; without a graph, on the tensor, which may be given to a backward pass.
+
+    Args:
+        tensor: the scaled one.
+        made: by which scaler, and in which recording.
+    """
     if tensor.grad_fn is not None:
         tensor.grad_fn.metadata[_MARK] = made
     else:
@@ -103,7 +108,12 @@ def _mark_on(weight: torch.Tensor | None, recording: object) -> Mark | None:
 
 
 def mark_of(node: Node, recording: object) -> Mark | None:
-    """The mark that this recording has set on a node."""
+    """The mark that this recording has set on a node.
+
+    Args:
+        node: a node of the autograd graph.
+        recording: this recording; other ones may run at once.
+    """
     if node is None or node.name() != _SCALES:
         return None
     found = node.metadata.get(_MARK)
@@ -115,10 +125,14 @@ def origin(
     weights: Sequence[torch.Tensor | None],
     recording: object,
     scales: Collection[float],
-) -> Origin:
-    """Follow the graph of `outputs`, whose gradients are started with `weights`.
+) -> LossOrigin:
+    """Follow a graph from where a backward pass starts.
 
-    `scales` are the factors of the scalers in use: a loss multiplied by one of them by hand cannot be told.
+    Args:
+        outputs: the tensors that it starts at.
+        weights: the gradients that it starts with; None for one.
+        recording: this recording; other ones may run at once.
+        scales: the factors of the scalers in use: a loss multiplied by one of them by hand cannot be told.
     """
     graph = _Graph(recording, tuple(scale for scale in scales if scale != 1.0))
     carried: set[str] = set()
@@ -128,12 +142,12 @@ def origin(
         else:
             graph.walk(output.grad_fn)
             given = _mark_on(weight, recording)
-            found = graph.carried(output.grad_fn, 1.0 if weight is None or given is not None else number(weight))
+            found = graph.carried(output.grad_fn, 1.0 if weight is None or given is not None else scalar_value(weight))
             scaled_twice = given is not None and found != {""}
             carried |= {"?"} if scaled_twice else {given.scaler} if given is not None else found
     known = carried - {""}
     scaler = "?" if len(known) > 1 else next(iter(known), "")
-    return Origin(scaler, graph.half, graph.parameters)
+    return LossOrigin(scaler, graph.half, graph.parameters)
 
 
 class _Graph:
@@ -205,7 +219,7 @@ def _linear(node: Node, factor: float | None) -> list[tuple[Node, float | None]]
     if name == "DivBackward0" and not first:
         return None
     other = node._saved_other if first else node._saved_self
-    by = number(other) if isinstance(other, torch.Tensor) else other
+    by = scalar_value(other) if isinstance(other, torch.Tensor) else other
     if factor is not None and by is not None:
         factor = factor * by if name == "MulBackward0" else factor / by if by else None
     else:

@@ -12,14 +12,14 @@ import torch
 import torch.nn.utils.clip_grad
 
 from amplint.model.events import MEASURE, Assign, Backward, Clip, GradAccess, InnerGrad, Report, ZeroGrad
-from amplint.model.protocol.state import Value
+from amplint.model.protocol.contents import Value
 from amplint.runtime.recording.call_sites import in_torch
-from amplint.runtime.recording.event_log import Facts, Make, Recorded
+from amplint.runtime.recording.event_log import Make, MeasuredFacts, Recorded
 from amplint.runtime.recording.object_names import parameters_of
 from amplint.runtime.recording.patches import Patches
-from amplint.runtime.recording.tensor_facts import GRAD, Origin, gradients, mark_of, number, origin, size
+from amplint.runtime.recording.tensor_facts import GRAD, LossOrigin, gradients, mark_of, origin, scalar_value, size
 from amplint.runtime.recording.watch_inner_gradients import Divisions
-from amplint.runtime.recording.watcher import Arguments, Called, Named, Watch, argument
+from amplint.runtime.recording.watcher import Arguments, Called, Named, Watch, given_argument
 
 
 class GradientWatch:
@@ -60,9 +60,9 @@ class GradientWatch:
     # -- backward --------------------------------------------------------------------------------------------------
 
     def _backward(self, original: Called, args: Arguments, kwargs: Named) -> Any:
-        watch, outputs = self._watch, _several(argument(args, kwargs, 0, "tensors"))
-        found = self._origin(outputs, argument(args, kwargs, 1, "grad_tensors"))
-        inputs = argument(args, kwargs, 5, "inputs")
+        watch, outputs = self._watch, _several(given_argument(args, kwargs, 0, "tensors"))
+        found = self._origin(outputs, given_argument(args, kwargs, 1, "grad_tensors"))
+        inputs = given_argument(args, kwargs, 5, "inputs")
         leaves = found.parameters if inputs is None else _several(inputs)
         reference = self._reference(outputs)
         recorded = watch.file(lambda site: Backward(site, reference))
@@ -71,33 +71,33 @@ class GradientWatch:
         self._describe(recorded, outputs, found)
         reached = self._kept_once(leaves)
         # It takes effect before the pass is over: hooks may step optimizers in the middle of it.
-        watch.journal.conclude(recorded, Facts(Value(found.scaler, found.half), reached))
+        watch.journal.conclude(recorded, MeasuredFacts(Value(found.scaler, found.half), reached))
         try:
             result = original(*args, **kwargs)
         except BaseException as error:
             recorded.values["raised"] = type(error).__name__
             left = GradAccess(recorded.event.site, parameters_of(watch.names.owners(leaves)), writes=True)
-            watch.journal.conclude(Recorded(left, recorded.place, recorded.thread), Facts(reached=reached))
+            watch.journal.conclude(Recorded(left, recorded.place, recorded.thread), MeasuredFacts(reached=reached))
             raise
         recorded.values.update(size(gradients(leaves)))
         return result
 
     def _grad(self, original: Called, args: Arguments, kwargs: Named) -> Any:
-        watch, outputs = self._watch, _several(argument(args, kwargs, 0, "outputs"))
-        found = self._origin(outputs, argument(args, kwargs, 2, "grad_outputs"))
+        watch, outputs = self._watch, _several(given_argument(args, kwargs, 0, "outputs"))
+        found = self._origin(outputs, given_argument(args, kwargs, 2, "grad_outputs"))
         source, target = self._reference(outputs), watch.names.fresh("gradients")
         recorded = watch.file(lambda site: Assign(site, target, args=(source,), computes=True))
         if recorded is None:
             return original(*args, **kwargs)
         self._describe(recorded, outputs, found)
-        inner = argument(args, kwargs, 4, "create_graph", False)
+        inner = given_argument(args, kwargs, 4, "create_graph", False)
         part = watch.file(partial(InnerGrad, outputs=source)) if inner else None
         result = watch.run(recorded, original, args, kwargs)
         grads = [grad for grad in _several(result) if grad is not None]
         recorded.values.update(size(grads))
         watch.journal.conclude(recorded)
         if part is not None and self._divisions is not None:
-            watch.journal.conclude(part, Facts(Value(found.scaler, found.half)))
+            watch.journal.conclude(part, MeasuredFacts(Value(found.scaler, found.half)))
             self._divisions.await_on(grads, part)
         return result
 
@@ -106,7 +106,7 @@ class GradientWatch:
         ids = frozenset(map(id, parameters))
         return self._reached.setdefault(ids, ids)
 
-    def _origin(self, outputs: list[torch.Tensor], weights: Any) -> Origin:
+    def _origin(self, outputs: list[torch.Tensor], weights: Any) -> LossOrigin:
         given = [None] * len(outputs) if weights is None else _several(weights)
         return origin(outputs, given, self._watch.journal, tuple(self._watch.scales.values()))
 
@@ -115,17 +115,17 @@ class GradientWatch:
         return made.reference if made is not None else self._watch.names.fresh("loss")
 
     @staticmethod
-    def _describe(recorded: Recorded, outputs: list[torch.Tensor], found: Origin) -> None:
+    def _describe(recorded: Recorded, outputs: list[torch.Tensor], found: LossOrigin) -> None:
         recorded.values.update(scaler=found.scaler, half=found.half)
         if len(outputs) == 1:
-            recorded.values.update(loss=number(outputs[0]), dtype=str(outputs[0].dtype).removeprefix("torch."))
+            recorded.values.update(loss=scalar_value(outputs[0]), dtype=str(outputs[0].dtype).removeprefix("torch."))
 
     def _item(self, original: Called, args: Arguments, kwargs: Named) -> Any:
         """A number is read out of a tensor: of a scaled loss, if its graph says so."""
         made = mark_of(args[0].grad_fn, self._watch.journal)
         recorded = self._watch.file(partial(Report, value=made.reference)) if made is not None else None
         if made is not None and recorded is not None:
-            self._watch.journal.conclude(recorded, Facts(Value(made.scaler)))
+            self._watch.journal.conclude(recorded, MeasuredFacts(Value(made.scaler)))
         return original(*args, **kwargs)
 
     # -- clipping --------------------------------------------------------------------------------------------------
@@ -135,15 +135,15 @@ class GradientWatch:
         return original(*args, **kwargs)
 
     def _clip_norm(self, original: Called, args: Arguments, kwargs: Named) -> Any:
-        tells = argument(args, kwargs, 2, "norm_type", 2.0) == 2.0
-        raises = bool(argument(args, kwargs, 3, "error_if_nonfinite"))
-        return self._clip(original, args, kwargs, "norm", argument(args, kwargs, 1, "max_norm"), tells, raises)
+        tells = given_argument(args, kwargs, 2, "norm_type", 2.0) == 2.0
+        raises = bool(given_argument(args, kwargs, 3, "error_if_nonfinite"))
+        return self._clip(original, args, kwargs, "norm", given_argument(args, kwargs, 1, "max_norm"), tells, raises)
 
     def _clip_value(self, original: Called, args: Arguments, kwargs: Named) -> Any:
-        return self._clip(original, args, kwargs, "value", argument(args, kwargs, 1, "clip_value"))
+        return self._clip(original, args, kwargs, "value", given_argument(args, kwargs, 1, "clip_value"))
 
     def _clip_with_norm(self, original: Called, args: Arguments, kwargs: Named) -> Any:
-        return self._clip(original, args, kwargs, "norm", argument(args, kwargs, 1, "max_norm"))
+        return self._clip(original, args, kwargs, "norm", given_argument(args, kwargs, 1, "max_norm"))
 
     def _clip(
         self, original: Called, args: Arguments, kwargs: Named, by: str, limit: Any,
@@ -158,10 +158,10 @@ class GradientWatch:
             return original(*args, **kwargs)
         before = None if tells else size(gradients(clipped))["norm"]
         result = watch.run(recorded, original, args, kwargs)
-        before = number(result) if tells else before
+        before = scalar_value(result) if tells else before
         recorded.values.update(limit=float(limit), before=before, **size(gradients(clipped)))
         if owners or not watch.names.optimizers():  # parameters of an optimizer not met yet: nothing is known of them
-            watch.journal.conclude(recorded, Facts(reached=self._kept_once(clipped)))
+            watch.journal.conclude(recorded, MeasuredFacts(reached=self._kept_once(clipped)))
         return result
 
     def _clip_event(self, owners: tuple[str, ...], by: str, limit: float, raises: bool) -> Make:
@@ -179,7 +179,7 @@ class GradientWatch:
         owners = watch.claim_access(args[0])
         if owners is None:
             return original(*args, **kwargs)
-        limit = argument(args, kwargs, 2, "max")
+        limit = given_argument(args, kwargs, 2, "max")
         optimizer = owners[0] if len(owners) == 1 else ""
         recorded = watch.file(lambda site: Clip(site, parameters_of(owners), optimizer, "hand", f"{limit}"))
         if recorded is None:
@@ -200,13 +200,13 @@ class GradientWatch:
 
     def _zero_grad(self, original: Called, args: Arguments, kwargs: Named) -> Any:
         name = self._watch.names.optimizer(args[0])
-        to_none = bool(argument(args, kwargs, 1, "set_to_none", True))
+        to_none = bool(given_argument(args, kwargs, 1, "set_to_none", True))
         return self._cleared([partial(ZeroGrad, optimizer=name, to_none=to_none)], original, args, kwargs)
 
     def _module_zero_grad(self, original: Called, args: Arguments, kwargs: Named) -> Any:
         names = self._watch.names
         model = names.model(args[0])
-        to_none = bool(argument(args, kwargs, 1, "set_to_none", True))
+        to_none = bool(given_argument(args, kwargs, 1, "set_to_none", True))
         if not names.optimizers():
             return self._cleared([partial(ZeroGrad, owner=model, to_none=to_none)], original, args, kwargs)
         covered = names.covered(args[0].parameters())
@@ -248,7 +248,7 @@ def _several(values: Any) -> list[Any]:
 
 def _take_parameters(args: Arguments, kwargs: Named) -> tuple[Arguments, Named, list[torch.Tensor]]:
     """The parameters of a call, and the call's arguments with a generator of them made anew."""
-    given = argument(args, kwargs, 0, "parameters")
+    given = given_argument(args, kwargs, 0, "parameters")
     taken = _several(given)
     if isinstance(given, GeneratorType):
         given = _again(taken)

@@ -13,11 +13,11 @@ from torch.optim.lr_scheduler import LRScheduler
 from torch.optim.optimizer import register_optimizer_step_post_hook, register_optimizer_step_pre_hook
 
 from amplint.model.events import Escape, OptimizerStep, Scale, ScalerStep, ScalerUpdate, SchedulerStep, Unscale
-from amplint.runtime.recording.event_log import Facts, Recorded
-from amplint.runtime.recording.object_names import parameters
+from amplint.runtime.recording.event_log import MeasuredFacts, Recorded
+from amplint.runtime.recording.object_names import optimizer_parameters
 from amplint.runtime.recording.patches import Patches
-from amplint.runtime.recording.tensor_facts import Mark, gradients, mark, number, size
-from amplint.runtime.recording.watcher import Arguments, Called, Named, Watch, argument
+from amplint.runtime.recording.tensor_facts import Mark, gradients, mark, scalar_value, size
+from amplint.runtime.recording.watcher import Arguments, Called, Named, Watch, given_argument
 
 _GET_SCALE = torch.amp.GradScaler.get_scale
 
@@ -63,16 +63,16 @@ class StepWatch:
             return original(*args, **kwargs)
         result = watch.run(recorded, original, args, kwargs)
         scale = self._scale_of(scaler, name)
-        given = argument(args, kwargs, 1, "outputs")
+        given = given_argument(args, kwargs, 1, "outputs")
         recorded.values.update(scale=scale, enabled=scaler.is_enabled())
         if isinstance(given, torch.Tensor):
-            recorded.values.update(loss=number(given), dtype=str(given.dtype).removeprefix("torch."))
+            recorded.values.update(loss=scalar_value(given), dtype=str(given.dtype).removeprefix("torch."))
         watch.journal.conclude(recorded)
         # A disabled scaler hands back what it was given: nothing is scaled.
         return _marked(result, Mark(watch.journal, target, name, scale)) if scaler.is_enabled() else result
 
     def _unscale(self, original: Called, args: Arguments, kwargs: Named) -> Any:
-        watch, scaler, optimizer = self._watch, args[0], argument(args, kwargs, 1, "optimizer")
+        watch, scaler, optimizer = self._watch, args[0], given_argument(args, kwargs, 1, "optimizer")
         if not hasattr(optimizer, "param_groups"):
             return original(*args, **kwargs)
         name, of = watch.names.scaler(scaler), watch.names.optimizer(optimizer)
@@ -82,17 +82,17 @@ class StepWatch:
         result = watch.run(recorded, original, args, kwargs)
         found = _found_inf(scaler, optimizer)
         recorded.values.update(
-            scale=self._scale_of(scaler, name), found_inf=found, **size(gradients(parameters(optimizer)))
+            scale=self._scale_of(scaler, name), found_inf=found, **size(gradients(optimizer_parameters(optimizer)))
         )
-        watch.journal.conclude(recorded, Facts(overflow=found > 0))
+        watch.journal.conclude(recorded, MeasuredFacts(overflow=found > 0))
         return result
 
     def _scaler_step(self, original: Called, args: Arguments, kwargs: Named) -> Any:
-        watch, scaler, optimizer = self._watch, args[0], argument(args, kwargs, 1, "optimizer")
+        watch, scaler, optimizer = self._watch, args[0], given_argument(args, kwargs, 1, "optimizer")
         if not hasattr(optimizer, "param_groups"):
             return original(*args, **kwargs)
         name, of = watch.names.scaler(scaler), watch.names.optimizer(optimizer)
-        closure = argument(args, kwargs, 2, "closure") is not None
+        closure = given_argument(args, kwargs, 2, "closure") is not None
         recorded = watch.file(lambda site: ScalerStep(site, name, of, closure))
         if recorded is None:
             return original(*args, **kwargs)
@@ -105,8 +105,8 @@ class StepWatch:
         found = _found_inf(scaler, optimizer)
         recorded.values.update(found_inf=found, skipped=found > 0)
         if found > 0:  # what the scaler saw; an optimizer that was called all the same has not used it
-            recorded.values.update(size(gradients(parameters(optimizer))))
-        watch.journal.conclude(recorded, Facts(taken=not found > 0))
+            recorded.values.update(size(gradients(optimizer_parameters(optimizer))))
+        watch.journal.conclude(recorded, MeasuredFacts(taken=not found > 0))
         if closure:
             watch.journal.conclude(Recorded(Escape(recorded.event.site, ()), recorded.place, recorded.thread))
         return result
@@ -114,7 +114,7 @@ class StepWatch:
     def _update(self, original: Called, args: Arguments, kwargs: Named) -> Any:
         watch, scaler = self._watch, args[0]
         name = watch.names.scaler(scaler)
-        given = argument(args, kwargs, 1, "new_scale") is not None
+        given = given_argument(args, kwargs, 1, "new_scale") is not None
         recorded = watch.file(lambda site: ScalerUpdate(site, name, given))
         if recorded is None:
             return original(*args, **kwargs)
@@ -152,7 +152,7 @@ class StepWatch:
     @staticmethod
     def _measure(recorded: Recorded, optimizer: Any) -> None:
         """Write down the gradients that an optimizer is about to use; a fused one divides by the scale itself."""
-        seen = size(gradients(parameters(optimizer)))
+        seen = size(gradients(optimizer_parameters(optimizer)))
         divisor = getattr(optimizer, "grad_scale", None)
         if isinstance(divisor, torch.Tensor) and isinstance(norm := seen["norm"], float):
             seen["norm"] = norm / float(divisor.item())
@@ -198,7 +198,7 @@ def _rates(optimizer: Any) -> tuple[float, ...]:
 
 
 def _has_closure(args: Arguments, kwargs: Named) -> bool:
-    return argument(args, kwargs, 1, "closure") is not None
+    return given_argument(args, kwargs, 1, "closure") is not None
 
 
 def _nested(hook_caller: FrameType) -> bool:

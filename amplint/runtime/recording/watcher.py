@@ -10,11 +10,11 @@ from typing import Any
 import torch
 
 from amplint.model.events import MEASURE, GradAccess, ZeroGrad
-from amplint.runtime.recording.call_sites import Place
-from amplint.runtime.recording.event_log import Facts, Journal, Make, Recorded
-from amplint.runtime.recording.object_names import Names, parameters_of
+from amplint.runtime.recording.call_sites import SourceLine
+from amplint.runtime.recording.event_log import Journal, Make, MeasuredFacts, Recorded
+from amplint.runtime.recording.object_names import ObjectNames, parameters_of
 
-Locate = Callable[[], "Place | None"]
+Locate = Callable[[], "SourceLine | None"]
 Arguments = tuple[Any, ...]
 Named = dict[str, Any]
 Called = Callable[..., Any]
@@ -23,7 +23,7 @@ Called = Callable[..., Any]
 class Access:
     """Gradients that one line of the program has got hold of, one after the other."""
 
-    def __init__(self, place: Place) -> None:
+    def __init__(self, place: SourceLine) -> None:
         self.place = place
         self.owners: dict[str, None] = {}
         self.parameters: set[int] = set()
@@ -55,7 +55,7 @@ class Watch:
     """Files what the program does under the line that does it."""
 
     def __init__(self, locate: Locate) -> None:
-        self.names = Names()
+        self.names = ObjectNames()
         self.journal = Journal()
         self.scales: dict[str, float] = {}
         self._locate = locate
@@ -68,7 +68,14 @@ class Watch:
         return None if place is None else self.journal.file(place, make)
 
     def run(self, recorded: Recorded, call: Called, args: Arguments, kwargs: Named) -> Any:
-        """Make the call; if it raises, that is written down."""
+        """Make the call; if it raises, that is written down.
+
+        Args:
+            recorded: the event that the call is.
+            call: what the program has called.
+            args: what it gives by position.
+            kwargs: what it gives by name.
+        """
         try:
             return call(*args, **kwargs)
         except BaseException as error:
@@ -79,7 +86,13 @@ class Watch:
     # -- gradients in the program's hands --------------------------------------------------------------------------
 
     def touch(self, parameter: torch.Tensor, grad: torch.Tensor, wrote: bool = False) -> None:
-        """The program has read a gradient, or assigned one."""
+        """The program has read a gradient, or assigned one.
+
+        Args:
+            parameter: the one whose gradient it is.
+            grad: the gradient.
+            wrote: whether it was assigned.
+        """
         owners = self.names.owners([parameter])
         place = self._locate()
         if place is None or (not owners and self.names.optimizers()):
@@ -102,7 +115,7 @@ class Watch:
         owners, writes = tuple(access.owners), access.changed()
         by = MEASURE if access.measured and not writes else ""
         recorded = self.journal.file(access.place, lambda site: GradAccess(site, parameters_of(owners), writes, by))
-        self.journal.conclude(recorded, Facts(reached=frozenset(access.parameters)))
+        self.journal.conclude(recorded, MeasuredFacts(reached=frozenset(access.parameters)))
 
     def measure_access(self, tensor: torch.Tensor) -> None:
         """The norm of a tensor is taken: perhaps of a gradient that the program has just got hold of."""
@@ -126,8 +139,16 @@ class Watch:
                 self.journal.conclude(recorded)
 
 
-def argument(args: Arguments, kwargs: Named, position: int, name: str, default: Any = None) -> Any:
-    """An argument given by position or by name."""
+def given_argument(args: Arguments, kwargs: Named, position: int, name: str, default: Any = None) -> Any:
+    """An argument given by position or by name.
+
+    Args:
+        args: what is given by position.
+        kwargs: what is given by name.
+        position: the index of the argument.
+        name: its name.
+        default: what it is where it is not given.
+    """
     return args[position] if len(args) > position else kwargs.get(name, default)
 
 

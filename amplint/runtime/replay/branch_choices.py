@@ -9,6 +9,7 @@ import re
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 
+from amplint.model import vocabulary
 from amplint.model.event_graph import Test
 
 PERIOD = 2
@@ -16,7 +17,6 @@ PERIOD = 2
 _MAX_PERIOD = 16
 _MAX_TRIES = 300
 _MODULO = re.compile(r"Modulo\(\),([^()]*)\)( == )?")
-_BAD = re.compile(r"is_?nan|is_?inf|skip|overflow|found_inf", re.IGNORECASE)
 
 
 @dataclass(frozen=True)
@@ -43,7 +43,7 @@ def answers(test: Test, away: bool | None) -> tuple[Answer, ...]:
         period = int(modulo[1]) if modulo[1].isdigit() and 1 < int(modulo[1]) <= _MAX_PERIOD else PERIOD
         return (Answer(modulo[2] is not None, period), YES, NO)
     if test.kind in ("gate", "skipped"):
-        return (NO, YES) if _BAD.search(test.key) else (YES, NO)
+        return (NO, YES) if vocabulary.TROUBLE.search(test.key) else (YES, NO)
     unlikely = away is True or ("len" in test.key and " == " in test.key)  # the last of all
     first, second = (NO, YES) if unlikely else (YES, NO)
     if test.kind == "varying":
@@ -60,7 +60,13 @@ class Decisions:
     _counts: dict[str, int] = field(default_factory=dict)
 
     def decide(self, key: str, test: Test, away: bool | None) -> bool:
-        """The answer to a condition that comes up anew."""
+        """The answer to a condition that comes up anew.
+
+        Args:
+            key: the condition, the same before a fix and after.
+            test: what is asked.
+            away: the side that leaves the loop or the function, if one does.
+        """
         options = self.asked.setdefault(key, answers(test, away))
         self._counts[key] = self._counts.get(key, 0) + 1
         return self.chosen.get(key, options[0]).at(self._counts[key])

@@ -5,11 +5,11 @@ from __future__ import annotations
 import libcst as cst
 
 from amplint.diagnostics import Diagnostic
-from amplint.hazards.analysis import Found
 from amplint.hazards.entry_points import Entry
+from amplint.hazards.found import Found
 from amplint.model.events import NO_GRAD, AutocastEnter, Backward, Event, ObjectFacts, Scale, SchedulerStep
 from amplint.model.observables import Observable
-from amplint.model.protocol.hazards import Hazard
+from amplint.model.protocol.hazard import Hazard, HazardKind
 from amplint.rule import File
 from amplint.runtime.replay.branch_choices import Decisions, search
 from amplint.runtime.replay.event_world import Idle
@@ -19,9 +19,16 @@ from amplint.runtime.training.run_record import NotReplayable
 
 
 def find(file: File, diagnostic: Diagnostic) -> Found | None:
-    """The hazard that a diagnostic is about."""
-    for found in file.analysis.of(diagnostic.name, elsewhere=True):
-        if any(file.range(node) == diagnostic.range for node in _pointed_at(found.node)):
+    """The hazard that a diagnostic is about.
+
+    Args:
+        file: the file as it stands.
+        diagnostic: the finding.
+    """
+    for found in file.analysis.hazards:
+        if found.hazard.kind == diagnostic.name and any(
+            file.range(node) == diagnostic.range for node in _pointed_at(found.node)
+        ):
             return found
     return None
 
@@ -34,7 +41,16 @@ def _pointed_at(node: cst.CSTNode) -> list[cst.CSTNode]:
 
 
 def routes(found: Found, before: File, after: File) -> tuple[Walk, Walk]:
-    """A path that shows a hazard, and the same path in the code with the fix."""
+    """A path that shows a hazard, and the same path in the code with the fix.
+
+    Args:
+        found: the hazard.
+        before: the file as it stands.
+        after: the file with the fix.
+
+    Raises:
+        NotReplayable: no path shows the hazard, or the same path comes to no end in the code with the fix.
+    """
     kind, site = found.hazard.kind, found.hazard.site
     for entry in (found.entry, *before.analysis.entries):
         walk = _path_to(kind, site, entry)
@@ -56,7 +72,7 @@ def routes(found: Found, before: File, after: File) -> tuple[Walk, Walk]:
 _GIVEN = "%given"
 
 
-def _path_to(kind: str, site: int, entry: Entry, prelude: tuple[Event, ...] = ()) -> Walk | None:
+def _path_to(kind: HazardKind, site: int, entry: Entry, prelude: tuple[Event, ...] = ()) -> Walk | None:
     """The likeliest path from an entry that shows a hazard."""
     shown: list[Walk] = []
 
@@ -89,7 +105,12 @@ def _counterpart(entry: Entry, before: File, after: File) -> Entry:
 
 
 def subject_of(hazard: Hazard, path: Walk) -> str:
-    """The optimizer that a hazard is about: for a scheduler, the one whose rate it sets."""
+    """The optimizer that a hazard is about: for a scheduler, the one whose rate it sets.
+
+    Args:
+        hazard: the defect.
+        path: a path that shows it.
+    """
     names = dict.fromkeys(filter(None, (hazard.optimizer, *sorted(used(path.events)))))
     schedulers = [
         each.scheduler for each in path.events if isinstance(each, SchedulerStep) and each.site == hazard.site
@@ -100,11 +121,21 @@ def subject_of(hazard: Hazard, path: Walk) -> str:
 
 
 def foreign_device(observable: Observable, path: Walk) -> str:
-    """A device type of the code's regions on which the defect may show in another way than on those replayed."""
+    """A device type of the code's regions on which the defect may show in another way than on those replayed.
+
+    Args:
+        observable: what is measured.
+        path: a path that shows the defect.
+    """
     devices = {event.region.device for event in path.events if isinstance(event, AutocastEnter)} - {NO_GRAD.device, "?"}
     return next(iter(sorted(devices - observable.devices)), "") if observable.devices else ""
 
 
 def others(fixed: Walk, hazard: Hazard) -> list[str]:
-    """The kinds of other defects on the path with the fix."""
+    """The kinds of other defects on the path with the fix.
+
+    Args:
+        fixed: the path in the code with the fix.
+        hazard: the defect.
+    """
     return sorted({each.kind for each in fixed.hazards} - {hazard.kind})

@@ -1,7 +1,7 @@
 """A finding and its fix, replayed: the defect is made to show, the fix must make it go away.
 
 The code of the author is never run. Its event graph is walked along a path that shows the hazard, and each event is made
-to happen with real torch objects on a small problem (`walk`, `worlds`, `makers`, `problem`). The text with the fix is read
+to happen with real torch objects on a small problem (`graph_runner`, `amplint.runtime.training`). The text with the fix is read
 anew and walked with the same answers to the same conditions: what is proved is what will be written.
 
 Conditions are not evaluated, but answered; values that only a call in the author's code could tell are the problem's own;
@@ -15,10 +15,10 @@ from functools import lru_cache
 
 from amplint.diagnostics import Diagnostic
 from amplint.model.observables import (
-    ERROR,
     NON_FINITE,
     NORM_SEEN,
     PRODUCT_TIME,
+    RAISED,
     SCHEDULER_LEAD,
     VALUE_ERROR,
     Observable,
@@ -52,7 +52,7 @@ def replay(before: Source, after: Source, diagnostic: Diagnostic, rule: Rule, de
     if rule.observable is None:
         return Outcome(NOT_REPLAYABLE, f"{rule.code} does not say how its defect shows")
     if rule.observable.measure == PRODUCT_TIME:
-        return linear_products.replay(_file(before), _file(after), device, seed, rule.observable.tolerance)
+        return linear_products.time_products(_file(before), _file(after), device, seed, rule.observable.tolerance)
     file = _file(before)
     experiment = EXPERIMENTS.get(rule.observable.measure)
     if experiment is not None:
@@ -93,7 +93,7 @@ def _judge(observable: Observable, taken: Measurement, others: list[str]) -> Out
     figures = taken.figures
     right = all(agree(each.after, each.reference, observable.tolerance) for each in figures)
     wrong = not all(agree(each.before, each.reference, observable.tolerance) for each in figures)
-    errors = {(each.before, each.after) for each in figures if each.name == ERROR and each.reference == NONE}
+    errors = {(each.before, each.after) for each in figures if each.name == RAISED and each.reference == NONE}
     if observable.measure in (NORM_SEEN, SCHEDULER_LEAD) and any(before == after for before, after in errors):
         verdict, reason = NOT_REPLAYABLE, "the path raises an error that neither defect nor fix has to do with"
     elif not figures or not taken.ordinary:

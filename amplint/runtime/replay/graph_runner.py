@@ -27,11 +27,13 @@ from amplint.model.event_graph import (
     Try,
 )
 from amplint.model.events import Assign, AutocastEnter, AutocastExit, Event, OptimizerStep, Scale, ScalerStep
-from amplint.model.exploration.call_references import Frame, references
+from amplint.model.exploration.branch_decisions import next_iteration
+from amplint.model.exploration.call_references import Frame
 from amplint.model.exploration.effects import MAX_DEPTH
 from amplint.model.protocol.hazards import Hazard
-from amplint.model.protocol.state import State
+from amplint.model.protocol.state import PathState, ProtocolState
 from amplint.model.protocol.transitions import Protocol
+from amplint.model.references import condition_key, key_of
 from amplint.runtime.replay.branch_choices import Decisions
 from amplint.runtime.replay.event_world import World
 from amplint.runtime.training.iterations import Rounds
@@ -68,8 +70,8 @@ class Walk:
 
     def __post_init__(self) -> None:
         self._protocol = Protocol(self.entry.objects, self.entry.nothing_scales)
-        self._always = {f"‹{name}›" for name, facts in self.entry.objects.items() if facts.made}
-        self._state = State()
+        self._always = {key_of(name) for name, facts in self.entry.objects.items() if facts.made}
+        self._state = PathState()
         self._constants: dict[str, bool] = {}
         self._once: dict[str, tuple[bool, tuple[int, ...]]] = {}
         self._steps: dict[int, bool] = {}
@@ -134,13 +136,15 @@ class Walk:
         if isinstance(event, (Assign, Scale)):
             self._forget(event.target)
         if isinstance(event, Assign) and event.truth is not None:
-            self._constants[f"‹{event.target}›"] = event.truth
+            self._constants[key_of(event.target)] = event.truth
         self.world.do(event)
 
     def _forget(self, target: str) -> None:
         """Conditions about a reference that gets a new value are open again."""
-        self._constants = {key: truth for key, truth in self._constants.items() if target not in references(key)}
-        self._once = {key: asked for key, asked in self._once.items() if target not in references(key)}
+        self._constants = {
+            key: truth for key, truth in self._constants.items() if target not in condition_key(key).mentioned
+        }
+        self._once = {key: asked for key, asked in self._once.items() if target not in condition_key(key).mentioned}
 
     def _loop(self, node: Loop, frame: Frame) -> str:
         below = replace(frame, loops=(*frame.loops, node.site))
@@ -170,10 +174,7 @@ class Walk:
         return over or (nested and done >= _PER_LOOP)
 
     def _renew(self, target: str) -> None:
-        index = f"[{target}]"
-        slots = self._state.having("grad") + self._state.having("stage")
-        gone = {slot: None for slot, _ in slots if any(index in part for part in slot)}
-        self._state = self._state.put({**gone, ("value", target): None})
+        self._state = next_iteration(self._state, -1, [target])
         self._forget(target)
 
     def _trains(self, node: Node, depth: int = 0) -> bool:
@@ -207,10 +208,10 @@ class Walk:
         prefix = f"{frame.prefix}{bare(function)}/"
         below = frame.entering(function, node, prefix)
         result, target = f"{prefix}return", frame.ref(node.target)
-        self._state = self._state.put({("value", result): None})
-        self._constants |= {below.key(f"‹{name}›"): truth for name, truth in node.truths}
+        self._state = self._state.knowing(values=self._state.facts.values.put(result, None))
+        self._constants |= {below.key(key_of(name)): truth for name, truth in node.truths}
         left = self._node(function.body, below)
-        if target and self._state.value(result) is not None:
+        if target and self._state.facts.value(result) is not None:
             self._happen(Assign(node.site, target, (result,)), frame)
         self._constants = {key: truth for key, truth in self._constants.items() if prefix not in key}
         self._once = {key: asked for key, asked in self._once.items() if prefix not in key}
@@ -245,14 +246,17 @@ class Walk:
         else:
             truth = self.decisions.decide(key, test, away)
         if test.kind == "mode":
-            self._state = self._state.put({("mode",): truth})
+            self._change(self._state.protocol.changed(mode=truth))
         elif test.kind != "config":
             self._once[key] = (truth, frame.loops)
         if test.kind in ("gate", "varying"):
-            self._state = self._protocol.settle(self._state)
+            self._change(self._protocol.settle(self._state.protocol))
         elif test.kind == "skipped" and not truth:
-            self._state = self._protocol.settle_updated(self._state)
+            self._change(self._protocol.settle_updated(self._state.protocol))
         return truth
+
+    def _change(self, protocol: ProtocolState) -> None:
+        self._state = self._state.with_protocol(protocol)
 
 
 def bare(function: Function) -> str:

@@ -10,11 +10,11 @@ from amplint.runtime.devices import CUDA, EMULATED
 from amplint.runtime.measures.measurement import Trio
 from amplint.runtime.replay.branch_choices import YES
 from amplint.runtime.replay.graph_runner import Walk
-from amplint.runtime.training.amp_and_reference import Amp, Reference, autocast
+from amplint.runtime.training.amp_and_reference import AmpRun, ReferenceRun, autocast
 from amplint.runtime.training.iterations import Rounds
-from amplint.runtime.training.path_facts import feeding, last_steps, scalers_of, used
-from amplint.runtime.training.run_record import NotReplayable, Record
-from amplint.runtime.training.toy_problem import Problem
+from amplint.runtime.training.path_facts import feeding, scalers_of, step_counts, used
+from amplint.runtime.training.run_record import NotReplayable, RunRecord
+from amplint.runtime.training.toy_problem import ToyProblem
 from amplint.runtime.training.trainer import Training
 
 _TORCH_ERRORS = (RuntimeError, AssertionError, ValueError)
@@ -48,25 +48,25 @@ class Trial:
         if recheck:
             overflowing = []
 
-        def problem(device: str) -> Problem:
+        def problem(device: str) -> ToyProblem:
             place = "cuda" if device == CUDA else "cpu"
             aside, again = (
                 (lambda: autocast(self._region(), device, True)) if each else None for each in (island, recheck)
             )
-            return Problem(optimizers, overflowing, place, self.seed, magnitude, aside, again)
+            return ToyProblem(optimizers, overflowing, place, self.seed, magnitude, aside, again)
 
         before, after = (self._amp(walk, problem(self.device)) for walk in (self.before, self.after))
         walk, rounds = self.before, Rounds()
-        feeds, last = feeding(walk.events), last_steps(walk.events)
-        reference = Reference(problem(self.device), walk.entry.objects, rounds, feeds, last, after.skips())
+        feeds, last = feeding(walk.events), step_counts(walk.events)
+        reference = ReferenceRun(problem(self.device), walk.entry.objects, rounds, feeds, last, after.skips())
         return Trio(before, after, _run(walk, reference, rounds))
 
-    def _amp(self, walk: Walk, problem: Problem) -> Record:
+    def _amp(self, walk: Walk, problem: ToyProblem) -> RunRecord:
         rounds, decisions = Rounds(), walk.decisions.again()
         on = decisions.chosen.get("mode", YES).truth
         events = walk.events
         feeds, scalers = feeding(events), scalers_of(events)
-        return _run(walk, Amp(problem, walk.entry.objects, rounds, feeds, self.device, on, scalers), rounds)
+        return _run(walk, AmpRun(problem, walk.entry.objects, rounds, feeds, self.device, on, scalers), rounds)
 
     def _region(self) -> Region:
         """A region that switches autocast off for the device of the code's own regions."""
@@ -75,7 +75,7 @@ class Trial:
         return Region(device, "?", "no")
 
 
-def _run(walk: Walk, world: Training, rounds: Rounds) -> Record:
+def _run(walk: Walk, world: Training, rounds: Rounds) -> RunRecord:
     """Walk a path again, in a world where things happen."""
     try:
         Walk(walk.entry, walk.decisions.again(), world, walk.prelude, rounds).run()

@@ -12,6 +12,7 @@ from amplint.model.event_graph import Test
 from amplint.model.events import (
     Assign,
     Clip,
+    Event,
     ObjectFacts,
     OptimizerStep,
     Region,
@@ -24,16 +25,26 @@ from amplint.model.events import (
 from amplint.runtime.devices import CUDA, EMULATED
 from amplint.runtime.training import torch_objects
 from amplint.runtime.training.iterations import Rounds
-from amplint.runtime.training.toy_problem import Problem
+from amplint.runtime.training.toy_problem import ToyProblem
 from amplint.runtime.training.trainer import Training
 
 
-class Amp(Training):
-    """AMP as the code uses it, on a device (`amplint.runtime.devices`); `on` says whether its options switch it on."""
+class AmpRun(Training):
+    """AMP as the code uses it.
+
+    Args:
+        problem: what is trained.
+        objects: how the code makes its objects.
+        rounds: counts the iterations of each optimizer.
+        feeds: the values that losses are computed from; others are not computed.
+        device: one of `amplint.runtime.devices`.
+        on: whether the options of the code switch AMP on.
+        scalers: the scalers that step each optimizer.
+    """
 
     def __init__(
         self,
-        problem: Problem,
+        problem: ToyProblem,
         objects: Mapping[str, ObjectFacts],
         rounds: Rounds,
         feeds: frozenset[str],
@@ -69,45 +80,51 @@ class Amp(Training):
             self._scalers[name] = torch_objects.scaler(facts, "cuda" if self._device == CUDA else "cpu", on)
         return self._scalers[name]
 
-    def _on_Assign(self, event: Assign) -> None:
+    def _assign(self, event: Assign) -> None:
         self._marks.pop(event.target, None)
         self._marks[event.target] = self._scales()
-        super()._on_Assign(event)
+        super()._assign(event)
 
-    def _on_Scale(self, event: Scale) -> None:
+    def scale_or_step(self, event: Event) -> None:
+        """Do what the code does."""
+        match event:
+            case Scale():
+                self._scale(event)
+            case Unscale():
+                self._scaler(event.scaler).unscale_(self.optimizers[event.optimizer])
+            case ScalerStep():
+                scaler, optimizer = self._scaler(event.scaler), self.optimizers[event.optimizer]
+                self.step(event.optimizer, lambda: scaler.step(optimizer))
+            case ScalerUpdate():
+                self._scaler(event.scaler).update()
+            case OptimizerStep():
+                self.step(event.optimizer, self.optimizers[event.optimizer].step)
+            case SchedulerStep():
+                self.advance(event.scheduler)
+
+    def _scale(self, event: Scale) -> None:
         scaler = self._scaler(event.scaler)
         losses = self.loss(event.source)
         # A loss that one of several scalers scales belongs to the optimizers that this scaler steps.
         meant = {name for name in losses if event.scaler in self._scalers_of.get(name, {event.scaler})}
         self.assign(event.target, {name: scaler.scale(losses[name]) for name in losses if name in meant})
 
-    def _on_Unscale(self, event: Unscale) -> None:
-        self._scaler(event.scaler).unscale_(self.optimizers[event.optimizer])
 
-    def _on_ScalerStep(self, event: ScalerStep) -> None:
-        scaler, optimizer = self._scaler(event.scaler), self.optimizers[event.optimizer]
-        self.step(event.optimizer, lambda: scaler.step(optimizer))
-
-    def _on_ScalerUpdate(self, event: ScalerUpdate) -> None:
-        self._scaler(event.scaler).update()
-
-    def _on_OptimizerStep(self, event: OptimizerStep) -> None:
-        self.step(event.optimizer, self.optimizers[event.optimizer].step)
-
-    def _on_SchedulerStep(self, event: SchedulerStep) -> None:
-        self.advance(event.scheduler)
-
-
-class Reference(Training):
+class ReferenceRun(Training):
     """What the author meant, in float32: a scaler only steps, and each iteration steps once, unless its gradients overflowed.
 
-    `last` says how many steps the code takes for an optimizer in an iteration: the last one counts. `skips` are the steps
-    that the AMP run skips for an overflow of its own. Both go by optimizer and iteration.
+    Args:
+        problem: what is trained.
+        objects: how the code makes its objects.
+        rounds: counts the iterations of each optimizer.
+        feeds: the values that losses are computed from; others are not computed.
+        last: how many steps the code takes for an optimizer in an iteration: the last one counts.
+        skips: the steps, by optimizer and iteration, that the AMP run skips for an overflow of its own.
     """
 
     def __init__(
         self,
-        problem: Problem,
+        problem: ToyProblem,
         objects: Mapping[str, ObjectFacts],
         rounds: Rounds,
         feeds: frozenset[str],
@@ -128,13 +145,20 @@ class Reference(Training):
         """Whether the last step was skipped."""
         return bool(self.record.steps) and self.record.steps[-1].gradient is None
 
-    def _on_Scale(self, event: Scale) -> None:
-        self.assign(event.target, self.loss(event.source))
+    def scale_or_step(self, event: Event) -> None:
+        """Do without the scaler what the code does with it, no more than once in an iteration."""
+        match event:
+            case Scale():
+                self.assign(event.target, self.loss(event.source))
+            case ScalerStep() | OptimizerStep():
+                self._step_once(event)
+            case SchedulerStep():
+                self._advance_once(event)
 
-    def _on_Clip(self, event: Clip) -> None:
-        super()._on_Clip(replace(event, raises=False))
+    def _clip(self, event: Clip) -> None:
+        super()._clip(replace(event, raises=False))
 
-    def _on_ScalerStep(self, event: ScalerStep | OptimizerStep) -> None:
+    def _step_once(self, event: ScalerStep | OptimizerStep) -> None:
         name = event.optimizer
         at = name, self.rounds.of(name)
         self._asked[at] = self._asked.get(at, 0) + 1
@@ -142,9 +166,7 @@ class Reference(Training):
             rightly = at not in self._skips and bool(self.gradient(name).isfinite().all())
             self.step(name, self.optimizers[name].step if rightly else _nothing)
 
-    _on_OptimizerStep = _on_ScalerStep
-
-    def _on_SchedulerStep(self, event: SchedulerStep) -> None:
+    def _advance_once(self, event: SchedulerStep) -> None:
         steps = [step for step in self.record.steps if step.optimizer == self.owner(event.scheduler)]
         is_new, self._turns[event.scheduler] = len(steps) > self._turns.get(event.scheduler, 0), len(steps)
         if not (is_new and steps[-1].gradient is None):
@@ -156,7 +178,13 @@ def _nothing() -> None:
 
 
 def autocast(region: Region, device: str, on: bool) -> AbstractContextManager[object]:
-    """A region of the code on a device; `on` decides about those that an option switches."""
+    """A region of the code.
+
+    Args:
+        region: what it asks for.
+        device: one of `amplint.runtime.devices`.
+        on: whether a region that an option switches is on.
+    """
     context: AbstractContextManager[object] = torch.no_grad()
     if region.device == "grad":
         return context

@@ -16,11 +16,11 @@ from amplint.model.events import (
     Unscale,
     ZeroGrad,
 )  # fmt: skip
-from amplint.model.protocol.state import whole_of
+from amplint.model.references import reference
 from amplint.runtime.training.iterations import Rounds
 
 
-def words(reference: str) -> set[str]:
+def name_words(reference: str) -> set[str]:
     """The words of which the name of an object is made."""
     name = re.split(r"[./:]", reference)[-1]
     return {word for word in re.split(r"[_\W\d]+", name.lower()) if word}
@@ -28,11 +28,17 @@ def words(reference: str) -> set[str]:
 
 def likest(reference: str, names: Iterable[str]) -> str:
     """The name that shares most words with a reference."""
-    return max(names, key=lambda name: len(words(name) & words(reference)))
+    return max(names, key=lambda name: len(name_words(name) & name_words(reference)))
 
 
 def owner_of(scheduler: str, facts: ObjectFacts, optimizers: Iterable[str]) -> str:
-    """The optimizer whose rate a scheduler sets: the one it is made with, or else the likest by name, of equals the first."""
+    """The optimizer whose rate a scheduler sets: the one it is made with, or else the likest by name, of equals the first.
+
+    Args:
+        scheduler: the reference to it.
+        facts: how the code makes it.
+        optimizers: the references to those that it may belong to.
+    """
     optimizers = list(optimizers)
     return next((owner for owner in facts.owners if owner in optimizers), "") or likest(scheduler, optimizers)
 
@@ -50,11 +56,11 @@ def feeding(events: Iterable[Event]) -> frozenset[str]:
             wanted.add(event.loss)
     waiting, found = list(wanted), set[str]()
     while waiting:
-        reference = waiting.pop()
-        while reference and reference not in found:
-            found.add(reference)
-            waiting += assigned.get(reference, ())
-            reference = whole_of(reference)
+        for each in reference(waiting.pop()).wholes:
+            if each in found:
+                break
+            found.add(each)
+            waiting += assigned.get(each, ())
     return frozenset(found)
 
 
@@ -68,7 +74,7 @@ def used(events: Iterable[Event]) -> set[str]:
     }
 
 
-def last_steps(events: Iterable[Event]) -> dict[tuple[str, int], int]:
+def step_counts(events: Iterable[Event]) -> dict[tuple[str, int], int]:
     """How many steps each optimizer takes in each iteration."""
     rounds, found = Rounds(), dict[tuple[str, int], int]()
     for event in events:

@@ -23,7 +23,7 @@ class Step:
 
 
 @dataclass
-class Record:
+class RunRecord:
     """What is kept of a run."""
 
     steps: list[Step] = field(default_factory=list)

@@ -89,6 +89,10 @@ def optimizer(facts: ObjectFacts, parameters: Iterable[torch.Tensor]) -> tuple[t
     One whose class the code does not show, or that is not torch's, is stood in for by SGD: what replays measure, the
     gradients that an optimizer is handed and whether it steps at all, does not depend on its class.
 
+    Args:
+        facts: how the code makes it.
+        parameters: what it is to step.
+
     Raises:
         CannotMake: the class needs what a replay does not have.
     """
@@ -110,6 +114,10 @@ def scheduler(facts: ObjectFacts, of: torch.optim.Optimizer) -> lr_scheduler.LRS
     """A scheduler of the class that the code names, or else one that leaves the rate as it is.
 
     How often a scheduler steps does not depend on its class.
+
+    Args:
+        facts: how the code makes it.
+        of: the optimizer whose rate it sets.
     """
     made = Construction.read(facts.maker)
     kind: Any = _SCHEDULERS.get(made.name)
@@ -121,7 +129,13 @@ def scheduler(facts: ObjectFacts, of: torch.optim.Optimizer) -> lr_scheduler.LRS
 
 
 def scaler(facts: ObjectFacts, device: str, enabled: bool) -> torch.amp.GradScaler:
-    """A GradScaler for a device type ("cuda", "cpu"), with the author's settings."""
+    """A GradScaler with the author's settings.
+
+    Args:
+        facts: how the code makes it.
+        device: the device type, "cuda" or "cpu".
+        enabled: whether it scales.
+    """
     made = Construction.read(facts.maker)
     settings = {name: made.keywords[name] for name in _SCALER_SETTINGS if name in made.keywords}
     settings["init_scale"] = number(facts.init_scale) or INIT_SCALE

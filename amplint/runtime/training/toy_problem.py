@@ -47,7 +47,7 @@ class Net(nn.Module):
         return self.outer(hidden)
 
 
-class Problem:
+class ToyProblem:
     """A net for each optimizer, and their losses on a sequence of batches.
 
     Args:

@@ -28,12 +28,12 @@ from amplint.model.events import (
     ZeroGrad,
 )  # fmt: skip
 from amplint.model.literals import number
-from amplint.model.protocol.state import whole_of
+from amplint.model.references import reference
 from amplint.runtime.training import torch_objects
 from amplint.runtime.training.iterations import Rounds
-from amplint.runtime.training.path_facts import owner_of, words
-from amplint.runtime.training.run_record import NotReplayable, Record, Step
-from amplint.runtime.training.toy_problem import Problem
+from amplint.runtime.training.path_facts import name_words, owner_of
+from amplint.runtime.training.run_record import NotReplayable, RunRecord, Step
+from amplint.runtime.training.toy_problem import ToyProblem
 
 OVERFLOW_ROUND = 2
 """The iteration, counted from 0, whose gradients are made to overflow."""
@@ -55,9 +55,9 @@ class Training(ABC):
     """
 
     def __init__(
-        self, problem: Problem, objects: Mapping[str, ObjectFacts], rounds: Rounds, feeds: frozenset[str]
+        self, problem: ToyProblem, objects: Mapping[str, ObjectFacts], rounds: Rounds, feeds: frozenset[str]
     ) -> None:
-        self.record = Record()
+        self.record = RunRecord()
         self.problem, self.rounds = problem, rounds
         self.objects, self._feeds = objects, feeds
         self.optimizers = {
@@ -71,9 +71,30 @@ class Training(ABC):
 
     def do(self, event: Event) -> None:
         """Make an event happen."""
-        happen: Callable[[Event], None] | None = getattr(self, f"_on_{type(event).__name__}", None)
-        if happen is not None:
-            happen(event)
+        match event:
+            case Assign():
+                self._assign(event)
+            case AutocastEnter():
+                self._regions.append(event.region)
+            case AutocastExit():
+                self._regions.pop()
+            case Report():
+                self._report(event)
+            case Backward():
+                self._backward(event)
+            case ZeroGrad():
+                for name in self.owners(event):
+                    self.optimizers[name].zero_grad()
+            case Clip():
+                self._clip(event)
+            case GradAccess():
+                self._access(event)
+            case _:
+                self.scale_or_step(event)
+
+    @abstractmethod
+    def scale_or_step(self, event: Event) -> None:
+        """Make an event of a scaler, an optimizer or a scheduler happen."""
 
     @abstractmethod
     def region(self, region: Region) -> AbstractContextManager[object]:
@@ -85,7 +106,7 @@ class Training(ABC):
 
     # -- values ----------------------------------------------------------------------------------------------------
 
-    def _on_Assign(self, event: Assign) -> None:
+    def _assign(self, event: Assign) -> None:
         inputs, passed = self._differentiable(event.carried), self._differentiable(event.args)
         self._values.pop(event.target, None)
         self._numbers.pop(event.target, None)
@@ -105,24 +126,14 @@ class Training(ABC):
         values = (self._known(reference) for reference in references)
         return [value for value in values if value and all(loss.requires_grad for loss in value.values())]
 
-    def _on_AutocastEnter(self, event: AutocastEnter) -> None:
-        self._regions.append(event.region)
-
-    def _on_AutocastExit(self, event: AutocastExit) -> None:
-        self._regions.pop()
-
     @property
     def _in_region(self) -> bool:
         """Whether forward passes belong here: the code may be in an autocast region that is enabled."""
         regions = [region for region in self._regions if region.device != "grad"]
         return bool(regions) and regions[-1].lowers
 
-    def _known(self, reference: str) -> Losses | None:
-        while reference:
-            if reference in self._values:
-                return self._values[reference]
-            reference = whole_of(reference)
-        return None
+    def _known(self, name: str) -> Losses | None:
+        return next((self._values[each] for each in reference(name).wholes if each in self._values), None)
 
     def loss(self, reference: str) -> Losses:
         """The loss that a reference stands for; one that was computed out of sight, or before a step, is computed now.
@@ -133,21 +144,24 @@ class Training(ABC):
         if not known:
             known = self._forward()
             self.assign(reference, known)
-        shared = {name: len(words(name) & words(reference)) for name in known}
+        shared = {name: len(name_words(name) & name_words(reference)) for name in known}
         most = max(shared.values())
         return {name: loss for name, loss in known.items() if shared[name] == most}
 
     def assign(self, reference: str, value: Losses) -> None:
-        """Let a reference stand for a loss."""
+        """Let a reference stand for a loss.
+
+        Args:
+            reference: what the code calls it.
+            value: the losses.
+        """
         self._values[reference] = value
         self._numbers[reference] = sum(float(loss.detach()) for loss in value.values())
 
-    def _on_Report(self, event: Report) -> None:
-        reference = event.value
-        while reference and reference not in self._numbers:
-            reference = whole_of(reference)
-        if reference:
-            self.record.reported.setdefault(event.site, []).append(self._numbers[reference])
+    def _report(self, event: Report) -> None:
+        known = [each for each in reference(event.value).wholes if each in self._numbers]
+        if known:
+            self.record.reported.setdefault(event.site, []).append(self._numbers[known[0]])
 
     def _forward(self) -> Losses:
         overflowing = {name for name in self.optimizers if self.rounds.coming_of(name) == OVERFLOW_ROUND}
@@ -155,7 +169,7 @@ class Training(ABC):
 
     # -- gradients -------------------------------------------------------------------------------------------------
 
-    def _on_Backward(self, event: Backward) -> None:
+    def _backward(self, event: Backward) -> None:
         losses = self.loss(event.loss)
         if not all(loss.requires_grad for loss in losses.values()):
             raise NotReplayable("the loss of a backward pass was computed without gradients")
@@ -178,11 +192,7 @@ class Training(ABC):
         owning = [name for name in self.optimizers if named & set(self.objects.get(name, ObjectFacts()).owners)]
         return owning or list(self.optimizers)
 
-    def _on_ZeroGrad(self, event: ZeroGrad) -> None:
-        for name in self.owners(event):
-            self.optimizers[name].zero_grad()
-
-    def _on_Clip(self, event: Clip) -> None:
+    def _clip(self, event: Clip) -> None:
         known = number(event.limit)
         limit = ASSUMED_LIMIT if known is None else known
         parameters = [each for name in self.owners(event) for each in self.problem.parameters(name)]
@@ -191,7 +201,7 @@ class Training(ABC):
         else:
             torch.nn.utils.clip_grad_norm_(parameters, limit, error_if_nonfinite=event.raises)
 
-    def _on_GradAccess(self, event: GradAccess) -> None:
+    def _access(self, event: GradAccess) -> None:
         names = self.owners(event)
         if event.by == ADD:
             for parameter in (each for name in names for each in self.problem.parameters(name)):
@@ -205,7 +215,12 @@ class Training(ABC):
     # -- steps -----------------------------------------------------------------------------------------------------
 
     def step(self, name: str, call: Callable[[], object]) -> None:
-        """Let `call` step an optimizer, and record it."""
+        """Let an optimizer step, and record it.
+
+        Args:
+            name: the optimizer.
+            call: makes it step.
+        """
         optimizer, parameters = self.optimizers[name], self.problem.parameters(name)
         seen: list[torch.Tensor | None] = []
         hook = optimizer.register_step_pre_hook(lambda stepping, *_: seen.append(_seen(stepping, self.gradient(name))))

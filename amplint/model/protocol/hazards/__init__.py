@@ -1,4 +1,12 @@
-"""What is wrong: hazards, and the judgement of an event against the state in which it happens."""
+"""What is wrong: hazards, and the judgement of an event against the state in which it happens.
+
+Args:
+    known: what is known of the objects that events name.
+    path: the state on the path, with the facts that are known beside the protocol.
+    state: the state on the path; for most judges the protocol's.
+    event: what happens.
+    loops: the sites of the loops around it, the outermost first.
+"""
 
 from __future__ import annotations
 
@@ -19,19 +27,20 @@ from amplint.model.events import (
 from amplint.model.protocol.hazard import Hazard, Hazards
 from amplint.model.protocol.hazards import gradients, losses, regions, scaling, steps
 from amplint.model.protocol.objects import Known
-from amplint.model.protocol.state import State
+from amplint.model.protocol.state import PathState
 
 __all__ = ["Hazard", "Hazards", "Known", "judge"]
 
 
-def judge(known: Known, state: State, event: Event, loops: tuple[int, ...]) -> Hazards:
+def judge(known: Known, path: PathState, event: Event, loops: tuple[int, ...]) -> Hazards:
     """The hazards that an event is in a state; `loops` are the sites of the loops around it."""
+    state = path.protocol
     match event:
         case Backward():
-            stale, region = regions.stale_weights(state, event), regions.backward(state, event, loops)
-            return (*stale, *region, *scaling.onto_unscaled(known, state, event))
+            stale, region = regions.stale_weights(path, event), regions.backward(state, event, loops)
+            return (*stale, *region, *scaling.onto_unscaled(known, path, event))
         case Forward():
-            return regions.stale_weights(state, event)
+            return regions.stale_weights(path, event)
         case Unscale():
             return (*scaling.after_update(known, state, event), *scaling.unscale(known, state, event))
         case Clip():
@@ -46,9 +55,9 @@ def judge(known: Known, state: State, event: Event, loops: tuple[int, ...]) -> H
         case ScalerUpdate():
             return scaling.update(known, state, event)
         case InnerGrad():
-            return losses.inner_gradient(known, state, event)
+            return losses.inner_gradient(known, path, event)
         case Report():
-            return losses.report(known, state, event)
+            return losses.report(known, path, event)
         case SchedulerStep():
             return steps.scheduler_step(known, state, event, loops)
     return ()

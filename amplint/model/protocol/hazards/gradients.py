@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 from amplint.model.events import Clip, GradAccess
-from amplint.model.protocol.hazard import Hazard, Hazards
+from amplint.model.protocol.hazard import Hazard, HazardKind, Hazards
 from amplint.model.protocol.objects import Known
-from amplint.model.protocol.state import State
+from amplint.model.protocol.state import ProtocolState
 
 
-def clip(known: Known, state: State, event: Clip) -> Hazards:
+def clip(known: Known, state: ProtocolState, event: Clip) -> Hazards:
     """A clip of gradients that are all still scaled; and one that raises where the scaler would skip the step."""
-    early = _while_scaled(known, state, event, "clip-before-unscale", (event.by, event.limit))
+    early = _while_scaled(known, state, event, HazardKind.CLIP_BEFORE_UNSCALE, (event.by, event.limit))
     return (*early, *_raises_on_overflow(known, state, event))
 
 
-def _raises_on_overflow(known: Known, state: State, event: Clip) -> Hazards:
+def _raises_on_overflow(known: Known, state: ProtocolState, event: Clip) -> Hazards:
     if not event.raises:
         return ()
     names, grads = known.handled(state, event.owners, event.optimizer)
@@ -25,15 +25,17 @@ def _raises_on_overflow(known: Known, state: State, event: Clip) -> Hazards:
     if known.off(state, part.scaler):
         return ()
     optimizer = names[0] if len(names) == 1 else ""
-    return (Hazard("clip-raises-on-overflow", event.site, (("scaled", part.site),), part.scaler, optimizer),)
+    return (Hazard(HazardKind.CLIP_RAISES_ON_OVERFLOW, event.site, (("scaled", part.site),), part.scaler, optimizer),)
 
 
-def access(known: Known, state: State, event: GradAccess) -> Hazards:
+def access(known: Known, state: ProtocolState, event: GradAccess) -> Hazards:
     """A use of gradients that are all still scaled, if it comes out differently for that."""
-    return _while_scaled(known, state, event, "grad-read-before-unscale", (event.by,)) if event.by else ()
+    return _while_scaled(known, state, event, HazardKind.GRAD_READ_BEFORE_UNSCALE, (event.by,)) if event.by else ()
 
 
-def _while_scaled(known: Known, state: State, event: Clip | GradAccess, kind: str, details: tuple[str, ...]) -> Hazards:
+def _while_scaled(
+    known: Known, state: ProtocolState, event: Clip | GradAccess, kind: HazardKind, details: tuple[str, ...]
+) -> Hazards:
     named = event.optimizer if isinstance(event, Clip) else ""
     names, grads = known.handled(state, event.owners, named)
     if not all(grad.still_scaled for grad in grads):

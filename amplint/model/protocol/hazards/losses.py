@@ -3,30 +3,31 @@
 from __future__ import annotations
 
 from amplint.model.events import InnerGrad, Report
-from amplint.model.protocol.hazard import Hazard, Hazards
+from amplint.model.protocol.contents import UNKNOWN_SCALER
+from amplint.model.protocol.hazard import Hazard, HazardKind, Hazards
 from amplint.model.protocol.objects import Known
-from amplint.model.protocol.state import State
+from amplint.model.protocol.state import PathState
 
 
-def report(known: Known, state: State, event: Report) -> Hazards:
+def report(known: Known, state: PathState, event: Report) -> Hazards:
     """A loss that is read out as the scaler has multiplied it."""
-    value = state.value(event.value)
-    if value is None or value.scaler in ("", "?") or known.off(state, value.scaler):
+    value = state.facts.value(event.value)
+    if value is None or not value.is_scaled or known.off(state.protocol, value.scaler):
         return ()
-    return (Hazard("scaled-loss-reported", event.site, (), value.scaler),)
+    return (Hazard(HazardKind.SCALED_LOSS_REPORTED, event.site, (), value.scaler),)
 
 
 UNSCALED, SCALED = "unscaled", "scaled"
 """Details of inner gradients: they were computed unscaled; they were scaled, and stay so."""
 
 
-def inner_gradient(known: Known, state: State, event: InnerGrad) -> Hazards:
+def inner_gradient(known: Known, state: PathState, event: InnerGrad) -> Hazards:
     """Gradients for a loss that float16 may have lost, for want of scaling; or that are scaled, and are never unscaled."""
-    value = state.value(event.outputs)
-    if value is None or value.scaler == "?" or state.amp_off:
+    value = state.facts.value(event.outputs)
+    if value is None or value.scaler == UNKNOWN_SCALER or state.protocol.amp_off:
         return ()
     if value.scaler:
-        stay = not event.divided and not known.off(state, value.scaler)
+        stay = not event.divided and not known.off(state.protocol, value.scaler)
         return (_inner(event, value.scaler, SCALED),) if stay else ()
     scalers = known.enabled_scalers()
     if not value.half or not scalers:
@@ -35,4 +36,4 @@ def inner_gradient(known: Known, state: State, event: InnerGrad) -> Hazards:
 
 
 def _inner(event: InnerGrad, scaler: str, detail: str) -> Hazard:
-    return Hazard("gradient-penalty-unscaled", event.site, (), scaler, details=(detail,))
+    return Hazard(HazardKind.GRADIENT_PENALTY_UNSCALED, event.site, (), scaler, details=(detail,))

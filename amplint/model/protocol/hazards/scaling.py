@@ -3,21 +3,19 @@
 from __future__ import annotations
 
 from amplint.model.events import Backward, ScalerStep, ScalerUpdate, Unscale
-from amplint.model.protocol.hazard import Hazard, Hazards
+from amplint.model.protocol.contents import Grad, Stage
+from amplint.model.protocol.hazard import RAISES, Hazard, HazardKind, Hazards
 from amplint.model.protocol.objects import Known
-from amplint.model.protocol.state import ANY, Grad, Stage, State
-
-RAISES = "raises"
-"""Detail of a hazard that PyTorch reports by itself."""
+from amplint.model.protocol.state import ANY, PathState, ProtocolState
 
 
-def onto_unscaled(known: Known, state: State, event: Backward) -> Hazards:
+def onto_unscaled(known: Known, path: PathState, event: Backward) -> Hazards:
     """A scaled backward pass that adds to gradients which are unscaled already, and have not been used yet.
 
     Of several optimizers nobody knows whose gradients a backward pass adds to, until the next `unscale_` raises.
     """
-    value = state.value(event.loss)
-    if value is None or value.scaler in ("", "?") or known.off(state, value.scaler):
+    state, value = path.protocol, path.facts.value(event.loss)
+    if value is None or not value.is_scaled or known.off(state, value.scaler):
         return ()
     found: Hazards = ()
     for optimizer, grad in state.grads().items():
@@ -29,12 +27,12 @@ def onto_unscaled(known: Known, state: State, event: Backward) -> Hazards:
         found += (_accumulates(grad.unscaled_at, value.scaler, optimizer, backward=event.site),)
         if grad.updated_at >= 0:
             related = (("backward", event.site),)
-            found += (Hazard("update-in-accumulation", grad.updated_at, related, value.scaler, optimizer),)
+            found += (Hazard(HazardKind.UPDATE_IN_ACCUMULATION, grad.updated_at, related, value.scaler, optimizer),)
     return found
 
 
 def _accumulates(site: int, scaler: str, optimizer: str, *details: str, backward: int) -> Hazard:
-    return Hazard("unscale-in-accumulation", site, (("backward", backward),), scaler, optimizer, details)
+    return Hazard(HazardKind.UNSCALE_IN_ACCUMULATION, site, (("backward", backward),), scaler, optimizer, details)
 
 
 def _awaits_step(grad: Grad, scaler: str) -> bool:
@@ -42,7 +40,7 @@ def _awaits_step(grad: Grad, scaler: str) -> bool:
     return grad.unscaled_at >= 0 and not grad.stepped and grad.is_of(scaler)
 
 
-def unscale(known: Known, state: State, event: Unscale) -> Hazards:
+def unscale(known: Known, state: ProtocolState, event: Unscale) -> Hazards:
     """`unscale_` a second time: with a backward pass in between, without, or after an early exit; or a step without update."""
     if known.off(state, event.scaler) or not event.optimizer:
         return ()
@@ -51,7 +49,7 @@ def unscale(known: Known, state: State, event: Unscale) -> Hazards:
         return missing_update(state, event) or (unscaled_backward(known, state, event) if grad.unscaled_at < 0 else ())
     if _awaits_step(grad, event.scaler):
         related = (("first", stage.site),)
-        return (Hazard("repeated-unscale", event.site, related, event.scaler, event.optimizer, (RAISES,)),)
+        return (Hazard(HazardKind.REPEATED_UNSCALE, event.site, related, event.scaler, event.optimizer, (RAISES,)),)
     if stage.left_at >= 0 and grad.still_scaled and (stage.bad or not grad.onto_unscaled):
         return (_left(stage, event),)
     if grad.onto_unscaled:
@@ -62,19 +60,19 @@ def unscale(known: Known, state: State, event: Unscale) -> Hazards:
 
 def _left(stage: Stage, event: Unscale) -> Hazard:
     related = (("unscaled", stage.site), ("next", event.site))
-    kind = "exit-between-unscale-and-update"
+    kind = HazardKind.EXIT_BETWEEN_UNSCALE_AND_UPDATE
     return Hazard(kind, stage.left_at, related, event.scaler, event.optimizer, (RAISES,))
 
 
-def missing_update(state: State, event: Unscale | ScalerStep) -> Hazards:
+def missing_update(state: ProtocolState, event: Unscale | ScalerStep) -> Hazards:
     """A second turn of the scaler after a step that no update followed."""
     stage = state.stage(event.scaler, event.optimizer)
     if stage is None or stage.name != "stepped":
         return ()
-    return (Hazard("missing-update", stage.site, (("next", event.site),), event.scaler, event.optimizer),)
+    return (Hazard(HazardKind.MISSING_UPDATE, stage.site, (("next", event.site),), event.scaler, event.optimizer),)
 
 
-def unscaled_backward(known: Known, state: State, event: Unscale | ScalerStep) -> Hazards:
+def unscaled_backward(known: Known, state: ProtocolState, event: Unscale | ScalerStep) -> Hazards:
     """The scaler divides gradients by the scale that nothing has multiplied by it."""
     grad = state.grad(event.optimizer)
     mixed = grad.kinds == {"plain", "scaled"} and known.is_only(event.optimizer)
@@ -82,10 +80,12 @@ def unscaled_backward(known: Known, state: State, event: Unscale | ScalerStep) -
         return ()
     plain = sorted((part for part in grad.parts if part.kind == "plain"), key=lambda part: part.site)
     related = (("step", event.site),)
-    return tuple(Hazard("unscaled-backward", part.site, related, event.scaler, event.optimizer) for part in plain)
+    return tuple(
+        Hazard(HazardKind.UNSCALED_BACKWARD, part.site, related, event.scaler, event.optimizer) for part in plain
+    )
 
 
-def after_update(known: Known, state: State, event: Unscale | ScalerStep) -> Hazards:
+def after_update(known: Known, state: ProtocolState, event: Unscale | ScalerStep) -> Hazards:
     """Gradients that were scaled before an update are unscaled by the scale after it."""
     grad = state.grad(event.optimizer)
     if not event.optimizer or known.off(state, event.scaler):
@@ -93,12 +93,12 @@ def after_update(known: Known, state: State, event: Unscale | ScalerStep) -> Haz
     if grad.updated_at < 0 or grad.stepped or not grad.still_scaled or not grad.is_of(event.scaler):
         return ()
     related = (("step", event.site),)
-    return (Hazard("update-per-optimizer", grad.updated_at, related, event.scaler, event.optimizer),)
+    return (Hazard(HazardKind.UPDATE_PER_OPTIMIZER, grad.updated_at, related, event.scaler, event.optimizer),)
 
 
-def update(known: Known, state: State, event: ScalerUpdate) -> Hazards:
+def update(known: Known, state: ProtocolState, event: ScalerUpdate) -> Hazards:
     """An update although nothing has looked at the gradients since the last one."""
-    if event.given or known.off(state, event.scaler) or state.stages(event.scaler):
+    if event.given or known.off(state, event.scaler) or state.stages_of(event.scaler):
         return ()
     met = state.grads()
     every = met.pop(ANY)
@@ -111,4 +111,4 @@ def update(known: Known, state: State, event: ScalerUpdate) -> Hazards:
     optimizer = next(iter(waiting)) if len(waiting) == 1 else ""
     backward = min(part.site for grad in waiting.values() for part in grad.parts)
     related, details = (("backward", backward),), (RAISES,)
-    return (Hazard("update-in-accumulation", event.site, related, event.scaler, optimizer, details),)
+    return (Hazard(HazardKind.UPDATE_IN_ACCUMULATION, event.site, related, event.scaler, optimizer, details),)

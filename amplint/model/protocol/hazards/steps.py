@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from amplint.model.events import GLOBAL, OptimizerStep, ScalerStep, SchedulerStep
-from amplint.model.protocol.hazard import Hazard, Hazards
+from amplint.model.events import OptimizerStep, ScalerStep, SchedulerStep
+from amplint.model.protocol.contents import Grad, Part
+from amplint.model.protocol.hazard import Hazard, HazardKind, Hazards
 from amplint.model.protocol.hazards.scaling import missing_update, unscaled_backward
 from amplint.model.protocol.objects import Known
-from amplint.model.protocol.state import Grad, Part, State, Stepped
+from amplint.model.protocol.state import ProtocolState
+from amplint.model.references import reference
 
 
-def optimizer_step(known: Known, state: State, event: OptimizerStep) -> Hazards:
+def optimizer_step(known: Known, state: ProtocolState, event: OptimizerStep) -> Hazards:
     """A plain step on gradients that went through a scaler, or should have."""
     grad = state.grad(event.optimizer)
     if known.may_step_through(event.optimizer, grad):
@@ -19,41 +21,41 @@ def optimizer_step(known: Known, state: State, event: OptimizerStep) -> Hazards:
     if scaled is not None and _steps_scaled(known, state, event, grad, scaled):
         how = "unscaled" if grad.unscaled_at >= 0 else "mixed" if grad.kinds != {"scaled"} else "scaled"
         related = (("scaled", scaled.site),)
-        return (Hazard("step-bypasses-scaler", event.site, related, scaled.scaler, event.optimizer, (how,)),)
+        return (Hazard(HazardKind.STEP_BYPASSES_SCALER, event.site, related, scaled.scaler, event.optimizer, (how,)),)
     if grad.kinds == {"plain"} and all(part.half for part in parts) and not known.has_scaler and not state.amp_off:
         related = (("step", event.site),)
         # Passes of other optimizers' losses may seem to have added to these gradients: the nearest pass is meant.
         nearest = ([part for part in parts if part.site < event.site] or parts[:1])[-1]
-        return (Hazard("fp16-without-scaler", nearest.site, related, "", event.optimizer),)
+        return (Hazard(HazardKind.FP16_WITHOUT_SCALER, nearest.site, related, "", event.optimizer),)
     return ()
 
 
-def _steps_scaled(known: Known, state: State, event: OptimizerStep, grad: Grad, scaled: Part) -> bool:
+def _steps_scaled(known: Known, state: ProtocolState, event: OptimizerStep, grad: Grad, scaled: Part) -> bool:
     """Whether a plain step takes gradients that only the scaler should hand to the optimizer."""
     if grad.unscaled_at < 0:
         return grad.kinds == {"scaled"} or (grad.kinds == {"scaled", "plain"} and known.is_only(event.optimizer))
     stage = state.stage(scaled.scaler, event.optimizer)
     unscaled = stage is not None and stage.name == "unscaled"
-    return unscaled and grad.kinds == {"scaled"} and state.get("untested") is True
+    return unscaled and grad.kinds == {"scaled"} and state.untested
 
 
-def closure(known: Known, state: State, event: ScalerStep) -> Hazards:
+def closure(known: Known, state: ProtocolState, event: ScalerStep) -> Hazards:
     """A closure that a scaler is to hand on; or none, for an optimizer that cannot do without."""
     missing = not event.closure and known.of(event.optimizer).maker.startswith("torch.optim.LBFGS(")
     if known.off(state, event.scaler) or not (event.closure or missing):
         return ()
     details = ("missing" if missing else "given",)
-    return (Hazard("closure-with-scaler", event.site, (), event.scaler, event.optimizer, details),)
+    return (Hazard(HazardKind.CLOSURE_WITH_SCALER, event.site, (), event.scaler, event.optimizer, details),)
 
 
-def scaler_step(known: Known, state: State, event: ScalerStep) -> Hazards:
+def scaler_step(known: Known, state: ProtocolState, event: ScalerStep) -> Hazards:
     """A second step without update; a step on gradients of a loss that was never scaled."""
     if not event.optimizer or (known.off(state, event.scaler) and not known.always_on(event.scaler)):
         return ()
     return missing_update(state, event) or unscaled_backward(known, state, event) or _lost(known, state, event)
 
 
-def _lost(known: Known, state: State, event: ScalerStep) -> Hazards:
+def _lost(known: Known, state: ProtocolState, event: ScalerStep) -> Hazards:
     """Gradients that were cleared between the backward pass and the step: the scaler finds none."""
     backward, cleared = state.grad(event.optimizer).cleared
     if cleared < 0 or known.off(state, event.scaler):
@@ -61,26 +63,22 @@ def _lost(known: Known, state: State, event: ScalerStep) -> Hazards:
     related = (("backward", backward), ("step", event.site))
     stage = state.stage(event.scaler, event.optimizer)
     details = ("checked",) if stage is not None and stage.name == "unscaled" else ()
-    return (Hazard("grads-cleared-before-step", cleared, related, event.scaler, event.optimizer, details),)
+    return (Hazard(HazardKind.GRADS_CLEARED_BEFORE_STEP, cleared, related, event.scaler, event.optimizer, details),)
 
 
-def scheduler_step(known: Known, state: State, event: SchedulerStep, loops: tuple[int, ...]) -> Hazards:
+def scheduler_step(known: Known, state: ProtocolState, event: SchedulerStep, loops: tuple[int, ...]) -> Hazards:
     """A scheduler that advances in the loop of a scaler's step, which may have been skipped."""
     owners = known.of(event.scheduler).owners
-    candidates = [step for _, step in state.having("stepped") if isinstance(step, Stepped) and step.loops == loops]
+    candidates = [step for _, step in state.stepped.items() if step.loops == loops]
     if set(owners) & set(known.optimizers):
         candidates = [step for step in candidates if step.optimizer in owners]
     # Of several optimizers, the one that shares a word with the scheduler is meant ("policy_scheduler", "sched_d"), or
     # else the last.
-    words = _words(event.scheduler)
-    stepped = max(candidates, key=lambda step: (len(_words(step.optimizer) & words), step.site), default=None)
+    words = reference(event.scheduler).words
+    stepped = max(candidates, key=lambda step: (len(reference(step.optimizer).words & words), step.site), default=None)
     if stepped is None or known.off(state, stepped.scaler):
         return ()
     pending = state.stage(stepped.scaler, stepped.optimizer) is not None
     details = ("before-update" if pending else "after-update",)
     related = (("step", stepped.site),)
-    return (Hazard("scheduler-not-gated", event.site, related, stepped.scaler, stepped.optimizer, details),)
-
-
-def _words(reference: str) -> set[str]:
-    return set(reference.rpartition(".")[2].removeprefix(GLOBAL).lower().split("_"))
+    return (Hazard(HazardKind.SCHEDULER_NOT_GATED, event.site, related, stepped.scaler, stepped.optimizer, details),)

@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 from autocast_samples import SAMPLES, Make
 
-from amplint.model.torch import precision
-from amplint.model.torch.precision import Policy
+from amplint.model.torch import operators
+from amplint.model.torch.operators import Policy
 
 torch = pytest.importorskip("torch", reason="the emulation needs torch: pip install 'amplint[verify]'")
 
@@ -42,7 +42,7 @@ def test_only_kernels_of_a_gpu_are_left_out() -> None:
 
 def test_the_model_knows_what_torch_says() -> None:
     """The static witness and the runtime one go by the same policies."""
-    model = precision.TABLES["cuda"]
+    model = operators.TABLES["cuda"]
     table = {name.partition(".")[0]: treatment.policy for name, treatment in cuda_table.cuda_table().items()}
     internal = {name for name in table if name.startswith(("_", "upsample_")) or name == "nll_loss2d"}
     assert {name: model.get(name) for name in table.keys() - internal} == {

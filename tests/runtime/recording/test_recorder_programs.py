@@ -24,7 +24,7 @@ torch = pytest.importorskip("torch", reason="the recorder needs torch: pip insta
 from torch.nn.utils import clip_grad_norm_  # noqa: E402
 from watched_training import Training, events, kinds, line, scaled_step  # noqa: E402
 
-from amplint.runtime.recording.call_sites import Place  # noqa: E402
+from amplint.runtime.recording.call_sites import SourceLine  # noqa: E402
 from amplint.runtime.recording.recorder import Recorder  # noqa: E402
 
 
@@ -217,7 +217,7 @@ def test_deprecated_spellings_are_seen_where_they_stand() -> None:
         training.scaler.scale(training.loss()).backward()
         torch.nn.utils.clip_grad_norm(training.model.parameters(), 1.0)  # deprecated
     (hazard,) = recording.hazards
-    assert hazard.place == Place(__file__, line("deprecated"))
+    assert hazard.place == SourceLine(__file__, line("deprecated"))
 
 
 def test_an_optimizer_inside_an_optimizer_is_one() -> None:

@@ -15,12 +15,12 @@ torch = pytest.importorskip("torch", reason="replays need torch: pip install 'am
 
 from amplint.runtime.measures.linear_products import (  # noqa: E402
     ASSUMED,
-    Layer,
+    LinearSizes,
     Operands,
-    judge,
-    region_dtype,
-    replay,
+    first_region_dtype,
+    judge_times,
     resized_layers,
+    time_products,
 )
 from amplint.runtime.measures.timing import ROUNDS, Times, in_turns, spread  # noqa: E402
 
@@ -52,8 +52,8 @@ def test_the_layers_that_a_fix_resizes_are_found_and_end_up_aligned(name: str) -
 
 def test_sizes_come_from_where_they_are_spelled_out_and_are_assumed_where_they_are_not() -> None:
     standing, resized = resized_layers(read("flagged_attribute_size"), read("flagged_attribute_size.fixed"))
-    assert standing == [Layer(ASSUMED, 1365), Layer(1365, ASSUMED)]
-    assert resized == [Layer(ASSUMED, 1368), Layer(1368, ASSUMED)]
+    assert standing == [LinearSizes(ASSUMED, 1365), LinearSizes(1365, ASSUMED)]
+    assert resized == [LinearSizes(ASSUMED, 1368), LinearSizes(1368, ASSUMED)]
     standing, resized = resized_layers(read("flagged_keywords"), read("flagged_keywords.fixed"))
     assert list(map(str, standing)) == ["512x190", "190x100"] and list(map(str, resized)) == ["512x192", "192x100"]
 
@@ -74,12 +74,12 @@ def test_files_with_other_layers_are_not_compared() -> None:
 )
 def test_the_precision_is_that_of_the_region(region: str, dtype: str) -> None:
     text = f"import contextlib\nimport torch\n\ndef f(model, x):\n    with {region}:\n        return model(x)\n"
-    assert region_dtype(parsed(text)) is getattr(torch, dtype)
+    assert first_region_dtype(parsed(text)) is getattr(torch, dtype)
 
 
 @pytest.mark.parametrize("dtype", ["float32", "bfloat16"])
 def test_the_products_are_those_of_autograd(dtype: str) -> None:
-    operands = Operands(Layer(24, 50), getattr(torch, dtype), "cpu", seed=3, rows=40)
+    operands = Operands(LinearSizes(24, 50), getattr(torch, dtype), "cpu", seed=3, rows=40)
     operands.multiply()
     inputs, weight = (one.clone().requires_grad_() for one in (operands.inputs, operands.weight))
     outputs = torch.nn.functional.linear(inputs, weight)
@@ -123,7 +123,7 @@ def times(before: float, *after: float) -> Times:
     ],
 )
 def test_a_difference_counts_when_it_is_larger_than_its_spread_and_worth_it(measured: Times, verdict: str) -> None:
-    outcome = judge(measured, {"rows": 8192}, LEAST)
+    outcome = judge_times(measured, {"rows": 8192}, LEAST)
     assert outcome.verdict == verdict
     assert (outcome.reason == "") == (verdict == CONFIRMED)
     assert outcome.before["median"] == 100.0 and outcome.reference == {"rows": 8192}
@@ -131,7 +131,7 @@ def test_a_difference_counts_when_it_is_larger_than_its_spread_and_worth_it(meas
 
 
 def test_the_numbers_are_told_when_they_do_not_confirm() -> None:
-    outcome = judge(times(100.0, 99.0, 99.0, 99.0, 99.0), {}, LEAST)
+    outcome = judge_times(times(100.0, 99.0, 99.0, 99.0, 99.0), {}, LEAST)
     assert outcome.reason == (
         "the difference is too small to tell: median 100.00 -> 99.00 us, saved 1.0% with a spread of 0.0%"
     )
@@ -145,5 +145,5 @@ def test_drift_that_both_share_is_no_spread() -> None:
 
 @pytest.mark.parametrize("device", [CPU, EMULATED])
 def test_without_a_gpu_there_is_nothing_to_see(device: str) -> None:
-    outcome = replay(read("flagged_keywords"), read("flagged_keywords.fixed"), device, 0, LEAST)
+    outcome = time_products(read("flagged_keywords"), read("flagged_keywords.fixed"), device, 0, LEAST)
     assert (outcome.verdict, outcome.reason) == (NOT_OBSERVABLE, "the time that Tensor Cores take is measured on a GPU")

@@ -11,7 +11,7 @@ from checkout import ROOT
 from amplint.diagnostics import Applicability, Diagnostic, Edit, Fix
 from amplint.engine.checker import check_source
 from amplint.engine.config import Settings
-from amplint.engine.fixer import apply, shown
+from amplint.engine.fixer import apply, never_applied
 from amplint.engine.registry import load_rules
 from amplint.runtime.devices import EMULATED
 from amplint.runtime.verdict import CONFIRMED, Outcome
@@ -33,7 +33,7 @@ SHOWN = [
 
 def findings(source: Source, code: str) -> list[Diagnostic]:
     """The findings of a rule that show a fix."""
-    return shown(check_source(source, Settings(ROOT, select=(code,)), ROOT / source.path))
+    return never_applied(check_source(source, Settings(ROOT, select=(code,)), ROOT / source.path))
 
 
 def outcome(source: Source, diagnostic: Diagnostic) -> Outcome:

@@ -8,8 +8,9 @@ from typing import Any
 import pytest
 
 from amplint.model.events import NO_GRAD, Region
-from amplint.model.torch import precision
-from amplint.model.torch.precision import LIMITS, Policy, policy, promoted, result_dtype, rounded
+from amplint.model.torch import operators, precision
+from amplint.model.torch.operators import Policy, policy
+from amplint.model.torch.precision import LIMITS, promoted, result_dtype, rounded
 
 CUDA = Region("cuda", "float16", "yes")
 CUDA_BF16 = Region("cuda", "bfloat16", "yes")
@@ -87,7 +88,7 @@ def test_rounded_to_float16(value: float, expected: float) -> None:
 
 
 def test_every_device_with_a_table_has_a_default() -> None:
-    assert set(precision.TABLES) <= set(precision.DEFAULT_DTYPE)
+    assert set(operators.TABLES) <= set(precision.DEFAULT_DTYPE)
     assert policy("linear", "cuda") is Policy.LOWER
     assert policy("linear", "hpu") is None
 

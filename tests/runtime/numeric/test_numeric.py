@@ -11,14 +11,14 @@ import pytest
 pytest.importorskip("torch")
 
 import torch
-from fixture_harness import ROOT
+from checkout import ROOT
 
 from amplint.diagnostics import Applicability, Diagnostic, Edit, Fix
 from amplint.engine.fixer import apply
 from amplint.engine.linter import lint_source
 from amplint.engine.registry import load_rules
 from amplint.model.observables import NON_FINITE, VALUE_ERROR, Observable
-from amplint.model.torch import precision
+from amplint.model.torch import operators
 from amplint.runtime.replay.finding_replay import replay
 from amplint.runtime.verdict import CONFIRMED, NOT_OBSERVABLE, NOT_REPLAYABLE, REFUTED, Outcome
 from amplint.source import Source
@@ -167,8 +167,8 @@ def test_the_list_holds_what_the_dtype_flow_knows() -> None:
     from amplint.dtypes import arithmetic
     from amplint.runtime.numeric.operations import CASTS, LAYERS, NAMES, UNMOVED
 
-    known = {op for table in precision.TABLES.values() for op in table}
-    known |= arithmetic.FOLLOWED | arithmetic._KEEPING | arithmetic._BETWEEN | set(arithmetic._RANGES)
+    known = {op for table in operators.TABLES.values() for op in table}
+    known |= arithmetic.FOLLOWED | arithmetic._KEEPING | arithmetic._BETWEEN | set(operators._RANGES)
     with_weights = {op for op in known if op.startswith(("conv", "_conv", "lstm", "gru", "rnn_", "grid_sample"))}
     of_matrices = set("cholesky qr svd triangular_solve geqrf orgqr ormqr inverse pinverse polar".split())
     rare = set(

@@ -10,7 +10,7 @@ import pytest
 pytest.importorskip("torch")
 
 import torch
-from fixture_harness import ROOT
+from checkout import ROOT
 
 from amplint.diagnostics import Diagnostic, Edit, Fix
 from amplint.engine.fixer import apply

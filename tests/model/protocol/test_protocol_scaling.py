@@ -17,7 +17,7 @@ from amplint.model.events import (
     Unscale,
     ZeroGrad,
 )
-from amplint.model.protocol.hazard import Hazard
+from amplint.model.protocol.hazard import Hazard, HazardKind
 
 READ, COMPARED, ADDED = (GradAccess(9, ("model",), by == "add", by) for by in ("measure", "compare", "add"))
 AGAIN = Unscale(8, "scaler", "opt")
@@ -193,5 +193,5 @@ def test_leaving_early(events: tuple[Event, ...], expected: list[tuple[str, int]
 
 
 def test_a_scaler_of_an_inner_call_is_named_as_its_function_writes_it() -> None:
-    assert Hazard("clip-before-unscale", 1, scaler="#28/scaler").scaler_name == "scaler"
-    assert Hazard("clip-before-unscale", 1, scaler="::self.scaler", optimizer="#4/opt").optimizer_name == "opt"
+    assert Hazard(HazardKind.CLIP_BEFORE_UNSCALE, 1, scaler="#28/scaler").scaler_name == "scaler"
+    assert Hazard(HazardKind.CLIP_BEFORE_UNSCALE, 1, scaler="::self.scaler", optimizer="#4/opt").optimizer_name == "opt"

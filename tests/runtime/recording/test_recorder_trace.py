@@ -19,7 +19,7 @@ torch = pytest.importorskip("torch", reason="the recorder needs torch: pip insta
 from torch.nn.utils import clip_grad_norm_, clip_grad_value_  # noqa: E402
 from watched_training import Training, events, scaled_step, textbook  # noqa: E402
 
-from amplint.runtime.recording.call_sites import Place  # noqa: E402
+from amplint.runtime.recording.call_sites import SourceLine  # noqa: E402
 from amplint.runtime.recording.recorder import Recorder  # noqa: E402
 
 
@@ -121,7 +121,7 @@ def test_generators_of_parameters_arrive_whole() -> None:
 
 
 def test_the_place_can_be_told() -> None:
-    place = Place("train.py", 7)
+    place = SourceLine("train.py", 7)
     with Recorder(locate=lambda: place) as recording:
         scaled_step(Training())
     assert {recorded.place for recorded in recording.events} == {place}

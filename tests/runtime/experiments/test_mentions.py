@@ -7,7 +7,7 @@ import pytest
 pytest.importorskip("torch")
 
 import torch
-from fixture_harness import ROOT
+from checkout import ROOT
 
 from amplint.engine.fixer import apply
 from amplint.engine.linter import lint_source

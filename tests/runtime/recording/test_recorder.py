@@ -19,7 +19,7 @@ torch = pytest.importorskip("torch", reason="the recorder needs torch: pip insta
 from torch.nn.utils import clip_grad_norm_, clip_grad_value_  # noqa: E402
 from watched_training import Training, events, kinds, line, textbook  # noqa: E402
 
-from amplint.runtime.recording.call_sites import Place  # noqa: E402
+from amplint.runtime.recording.call_sites import SourceLine  # noqa: E402
 from amplint.runtime.recording.recorder import Recorder  # noqa: E402
 
 
@@ -64,8 +64,8 @@ def test_clip_before_unscale_shows_what_the_optimizer_got() -> None:
             training.scaler.step(training.optimizer)
             training.scaler.update()
     (hazard,) = recording.hazards
-    assert (hazard.kind, hazard.place) == ("clip-before-unscale", Place(__file__, line("clipped")))
-    assert hazard.related == {"scaled": Place(__file__, line("scaled"))}
+    assert (hazard.kind, hazard.place) == ("clip-before-unscale", SourceLine(__file__, line("clipped")))
+    assert hazard.related == {"scaled": SourceLine(__file__, line("scaled"))}
     assert (hazard.scaler, hazard.optimizer, hazard.times) == ("scaler#1", "optimizer#1", 2)
     assert events(recording, ScalerStep)[0].values["norm"] == pytest.approx(1 / 1024, rel=1e-4)
 

@@ -192,16 +192,16 @@ def test_a_scheduler_that_moves_on_although_the_step_was_skipped(
 
 def test_a_gate_settles_the_step_before_it() -> None:
     recorder = Recorder().feed(*scaled(), STEP, UPDATE)
-    recorder.state = recorder.protocol.settle(recorder.state)
+    recorder.settle(recorder.protocol.settle)
     assert recorder.feed(SCHEDULE).found == []
     assert recorder.feed(*scaled(), STEP, UPDATE, SCHEDULE).found == [("scheduler-not-gated", 7)], "asked each time"
 
 
 def test_only_an_updated_scale_can_tell_what_was_skipped() -> None:
     recorder = Recorder().feed(*scaled(), STEP)
-    recorder.state = recorder.protocol.settle_updated(recorder.state)
+    recorder.settle(recorder.protocol.settle_updated)
     assert recorder.feed(UPDATE, SCHEDULE).found == [("scheduler-not-gated", 7)]
-    recorder.state = recorder.protocol.settle_updated(recorder.state)
+    recorder.settle(recorder.protocol.settle_updated)
     assert recorder.feed(SCHEDULE).found == [("scheduler-not-gated", 7)]
 
 
@@ -209,9 +209,9 @@ def test_the_scale_of_one_scaler_tells_nothing_of_another() -> None:
     recorder = Recorder({**TWO, "other": SCALER})
     other = ScalerStep(8, "other", "opt_g")
     recorder.feed(*scaled(), other, ScalerStep(5, "scaler", "opt_d"), UPDATE)
-    recorder.state = recorder.protocol.settle_updated(recorder.state)
-    left = [slot for slot, _ in recorder.state.having("stepped")]
-    assert left == [("stepped", "opt_g")]
+    recorder.settle(recorder.protocol.settle_updated)
+    left = list(recorder.state.protocol.stepped.keys())
+    assert left == ["opt_g"]
 
 
 def test_a_scheduler_of_the_epoch_is_none_of_the_step() -> None:

@@ -1,0 +1,107 @@
+"""A hazard in its file, and what happens around it: all that a rule asks about a hazard."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import TypeVar, cast
+
+import libcst as cst
+
+from amplint.hazards.entry_points import Entry
+from amplint.lowering.program import Program
+from amplint.model.events import Event, ObjectFacts
+from amplint.model.exploration.explorer import Explorer
+from amplint.model.protocol.hazard import RAISES, Hazard, HazardKind
+
+_Event = TypeVar("_Event", bound=Event)
+
+
+class ShownPaths:
+    """What the paths of one entry have shown; what several hazards ask is looked up once.
+
+    Args:
+        explorer: has followed the paths.
+    """
+
+    def __init__(self, explorer: Explorer) -> None:
+        self._explorer = explorer
+        self._events: dict[tuple[type[Event], ...], list[Event]] = {}
+
+    def events(self, kinds: tuple[type[Event], ...]) -> list[Event]:
+        """The events of some kinds that have a place, in source order."""
+        if kinds not in self._events:
+            found = (event for event in self._explorer.events if isinstance(event, kinds) and event.site >= 0)
+            self._events[kinds] = sorted(found, key=lambda event: (event.site, repr(event)))
+        return self._events[kinds]
+
+    @cached_property
+    def raising(self) -> frozenset[tuple[HazardKind, int]]:
+        """The hazards about which PyTorch raises something on some path, by kind and site."""
+        return frozenset((each.kind, each.site) for each in self._explorer.hazards if RAISES in each.details)
+
+
+@dataclass(frozen=True)
+class Found:
+    """A hazard in a file: with the node it stands at, and the nodes of the other half by label."""
+
+    hazard: Hazard
+    node: cst.CSTNode
+    related: Mapping[str, cst.CSTNode]
+    shown: ShownPaths
+    scaler: ObjectFacts
+    entry: Entry
+    program: Program = field(compare=False, repr=False)
+    origin: cst.CSTNode | None = None
+    """Where it happens, when that is in another file: `node` is the call that leads there."""
+    here: bool = True
+    """Whether the nodes of the other half are all in this file, where a fix can reach them."""
+
+    @property
+    def whole(self) -> bool:
+        """Whether both halves are in this file."""
+        return self.here and self.origin is None
+
+    @property
+    def silent(self) -> bool:
+        """Whether PyTorch raises nothing about it on any of its paths."""
+        return (self.hazard.kind, self.hazard.site) not in self.shown.raising
+
+    @property
+    def function(self) -> cst.CSTNode:
+        """The function, or the module, whose paths showed it."""
+        return self.program.places[self.entry.function.site]
+
+    @property
+    def reported(self) -> list[cst.BaseExpression]:
+        """What may be the loss, where the hazard is that a loss is read out."""
+        return self.program.reports.found.get(self.node, [])
+
+    def events(self, *kinds: type[_Event]) -> list[tuple[_Event, cst.CSTNode]]:
+        """The events of some kinds on the paths that showed the hazard, each with its place, in source order."""
+        return [(cast(_Event, event), self.program.places[event.site]) for event in self.shown.events(kinds)]
+
+    def at_home(self, *kinds: type[Event]) -> list[cst.CSTNode]:
+        """The places of such events in the function in which the hazard stands."""
+        nodes = dict.fromkeys(node for _, node in self.events(*kinds))
+        return [node for node in nodes if self._is_at_home(node)]
+
+    def calls(self, *kinds: type[Event]) -> list[cst.Call]:
+        """The calls for such events that concern the hazard's scaler, anywhere on its paths."""
+        mine = [node for event, node in self.events(*kinds) if getattr(event, "scaler", "") == self.hazard.scaler]
+        return [node for node in dict.fromkeys(mine) if isinstance(node, cst.Call)]
+
+    def calls_at_home(self, kind: type[Event]) -> list[cst.Call]:
+        """The calls of one kind for the hazard's scaler, and optimizer if it is known, in the hazard's own function."""
+        wanted = self.hazard.scaler, self.hazard.optimizer
+        mine = [
+            node
+            for event, node in self.events(kind)
+            if (getattr(event, "scaler", wanted[0]), getattr(event, "optimizer", wanted[1])) == wanted
+        ]
+        here = (node for node in dict.fromkeys(mine) if self._is_at_home(node))
+        return [node for node in here if isinstance(node, cst.Call)]
+
+    def _is_at_home(self, node: cst.CSTNode) -> bool:
+        return self.program.tree.function(node) is self.program.tree.function(self.node)

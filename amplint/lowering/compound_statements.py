@@ -1,0 +1,213 @@
+"""Compound statements, and blocks of statements: branches, loops, regions and handlers as pieces of an event graph."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import partial
+
+import libcst as cst
+
+from amplint.lowering.conditions import ConditionReader
+from amplint.lowering.expressions import ExpressionReader
+from amplint.lowering.function_builder import FunctionBuilder
+from amplint.lowering.graph_tools import events_in
+from amplint.lowering.loop_targets import alias_elements, members, name_owners, target_names
+from amplint.lowering.mode_branches import as_mode_branch, is_about_amp, is_varying, needs_amp
+from amplint.lowering.provenance import Provenance
+from amplint.lowering.simple_statements import SimpleStatementReader
+from amplint.model.event_graph import Branch, Condition, Loop, Node, Scoped, Seq, Test, Try
+from amplint.model.events import GRADIENT, Assign, Region
+from amplint.model.references import reference
+from amplint.syntax.words import words
+
+_ENTERS = frozenset({"enter_context", "enter_async_context"})
+"""Methods of an exit stack that enter a region for the rest of the block."""
+
+
+class BlockReader:
+    """Reads blocks of statements.
+
+    Args:
+        builder: what the events are written to.
+    """
+
+    def __init__(self, builder: FunctionBuilder) -> None:
+        self._builder = builder
+        self._emit, self._site = builder.emit, builder.site
+        self._scope = builder.scope
+        self._program = builder.scope.program
+        self._conditions = ConditionReader(builder.scope)
+        self._expressions = ExpressionReader(builder, self._conditions)
+        self._simple = SimpleStatementReader(builder, self._expressions)
+        self._objects_of_loop: frozenset[str] = frozenset()
+        self._picked: set[int] = set()
+
+    def read(self, block: cst.BaseSuite | cst.Module | cst.Else | cst.Finally | None) -> Seq:
+        """The piece of graph of a block; nothing for one that is left out."""
+        if isinstance(block, (cst.Else, cst.Finally)):
+            block = block.body
+        return self._block(block.body) if block is not None else Seq()
+
+    def _block(self, statements: Sequence[cst.CSTNode]) -> Seq:
+        return self._builder.block(partial(self._statements, statements))
+
+    def _statements(self, statements: Sequence[cst.CSTNode]) -> None:
+        for index, statement in enumerate(statements):
+            last = index + 1 == len(statements)
+            if not last and isinstance(statement, cst.If) and _is_leaving_branch(statement):
+                self._expressions.read(statement.test)
+                condition = self._conditions.read(statement.test)
+                leaving, rest = self.read(statement.body), self._block(statements[index + 1 :])
+                self._emit(as_mode_branch(condition, leaving, rest))
+                return
+            entered = self._entered(statement)
+            if entered is not None:
+                self._emit(Scoped(self._site(statement), entered, self._block(statements[index + 1 :])))
+                return
+            self._statement(statement)
+
+    def _entered(self, statement: cst.CSTNode) -> Region | None:
+        """The region that `stack.enter_context(...)` enters for the rest of the block."""
+        match statement:
+            case cst.SimpleStatementLine(
+                body=[cst.Expr(value=cst.Call() as call) | cst.Assign(value=cst.Call() as call)]
+            ):
+                if isinstance(call.func, cst.Attribute) and call.func.attr.value in _ENTERS and len(call.args) == 1:
+                    return self._program.contexts.of(call.args[0].value)
+        return None
+
+    def _statement(self, node: cst.CSTNode) -> None:
+        match node:
+            case cst.SimpleStatementLine():
+                for small in node.body:
+                    self._simple.read(small)
+            case cst.If():
+                self._if(node)
+            case cst.For():
+                self._for(node)
+            case cst.While():
+                self._expressions.read(node.test)
+                condition = self._conditions.read(node.test)
+                orelse = self.read(node.orelse)
+                self._emit(Loop(self._site(node), self._loop_body(node), orelse, (), condition))
+            case cst.With():
+                self._with(node)
+            case cst.Try():
+                handlers = tuple(self.read(handler.body) for handler in node.handlers)
+                orelse, final = self.read(node.orelse), self.read(node.finalbody)
+                self._emit(Try(self.read(node.body), handlers, orelse, final))
+            case cst.Match():
+                self._match(node)
+            case _:
+                self._simple.read(node)
+
+    # -- branches --------------------------------------------------------------------------------------------------
+
+    def _if(self, node: cst.If) -> None:
+        self._expressions.read(node.test)
+        condition = self._conditions.read(node.test)
+        if self._selects(node) and not is_about_amp(condition):
+            if not isinstance(_last_small(node.body), cst.Continue):
+                body = self.read(node.body)
+                self._picked |= {getattr(event, "site", -1) for event in events_in(body)}
+                self._emit(body)
+            return
+        then = self.read(node.body)
+        orelse = self._block([node.orelse]) if isinstance(node.orelse, cst.If) else self.read(node.orelse)
+        branch = as_mode_branch(condition, then, orelse)
+        self._note_test(node, branch)
+        self._emit(branch)
+
+    def _selects(self, node: cst.If) -> bool:
+        """Whether a test says which optimizers a loop over them is for; later loops over them will ask the same."""
+        return node.orelse is None and not self._objects_of_loop.isdisjoint(words(node.test))
+
+    def _note_test(self, node: cst.If, branch: Branch) -> None:
+        if is_about_amp(branch.condition):
+            self._program.amp_tests.add(node)
+        if needs_amp(branch.condition):
+            self._program.amp_needed.add(node)
+        if is_varying(branch.condition):
+            self._program.varying_tests.add(node)
+
+    def _match(self, node: cst.Match) -> None:
+        self._expressions.read(node.subject)
+        subject = self._conditions.normal(node.subject)
+        branch: Node = Seq()
+        for case in reversed(node.cases):
+            body = self.read(case.body)
+            if isinstance(case.pattern, cst.MatchAs) and case.pattern.pattern is None and case.guard is None:
+                branch = body
+                continue
+            test: Condition = Test(f"{subject} matches {self._conditions.normal(case.pattern)}", kind="config")
+            branch = as_mode_branch(test, body, branch)
+        self._emit(branch)
+
+    # -- loops -----------------------------------------------------------------------------------------------------
+
+    def _for(self, node: cst.For) -> None:
+        outer = self._scope.aliases
+        if found := members(node, self._scope):
+            self._expressions.read(node.iter)
+            for name, reference in found:
+                self._scope.aliases = {**outer, name: reference}
+                self._emit(self.read(node.body))
+        else:
+            self._scope.aliases = dict(outer)
+            self._loop(node)
+        self._scope.aliases = outer
+
+    def _loop(self, node: cst.For) -> None:
+        rescalings = self._expressions.gradients.rescalings
+        targets = target_names(node.target)
+        value = self._expressions.read(node.iter)
+        over_objects = alias_elements(node, self._scope)
+        name_owners(node, self._scope)
+        orelse = self.read(node.orelse)
+        changed = () if over_objects else tuple(map(self._scope.qualify, targets))
+        carried = value.carried or ((GRADIENT,) if any(reference(name).is_gradient for name in value.args) else ())
+        elements = (Assign(self._site(node), name, carried, value.args) for name in changed if carried)
+        around, self._objects_of_loop = self._objects_of_loop, frozenset(targets if over_objects else ())
+        body = Seq((*elements, *self._loop_body(node).parts))
+        self._objects_of_loop = around
+        picked = frozenset(self._picked) if over_objects else frozenset[int]()
+        self._emit(Loop(self._site(node), body, orelse, changed, None, over_objects, picked))
+        if self._expressions.gradients.rescalings > rescalings:  # a loop over parameters does not run for none of them
+            self._expressions.gradients.rescale(node)
+
+    def _loop_body(self, node: cst.For | cst.While) -> Seq:
+        """The body of a loop, in which what the loop does not assign is constant."""
+        outer, self._conditions.changing = self._conditions.changing, self._scope.assigned_in(node)
+        body = self.read(node.body)
+        self._conditions.changing = outer
+        return body
+
+    # -- regions ---------------------------------------------------------------------------------------------------
+
+    def _with(self, node: cst.With) -> None:
+        entered: list[tuple[int, Region]] = []
+        for item in node.items:
+            region = self._program.contexts.of(item.item)
+            value = self._expressions.read(item.item)
+            if region is not None:
+                entered.append((self._site(item), region))
+            if item.asname is not None:
+                self._expressions.assign(item.asname.name, Provenance(value.args and ("?",)), item)
+        body: Node = self.read(node.body)
+        for site, region in reversed(entered):
+            body = Scoped(site, region, body)
+        self._emit(body)
+
+
+def _is_leaving_branch(node: cst.If) -> bool:
+    """`if not amp: ...plain path...; return` and the AMP path after it: an if/else in other clothes."""
+    leaves = isinstance(_last_small(node.body), (cst.Return, cst.Continue))
+    return node.orelse is None and leaves and "backward" in words(node.body)
+
+
+def _last_small(body: cst.BaseSuite) -> cst.CSTNode | None:
+    """The small statement that ends a block, if one does."""
+    last = body.body[-1] if body.body else None
+    if isinstance(last, cst.SimpleStatementLine):
+        return last.body[-1]
+    return last if isinstance(last, cst.BaseSmallStatement) else None

@@ -1,0 +1,63 @@
+"""The event graph of each function, made once when it is asked for."""
+
+from __future__ import annotations
+
+import libcst as cst
+
+from amplint.lowering.compound_statements import BlockReader
+from amplint.lowering.function_builder import FunctionBuilder
+from amplint.lowering.function_scope import FunctionScope
+from amplint.lowering.program import Program
+from amplint.lowering.pruning import prune, without_idle_forwards
+from amplint.model.event_graph import Function, Node, Scoped
+from amplint.syntax.call_arguments import params_of
+
+
+class Graphs:
+    """The graphs of all functions of one file, and of those in other files that they lead to."""
+
+    def __init__(self, program: Program) -> None:
+        self.program = program
+        self._made: dict[str, Function] = {}
+
+    def of(self, key: str) -> Function:
+        """The graph of a function."""
+        if key not in self._made:
+            self._made[key] = _graph(self.program, key)
+        return self._made[key]
+
+    def all(self) -> dict[str, Function]:
+        """The graphs of all functions of the file, and of all in other files that they lead to."""
+        for key in self.program.definitions:
+            self.of(key)
+        for node in self.program.templates:
+            self.program.enter(node)
+        self._follow()
+        return {key: self._made[key] for key in (*self.program.definitions, *self.program.elsewhere)}
+
+    def below(self, node: cst.FunctionDef) -> tuple[str, dict[str, Function]]:
+        """The key of one function of another file, and the graphs of all that it leads to."""
+        key = self.program.key(node)
+        self.program.elsewhere[key] = node
+        self._follow()
+        return key, self._made
+
+    def _follow(self) -> None:
+        """Make the graphs of the functions in other files that the graphs made so far lead to."""
+        while missing := self.program.elsewhere.keys() - self._made.keys():
+            for key in sorted(missing):
+                self.of(key)
+
+
+def _graph(program: Program, key: str) -> Function:
+    node = program.definition(key)
+    scope = FunctionScope(program, node)
+    body: Node = BlockReader(FunctionBuilder(scope)).read(node if isinstance(node, cst.Module) else node.body)
+    params: tuple[str, ...] = ()
+    local = frozenset({"self"})
+    if isinstance(node, cst.FunctionDef):
+        for region in reversed(program.contexts.decorating(node)):
+            body = Scoped(program.site(node), region, body)
+        params, local = tuple(param.name.value for param in params_of(node)), local.union(scope.bound)
+    body = prune(without_idle_forwards(body))
+    return Function(key, params, body, local, scope.objects, program.site(node), scope.opaque)

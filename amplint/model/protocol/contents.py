@@ -1,0 +1,135 @@
+"""What the state of the protocol says of single things: a gradient, a scaler's stage, a value, a region, a condition."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from amplint.model.events import Region
+
+UNKNOWN_SCALER = "?"
+"""Some scaler, or none: nobody can tell."""
+
+
+class Part(NamedTuple):
+    """One contribution to a gradient: "scaled" by `scaler`, "plain", or "unknown"; `half` when the graph ran in float16."""
+
+    kind: str
+    site: int = -1
+    scaler: str = ""
+    half: bool = False
+
+
+class Grad(NamedTuple):
+    """What gradients hold: the contributions since they were cleared, and the site of `unscale_`, if it ran.
+
+    `stepped`: an optimizer has used them. `updated_at` is the site of an update that the scaler took since, although no
+    step has used them. `onto_unscaled`: the contributions came on top of gradients that were unscaled and not used.
+    `cleared`: the gradients were set to None before a step used them; the sites of a scaled contribution, and of that.
+    """
+
+    parts: frozenset[Part] = frozenset()
+    unscaled_at: int = -1
+    stepped: bool = False
+    updated_at: int = -1
+    onto_unscaled: bool = False
+    cleared: tuple[int, int] = (-1, -1)
+
+    @property
+    def kinds(self) -> set[str]:
+        """The kinds of contribution; empty for cleared gradients."""
+        return {part.kind for part in self.parts}
+
+    @property
+    def still_scaled(self) -> bool:
+        """Whether all that these gradients hold is scaled, and nothing has unscaled it."""
+        return self.kinds == {"scaled"} and self.unscaled_at < 0
+
+    def is_of(self, scaler: str) -> bool:
+        """Whether there are contributions, and this scaler has scaled all of them."""
+        return bool(self.parts) and all(part.kind == "scaled" and part.scaler == scaler for part in self.parts)
+
+    @property
+    def without_places(self) -> object:
+        """As far as it decides on hazards, and not on where they are told."""
+        parts = frozenset((part.kind, part.scaler, part.half) for part in self.parts)
+        marks = (self.unscaled_at >= 0, self.updated_at >= 0, self.cleared[1] >= 0)
+        return (parts, *marks, self.stepped, self.onto_unscaled)
+
+
+UNKNOWN_GRAD = Grad(frozenset({Part("unknown")}))
+
+
+class Stage(NamedTuple):
+    """What a scaler has done last for an optimizer, "unscaled" or "stepped", and where; "bypassed" once the optimizer has
+    taken the unscaled gradients without the scaler.
+
+    `left_at` is where the program went away from there before a step or an update, and `bad` is why (see `Leave`).
+    `tested` once the program has asked whether what was unscaled is finite, so that a step to come is not skipped unawares.
+    """
+
+    name: str
+    site: int
+    left_at: int = -1
+    bad: bool = False
+    tested: bool = False
+
+    @property
+    def without_places(self) -> object:
+        """As far as it decides on hazards, and not on where they are told."""
+        return (self.name, self.left_at >= 0, self.bad, self.tested)
+
+
+class Stepped(NamedTuple):
+    """A scaler step: whose, where, in which loops (their sites, outermost first)."""
+
+    scaler: str
+    optimizer: str
+    site: int
+    loops: tuple[int, ...]
+
+    @property
+    def without_places(self) -> object:
+        """As far as it decides on hazards, and not on where they are told."""
+        return (self.scaler, self.optimizer, self.loops)
+
+
+class Entered(NamedTuple):
+    """A region on the stack: where it was entered, and inside how many loops."""
+
+    region: Region
+    site: int
+    loops: int
+
+
+class Value(NamedTuple):
+    """A value that may become a loss: `scaler` that scaled it ("" for none), `half` as in `Part`.
+
+    `derived` says that it comes from gradients, or by calls from what was scaled: whether it is scaled then cannot be told.
+    """
+
+    scaler: str = UNKNOWN_SCALER
+    half: bool = False
+    derived: bool = False
+
+    @property
+    def is_scaled(self) -> bool:
+        """Whether a scaler has scaled it, which is known."""
+        return self.scaler not in ("", UNKNOWN_SCALER)
+
+
+class Truth(NamedTuple):
+    """The truth of a condition, for as long as nothing in it is assigned.
+
+    `loops` are the loops (their sites, outermost first) in an iteration of which it was asked, when it may come out otherwise in
+    the next one; None for what is constant.
+    """
+
+    truth: bool
+    loops: tuple[int, ...] | None = None
+
+
+class Cast(NamedTuple):
+    """Weights that a region has cast and keeps: for which `use` of them, and the step that has changed them since."""
+
+    use: str
+    stale_at: int = -1

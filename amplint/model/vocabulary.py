@@ -1,0 +1,136 @@
+"""The words of training code: what names say where nothing better tells. Each list of words stands here, once.
+
+Patterns are searched for in an identifier or a path, or in the words of an expression joined by blanks; where it says so, they
+are matched from the start. What torch itself calls things stands in `names`.
+"""
+
+from __future__ import annotations
+
+import re
+
+
+def _any(*patterns: str) -> re.Pattern[str]:
+    return re.compile("|".join(patterns), re.IGNORECASE)
+
+
+# -- what goes wrong ---------------------------------------------------------------------------------------------------
+
+IS_FINITE = _any(r"is_?(finite|nan|inf(?!er|o))")
+"""Functions that ask whether numbers are finite."""
+FINITE = _any(IS_FINITE.pattern, r"finite|(has|found)_?(nan|inf(?!er|o))|(^|[\W_])nans?(?![a-z])|overflow")
+"""What asks for inf and NaN, or clears them away."""
+STEP_GATE = _any(FINITE.pattern, r"get_scale|skip|_opt_called|_step_count|was_step|stepped|did_step|step_taken")
+"""What asks whether a scaler will take a step, or has taken it."""
+TROUBLE = _any(
+    r"(is|has|found)_?(nan|inf(?!er|o))|overflow|skip",
+    r"(^|[\W_])(nan|inf|bad|invalid|broken|corrupt\w*|explod\w*|anomal\w*)([\W_]|$)",
+)
+"""What is true where a step or a batch is to be left out."""
+
+
+def asks_for_step(text: str) -> bool:
+    """Whether the words of a condition ask whether a scaler will take a step, or has taken it.
+
+    A finite loss says nothing about gradients, which overflow later and more easily.
+    """
+    about_loss = IS_FINITE.search(text) and "loss" in text.lower() and "grad" not in text.lower()
+    return STEP_GATE.search(text) is not None and not about_loss
+
+
+BEFORE = _any("prev|old|before|last|orig|start")
+"""What something from before a step is called."""
+
+# -- objects -----------------------------------------------------------------------------------------------------------
+
+SCALER = _any(r"(^|_)(grad_?|loss_|amp_|fp16_)?scaler(s|_\w+)?$")
+"""What a scaler is called."""
+SCALER_STATE = _any(r"scaler|(^|[_.])amp(_|$)|grad_?scale")
+"""What a key or a parameter for the state of a scaler is called."""
+OPTIMIZER = _any(r"(^|_)(optim(izer)?s?|opt)(\d|_|$)|optimizer")
+"""What an optimizer is called."""
+OPTIMIZER_MAKER = re.compile(
+    r"^[A-Z]\w*(Optim|Adam|SGD|Lamb)|^(Adam|SGD|Lion|Lamb|RMSprop|Adagrad|Adafactor|Muon|LBFGS|Optim)|"
+    r"^_?(build|create|make|get|init|setup|configure|construct|load)\w*optim"
+)
+"""Classes and functions that return optimizers."""
+SCHEDULER = _any(r"(^|_)((lr_?)?sched(uler)?s?|lrs)(\d|_|$)")
+"""What a scheduler is called."""
+SCHEDULE_CLASS = re.compile(r"LR|Sched|Anneal|Warm|Scaler|Optim")
+"""What classes of schedulers, scalers and optimizers are called."""
+NOT_RATE = _any(
+    r"noise|ddpm|ddim|diffusion|beta|momentum|weight_decay|(^|_)wd|temp|ema|(^|_)kl|tau|mask|alpha|margin|sigma|task|plateau|prof"
+)
+"""Of schedulers: of something else than the learning rate."""
+FRAMEWORK = re.compile(r"^(accelerator|fabric|engine|model_engine|trainer|booster|strategy|xm|ds_engine|loss_scaler)$")
+"""Objects of libraries that drive the loop, or scale and step, themselves."""
+HANDED_OUT = re.compile(
+    r"^(prepare(_(model|optimizer|scheduler|data_loader))?|setup(_(module|optimizers|dataloaders))?|initialize|boost)$"
+)
+"""What libraries call the methods that return what they were given, wrapped."""
+MODEL = _any(
+    r"(^|[\W_])(models?|nets?|networks?|generator|discriminator|critic|classifier)(_|\d|$)|(^|[\W_])net(?-i:[A-Z])$"
+)
+"""What a whole model is called."""
+HAS_MODEL = _any(r"model|net(\d|_|$)|module|fsdp|ddp", MODEL.pattern)
+"""What may hold a model, or be a part of one."""
+WEIGHTS = _any(r"(^|_)(module|ema|weights?|state_?dict|params)(_|$)", MODEL.pattern)
+"""The keys under which a checkpoint holds weights."""
+HAS_GRADIENTS = _any(r"(^|_)(params?|parameters|grads|gradients|module)$", MODEL.pattern)
+"""What reaches the gradients of parameters."""
+LOSS = _any("loss|criterion")
+"""What a loss is called, and what computes one."""
+MAYBE_LOSS = _any(LOSS.pattern, "scaled|err|obj|cost")
+"""What a value that may be a loss is called."""
+
+# -- precision and hardware --------------------------------------------------------------------------------------------
+
+HALF = _any("half|b?fp?_?16|b?float_?16|bfloat")
+"""What speaks of a half precision."""
+PRECISION = _any(HALF.pattern, "dtype|prec(ision)?(?![a-z])")
+"""What speaks of some precision."""
+PRECISION_VALUE = _any(PRECISION.pattern, r"(^|\W)16(\W|$)")
+"""What an option for a precision is called, or set to."""
+PRECISION_CHOICE = _any(PRECISION.pattern, "(?<![a-z])amp(?![a-z])|hardware|rocm")
+"""What a condition, or the name of a function, says where somebody has chosen a precision."""
+AMP_FLAG = _any(
+    r"(^|_)(amp|fp16|half|autocast|scaler|mixed|mixed_precision|float16)(_|$)|use_?amp|grad_?scaler|mixed_?prec"
+)
+"""What a flag is called that is set where AMP is on."""
+AMP_VALUE = _any(r"fp16|float16|half|16-mixed|(^|\W)amp|mixed|^16$")
+"""Values of an option that say that AMP is on."""
+FULL_VALUE = _any("fp32|float32|^32|full|single|^no(ne)?$|32-true")
+"""Values of an option that say that it is off."""
+DEVICE = _any("cuda|cpu|gpu|device")
+"""What speaks of a kind of device."""
+HARDWARE = _any(DEVICE.pattern, "support|capab|hardware|arch|rocm|ampere")
+"""What speaks of what a device can do."""
+
+# -- what calls do -----------------------------------------------------------------------------------------------------
+
+SHOWS = re.compile(
+    r"^(print|write|track|info|debug|warning|log\w*|add_scalars?|add_histogram|Histogram|Distribution|report\w*|record\w*|"
+    r"set_postfix\w*|set_description\w*|format|update)$"
+)
+"""Functions that show or log what they are given."""
+KEEPS = frozenset({"append", "extend", "add", "insert"})
+"""Methods of containers that take something in."""
+SAVES = _any("save|dump|checkpoint|ckpt|snapshot|serialize")
+"""Functions that write a checkpoint, unless they also are `LOADS` or `FINDS`."""
+LOADS = _any("load|resume|restore|recover|set_state")
+"""Functions that read one, or put back what was read."""
+FINDS = _any("exists|remove|latest|find|log$|print|info")
+"""Functions that look for one, delete it, or tell of it."""
+LOOKS = _any(
+    "log|print|display|repr|describe|summary",
+    r"^(len|isinstance|hasattr|getattr|id|type|zip|enumerate|list|tuple|dict|set|str|bool|range|iter|next|cast|sorted|reversed|"
+    r"copy|deepcopy|keys|items|info|debug|warning)$",
+)
+"""Functions that only look at what they are given, or copy it."""
+HARMLESS = _any(
+    LOOKS.pattern,
+    r"save|checkpoint|ckpt|write|dump|format|report|count|info|debug|warning|state_dict|learning_rate|(^|_)lr(_|$)|warm_?up|sched|"
+    r"get_scale|is_enabled|param_groups|broadcast_optimizer|^(named_)?(parameters|buffers|modules|children)$",
+)
+"""Functions that leave gradients alone."""
+CLIPS = _any("clip|max_norm|max_grad")
+"""What a factor is called that clips."""

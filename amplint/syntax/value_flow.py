@@ -1,0 +1,297 @@
+"""Where values come from, and where they go: the one service for whoever follows a value through a file.
+
+Forwards, `use` says what is done with the value of an expression, one step at a time. Backwards, `values` are what a name or an
+attribute may have been assigned. Of a variable, `reads`, `mentions`, `assigned`, `put` and `changes` are the places in its
+function that read it, speak of it, bind it, bind an element of it, and change it.
+
+The order in which statements run counts only where a method says so: a variable may hold whatever its function ever assigns to
+it. What is not understood is left out.
+"""
+
+from __future__ import annotations
+
+import enum
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property
+
+import libcst as cst
+
+from amplint.syntax.access_paths import called_name, literal_key, path_of
+from amplint.syntax.bindings import is_loaded
+from amplint.syntax.call_arguments import PassedArguments
+from amplint.syntax.classes import Classes
+from amplint.syntax.names import Names, dotted
+from amplint.syntax.project_imports import Imports
+from amplint.syntax.tree import Tree
+
+_PARTS = (
+    cst.Element, cst.StarredElement, cst.List, cst.Tuple, cst.Set, cst.Dict, cst.DictElement, cst.ListComp, cst.SetComp,
+    cst.GeneratorExp, cst.DictComp, cst.BooleanOperation, cst.UnaryOperation, cst.Subscript,
+)  # fmt: skip
+Changing = cst.Assign | cst.AnnAssign | cst.AugAssign | cst.NamedExpr
+"""What gives a variable a value."""
+
+
+class How(enum.Enum):
+    """What is done with a value, and which node the `Use` then names."""
+
+    PART = "becomes a part of the node, or one of several that it may be"
+    ATTRIBUTE = "an attribute of it is read: the node"
+    METHOD = "a method of it is called, by the node"
+    ARGUMENT = "it is given to the call"
+    OPERAND = "the node computes with it"
+    COMPARED = "the comparison compares it"
+    SHOWN = "it is formatted into a string"
+    ASSIGNED = "the statement, or the `:=`, assigns it"
+    ADDED = "the statement changes a variable by it"
+    RETURNED = "the statement returns it"
+    TESTED = "the node goes one way or the other by it"
+    ELSEWHERE = "something else"
+
+
+@dataclass(frozen=True)
+class Use:
+    """What is done with a value, and by which node; `name` is that of the attribute, the method or the function that gets it
+    as its argument `arg`."""
+
+    how: How
+    node: cst.CSTNode
+    name: str = ""
+    arg: cst.Arg | None = None
+
+
+def targets(statement: cst.CSTNode) -> list[cst.BaseExpression]:
+    """What an assignment, a change or a `:=` gives a value to."""
+    if isinstance(statement, cst.Assign):
+        return [each.target for each in statement.targets]
+    return [statement.target] if isinstance(statement, (cst.AnnAssign, cst.AugAssign, cst.NamedExpr)) else []
+
+
+def elements(holder: cst.BaseExpression | None) -> Iterator[tuple[str, cst.DictElement | cst.Arg]]:
+    """The elements of a dict, be it a display or a call with keywords, by literal key."""
+    if isinstance(holder, cst.Dict):
+        yield from ((literal_key(each.key), each) for each in holder.elements if isinstance(each, cst.DictElement))
+    elif isinstance(holder, cst.Call):
+        yield from ((arg.keyword.value, arg) for arg in holder.args if arg.keyword is not None)
+
+
+class ValueFlow:
+    """The values of one file, and of those that it leads to.
+
+    Args:
+        tree: the file.
+        names: what its names mean.
+        classes: its classes, whose attributes hold values.
+        imports: leads to values of other files.
+        arguments: what calls in sight give to parameters.
+    """
+
+    def __init__(
+        self, tree: Tree, names: Names, classes: Classes, imports: Imports, arguments: PassedArguments
+    ) -> None:
+        self._tree, self._names, self._classes, self._imports = tree, names, classes, imports
+        self._arguments = arguments
+
+    # -- forwards --------------------------------------------------------------------------------------------------
+
+    def use(self, node: cst.CSTNode) -> Use:
+        """What is done with the value of an expression, one step outwards."""
+        parent = self._tree.parent(node)
+        above = self._tree.parent(parent) if parent is not None else None
+        match parent:
+            case cst.Attribute(attr=cst.Name(value=name)):
+                is_called = isinstance(above, cst.Call) and above.func is parent
+                return Use(How.METHOD, above, name) if above and is_called else Use(How.ATTRIBUTE, parent, name)
+            case cst.Arg() if isinstance(above, cst.Call):
+                return Use(How.ARGUMENT, above, called_name(above), parent)
+            case cst.IfExp() if parent.test is not node:
+                return Use(How.PART, parent)
+            case cst.If() | cst.While() | cst.IfExp() if parent.test is node:
+                return Use(How.TESTED, parent)
+            case cst.BinaryOperation():
+                return Use(How.OPERAND, parent)
+            case cst.Comparison():
+                return Use(How.COMPARED, parent)
+            case cst.ComparisonTarget() if above is not None:
+                return Use(How.COMPARED, above)
+            case cst.FormattedStringExpression():
+                return Use(How.SHOWN, parent)
+            case cst.Assign() | cst.AnnAssign() | cst.NamedExpr() if parent.value is node:
+                return Use(How.ASSIGNED, parent)
+            case cst.AugAssign() if parent.value is node:
+                return Use(How.ADDED, parent)
+            case cst.Return():
+                return Use(How.RETURNED, parent)
+        return Use(How.PART if isinstance(parent, _PARTS) else How.ELSEWHERE, parent or node)
+
+    def uses(self, node: cst.CSTNode) -> Iterator[Use]:
+        """What is done with a value, with what comes of that, and so on outwards, up to the statement."""
+        use = self.use(node)
+        while use.how is not How.ELSEWHERE:
+            yield use
+            if use.how in (How.RETURNED, How.ADDED) or isinstance(
+                use.node, (cst.Assign, cst.AnnAssign, cst.If, cst.While)
+            ):
+                return
+            use = self.use(use.node)
+
+    def calls(self, name: str) -> list[cst.Call]:
+        """The calls in the file of what goes by a name, on whatever object."""
+        return self._calls.get(name, [])
+
+    @cached_property
+    def _calls(self) -> dict[str, list[cst.Call]]:
+        found: dict[str, list[cst.Call]] = {}
+        for call in self._tree.find(cst.Call):
+            found.setdefault(called_name(call), []).append(call)
+        return found
+
+    # -- variables -------------------------------------------------------------------------------------------------
+
+    def mentions(self, path: str, at: cst.CSTNode) -> list[cst.BaseExpression]:
+        """The expressions with an access path in one function, in source order.
+
+        Args:
+            path: the access path, such as `self.scaler`.
+            at: any node in the function.
+        """
+        return self._mentions.get((self._tree.function(at), path), [])
+
+    @cached_property
+    def _mentions(self) -> dict[tuple[cst.CSTNode | None, str], list[cst.BaseExpression]]:
+        found: dict[tuple[cst.CSTNode | None, str], list[cst.BaseExpression]] = {}
+        nodes = [*self._tree.find(cst.Name), *self._tree.find(cst.Attribute), *self._tree.find(cst.Subscript)]
+        for node in sorted(nodes, key=self._tree.order):
+            parent, path = self._tree.parent(node), path_of(node)
+            spells = parent.attr if isinstance(parent, cst.Attribute) else getattr(parent, "keyword", None)
+            if path and spells is not node:
+                found.setdefault((self._tree.function(node), path), []).append(node)
+        return found
+
+    def reads(self, path: str, at: cst.CSTNode) -> list[cst.BaseExpression]:
+        """Those of the mentions that are evaluated.
+
+        Args:
+            path: the access path.
+            at: any node in the function.
+        """
+        return [each for each in self.mentions(path, at) if is_loaded(self._tree, each)]
+
+    def assigned(self, path: str, at: cst.CSTNode) -> list[Changing]:
+        """The assignments to a variable in one function, in source order.
+
+        Args:
+            path: the access path of the variable.
+            at: any node in the function.
+        """
+        return [each for each in self._changing(path, at) if not isinstance(each, cst.AugAssign)]
+
+    def changes(self, path: str, at: cst.CSTNode) -> list[cst.AugAssign]:
+        """The statements of one function that add to a variable, multiply it, and so on.
+
+        Args:
+            path: the access path of the variable.
+            at: any node in the function.
+        """
+        return [each for each in self._changing(path, at) if isinstance(each, cst.AugAssign)]
+
+    def _changing(self, path: str, at: cst.CSTNode) -> Iterator[Changing]:
+        for node in self.mentions(path, at):
+            above = self._tree.parent(node)
+            above = self._tree.parent(above) if isinstance(above, cst.AssignTarget) else above
+            if isinstance(above, Changing) and node in targets(above):
+                yield above
+
+    def put(self, path: str, at: cst.CSTNode) -> Iterator[tuple[cst.Subscript, cst.BaseExpression]]:
+        """The elements of a variable that its function assigns, `path[key] = value`: each with its value.
+
+        Args:
+            path: the access path of the variable.
+            at: any node in the function.
+        """
+        for node in self.mentions(path, at):
+            element = self._tree.parent(node)
+            target = self._tree.parent(element) if isinstance(element, cst.Subscript) else None
+            assign = self._tree.parent(target) if isinstance(target, cst.AssignTarget) else None
+            if isinstance(element, cst.Subscript) and element.value is node and isinstance(assign, cst.Assign):
+                yield element, assign.value
+
+    # -- backwards -------------------------------------------------------------------------------------------------
+
+    def values(self, node: cst.BaseExpression) -> Iterator[cst.BaseExpression]:
+        """What may be assigned to a name, an attribute of `self`, or an element of either."""
+        while isinstance(node, cst.Subscript):
+            node = node.value
+        if isinstance(node, cst.Name):
+            for binding in self._names.bindings(node.value, node):
+                if binding.value is not None:
+                    yield binding.value
+                elif isinstance(binding.node, cst.ImportAlias):
+                    elsewhere = self._imports.bindings(binding.qualified)
+                    yield from (each.value for each in elsewhere if each.value is not None)
+                elif isinstance(binding.node, cst.Name) and (value := self._unpacked(binding.node)) is not None:
+                    yield value
+        elif isinstance(node, cst.Attribute) and dotted(node.value) == "self":
+            owner = self._classes.owner(node)
+            if owner is not None:
+                yield from owner.values(node.attr.value)
+
+    def _unpacked(self, target: cst.Name) -> cst.BaseExpression | None:
+        """The call that targets are unpacked from (`model, optimizer = accelerator.prepare(...)`), or `with` enters."""
+        binder = self._tree.enclosing(target, cst.Assign, cst.For, cst.WithItem, cst.FunctionDef)
+        match binder:
+            case cst.Assign(value=cst.Call() as call) | cst.WithItem(item=cst.Call() as call):
+                return call
+        return None
+
+    def meant(self, node: cst.BaseExpression | None) -> list[cst.BaseExpression]:
+        """What may be assigned to what an expression names; the expression itself if it names nothing."""
+        return [] if node is None else list(self.values(node)) if path_of(node) else [node]
+
+    def last_value(self, name: cst.Name) -> cst.BaseExpression | None:
+        """What a name was assigned last in its function before a place, in source order."""
+        at, home = self._tree.order(name), self._tree.function(name)
+        values = [each.value for each in self._names.bindings(name.value, name) if each.value is not None]
+        here = [each for each in values if self._tree.function(each) is home and self._tree.order(each) < at]
+        return max(here, key=self._tree.order, default=None)
+
+    def given(self, node: cst.BaseExpression) -> Iterator[cst.BaseExpression]:
+        """What the calls in sight give to the parameter that a name stands for."""
+        bindings = self._names.bindings(node.value, node) if isinstance(node, cst.Name) else []
+        if len(bindings) == 1 and isinstance(bindings[0].node, cst.Param):
+            yield from self._arguments.of(bindings[0].node)
+
+    def sources(self, node: cst.BaseExpression) -> Iterator[cst.BaseExpression]:
+        """All that a name or an attribute may get its value from: assignments, also to this attribute of other objects, changes,
+        what callers in sight give, what a property or a helper in sight returns."""
+        yield from self.values(node)
+        yield from self.given(node)
+        if isinstance(node, cst.Name):
+            for binding in self._names.bindings(node.value, node):
+                change = self._tree.parent(binding.node) if binding.node is not None else None
+                if isinstance(change, cst.AugAssign):
+                    yield change.value
+        elif isinstance(node, cst.Attribute):
+            yield from self._of_attributes.get(node.attr.value, ())
+            owner = self._classes.owner(node) if path_of(node.value) == "self" else None
+            yield from self.returned(owner.method(node.attr.value) if owner is not None else None)
+        elif isinstance(node, cst.Call):
+            yield from self.returned(self._arguments.called(node))
+
+    @cached_property
+    def _of_attributes(self) -> dict[str, list[cst.BaseExpression]]:
+        """What this file assigns to attributes, of whatever object, or changes them by, by their names."""
+        found: dict[str, list[cst.BaseExpression]] = {}
+        statements: list[cst.Assign | cst.AugAssign] = [*self._tree.find(cst.Assign), *self._tree.find(cst.AugAssign)]
+        for statement in statements:
+            for target in targets(statement):
+                if isinstance(target, cst.Attribute):
+                    found.setdefault(target.attr.value, []).append(statement.value)
+        return found
+
+    def returned(self, function: cst.FunctionDef | None) -> Iterator[cst.BaseExpression]:
+        """What a function returns."""
+        for statement in self._tree.inside(function, cst.Return) if function is not None else ():
+            if statement.value is not None:
+                yield statement.value

@@ -1,0 +1,86 @@
+"""What the static witness says about a program: amplint itself. It needs no torch."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any
+
+from amplint.engine.linter import lint_source
+from amplint.engine.registry import load_rules
+from amplint.lowering.graph_tools import events_in
+from amplint.model.protocol.hazard import HazardKind
+from amplint.rule import HIGH, INFO, File, Finding, rule
+from amplint.source import Source
+
+from .program import Program
+
+FILE = "program.py"
+_SEEN_AT = {"exit-between-unscale-and-update": "unscaled"}
+"""Hazards that stand at a statement, with the label of the call at which the recorder tells them."""
+Spot = tuple[str, int]
+"""A kind of hazard, and the line where it stands."""
+
+
+@dataclass(frozen=True)
+class Reading:
+    """What the static witness says: hazards, what the rules report of them, and whether it gave up somewhere."""
+
+    needs: Mapping[Spot, Counter[int]]
+    """The hazards, each with the lines that have to be executed for it to happen, and how often: its own, and those of its
+    other half."""
+    reported: frozenset[Spot]
+    gave_up: bool
+    events: frozenset[str]
+    """The kinds of event that the program has anywhere."""
+
+    @property
+    def hazards(self) -> frozenset[Spot]:
+        """The hazards."""
+        return frozenset(self.needs)
+
+
+@lru_cache(maxsize=1)
+def hazard_kinds() -> frozenset[str]:
+    """The kinds of hazard that the protocol machine knows, by the names of their rules."""
+    return frozenset(kind.value for kind in HazardKind)
+
+
+@lru_cache(maxsize=1)
+def _rules() -> tuple[Any, ...]:
+    return tuple(rule for rule in load_rules() if rule.name in hazard_kinds())
+
+
+def read(program: Program) -> Reading:
+    """Lint a program.
+
+    Raises:
+        AssertionError: the linter has an internal error, or cannot parse the program.
+    """
+    files: list[File] = []
+
+    def keep(file: File) -> Iterator[Finding]:
+        files.append(file)
+        return iter(())
+
+    witness = rule("AMP999", "witness", INFO, HIGH, "0.1.0")(keep)
+    report = lint_source(Source(FILE, program.text), (*_rules(), witness))
+    assert not report.error, report.error
+    needs: dict[Spot, Counter[int]] = {}
+    places: dict[Spot, Spot] = {}
+    for file in files:
+        for each in file.analysis.hazards:
+            kind = each.hazard.kind
+            met = {label: file.range(node).start.row for label, node in each.related.items()}
+            row = file.range(each.node).start.row
+            # The recorder sees no statements: it knows that an iteration was left by what was done before.
+            spot = (kind, met[_SEEN_AT[kind]] if kind in _SEEN_AT else row)
+            places[kind, row] = spot
+            needs[spot] = Counter(met.values()) if kind in _SEEN_AT else Counter((row, *met.values()))
+    reported = {places.get(said, said) for said in ((each.name, each.range.start.row) for each in report.diagnostics)}
+    gave_up = any(file.analysis.gave_up for file in files)
+    graphs = [graph for file in files for graph in file.analysis.functions.values()]
+    events = frozenset(type(event).__name__ for graph in graphs for event in events_in(graph.body))
+    return Reading(needs, frozenset(reported), gave_up, events)
