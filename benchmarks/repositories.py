@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 SITE = "https://github.com"
-SUFFIXES = ("*.py", "*.ipynb")
+SUFFIXES = (".py", ".ipynb")
 
 
 class RepositoryError(Exception):
@@ -65,7 +65,7 @@ def lay_out(repository: Repository, cache: Path, mirrors: Path | None = None) ->
         with tempfile.TemporaryDirectory(dir=cache, prefix=".making-") as scratch:
             source = _fetched(repository, Path(scratch) / "git") if mirrors is None else _mirror(repository, mirrors)
             made = Path(scratch) / "tree"
-            _unpack(_git(source, "archive", repository.commit, "--", *SUFFIXES), made)
+            _unpack(_git(source, "archive", repository.commit), made)
             made.rename(folder)
     return folder
 
@@ -97,7 +97,8 @@ def _unpack(archive: bytes, folder: Path) -> None:
     with tarfile.open(fileobj=io.BytesIO(archive)) as tar:
         for member in tar:
             target = (folder / member.name).resolve()
-            stream = tar.extractfile(member) if member.isreg() and target.is_relative_to(folder.resolve()) else None
+            wanted = member.isreg() and member.name.endswith(SUFFIXES) and target.is_relative_to(folder.resolve())
+            stream = tar.extractfile(member) if wanted else None
             if stream is not None:
                 target.parent.mkdir(parents=True, exist_ok=True)
                 target.write_bytes(stream.read())
