@@ -2,7 +2,8 @@
 
 ## What it does
 Flags `continue`, `break` and `return` after `scaler.unscale_(optimizer)` and before `scaler.step` and `scaler.update`
-if the next iteration unscales again. Usually the branch leaves out a batch with bad gradients.
+if the next iteration unscales again. Usually the branch leaves out a batch with bad gradients; so may the handler of an
+exception that is raised in between.
 
 ## Why it matters
 The scaler remembers until `update()` that it has unscaled. Your first bad batch goes well, and the batch after it
@@ -51,10 +52,11 @@ for data, target in loader:
 
 ## Fix safety
 The fix, which adds `scaler.update()` before the exit, is only shown: taking the branch away may be better, and you know
-what else it is there for.
+what else it is there for. An exit from a handler has no fix: `update()` raises itself where nothing was unscaled before.
 
 ## Limitations
-If step and update stand in a branch of their own, and nothing leaves, nothing is flagged. A loop whose body is a
+If step and update stand in a branch of their own, and nothing leaves, nothing is flagged. A handler counts if it catches
+what a `raise` of the same file raises; one that goes on to the end of the iteration is no exit. A loop whose body is a
 function of another file is not seen.
 
 ## References
@@ -97,6 +99,8 @@ def check(file: File) -> Iterator[Finding]:
 
 def mend(file: File, found: Found) -> Fix | None:
     """Update before leaving."""
+    if isinstance(file.tree.enclosing(found.node, cst.ExceptHandler, cst.FunctionDef), cst.ExceptHandler):
+        return None
     scaler, line = protocol_edits.scaler_at(file, found, found.node, Unscale), file.editor.statement(found.node)
     if scaler is None or not isinstance(line, cst.SimpleStatementLine):
         return None

@@ -55,9 +55,11 @@ def _graph(program: Program, key: str) -> Function:
     body: Node = BlockReader(FunctionBuilder(scope)).read(node if isinstance(node, cst.Module) else node.body)
     params: tuple[str, ...] = ()
     local = frozenset({"self"})
+    around = program.tree.enclosing(node, cst.FunctionDef)
     if isinstance(node, cst.FunctionDef):
         for region in reversed(program.contexts.decorating(node)):
             body = Scoped(program.site(node), region, body)
         params, local = tuple(param.name.value for param in params_of(node)), local.union(scope.bound)
     body = prune(without_idle_forwards(body))
-    return Function(key, params, body, local, scope.objects, program.site(node), scope.opaque)
+    nest = program.key(around) if isinstance(around, cst.FunctionDef) else ""
+    return Function(key, params, body, local, scope.objects, program.site(node), scope.opaque, nest)

@@ -10,6 +10,7 @@ from amplint.roles.autocast_contexts import Contexts
 from amplint.roles.call_targets import Callees
 from amplint.roles.loss_scales import LossScales
 from amplint.roles.roles import Roles
+from amplint.syntax.access_paths import path_of
 from amplint.syntax.call_arguments import PassedArguments
 from amplint.syntax.classes import Classes
 from amplint.syntax.names import Names
@@ -74,6 +75,13 @@ class Program:
         """Whether anything in the file calls `unscale_`."""
         called = (call.func for call in self.tree.find(cst.Call))
         return any(isinstance(func, cst.Attribute) and func.attr.value == "unscale_" for func in called)
+
+    @cached_property
+    def raised(self) -> frozenset[str]:
+        """The names of the errors that the file raises, without their modules."""
+        errors = (each.exc for each in self.tree.find(cst.Raise))
+        made = (each.func if isinstance(each, cst.Call) else each for each in errors if each is not None)
+        return frozenset(path_of(each).rpartition(".")[2] for each in made)
 
     # -- places ----------------------------------------------------------------------------------------------------
 

@@ -19,6 +19,7 @@ from amplint.model.events import (
     Report,
     Scale,
     ScalerStep,
+    Unscale,
 )  # fmt: skip
 
 _JOINT = re.compile(r"[.\[]")
@@ -78,6 +79,8 @@ def prune(body: Node) -> Node:
         match event:
             case Backward():
                 wanted.add(event.loss)
+            case Unscale() | ScalerStep():
+                wanted.add(event.scaler)
             case Scale():
                 wanted.add(event.source)
             case Report():

@@ -19,6 +19,7 @@ from amplint.syntax.words import words
 
 _TIMES = (cst.MultiplyAssign, cst.DivideAssign)
 _LEAVING = frozenset({"exit", "sys.exit", "os._exit", "quit"})
+_ALL_ERRORS = frozenset({"Exception", "BaseException"})
 
 
 class SimpleStatementReader:
@@ -111,9 +112,18 @@ class SimpleStatementReader:
         self._expressions.assign(node.target, value, node)
 
     def _leave(self, node: cst.CSTNode) -> None:
-        """Emit that a branch leaves early, where that may leave a scaler in the middle of its round."""
+        """Emit that a branch or a handler leaves early, where that may leave a scaler in the middle of its round."""
         branch = self._program.tree.enclosing(node, cst.If, cst.FunctionDef)
-        if self._program.unscales and isinstance(branch, cst.If):
-            bad = asks_for_trouble(branch.test)
+        handles = self._is_in_handler(node)
+        if self._program.unscales and (handles or isinstance(branch, cst.If)):
+            bad = handles or (isinstance(branch, cst.If) and asks_for_trouble(branch.test))
             if bad or not isinstance(node, cst.Return):  # a helper that unscales may just return what it has done
                 self._builder.emit(Leave(self._builder.site(node), bad))
+
+    def _is_in_handler(self, node: cst.CSTNode) -> bool:
+        """Whether a jump leaves a handler of what the file itself raises."""
+        around = self._program.tree.enclosing(node, cst.ExceptHandler, cst.FunctionDef, cst.For, cst.While)
+        if not isinstance(around, cst.ExceptHandler):
+            return False
+        caught = set(words(around.type)) if around.type is not None else _ALL_ERRORS
+        return bool(caught & (_ALL_ERRORS | self._program.raised))

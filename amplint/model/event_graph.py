@@ -150,7 +150,8 @@ def parts_of(node: Node) -> tuple[Node, ...]:
 class Function:
     """The graph of one function: its summary.
 
-    `locals` are the names that belong to a call's own frame; all other references mean the same to caller and callee.
+    `locals` are the names that belong to a call's own frame; all other references mean the same to caller and callee, but for
+    those of a function that is nested in another one: `around` is the key of that, whose names they are.
     `objects` is what is known about the references in it. What happens in an `opaque` function happens where it is called:
     its own text is nothing that anyone would want to see.
     """
@@ -162,3 +163,4 @@ class Function:
     objects: dict[str, ObjectFacts] = field(default_factory=dict, hash=False, compare=False)
     site: int = -1
     opaque: bool = False
+    around: str = ""

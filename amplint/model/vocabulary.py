@@ -46,7 +46,7 @@ SCALER = _any(r"(^|_)(grad_?|loss_|amp_|fp16_)?scaler(s|_\w+)?$")
 """What a scaler is called."""
 SCALER_STATE = _any(r"scaler|(^|[_.])amp(_|$)|grad_?scale")
 """What a key or a parameter for the state of a scaler is called."""
-OPTIMIZER = _any(r"(^|_)(optim(izer)?s?|opt)(\d|_|$)|optimizer")
+OPTIMIZER = _any(r"^(?!.*(param|_weights))(.*_)?((optim(izer)?s?|opt)(\d|_|$)|.*optimizer)")
 """What an optimizer is called."""
 OPTIMIZER_MAKER = re.compile(
     r"^[A-Z]\w*(Optim|Adam|SGD|Lamb)|^(Adam|SGD|Lion|Lamb|RMSprop|Adagrad|Adafactor|Muon|LBFGS|Optim)|"

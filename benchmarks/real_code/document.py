@@ -1,4 +1,4 @@
-"""Write the figures and the findings of docs/real-code.md anew from manifest.toml and verdicts.toml.
+"""Write the figures and the findings of docs/real-code.md anew from manifest.toml, verdicts.toml and repositories.toml.
 
     python benchmarks/real_code/document.py
 
@@ -58,6 +58,24 @@ def _table(findings: list[Finding]) -> str:
     return "\n".join(rows)
 
 
+def in_repositories(recorded: dict[str, list[Finding]]) -> dict[str, str]:
+    """The parts of the document about repositories of training code, by their names."""
+    names = {rule.code: rule.name for rule in rule_index()}
+    findings = recorded["finding"]
+    head = "| code | findings | true | debatable | false | precision |\n|---|---:|---:|---:|---:|---:|"
+    rows = [_row(f"{code} {names.get(code, 'syntax-error')}", of_rule) for code, of_rule in _by_rule(findings).items()]
+    table = ["| repository | place | code | verdict | reason |", "|---|---|---|---|---|"]
+    for one in findings:
+        place = f"`{one['file']}:{one['line']}`"
+        table.append(f"| {' | '.join((one['repository'], place, one['code'], one['verdict'], one['reason']))} |")
+    trees = ", ".join(f"{one['name']} {one['commit']}" for one in recorded["repository"])
+    return {
+        "repositories": f"{trees}.",
+        "repository precision": "\n".join((head, *rows, _row("all", findings))),
+        "repository findings": "\n".join(table),
+    }
+
+
 def _opt_in(findings: list[Finding], first: list[dict[str, Any]]) -> str:
     """What the rules that are off by default find, and what they found at first."""
     before = {one["code"]: f"{one['findings']} ({one['true']} true, {one['false']} false)" for one in first}
@@ -103,7 +121,9 @@ def main() -> int:
     verdicts = tomllib.loads(Path(__file__).with_name("verdicts.toml").read_text(encoding="utf-8"))
     findings = verdicts["finding"]
     text = DOCUMENT.read_text(encoding="utf-8")
-    for name, part in parts(findings, verdicts["opt_in"], verdicts["first_look"]).items():
+    repositories = tomllib.loads(Path(__file__).with_name("repositories.toml").read_text(encoding="utf-8"))
+    written = parts(findings, verdicts["opt_in"], verdicts["first_look"]) | in_repositories(repositories)
+    for name, part in written.items():
         before, _, rest = text.partition(f"<!-- begin {name} -->\n")
         _, mark, after = rest.partition(f"<!-- end {name} -->")
         text = f"{before}<!-- begin {name} -->\n{part}\n{mark}{after}"

@@ -8,7 +8,7 @@ import libcst as cst
 
 from amplint.diagnostics import Edit
 from amplint.model.events import Clip, GradAccess, ScalerStep, Unscale
-from amplint.model.protocol.hazard import HazardKind
+from amplint.model.protocol.hazard import RAISES, HazardKind
 from amplint.rule import File, Found, Statement
 
 from . import hazard_calls, protocol_edits
@@ -22,6 +22,8 @@ def runs_without_step(file: File, found: Found) -> bool:
     """
     if file.tree.enclosing(found.node, cst.ExceptHandler) is not None:
         return False
+    if _follows_the_first_pass(file, found):
+        return True
     home = file.tree.function(found.node)
     steps = found.calls(ScalerStep)
     here = [step for step in steps if file.tree.function(step) is home]
@@ -30,6 +32,18 @@ def runs_without_step(file: File, found: Found) -> bool:
     guards = [guard for block in blocks if block is not None for guard in hazard_calls.guards(file, found.node, block)]
     inside_try = any(isinstance(guard, cst.Try) for step in here for guard in _guards_of(file, step, found.node))
     return bool(steps) and not inside_try and not any(hazard_calls.varies(file, guard) for guard in guards)
+
+
+def _follows_the_first_pass(file: File, found: Found) -> bool:
+    """Whether a call always comes right after the backward pass, and the text has unscaled and stepped nothing before."""
+    backward = found.related.get("backward")
+    block = hazard_calls.common_block(file, found.node, backward) if backward is not None else None
+    if backward is None or block is None or RAISES not in found.hazard.details:
+        return False
+    if hazard_calls.guards(file, found.node, block) or hazard_calls.guards(file, backward, block):
+        return False
+    row = file.range(backward).start.row
+    return all(file.range(call).start.row > row for call in (*found.calls(ScalerStep), *found.calls(Unscale)))
 
 
 def _guards_of(file: File, step: cst.Call, call: cst.CSTNode) -> list[cst.CSTNode]:

@@ -6,6 +6,7 @@ from dataclasses import replace
 
 from hypothesis import strategies as st
 
+from . import handlers, long_loops  # noqa: F401  # each files its shapes
 from .code import Block, Code, Line, Move, grouped, renamed, rendered, words
 from .mistakes import MISTAKES
 from .moves import textbook
@@ -29,7 +30,9 @@ def composed(scene: Scene, mistakes: bool) -> Program:
     if scene.slots.edit:
         moves = scene.slots.edit(moves)
     if scene.accumulation > 1:
-        moves = in_parts(scene, moves) if scene.chance(20) else accumulated(scene, moves)
+        way = scene.pick(("counted",) * 7 + ("parts",) * 2 + ("nested",))
+        moves = in_parts(scene, moves) if way != "counted" else moves
+        moves = accumulated(scene, moves) if way != "parts" else moves
     for _ in range(scene.pick((0, 1, 1, 2, 3)) if mistakes else 0):
         moves = scene.pick(MISTAKES)(scene, moves)
     moves.sort(key=lambda move: move.kind not in ("ask", "asked", "count"))  # what others ask about comes first
@@ -65,17 +68,20 @@ def accumulated(scene: Scene, moves: list[Move]) -> list[Move]:
             f"(step + 1) % {count} == 0 or step + 1 == len(batches)",
             "update_grad",
             "count == 0",
+            "(step + 1) % accumulate == 0",
         )
     )
-    first = max(at for at, move in enumerate(moves) if move.kind == "backward") + 1
+    first = max(at for at, move in enumerate(moves) if move.kind in ("forward", "backward")) + 1
     before, after = moves[:first], moves[first:]
     match test:
         case "update_grad":
             before.insert(0, Move("asked", (f"update_grad = (step + 1) % {count} == 0",)))
         case "count == 0":
             before.insert(0, Move("count", (f"count = (count + 1) % {count}",)))
+        case "(step + 1) % accumulate == 0":
+            scene.setup.append(f"accumulate = {count} if {scene.flag('extra')} else 1")
     if test.startswith("(") and "or" not in test and scene.chance(30):
-        leave = Move("leave", (Block(f"if (step + 1) % {count} != 0:", ("continue",)),))
+        leave = Move("leave", (Block(f"if {test.replace('==', '!=')}:", ("continue",)),))
         return [*before, leave, *after]
     return [*before, *(replace(move, guards=(test, *move.guards)) for move in after)]
 

@@ -81,9 +81,10 @@ def nearest_pass(case: Case) -> bool:
 @guess
 def counting(case: Case) -> bool:
     """Paths do not count: `step % 3 == 0` may hold in two iterations running. The same program, stepping so, shows it."""
-    always = re.sub(r"% [23]\b", "% 1", case.program.text)
+    always = re.sub(r"% ([23]|accumulate)\b", "% 1", case.program.text)
     in_pairs = re.sub(r"\(count \+ 1\) % [23]\b", "int((step + 1) % 4 < 2)", case.program.text)
-    in_pairs = re.sub(r"% [23] == 0", "% 4 >= 2", re.sub(r"% [23] != 0", "% 4 < 2", in_pairs))
+    in_pairs = re.sub(r"% ([23]|accumulate) != 0", "% 4 < 2", in_pairs)
+    in_pairs = re.sub(r"% ([23]|accumulate) == 0", "% 4 >= 2", in_pairs)
     others = [replace(case.program, text=text) for text in (always, in_pairs) if text != case.program.text]
     return any(case.spot in each.hazards for other in others for each in runs(other))
 
@@ -125,18 +126,19 @@ def handed_over(case: Case) -> bool:
 
 
 @limit
+def handler_that_goes_on(case: Case) -> bool:
+    """A handler that goes on to the end of the iteration is not taken for an exit: it has no statement that leaves."""
+    bodies = re.findall(r"^( +)except .*:\n((?:\1 +.*\n)*)", case.program.text, re.MULTILINE)
+    goes_on = any(re.search(r"continue|return|break|raise", body) is None for _, body in bodies)
+    return case.kind == "exit-between-unscale-and-update" and goes_on
+
+
+@limit
 def never_stepped(case: Case) -> bool:
     """Where the step is missing altogether, a run looks like one that has left the iteration before it."""
     after = "\n".join(case.program.text.splitlines()[case.spot[1] :])
     leaves = re.search(r"^ +(continue|return|break)$", after, re.MULTILINE)
     return case.kind == "exit-between-unscale-and-update" and leaves is None
-
-
-@limit
-def exit_from_a_handler(case: Case) -> bool:
-    """An exit from an exception handler is not taken for one: what raised may have kept the gradients from being unscaled."""
-    handled = re.search(r"^( +)except .*:\n(\1 +.*\n)*?\1 +(continue|return|break)", case.program.text, re.MULTILINE)
-    return case.kind == "exit-between-unscale-and-update" and handled is not None
 
 
 @limit

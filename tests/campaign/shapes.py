@@ -10,7 +10,7 @@ from .scene import Scene, new_scaler
 
 Shape = Callable[[Scene, list[Move]], list[Move]]
 SHAPES: list[Shape] = []
-_LOCAL = ("batches", "batch", "step", "update_grad", "count", "losses")
+_LOCAL = ("batches", "batch", "step", "update_grad", "count", "accumulate", "losses")
 FLAGS = ("use_clip", "late", "extra")
 
 
@@ -92,21 +92,6 @@ def penalty(scene: Scene, moves: list[Move]) -> list[Move]:
 
 
 @shape
-def catch(scene: Scene, moves: list[Move]) -> list[Move]:
-    """An out-of-memory handler round the passes."""
-    at = next((at for at, move in enumerate(moves) if move.kind == "backward" and not move.guards), None)
-    if at is None:
-        return moves
-    rest: Code = (f"{scene.trained[0].optimizer}.zero_grad()", "continue")
-    others = sum(isinstance(move.code[0], Block) and move.code[0].head == "try:" for move in moves if move.code)
-    steps = ((7, 8), (2, 3), (10, 11))[min(others, 2)]
-    fails = Block(f"if step in {steps}:", ("raise MemoryError",))  # so that the handler is run, each in its turn
-    tried = Block("try:", (fails, *modal(scene, moves[at : at + 1])))
-    caught = Move("leave", (tried, Block("except MemoryError:", rest)))
-    return [*moves[:at], caught, *moves[at + 1 :]]
-
-
-@shape
 def helper(scene: Scene, moves: list[Move]) -> list[Move]:
     """Some moves stand in a function, a nested function or a method."""
     start, end = scene.span(len(moves))
@@ -121,9 +106,9 @@ def helper(scene: Scene, moves: list[Move]) -> list[Move]:
     return [*moves[:start], Move("block", (call,), None, guards), *moves[end:]]
 
 
-def put_aside(scene: Scene, body: Code) -> str:
-    """Make a function of code; the call that stands in its place."""
-    local = (*_LOCAL, "scale_before", *(each.loss for each in scene.trained))
+def put_aside(scene: Scene, body: Code, own: str = "") -> str:
+    """Make a function of code, in which one name is its own; the call that stands in its place."""
+    local = [name for name in (*_LOCAL, "scale_before", *(each.loss for each in scene.trained)) if name != own]
     objects = {name for each in scene.trained for name in (each.model, each.optimizer, each.scaler)}
     used = words(body)
     name = f"do_{len(scene.helpers)}"

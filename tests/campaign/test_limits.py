@@ -54,7 +54,7 @@ def train(batches, amp):
         loss_d.backward()
         optimizer.step()
 """,
-    "exit_from_a_handler": _MADE
+    "handler_that_goes_on": _MADE
     + """
     for step, batch in enumerate(batches):
         scaler.scale(model(batch).mean()).backward()
@@ -63,10 +63,9 @@ def train(batches, amp):
             if step in (3, 4):
                 raise MemoryError
             scaler.step(optimizer)
+            scaler.update()
         except MemoryError:
-            optimizer.zero_grad()
-            continue
-        scaler.update()
+            pass
         optimizer.zero_grad()
 """,
     "another_pass": _MADE

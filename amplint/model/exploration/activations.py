@@ -15,12 +15,16 @@ from amplint.model.protocol.state import PathState
 
 @dataclass(eq=False)
 class Activation:
-    """A function as one kind of call enters it: its references mean the same in all of them."""
+    """A function as one kind of call enters it: its references mean the same in all of them.
+
+    `watched` says that a handler of some caller takes over when it fails.
+    """
 
     frame: Frame
     graph: FlowGraph
     liveness: Liveness
     concern: Concern
+    watched: bool = False
     summaries: dict[PathState, Summary] = field(default_factory=dict)
     events: dict[int, Event] = field(default_factory=dict)
     frames: dict[tuple[int, ...], Frame] = field(default_factory=dict)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, fields, replace
 from functools import cached_property
 
@@ -28,6 +29,8 @@ class Frame:
     """The site of all that happens here, for an opaque function."""
     conditions: tuple[tuple[str, Condition, Frame], ...] = ()
     """The parameters that have the outcome of a condition, each with the frame of the caller that asks it."""
+    around: Frame | None = None
+    """The frame of the function in which this one is nested, if a call of it is under way."""
 
     def entering(self, function: Function, call: Call, prefix: str) -> Frame:
         """The frame of a call in this one.
@@ -43,7 +46,15 @@ class Frame:
         at = self.at if self.at >= 0 or not function.opaque else call.site
         calls = self.calls if at >= 0 else (*self.calls, (call.site, call.function))
         conditions = tuple((name, condition, self) for name, condition in call.conditions)
-        return Frame(function, binding, prefix, self.depth + 1, self.loops, calls, at, conditions)
+        around = next((each for each in self._nest() if function.around and each.function.key == function.around), None)
+        return Frame(function, binding, prefix, self.depth + 1, self.loops, calls, at, conditions, around)
+
+    def _nest(self) -> Iterator[Frame]:
+        """This frame, and those of the functions around it."""
+        frame: Frame | None = self
+        while frame is not None:
+            yield frame
+            frame = frame.around
 
     def handed(self, key: str) -> tuple[Condition, Frame] | None:
         """The condition that a caller has handed over under a key, with the frame that it belongs to."""
@@ -70,7 +81,7 @@ class Frame:
                 return meaning + name[len(bound) :]
         if self.prefix and (own.root in self.function.locals or own.root == RETURN):
             return f"{self.prefix}{name}"
-        return name
+        return self.around.ref(name) if self.around is not None else name
 
     def key(self, key: str) -> str:
         """The key of a condition, with its references as the root function would write them."""

@@ -14,7 +14,7 @@ from dataclasses import dataclass, field, replace
 from heapq import heappop, heappush
 
 from amplint.model.event_graph import Call, Function
-from amplint.model.events import Assign, Event, ObjectFacts, Scale
+from amplint.model.events import Assign, Clip, Event, ObjectFacts, Scale
 from amplint.model.exploration.activations import Activation
 from amplint.model.exploration.branch_decisions import Conditions, assigned, forget_tests, next_iteration
 from amplint.model.exploration.call_references import Frame, keys_of
@@ -121,8 +121,12 @@ class Explorer:
         self, block: Block, states: list[PathState], activation: Activation, summary: Summary, entry: PathState
     ) -> Iterator[tuple[Block, Iterable[PathState]]]:
         """Where states go from a block, and as which."""
-        for handler in block.raises:
-            yield handler, states
+        if block.raises or (block.fails and activation.watched):
+            failing = _failing(block.step, states)
+            if block.fails:
+                _end_by_raising(failing, entry, summary)
+            for handler in block.raises:
+                yield handler, failing
         frame = activation.at(block)
         after: Iterable[PathState]
         match block.step:
@@ -213,7 +217,7 @@ class Explorer:
         frame = activation.at(block)
         if function is None or frame.depth >= MAX_DEPTH:
             return _Returned(dict.fromkeys(states))
-        entered = self._activation(function, call, frame)
+        entered = self._activation(function, call, frame, bool(block.raises) or (block.fails and activation.watched))
         given = {entered.frame.key(key_of(name)): Truth(truth) for name, truth in call.truths}
         after = _Returned()
         target = frame.ref(call.target) if call.target else ""
@@ -229,23 +233,23 @@ class Explorer:
                     back = returned(left, beside, entered.frame.prefix, target)
                     (after.raised if kind == "raise" else after.normal)[back] = None
         if not block.raises:
-            ended = summary.exits.setdefault("raise", {})
-            ended.update({state.leaving_to(len(entry.protocol.regions)): None for state in after.raised})
+            _end_by_raising(after.raised, entry, summary)
         return after
 
-    def _activation(self, function: Function, call: Call, frame: Frame) -> Activation:
+    def _activation(self, function: Function, call: Call, frame: Frame, watched: bool) -> Activation:
         """How a call enters a function; the same for all calls that hand over the same."""
         effects = self._flows.of(function)
         below = frame.entering(function, call, "")
         conditions = tuple(each for each in below.conditions if key_of(each[0]) in effects.asked)
         handed = tuple((name, caller.told(condition)) for name, condition, caller in conditions)
-        key = (function.key, below.binding, below.loops, below.at, handed, below.depth)
+        nest = below.around.prefix if below.around is not None else ""
+        key = (function.key, below.binding, below.loops, below.at, handed, below.depth, watched, nest)
         if key not in self._activations:
             below = replace(below, prefix=f"#{len(self._activations)}/", calls=(), conditions=conditions)
             liveness = self._liveness(function, called=True)
             asked = {*map(below.need, liveness.at_start), *_handed_keys(below)}
             concern = Concern(frozenset(asked), frozenset(map(below.ref, effects.assigned)))
-            self._activations[key] = Activation(below, self._flows.graph(function), liveness, concern)
+            self._activations[key] = Activation(below, self._flows.graph(function), liveness, concern, watched)
         return self._activations[key]
 
     def _summary(self, activation: Activation, state: PathState) -> Summary:
@@ -261,6 +265,21 @@ class _Returned:
 
     normal: States = field(default_factory=dict)
     raised: States = field(default_factory=dict)
+
+
+def _failing(step: object, states: list[PathState]) -> list[PathState]:
+    """The states in which a step may fail, other than by an explicit `raise`.
+
+    Programs reckon with failures of passes; a clip that raises is there to fail. Between `unscale_` and `update` nobody else
+    does, so that what would follow from it is not worth a finding.
+    """
+    return states if isinstance(step, Clip) else [state for state in states if not len(state.protocol.stages)]
+
+
+def _end_by_raising(states: Iterable[PathState], entry: PathState, summary: Summary) -> None:
+    """Leave the function, and all regions that it has entered."""
+    ended = summary.exits.setdefault("raise", {})
+    ended.update({state.leaving_to(len(entry.protocol.regions)): None for state in states})
 
 
 def _handed_keys(frame: Frame) -> Iterator[str]:

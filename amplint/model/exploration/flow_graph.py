@@ -78,13 +78,14 @@ class Block:
     """One step, and where it leads: `next` in order, `raises` to the handlers that take over when the step fails.
 
     `loops` are the sites of the loops of the function around it, the outermost first. Handlers are reached in the state
-    before the step: what fails has had no effect.
+    before the step: what fails has had no effect. `fails`: the step may fail, and no handler of the function takes over.
     """
 
     step: Step
     loops: tuple[int, ...] = ()
     next: list[Block] = field(default_factory=list)
     raises: list[Block] = field(default_factory=list)
+    fails: bool = False
     number: int = -1
 
     @property
@@ -170,14 +171,20 @@ class _Builder:
                 self._may_fail(self.add(node))
 
     def _may_fail(self, block: Block) -> None:
-        """Lead from a block to the handlers around it."""
+        """Lead from a block to the handlers around it, through the `finally` blocks on the way."""
         if not _is_likely_to_fail(block.step):
             return
-        nearest = next(
-            (each for each in reversed(self._around) if each.final is not None or "raise" in each.targets), None
-        )
-        if nearest is not None and nearest.final is None:
-            block.raises.append(self._outside(nearest, nearest.targets["raise"]))
+        handling = [index for index, each in enumerate(self._around) if each.final is None and "raise" in each.targets]
+        finals = [index for index, each in enumerate(self._around) if each.final is not None]
+        if not handling:
+            block.fails = not finals
+            return
+        nearest = self._around[max(handling)]
+        if finals and max(finals) > max(handling):
+            nearest = self._around[max(finals)]
+            if "raise" not in nearest.targets:
+                nearest.targets["raise"] = self._finally(nearest, "raise", max(finals))
+        block.raises.append(self._outside(nearest, nearest.targets["raise"]))
 
     def _outside(self, around: _Around, target: Block) -> Block:
         """The target of a jump, behind the ends of the regions that are entered here and not there."""

@@ -199,7 +199,12 @@ def _value(name: str, mine: Value | None, theirs: Value | None) -> Value | None:
 
 def without_both(states: Iterable[PathState], keys: Iterable[str]) -> Iterable[PathState]:
     """The states without the tests of constant conditions of which both outcomes left the same: asked again, they would come
-    to both again."""
+    to both again.
+
+    Args:
+        states: those that meet.
+        keys: the conditions that were asked since the ways parted.
+    """
     known = dict.fromkeys(states)
     for key in keys:
         if len(known) < 2:

@@ -53,8 +53,7 @@ class Liveness:
         sources = {block.number: _sources(block.step) for block in graph.blocks}
         names = _Names(outward.union(*self._met, *sources.values()))
         self._effects = [
-            _Effect(names, block.step, self._met[block.number], sources[block.number], outward)
-            for block in graph.blocks
+            _Effect(names, block, self._met[block.number], sources[block.number], outward) for block in graph.blocks
         ]
         self._ever = [frozenset[str]()] * len(graph.blocks)
         self._soon = list(self._ever)
@@ -143,10 +142,11 @@ class _Effect:
     Where a value is computed, its operands are asked for if one of `wanted` is live after it.
     """
 
-    def __init__(self, names: _Names, step: Step, met: Names, sources: Names, outward: Names) -> None:
+    def __init__(self, names: _Names, block: Block, met: Names, sources: Names, outward: Names) -> None:
         self._gone: set[str] = set()
         self._made, self._wanted = met, None
-        match step:
+        self._failing = outward if block.fails else frozenset[str]()
+        match step := block.step:
             case Exit():
                 self._made = outward
             case Assign() | Scale():
@@ -156,7 +156,7 @@ class _Effect:
 
     def before(self, after: Iterable[Names]) -> Names:
         """What is live before the block."""
-        live = frozenset().union(*after)
+        live = self._failing.union(*after)
         dead = self._wanted is not None and self._wanted.isdisjoint(live)
         return (live - self._gone) if dead else (live - self._gone) | self._made
 

@@ -119,7 +119,11 @@ class Protocol:
         facts, protocol = state.facts, state.protocol
         if event.truth is not None:
             truths = facts.truths.put(key_of(event.target), Truth(event.truth))
-            return state.knowing(values=facts.values.put(event.target, None), truths=truths)
+            told = state.knowing(values=facts.values.put(event.target, None), truths=truths)
+            # What the name held before may be in the middle of its round: a scaler that is made here is not.
+            return told.with_protocol(
+                protocol.changed(stages=protocol.stages.without(protocol.stages_of(event.target)))
+            )
         carried, given = ([_operand(facts, name) for name in names] for names in (event.carried, event.args))
         operands = [value for value in (*carried, *given) if value is not None]
         half = any(value.half for value in operands)

@@ -222,6 +222,11 @@ TABLES: Mapping[str, Mapping[str, Policy]] = MappingProxyType(
 
 
 def policy(op: str, device: str) -> Policy | None:
-    """What autocast on a device type does with an operation; None when the device is not known."""
+    """What autocast on a device type does with an operation; None when the device is not known.
+
+    Args:
+        op: the name of the function, without module.
+        device: the device type.
+    """
     table = TABLES.get(device)
     return None if table is None else table.get(op, Policy.UNLISTED)

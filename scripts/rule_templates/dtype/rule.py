@@ -44,7 +44,6 @@ from collections.abc import Iterator
 
 import libcst as cst
 
-from amplint.diagnostics import Related
 from amplint.dtypes import Dtypes, Operation
 from amplint.rule import MEDIUM, WARNING, File, Finding, rule
 
@@ -56,8 +55,7 @@ def check(file: File) -> Iterator[Finding]:
     # An operation is there once for each way in which the file reaches it.
     lossy: dict[cst.CSTNode, Operation] = {each.node: each for each in file.fact(Dtypes).lowered if _is_lossy(each)}
     for node, operation in lossy.items():
-        made = operation.operand.half_at
-        related = () if made is None else (Related("computed in float16 here", file.range(made)),)
+        related = file.related("computed in float16 here", operation.operand.half_at)
         yield Finding(file.range(node), "Say what is wrong here, as one fact", "say why", related)
 
 

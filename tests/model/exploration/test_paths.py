@@ -261,12 +261,96 @@ TRIED = {
         scaler.step(optimizer)
         scaler.update()
     """,
+    "what fails behind `finally`": """
+        try:
+            try:
+                scaler.scale(loss).backward()
+                scaler.scale(model(batch).mean()).backward()
+            finally:
+                log("tried")
+        except RuntimeError:
+            clip_grad_norm_(model.parameters(), 1.0)  #! clip-before-unscale
+        scaler.unscale_(optimizer)
+        scaler.step(optimizer)
+        scaler.update()
+    """,
+    "`finally` that unscales, before a handler": """
+        try:
+            try:
+                scaler.scale(loss).backward()
+                scaler.scale(model(batch).mean()).backward()
+            finally:
+                scaler.unscale_(optimizer)
+        except RuntimeError:
+            log("again")
+        clip_grad_norm_(model.parameters(), 1.0)
+        scaler.step(optimizer)
+        scaler.update()
+    """,
+    "what fails between `unscale_` and `update`": """
+        try:
+            scaler.scale(loss).backward()
+            scaler.unscale_(optimizer)
+            norm = measure(model)
+            scaler.step(optimizer)
+            loss = loss / 2
+            scaler.update()
+        except RuntimeError:
+            continue
+    """,
+    "what raises between `unscale_` and `update`": """
+        try:
+            scaler.scale(loss).backward()
+            scaler.unscale_(optimizer)
+            if norm.isnan():
+                raise ValueError
+            scaler.step(optimizer)
+            scaler.update()
+        except ValueError:
+            optimizer.zero_grad()
+            continue  #! exit-between-unscale-and-update
+    """,
 }
+CALLED = {
+    "fails behind the backward pass": """
+        scaler.scale(loss).backward()
+        scaler.scale(model(batch).mean()).backward()
+        scaler.unscale_(optimizer)
+    """,
+    "fails in a function that it calls": """
+        deeper(loss, batch)
+        scaler.unscale_(optimizer)
+    """,
+    "raises behind the backward pass": """
+        scaler.scale(loss).backward()
+        if batch.bad:
+            raise RuntimeError
+        scaler.unscale_(optimizer)
+    """,
+}
+_CALLER = """
+try:
+    helper(loss, batch)
+except RuntimeError:
+    clip_grad_norm_(model.parameters(), 1.0)  #! clip-before-unscale
+    continue
+clip_grad_norm_(model.parameters(), 1.0)
+scaler.step(optimizer)
+scaler.update()
+"""
+_DEEPER = """
+def deeper(loss, batch):
+    scaler.scale(loss).backward()
+    scaler.scale(model(batch).mean()).backward()
+"""
 
 PROGRAMS = {
     f"{family}: {name}": in_loop(body)
     for family, bodies in {"correlated": CORRELATED, "leaving": LEAVING, "try": TRIED}.items()
     for name, body in bodies.items()
+} | {
+    f"called in `try`: {name}": in_loop(_CALLER, before=f"{_DEEPER}\ndef helper(loss, batch):{body}")
+    for name, body in CALLED.items()
 }
 
 
