@@ -58,7 +58,7 @@ class Program:
         self.loss_scales = LossScales(tree, self.roles)
         self.callees = Callees(tree, names, classes, imports, self.roles, self.enter)
         self.places: list[cst.CSTNode] = []
-        self._sites: dict[cst.CSTNode, int] = {}
+        self._sites: dict[int, int] = {}
         self.elsewhere: dict[str, cst.FunctionDef] = {}
         """The functions of other files that calls lead to, by key."""
         self.readings = Readings(tree, self.flow, self.loss_scales.may_hold)
@@ -86,10 +86,10 @@ class Program:
 
     def site(self, node: cst.CSTNode) -> int:
         """The number of a place."""
-        if node not in self._sites:
-            self._sites[node] = len(self.places)
+        if id(node) not in self._sites:
+            self._sites[id(node)] = len(self.places)
             self.places.append(node)
-        return self._sites[node]
+        return self._sites[id(node)]
 
     # -- functions -------------------------------------------------------------------------------------------------
 

@@ -38,10 +38,10 @@ _Bound = tuple[cst.CSTNode, str, Binding]
 def dotted(node: cst.CSTNode) -> str:
     """`a.b.c` of a chain of names and attributes; empty for anything else."""
     parts: list[str] = []
-    while isinstance(node, cst.Attribute):
+    while type(node) is cst.Attribute:
         parts.append(node.attr.value)
         node = node.value
-    if not isinstance(node, cst.Name):
+    if type(node) is not cst.Name:
         return ""
     parts.append(node.value)
     return ".".join(reversed(parts))
