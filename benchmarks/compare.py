@@ -1,13 +1,16 @@
 """Measure amplint against TorchFix, flake8 and ruff on folders of real code, in one run on one machine.
 
-    python benchmarks/compare.py FOLDER... [--runs N] [--only TOOL ...] [--skip TOOL ...] [--python EXE] [--markdown]
+    python benchmarks/compare.py FOLDER... [--repositories CACHE [--mirrors FOLDER]] [--runs N] [--only TOOL ...]
+                                 [--skip TOOL ...] [--python EXE] [--markdown]
 
-`--python` names an interpreter that has amplint installed. The other tools are installed, at the versions pinned
-below, into virtual environments of their own under `--work-dir`: TorchFix wants an old LibCST, and flake8 must not
-load amplint's plugin. Runs are interleaved, so that a drift of the machine hits every tool alike; medians are shown.
-amplint's modules are compiled first, as `pip install` does. Configuration files are ignored. CPU is user + system time of
-the process and the children it waited for; peak memory is the resident size of the largest process, not the sum over a
-pool, and at least this script's. POSIX only.
+The folders are one tree (packages, as `real_code/fetch.py` unpacks them); with `--repositories` real training repositories,
+pinned in `repositories.py`, are a second one. CACHE is where they are laid out: fetched by git, or taken from the bare
+repositories in the folder that `--mirrors` names.
+
+`--python` names an interpreter that has amplint installed. The other tools are installed, at pinned versions, into virtual
+environments of their own under `--work-dir`: TorchFix wants an old LibCST, and flake8 must not load amplint's plugin. Runs
+are interleaved, so that a drift of the machine hits every tool alike; medians are shown. amplint's modules are compiled
+first, as `pip install` does. Configuration files are ignored.
 """
 
 from __future__ import annotations
@@ -17,22 +20,38 @@ import json
 import os
 import platform
 import re
+import shutil
 import subprocess
 import sys
 import tempfile
-import time
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from statistics import median
 
-PINS = {"torchfix": ["TorchFix==0.7.0"], "linters": ["flake8==7.3.0", "ruff==0.17.5"]}
-TOOLS = ["amplint-cold", "amplint-warm", "torchfix", "flake8-F", "ruff-F", "ruff-ALL", "one-file"]
-# name: numerator, denominator, what is compared, the bound we hold it to
+from measuring import BenchmarkError, Sample, ask, commands, compile_modules, middle, run
+from repositories import REPOSITORIES, RepositoryError, lay_out
+
+TOOLS = ["amplint-cold", "amplint-warm", "torchfix", "flake8-F", "ruff-F", "ruff-ALL", "one-file", "editor", "growth"]
+TIMES = 10
+"""Copies of the repositories that are linted to see how cost grows."""
+# tree, name: numerator, denominator, what is compared, how many of the latter, the bound that we hold it to
 RATIOS = {
-    "amplint cold CPU / ruff ALL CPU": ("amplint-cold", "ruff-ALL", "cpu_s", "at most 1"),
-    "TorchFix CPU / amplint cold CPU": ("torchfix", "amplint-cold", "cpu_s", "at least 40"),
-    "amplint warm wall / ruff F wall": ("amplint-warm", "ruff-F", "wall_s", "at most 2"),
-    "one clean file CPU / import click CPU": ("one-file", "import-click", "cpu_s", "at most 1.5"),
+    "packages: amplint cold CPU / ruff ALL CPU": ("amplint-cold", "ruff-ALL", "cpu_s", 1, "at most 0.4"),
+    "packages: amplint warm wall / ruff F wall": ("amplint-warm", "ruff-F", "wall_s", 1, "at most 0.7"),
+    "packages: TorchFix CPU / amplint cold CPU": ("torchfix", "amplint-cold", "cpu_s", 1, "at least 40"),
+    "repositories: amplint cold CPU / ruff ALL CPU": ("amplint-cold", "ruff-ALL", "cpu_s", 1, "at most 0.6"),
+    "repositories: amplint warm wall / ruff F wall": ("amplint-warm", "ruff-F", "wall_s", 1, "at most 0.7"),
+    "repositories: TorchFix CPU / amplint cold CPU": ("torchfix", "amplint-cold", "cpu_s", 1, "at least 80"),
+    f"growth: CPU of {TIMES} copies / {TIMES} times that of one": ("copies", "one", "cpu_s", TIMES, "at most 1.05"),
+    "growth: peak memory of the copies / that of one": ("copies", "one", "peak_mb", 1, "under 300 MB"),
+    "one file: amplint on a clean one, CPU / import click CPU": ("one-file", "import-click", "cpu_s", 1, "at most 1.5"),
+    "one file: in an editor, as it was linted, CPU / import click CPU": (
+        "known",
+        "import-click",
+        "cpu_s",
+        1,
+        "under 8",
+    ),
+    "one file: in an editor, just edited, CPU / import click CPU": ("edited", "import-click", "cpu_s", 1, "under 8"),
 }
 CLEAN_FILE = """\
 import torch
@@ -47,19 +66,23 @@ def train(model: nn.Module, loader, optimizer: torch.optim.Optimizer) -> None:
         optimizer.step()
 """
 
-
-class BenchmarkError(Exception):
-    """Something that prevents a measurement; the text is one line."""
+Samples = dict[str, list[Sample]]
 
 
-@dataclass(frozen=True)
-class Sample:
-    """What one run of one command took."""
+@dataclass
+class Tree:
+    """What is linted as one, and what the tools took for it."""
 
-    cpu_s: float
-    wall_s: float
-    peak_mb: float
-    exit_code: int
+    name: str
+    folders: list[str]
+    files: int = 0
+    megabytes: float = 0.0
+    samples: Samples = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        files = {path for folder in self.folders for path in Path(folder).rglob("*.py") if path.is_file()}
+        # Reading every file also fills the page cache, which would otherwise fall to the first tool.
+        self.files, self.megabytes = len(files), sum(len(path.read_bytes()) for path in files) / 1e6
 
 
 @dataclass(frozen=True)
@@ -67,89 +90,38 @@ class Report:
     """All that was measured, and on what."""
 
     machine: str
-    files: int
-    megabytes: float
     versions: dict[str, str]
-    samples: dict[str, list[Sample]]
+    trees: list[Tree]
     ratios: dict[str, float]
     unwanted_imports: list[str] | None
 
 
-def run(command: list[str], cwd: Path) -> Sample:
-    """Run a command to its end and say what it took."""
-    with tempfile.TemporaryFile() as errors:
-        start = time.perf_counter()
-        process = subprocess.Popen(command, cwd=cwd, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=errors)
-        # wait4 and not RUSAGE_CHILDREN: the peak of the latter is that of the largest child so far.
-        _, status, usage = os.wait4(process.pid, 0)
-        wall = time.perf_counter() - start
-        process.returncode = os.waitstatus_to_exitcode(status)
-        errors.seek(0)
-        last = errors.read().decode(errors="replace").strip().rpartition("\n")[2]
-    if process.returncode not in (0, 1):
-        print(f"warning: exit code {process.returncode} from {' '.join(command)}: {last}", file=sys.stderr)
-    unit = 1 if sys.platform == "darwin" else 1024
-    return Sample(usage.ru_utime + usage.ru_stime, wall, usage.ru_maxrss * unit / 1e6, process.returncode)
-
-
-def _ask(command: list[str], cwd: Path) -> str:
-    done = subprocess.run(command, cwd=cwd, capture_output=True, text=True)
-    if done.returncode:
-        reason = done.stderr.strip().rpartition("\n")[2] or f"exit code {done.returncode}"
-        raise BenchmarkError(f"{' '.join(command)}: {reason}")
-    return done.stdout.partition("\n")[0].strip()
-
-
-def prepare(folder: Path, python: str, pins: list[str]) -> None:
-    """Make `folder` a virtual environment that holds the pinned packages, unless it is one."""
-    receipt = folder / "installed.txt"
-    if not receipt.is_file() or receipt.read_text(encoding="utf-8") != " ".join(pins):
-        print(f"installing {' '.join(pins)} into {folder}", file=sys.stderr)
-        _ask([python, "-m", "venv", "--clear", str(folder)], folder.parent)
-        _ask([str(folder / "bin" / "python"), "-m", "pip", "install", "--quiet", *pins], folder.parent)
-        receipt.write_text(" ".join(pins), encoding="utf-8")
-
-
-def compile_modules(python: str, work_dir: Path) -> None:
-    """Compile amplint and its rules, as on installing them; else every run of a checkout might compile them anew."""
-    paths = "(*amplint.__path__, *amplint_rules.__path__)"
-    script = f"import amplint, amplint_rules, compileall\nfor path in {paths}: compileall.compile_dir(path, quiet=1)"
-    _ask([python, "-c", script], work_dir)
-
-
-def commands(tools: list[str], folders: list[str], python: str, work_dir: Path, scratch: Path) -> dict[str, list[str]]:
-    """The command line of each tool that lints the folders; what it needs is installed."""
-    version = _ask([python, "-c", "import platform; print(platform.python_version())"], work_dir)
-    torchfix, linters = homes = [work_dir / f"{name}-{version}" for name in PINS]
-    amplint = [python, "-m", "amplint", "check", "--isolated"]
-    ruff = [str(linters / "bin" / "ruff"), "check", "--isolated", "--no-cache", "--select"]
-    lines = {
-        "amplint-cold": [*amplint, "--no-cache"],
-        "amplint-warm": [*amplint, "--cache-dir", str(scratch / "cache")],
-        "torchfix": [str(torchfix / "bin" / "torchfix")],
-        "flake8-F": [str(linters / "bin" / "flake8"), "--isolated", "--select", "F"],
-        "ruff-F": [*ruff, "F"],
-        "ruff-ALL": [*ruff, "ALL"],
-    }
-    lines = {tool: [*line, *folders] for tool, line in lines.items() if tool in tools}
-    for home, pins in zip(homes, PINS.values(), strict=True):
-        if any(line[0].startswith(str(home)) for line in lines.values()):
-            prepare(home, python, pins)
-    return lines
-
-
-def measure_tools(lines: dict[str, list[str]], scratch: Path, runs: int, slow_runs: int) -> dict[str, list[Sample]]:
-    """Samples of every tool, one round after another."""
-    samples: dict[str, list[Sample]] = {tool: [] for tool in lines}
+def measure_tools(tree: Tree, lines: dict[str, list[str]], scratch: Path, runs: int, slow_runs: int) -> None:
+    """Add samples of every tool on a tree, one round after another."""
+    tree.samples.update({tool: [] for tool in lines})
     if "amplint-warm" in lines:
-        run(lines["amplint-warm"], scratch)
+        run([*lines["amplint-warm"], *tree.folders], scratch)
     for index in range(runs):
         for tool in (tool for tool in lines if tool != "torchfix" or index < slow_runs):
-            samples[tool].append(run(lines[tool], scratch))
-    return samples
+            tree.samples[tool].append(run([*lines[tool], *tree.folders], scratch))
 
 
-def measure_one_file(python: str, scratch: Path, runs: int, samples: dict[str, list[Sample]]) -> list[str]:
+def measure_growth(python: str, tree: Tree, scratch: Path, runs: int) -> Tree:
+    """One copy of a tree and several of them, linted cold in turn."""
+    copies = [scratch / "copies" / str(number) for number in range(TIMES)]
+    for copy in copies:
+        for folder in tree.folders:
+            shutil.copytree(folder, copy / Path(folder).name)
+    cold = [python, "-m", "amplint", "check", "--isolated", "--no-cache"]
+    grown = Tree("growth", [str(copies[0])], samples={"one": [], "copies": []})
+    for _ in range(runs):
+        grown.samples["one"].append(run([*cold, str(copies[0])], scratch))
+        grown.samples["copies"].append(run([*cold, str(copies[0].parent)], scratch))
+    shutil.rmtree(copies[0].parent)
+    return grown
+
+
+def measure_one_file(python: str, scratch: Path, runs: int, samples: Samples) -> list[str]:
     """Add amplint on a clean file and `import click` to the samples; what of libcst and torch the former imports."""
     (scratch / "one_clean_file.py").write_text(CLEAN_FILE, encoding="utf-8")
     lint = ["-m", "amplint", "one_clean_file.py"]
@@ -162,17 +134,27 @@ def measure_one_file(python: str, scratch: Path, runs: int, samples: dict[str, l
     return sorted(set(re.findall(r"^import time:.*\| +(libcst|torch)\b", trace.stderr, re.MULTILINE)))
 
 
-def _middle(samples: list[Sample], field: str) -> float:
-    return float(median(getattr(sample, field) for sample in samples))
+def measure_editor(python: str, project: Path, file: str, scratch: Path, runs: int, samples: Samples) -> None:
+    """Add runs on the text of one file, given as an editor gives it, in a project that was linted before: the text as it
+    was then, and the text with one more comment each time."""
+    amplint = [python, "-m", "amplint", "check", "--isolated", "--cache-dir", str(scratch / "editor")]
+    run([*amplint, "."], project)
+    text = (project / file).read_bytes()
+    for number in range(runs):
+        for name, given in (("known", text), ("edited", text + b"\n# edit %d\n" % number)):
+            samples.setdefault(name, []).append(run([*amplint, "--stdin-filename", file, "-"], project, given))
+        samples.setdefault("import-click", []).append(run([python, "-c", "import click"], scratch))
 
 
-def compare(samples: dict[str, list[Sample]]) -> dict[str, float]:
+def compare(trees: list[Tree]) -> dict[str, float]:
     """The ratios that can be formed from what was measured."""
-    return {
-        name: _middle(samples[over], field) / _middle(samples[under], field)
-        for name, (over, under, field, _) in RATIOS.items()
-        if samples.get(over) and samples.get(under)
-    }
+    taken = {tree.name: tree.samples for tree in trees}
+    found = {}
+    for name, (over, under, measured, times, _) in RATIOS.items():
+        samples = taken.get(name.partition(": ")[0], {})
+        if samples.get(over) and samples.get(under):
+            found[name] = middle(samples[over], measured) / (times * middle(samples[under], measured))
+    return found
 
 
 def table(rows: list[list[str]], markdown: bool) -> str:
@@ -187,7 +169,9 @@ def table(rows: list[list[str]], markdown: bool) -> str:
 
 def _arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description="Measure amplint against TorchFix, flake8 and ruff.")
-    parser.add_argument("folders", nargs="+", type=Path, metavar="FOLDER")
+    parser.add_argument("folders", nargs="*", type=Path, metavar="FOLDER")
+    parser.add_argument("--repositories", type=Path, metavar="CACHE", help="also measure real training repositories")
+    parser.add_argument("--mirrors", type=Path, metavar="FOLDER", help="bare repositories to take them from")
     parser.add_argument("--runs", type=int, default=3, help="rounds over all tools (default: 3)")
     parser.add_argument("--torchfix-runs", type=int, default=1, help="rounds that include TorchFix (default: 1)")
     parser.add_argument("--one-file-runs", type=int, default=15, help="alternating runs on one file (default: 15)")
@@ -200,6 +184,8 @@ def _arguments() -> argparse.Namespace:
     arguments = parser.parse_args()
     if min(arguments.runs, arguments.torchfix_runs, arguments.one_file_runs) < 1:
         parser.error("at least one run is needed")
+    if not (arguments.folders or arguments.repositories):
+        parser.error("name folders, or a folder for --repositories")
     return arguments
 
 
@@ -209,33 +195,51 @@ def measure(arguments: argparse.Namespace, scratch: Path) -> Report:
     python, work_dir = os.path.abspath(arguments.python), arguments.work_dir.resolve()
     work_dir.mkdir(parents=True, exist_ok=True)
     compile_modules(python, work_dir)
-    folders = [str(folder.resolve(strict=True)) for folder in arguments.folders]
     tools = [tool for tool in TOOLS if tool in (arguments.only or TOOLS) and tool not in arguments.skip]
-    lines = commands(tools, folders, python, work_dir, scratch)
-    versions = {tool: _ask([*line[: 1 + 2 * (line[1] == "-m")], "--version"], scratch) for tool, line in lines.items()}
-    files = {path for folder in folders for path in Path(folder).rglob("*.py") if path.is_file()}
-    # Reading every file also fills the page cache, which would otherwise fall to the first tool.
-    megabytes = sum(len(path.read_bytes()) for path in files) / 1e6
-    one_file: dict[str, list[Sample]] = {}
-    unwanted = measure_one_file(python, scratch, arguments.one_file_runs, one_file) if "one-file" in tools else None
-    taken = measure_tools(lines, scratch, arguments.runs, arguments.torchfix_runs) | one_file
+    lines = commands(tools, python, work_dir, scratch / "cache")
+    versions = {
+        tool: ask([*line[: 1 + 2 * (line[1:2] == ["-m"])], "--version"], scratch) for tool, line in lines.items()
+    }
+    trees: list[Tree] = []
+    one_file = Tree("one file", [])
+    unwanted = None
+    if "one-file" in tools:
+        unwanted = measure_one_file(python, scratch, arguments.one_file_runs, one_file.samples)
+    if arguments.folders:
+        trees.append(Tree("packages", [str(folder.resolve(strict=True)) for folder in arguments.folders]))
+    if arguments.repositories:
+        laid_out = [lay_out(each, arguments.repositories.resolve(), arguments.mirrors) for each in REPOSITORIES]
+        trees.append(Tree("repositories", [*map(str, laid_out)]))
+    for tree in trees:
+        measure_tools(tree, lines, scratch, arguments.runs, arguments.torchfix_runs)
+    if arguments.repositories and "editor" in tools:
+        edited = REPOSITORIES[0].edited
+        measure_editor(python, laid_out[0], edited, scratch, arguments.one_file_runs, one_file.samples)
+    if arguments.repositories and "growth" in tools:
+        trees.append(measure_growth(python, trees[-1], scratch, min(arguments.runs, 2)))
+    trees.append(one_file)
     # Ended by a signal, a run is no measurement: it is unfinished, and the workers it did not wait for are not counted.
-    samples = {tool: [sample for sample in some if sample.exit_code >= 0] for tool, some in taken.items()}
+    for tree in trees:
+        tree.samples = {
+            tool: [sample for sample in some if sample.exit_code >= 0] for tool, some in tree.samples.items()
+        }
     machine = f"{platform.platform()}, {os.cpu_count()} CPUs, load {os.getloadavg()[0]:.1f}"
-    return Report(machine, len(files), megabytes, versions, samples, compare(samples), unwanted)
+    return Report(machine, versions, trees, compare(trees), unwanted)
 
 
 def show(report: Report, markdown: bool) -> None:
     """Print the tables."""
-    print(f"{report.files} files, {report.megabytes:.1f} MB; {report.machine}\n")
-    rows = [["tool", "runs", "CPU s", "wall s", "peak MB"]]
-    for tool, taken in report.samples.items():
-        figures = [f"{_middle(taken, field):.2f}" if taken else "-" for field in ("cpu_s", "wall_s", "peak_mb")]
-        rows.append([tool, str(len(taken)), *figures])
-    print(table(rows, markdown))
+    print(report.machine)
+    for tree in (tree for tree in report.trees if tree.samples):
+        print(f"\n{tree.name}" + (f": {tree.files} files, {tree.megabytes:.1f} MB\n" if tree.files else "\n"))
+        rows = [["tool", "runs", "CPU s", "wall s", "peak MB"]]
+        for tool, taken in tree.samples.items():
+            figures = [f"{middle(taken, one):.2f}" if taken else "-" for one in ("cpu_s", "wall_s", "peak_mb")]
+            rows.append([tool, str(len(taken)), *figures])
+        print(table(rows, markdown))
     if report.ratios:
         rows = [["ratio", "value", "aim"]]
-        rows += [[name, f"{value:.2f}", RATIOS[name][3]] for name, value in report.ratios.items()]
+        rows += [[name, f"{value:.2f}", RATIOS[name][4]] for name, value in report.ratios.items()]
         print("\n" + table(rows, markdown))
     if report.unwanted_imports is not None:
         print(f"\nof libcst and torch, one clean file imports: {', '.join(report.unwanted_imports) or 'nothing'}")
@@ -248,7 +252,7 @@ def main() -> int:
             report = measure(arguments, Path(scratch).resolve())
         if arguments.json:
             arguments.json.write_text(json.dumps(asdict(report), indent=2) + "\n", encoding="utf-8")
-    except (BenchmarkError, OSError) as error:
+    except (BenchmarkError, RepositoryError, OSError) as error:
         print(f"error: {error}", file=sys.stderr)
         return 2
     show(report, arguments.markdown)

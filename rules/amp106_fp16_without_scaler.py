@@ -68,6 +68,7 @@ from amplint.facts.manual_loss_scaling import HandScaling
 from amplint.model.events import Backward, OptimizerStep
 from amplint.model.observables import ZEROED, Observable
 from amplint.model.protocol.hazard import HazardKind
+from amplint.model.torch.precision import FLOAT16, named
 from amplint.rule import HIGH, WARNING, File, Finding, Found, rule
 
 from ._support import create_scaler, hazard_calls, protocol_edits
@@ -131,7 +132,7 @@ def in_bfloat16(file: File) -> Fix | None:
     """All regions in bfloat16; None where something else in the file is float16, or says which precision is meant."""
     regions = [call for call in file.tree.find(cst.Call) if file.contexts.sources(call) == [call]]
     half = [call for call in regions if file.contexts.settings(call).dtype == "float16"]
-    mentions = list(file.names.references({"torch.float16", "torch.half"}))
+    mentions = list(file.names.references(named(FLOAT16)))
     if not half or any(file.tree.enclosing(node, cst.Call) not in half for node in mentions):
         return None
     edits: list[Edit] = []

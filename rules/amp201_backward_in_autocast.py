@@ -61,6 +61,7 @@ from amplint.facts.trial_code import Trials
 from amplint.model.events import OptimizerStep, ScalerStep
 from amplint.model.observables import ISLAND_ERROR, Observable
 from amplint.model.protocol.hazard import HazardKind
+from amplint.model.torch.names import CUSTOM_BWD
 from amplint.rule import HIGH, WARNING, File, Finding, Found, rule
 
 from ._support import hazard_calls
@@ -71,8 +72,6 @@ KIND = HazardKind.BACKWARD_IN_AUTOCAST
 
 _NEUTRAL = frozenset({"contextlib.nullcontext", "torch.enable_grad", "torch.autograd.enable_grad"})
 """Contexts that make no difference to a backward call: the forward pass has ended, and gradients are recorded anyway."""
-
-_CUSTOM_BWD = frozenset({"torch.amp.custom_bwd", "torch.cuda.amp.custom_bwd"})
 
 
 @rule("AMP201", KIND, WARNING, HIGH, "0.1.0", fix=SAFE, observable=Observable(ISLAND_ERROR))
@@ -179,4 +178,4 @@ def _lacks_custom_bwd(file: File) -> Iterator[bool]:
                     each.decorator.func if isinstance(each.decorator, cst.Call) else each.decorator
                     for each in method.decorators
                 )
-                yield not any(file.names.any_in(each, _CUSTOM_BWD) for each in called)
+                yield not any(file.names.any_in(each, CUSTOM_BWD) for each in called)

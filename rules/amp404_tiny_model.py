@@ -71,9 +71,11 @@ _SIZES = {
     "torch.nn.Linear": ("in_features", "out_features"),
     "torch.nn.Embedding": ("num_embeddings", "embedding_dim"),
 }
-_SMALL_LAYERS = layers_of(Kind.ELEMENTWISE, Kind.ALONG, Kind.LAYOUT, Kind.POOL) | {
-    "torch.nn.Sequential", "torch.nn.ModuleList", "torch.nn.ModuleDict",
-}  # fmt: skip
+_SMALL_LAYERS = frozenset(
+    f"torch.nn.{name}"
+    for name in layers_of(Kind.ELEMENTWISE, Kind.ALONG, Kind.LAYOUT, Kind.POOL)
+    | {"Sequential", "ModuleList", "ModuleDict"}
+)
 """Layers that have next to no weights beside those of the linear ones."""
 _REPEATS = (cst.ListComp, cst.GeneratorExp, cst.SetComp, cst.DictComp, cst.For, cst.While)
 

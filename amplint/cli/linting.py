@@ -9,10 +9,10 @@ from amplint.cli.options import Options
 from amplint.cli.summary import Result
 from amplint.cli.targets import Targets, find_targets
 from amplint.diagnostics import FileReport
-from amplint.engine.checker import check_bytes, withdraw
+from amplint.engine.checker import withdraw
 from amplint.engine.config import SettingsResolver
 from amplint.engine.registry import rule_index
-from amplint.engine.runner import RunOptions, run
+from amplint.engine.runner import RunOptions, check_text, run
 from amplint.engine.selection import check_selectors, names
 
 
@@ -47,10 +47,7 @@ def _check_selectors(options: Options) -> None:
 
 
 def _reports(wanted: Targets, options: Options, console: Console) -> list[FileReport]:
-    if wanted.stdin is not None:
-        data = wanted.stdin
-        reports = [check_bytes(one.display, data, one.settings, one.path, explicit=True) for one in wanted.files]
-        return [withdraw(report, report.facts) for report in reports]
+    how = RunOptions(options.jobs, options.cache_dir, options.no_cache)
 
     def note(text: str) -> None:
         if _is_cache_chosen(wanted, options):
@@ -58,8 +55,10 @@ def _reports(wanted: Targets, options: Options, console: Console) -> list[FileRe
         else:
             console.detail(text)
 
+    if wanted.stdin is not None:
+        reports = [check_text(one, wanted.stdin, how, note) for one in wanted.files]
+        return [withdraw(report, report.facts) for report in reports]
     try:
-        how = RunOptions(options.jobs, options.cache_dir, options.no_cache)
         return list(run(wanted.files, how, console.progress, note))
     finally:
         console.end_progress()

@@ -39,9 +39,8 @@ BINARY: dict[type[cst.CSTNode], str] = {
 }  # fmt: skip
 
 _DTYPES = {
-    "float16": "float16", "half": "float16", "bfloat16": "bfloat16", "float32": "float32", "float": "float32",
-    "float64": "float64", "double": "float64", "bool": "bool",
-    **dict.fromkeys("int int8 int16 int32 int64 long short uint8".split(), "int"),
+    **precision.DTYPES, "torch.bool": precision.BOOL,
+    **{f"torch.{name}": precision.INTEGER for name in "int int8 int16 int32 int64 long short uint8".split()},
 }  # fmt: skip
 
 
@@ -102,15 +101,16 @@ class Expressions(Operators, ABC):
         self._budget -= 1
         if self._budget < 0:
             raise OutOfBudget
-        if isinstance(node, cst.Name):
+        # Asked of every expression: `isinstance` is many times slower to deny, for nodes are abstract classes.
+        if type(node) is cst.Name:
             return self._name(node, frame)
-        if isinstance(node, cst.Attribute):
+        if type(node) is cst.Attribute:
             return self._attribute(node, frame)
-        if isinstance(node, cst.Call):
+        if type(node) is cst.Call:
             return self.call(node, frame)
-        if isinstance(node, cst.BinaryOperation):
+        if type(node) is cst.BinaryOperation:
             return self.binary(BINARY.get(type(node.operator), ""), node, node.left, node.right, frame)
-        if isinstance(node, cst.UnaryOperation):
+        if type(node) is cst.UnaryOperation:
             return self._unary(node, frame)
         if isinstance(node, (cst.Integer, cst.Float)):
             return literal(node)
@@ -119,27 +119,27 @@ class Expressions(Operators, ABC):
     def _compound(self, node: cst.BaseExpression, frame: StackFrame) -> Value:
         if isinstance(node, (cst.Tuple, cst.List)):
             return self._items(node.elements, frame)
-        if isinstance(node, cst.Subscript):
+        if type(node) is cst.Subscript:
             return self._subscript(node, frame)
-        if isinstance(node, cst.IfExp):
+        if type(node) is cst.IfExp:
             self.evaluate(node.test, frame)
             decided = self.asked_dtype(node.test, frame)
             if decided is not None:
                 return self.evaluate(node.body if decided else node.orelse, frame)
             return join_values(self.evaluate(node.body, frame), self.evaluate(node.orelse, frame))
-        if isinstance(node, cst.NamedExpr):
+        if type(node) is cst.NamedExpr:
             value = self.evaluate(node.value, frame)
             self.assign(node.target, value, frame)
             return value
-        if isinstance(node, cst.Lambda):
+        if type(node) is cst.Lambda:
             return Closure(node, frame)
         if isinstance(node, (cst.ListComp, cst.GeneratorExp, cst.SetComp)):
             self.bind_loop(node.for_in, frame)
             return self.evaluate(node.elt, frame)
-        if isinstance(node, cst.Comparison):
+        if type(node) is cst.Comparison:
             parts = Arguments(values=tuple(self._parts(node, frame)))
             return self.record("compare", parts, truth(node), node, frame) if parts.tensors else truth(node)
-        if isinstance(node, cst.Await):
+        if type(node) is cst.Await:
             return self.evaluate(node.expression, frame)
         return unknown(*self._parts(node, frame))
 
@@ -185,9 +185,8 @@ class Expressions(Operators, ABC):
         meanings = self.names.resolve(node)
         if len(meanings) == 1:
             (meaning,) = meanings
-            module, _, name = meaning.rpartition(".")
-            if module == "torch" and name in _DTYPES:
-                return DType(_DTYPES[name])
+            if meaning in _DTYPES:
+                return DType(_DTYPES[meaning])
         return None
 
     def _attribute(self, node: cst.Attribute, frame: StackFrame) -> Value:

@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-from amplint.dtypes.values import Items, Number, Tensor, Value, tensors
+from amplint.dtypes.values import UNKNOWN, Items, Number, Tensor, Value, tensors
 from amplint.model.torch import precision
 
 
 def unknown(*values: Value) -> Tensor:
     """A value of which only is known that gradients may flow through it to these."""
-    parts = [tensor for value in values for tensor in tensors(value)]
-    return Tensor(
-        through=frozenset().union(*(part.through for part in parts)),
-    )
+    through = [tensor.through for value in values for tensor in tensors(value) if tensor.through]
+    return Tensor(through=frozenset().union(*through)) if through else UNKNOWN
 
 
 def join_values(left: Value, right: Value) -> Value:
@@ -21,7 +19,7 @@ def join_values(left: Value, right: Value) -> Value:
         left: one of them.
         right: the other one.
     """
-    if left == right:
+    if left is right or left == right:
         return left
     if isinstance(left, Items) and isinstance(right, Items) and len(left.items) == len(right.items):
         return Items(tuple(join_values(one, other) for one, other in zip(left.items, right.items)))

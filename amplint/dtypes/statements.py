@@ -56,26 +56,26 @@ class Statements(Calls):
             self._branches([case.body for case in node.cases], frame, exhaustive=False)
 
     def _small(self, node: cst.BaseSmallStatement, frame: StackFrame) -> None:
-        if isinstance(node, cst.Expr):
+        if type(node) is cst.Expr:
             self.evaluate(node.value, frame)
-        elif isinstance(node, cst.Assign):
+        elif type(node) is cst.Assign:
             value = self.evaluate(node.value, frame)
             for target in node.targets:
                 self.assign(target.target, value, frame)
                 if isinstance(target.target, cst.Subscript):
                     self._store(target.target, node.value, value, frame)
-        elif isinstance(node, cst.AnnAssign):
+        elif type(node) is cst.AnnAssign:
             if node.value is not None:
                 self.assign(node.target, self.evaluate(node.value, frame), frame)
-        elif isinstance(node, cst.AugAssign):
+        elif type(node) is cst.AugAssign:
             value = self.binary(BINARY.get(type(node.operator), ""), node, node.target, node.value, frame, True)
             self.assign(node.target, value, frame)
-        elif isinstance(node, cst.Return):
+        elif type(node) is cst.Return:
             frame.returned.append(self.evaluate(node.value, frame) if node.value is not None else UNKNOWN)
             frame.alive = False
         elif isinstance(node, (cst.Raise, cst.Break, cst.Continue)):
             frame.alive = False
-        elif isinstance(node, cst.Assert):
+        elif type(node) is cst.Assert:
             self.evaluate(node.test, frame)
 
     def _store(self, target: cst.Subscript, node: cst.BaseExpression, value: Value, frame: StackFrame) -> None:

@@ -18,8 +18,7 @@ from amplint.model.torch.operators import Kind, of_kind
 
 MODULES = ("torch", "torch.nn.functional", "torch.special", "torch.linalg", "torch.Tensor")
 
-_CASTS = {"float": "float32", "half": "float16", "bfloat16": "bfloat16", "double": "float64", "bool": "bool", "long": "int",
-          "int": "int"}  # fmt: skip
+_CASTS = {**precision.CASTS, "bool": precision.BOOL, "long": precision.INTEGER, "int": precision.INTEGER}
 _CREATED = of_kind(Kind.MADE) | {"normal", "from_numpy"}
 _LIKE = of_kind(Kind.LIKE)
 _INTEGERS = of_kind(Kind.INDEX) | {"multinomial"}

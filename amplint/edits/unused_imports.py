@@ -13,7 +13,7 @@ import libcst as cst
 
 from amplint.diagnostics import Edit
 from amplint.model.torch import names as torch_names
-from amplint.python_ast.gate import parse
+from amplint.python_ast.walk import levels
 from amplint.source import Source
 from amplint.syntax.bindings import SCOPES, dotted, module_of
 from amplint.syntax.tree import Tree
@@ -41,15 +41,15 @@ class Unimporter:
         """The whole text."""
         return self._tree.source
 
-    @cached_property
+    @property
     def module(self) -> ast.Module:
         """The whole file as Python's own tree."""
-        return parse(self.source.text)
+        return self._tree.python
 
     @cached_property
     def mentions(self) -> Counter[str]:
         """How often the whole file says each name: as a name, in `__all__`, in a string annotation, in a path to patch."""
-        return Counter(_mentions(self.module))
+        return Counter(_mentions(self.module, "__all__" in self.source.text))
 
     def imported(self, what: Import) -> str:
         """The qualified name of what an import brings; the module itself for `import module` and for a star."""
@@ -209,8 +209,8 @@ class Unimporter:
         )
 
 
-def _mentions(module: ast.Module) -> Iterator[str]:
-    for node in ast.walk(module):
+def _mentions(module: ast.Module, says_all: bool) -> Iterator[str]:
+    for node in (node for level in levels(module) for node in level):
         if isinstance(node, ast.Name):
             yield node.id
         elif isinstance(node, (ast.Global, ast.Nonlocal)):
@@ -225,14 +225,14 @@ def _mentions(module: ast.Module) -> Iterator[str]:
             yield from _words(node.returns)
         if isinstance(node, ast.AnnAssign):
             yield from _words(node.annotation)
-        if isinstance(node, (ast.Assign, ast.AugAssign, ast.AnnAssign, ast.Expr)) and _is_about_all(node):
+        if says_all and isinstance(node, (ast.Assign, ast.AugAssign, ast.AnnAssign, ast.Expr)) and _is_about_all(node):
             yield from _words(node)
 
 
 def _attributes(module: ast.Module) -> Iterator[str]:
     """The names that the bodies of classes bind."""
-    for defined in ast.walk(module):
-        waiting = list[ast.AST](defined.body) if isinstance(defined, ast.ClassDef) else []
+    for defined in (node for level in levels(module) for node in level if isinstance(node, ast.ClassDef)):
+        waiting = list[ast.AST](defined.body)
         while waiting:
             node = waiting.pop()
             if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):

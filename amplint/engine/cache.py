@@ -30,6 +30,8 @@ from amplint.system.reading import read_file
 
 _KEEP = 8
 """How many files stay for one root: one for each settings, the latest ones."""
+_EDITED = "~"
+"""Ends the key of a text that an editor gave: what lies on the disk is known beside it."""
 _CLOCK_NS = 2_000_000_000
 """The coarsest resolution of file times there is (FAT), in nanoseconds."""
 
@@ -111,20 +113,20 @@ class Cache:
             return None
         return self._report(key, display, entry)
 
-    def by_content(self, key: str, display: str, stat: os.stat_result, content: str) -> FileReport | None:
+    def by_content(self, key: str, display: str, stat: os.stat_result | None, content: str) -> FileReport | None:
         """The report on a file that holds the same bytes as then.
 
         Args:
             key: the key of the file (`key`).
             display: the path as the user shall see it.
-            stat: the stamp of the file as it is now, which will do from now on.
+            stat: the stamp of the file as it is now, which will do from now on; None for bytes from elsewhere.
             content: the `digest` of its bytes.
         """
         entry = self._entries.get(key)
         if entry is None or not content or entry[1] != content:
             return None
         report = self._report(key, display, entry)
-        if report is not None:
+        if report is not None and stat is not None:
             self._set(key, [_stamp(stat), content, *entry[2:]])
         return report
 
@@ -137,12 +139,12 @@ class Cache:
         except report_codec.Damaged:
             return None
 
-    def keep(self, key: str, stat: os.stat_result, content: str, report: FileReport) -> None:
+    def keep(self, key: str, stat: os.stat_result | None, content: str, report: FileReport) -> None:
         """Remember a report; one with an error is not kept.
 
         Args:
             key: the key of the file (`key`).
-            stat: the stamp of the file, taken before it was read.
+            stat: the stamp of the file, taken before it was read; None for bytes from elsewhere.
             content: the `digest` of its bytes; empty where looking again costs no more than hashing.
             report: what checking it came to.
         """
@@ -167,6 +169,10 @@ class Cache:
         """
         return path.removeprefix(self._root) + ("*" if explicit else "")
 
+    def edited_key(self, path: str) -> str:
+        """What the entry for a file is found by as an editor last gave it."""
+        return self.key(path, explicit=False) + _EDITED
+
     def save(self) -> None:
         """Write what is new.
 
@@ -178,7 +184,8 @@ class Cache:
         entries = {
             key: entry
             for key, entry in self._entries.items()
-            if key in self._used or os.path.exists(os.path.join(self._root, key.removesuffix("*")))
+            if key in self._used
+            or os.path.exists(os.path.join(self._root, key.removesuffix("*").removesuffix(_EDITED)))
         }
         resting = {path for entry in entries.values() if entry[3] for path, _ in entry[3][0]}
         others = {path: other for path, other in self._standing.seen.items() if path in resting}
@@ -236,7 +243,9 @@ def _check_seen(stamp: Any, content: Any) -> None:
         raise ValueError(stamp, content)
 
 
-def _stamp(stat: os.stat_result) -> list[int]:
+def _stamp(stat: os.stat_result | None) -> list[int]:
+    if stat is None:
+        return list(_UNTRUSTED)
     last = max(stat.st_mtime_ns, stat.st_ctime_ns)
     if time.time_ns() - last < _CLOCK_NS:
         return list(_UNTRUSTED)

@@ -102,10 +102,11 @@ def matters(data: bytes, settings: Settings) -> bool:
 
 def _may_suppress(data: bytes) -> bool:
     """Whether a file may hold a suppression comment that speaks of amplint."""
-    if re.search(rb"amplint\s*:", data, re.IGNORECASE):
+    data = data.lower()
+    if re.search(rb"amplint\s*:", data):
         return True
     # What follows on the line is taken at once, so that a line of nothing but `noqa` is gone over once.
-    return any(_code().search(match.group()) for match in re.finditer(rb"\bnoqa\b[^\n]*", data, re.IGNORECASE))
+    return any(_code().search(match.group()) for match in re.finditer(rb"noqa(?<=\bnoqa)\b[^\n]*", data))
 
 
 @lru_cache(maxsize=1)

@@ -15,6 +15,8 @@ from amplint.source import Source
 from amplint.system import limits
 
 if TYPE_CHECKING:
+    import ast
+
     from amplint.engine.registry import RuleInfo
     from amplint.rule import Rule
 
@@ -62,11 +64,15 @@ def _lint(source: Source, rules: Sequence[Rule | RuleInfo], torch: tuple[int, in
         return FileReport(source.path, error=_TOO_DEEP)
     if has_long_name(module, source.text):
         return FileReport(source.path, error=_TOO_LONG)
-    return _check(source, rows, rules, torch)
+    return _check(source, rows, module, rules, torch)
 
 
 def _check(
-    source: Source, rows: list[int] | None, rules: Sequence[Rule | RuleInfo], torch: tuple[int, int]
+    source: Source,
+    rows: list[int] | None,
+    module: ast.Module,
+    rules: Sequence[Rule | RuleInfo],
+    torch: tuple[int, int],
 ) -> FileReport:
     import libcst  # not at the top: most files are settled before a parse, and libcst is slow to import
 
@@ -76,7 +82,7 @@ def _check(
     found: list[Diagnostic] = []
     crashes: dict[str, Exception] = {}
     try:
-        file = File(Tree(source, rows), torch)
+        file = File(Tree(source, rows, module), torch)
         for rule in _loaded(rules):
             limits.look()
             try:

@@ -81,6 +81,45 @@ def run(
         yield withdraw(report, frozenset(facts))
 
 
+def check_text(
+    item: FoundFile, data: bytes, options: RunOptions, on_note: Callable[[str], None] | None = None
+) -> FileReport:
+    """The report on a file as an editor holds it, whatever lies on the disk; from the cache where that knows the text.
+
+    Args:
+        item: the file.
+        data: its content.
+        options: how to go about it.
+        on_note: called with a line that says why nothing could be cached.
+
+    Raises:
+        ConfigError: settings turn out to be of no use.
+        RegistryError: a rule pack cannot be loaded.
+    """
+    task = _Task(item.display, data, item.settings, item.path, item.explicit)
+    caches = _Caches(options)
+    cache = caches.of(item.settings) if matters(data, item.settings) else None
+    report = _check(task) if cache is None else _known_or_checked(task, cache)
+    for problem in caches.save():
+        if on_note is not None:
+            on_note(problem)
+    return report
+
+
+def _known_or_checked(task: _Task, cache: Cache) -> FileReport:
+    from amplint.engine.cache import digest
+
+    path, content = os.fspath(task.path), digest(task.data)
+    # What matters is checked in the same way whoever names it: a run on the whole project knows it, too.
+    for key in (cache.key(path, explicit=False), edited := cache.edited_key(path)):
+        report = cache.by_content(key, task.display, None, content)
+        if report is not None:
+            return report
+    report = _check(task)
+    cache.keep(edited, None, content, report)
+    return report
+
+
 def establish(found: Sequence[FoundFile], options: RunOptions, wanted: frozenset[str]) -> frozenset[str]:
     """The facts that the files of a run establish; stops looking when all that are wanted are.
 

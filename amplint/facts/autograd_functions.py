@@ -8,13 +8,13 @@ from dataclasses import dataclass
 import libcst as cst
 
 from amplint.file import File
+from amplint.model.torch.names import CUSTOM_BWD, CUSTOM_FWD
 from amplint.model.torch.operators import OPERATORS, Kind, Policy, of_kind
+from amplint.model.torch.precision import CASTS
 from amplint.syntax.tree import within
 
 _FUNCTION = frozenset({"torch.autograd.Function", "torch.autograd.function.Function"})
-_FWD = frozenset({"torch.amp.custom_fwd", "torch.cuda.amp.custom_fwd"})
-_BWD = frozenset({"torch.amp.custom_bwd", "torch.cuda.amp.custom_bwd"})
-_CASTS = frozenset({"to", "type", "type_as", "float", "half", "bfloat16"})
+_CASTS = {"to", "type", "type_as", *CASTS}
 _LOWERED = frozenset(name for name in of_kind(Kind.PRODUCT, Kind.CONVOLUTION) if OPERATORS[name].cuda is Policy.LOWER)
 """Functions and methods that CUDA's autocast runs in half."""
 _ARITHMETIC = (cst.Add, cst.Subtract, cst.Multiply, cst.Divide)
@@ -34,12 +34,12 @@ class CustomFunction:
     @property
     def has_fwd(self) -> bool:
         """Whether `forward` is decorated."""
-        return bool(self.spelled & _FWD)
+        return bool(self.spelled & CUSTOM_FWD)
 
     @property
     def has_bwd(self) -> bool:
         """Whether `backward` is decorated."""
-        return bool(self.spelled & _BWD)
+        return bool(self.spelled & CUSTOM_BWD)
 
 
 class CustomFunctions:

@@ -135,7 +135,7 @@ class Forwards:
         found = list(self._file.roles.values(func))
         home = self._tree.enclosing(each.call, cst.FunctionDef)
         if isinstance(func, cst.Name) and isinstance(home, cst.FunctionDef):
-            for call in self._callers.get(home, ()):
+            for call in self._file.callees.callers(home):
                 given = given_by(call, home, func.value)
                 found += self._file.roles.values(given) if given is not None else ()
         return [_innermost(value) for value in found if isinstance(value, cst.Call)]
@@ -170,37 +170,23 @@ class Forwards:
     def _chains(self, call: cst.Call, depth: int) -> Iterator[tuple[cst.Call, ...]]:
         """A call, the call of its function, and so on."""
         home = self._tree.enclosing(call, cst.FunctionDef)
-        callers = self._callers.get(home, ()) if isinstance(home, cst.FunctionDef) and depth < _MAX_CALLERS else ()
+        callers = self._file.callees.callers(home) if depth < _MAX_CALLERS else ()
         if not callers:
             yield (call,)
         for caller in callers:
             yield from ((call, *chain) for chain in self._chains(caller, depth + 1))
 
     @cached_property
-    def _callers(self) -> dict[cst.FunctionDef, list[cst.Call]]:
-        found: dict[cst.FunctionDef, list[cst.Call]] = {}
-        for call in self._tree.find(cst.Call):
-            home = self._tree.enclosing(call, cst.FunctionDef)
-            callee = self._file.callees.of(call, home or self._tree.module)
-            if callee is not None and callee.node is not home:
-                found.setdefault(callee.node, []).append(call)
-        return found
-
-    @cached_property
     def _propagating(self) -> set[cst.CSTNode]:
         """The functions that run a backward pass."""
-        calls = [call for call in self._tree.find(cst.Call) if isinstance(call.func, cst.Attribute)]
-        return {
-            self._tree.enclosing(call, cst.FunctionDef) or self._tree.module
-            for call in calls
-            if isinstance(call.func, cst.Attribute) and call.func.attr.value == "backward"
-        }
+        calls = self._file.flow.methods("backward")
+        return {self._tree.enclosing(call, cst.FunctionDef) or self._tree.module for call, _ in calls}
 
     @cached_property
     def _propagating_by_helper(self) -> set[cst.CSTNode]:
         """The functions that call one that runs a backward pass."""
         helpers = (home for home in self._propagating if isinstance(home, cst.FunctionDef))
-        calls = (call for helper in helpers for call in self._callers.get(helper, ()))
+        calls = (call for helper in helpers for call in self._file.callees.callers(helper))
         return {self._tree.enclosing(call, cst.FunctionDef) or self._tree.module for call in calls}
 
 

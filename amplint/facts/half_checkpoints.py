@@ -11,13 +11,12 @@ import libcst as cst
 from amplint.facts.optimizer_checkpoints import OptimizerStates, SavedState
 from amplint.file import File
 from amplint.model import vocabulary
-from amplint.syntax.access_paths import path_of
+from amplint.model.torch.precision import CASTS, HALF, named
+from amplint.syntax.access_paths import elements, path_of
 from amplint.syntax.tree import within
-from amplint.syntax.value_flow import How, elements
+from amplint.syntax.value_flow import How
 from amplint.syntax.words import words
 
-_HALF = frozenset({"torch.float16", "torch.half", "torch.bfloat16"})
-_HALF_METHODS = frozenset({"half", "bfloat16"})
 _MAX_DEFINITIONS = 3
 
 
@@ -143,9 +142,9 @@ class HalfCheckpoints:
         if not isinstance(call.func, cst.Attribute):
             return False
         method = call.func.attr.value
-        if method in _HALF_METHODS:
+        if CASTS.get(method) in HALF:
             return not call.args and not self._is_taken_back(call)
-        to = method in ("to", "type") and any(self._names.all_in(arg.value, _HALF) for arg in call.args)
+        to = method in ("to", "type") and any(self._names.all_in(arg.value, named(*HALF)) for arg in call.args)
         return to and not self._is_taken_back(call)
 
     def _is_taken_back(self, call: cst.Call) -> bool:

@@ -10,15 +10,16 @@ import libcst as cst
 
 from amplint.file import File
 from amplint.model.events import ObjectFacts
+from amplint.model.torch.layers import SAME_MODULE
+from amplint.model.torch.precision import FLOAT16, FLOAT32, FLOAT64, named
 from amplint.syntax.access_paths import path_of
+from amplint.syntax.bindings import targets
 from amplint.syntax.names import dotted
-from amplint.syntax.value_flow import How, targets
+from amplint.syntax.value_flow import How
 
-_HALF = frozenset({"torch.float16", "torch.half"})
-_FULL = frozenset({"torch.float32", "torch.float", "torch.float64", "torch.double"})
+_HALF, _FULL = named(FLOAT16), named(FLOAT32, FLOAT64)
+_SAME = SAME_MODULE | {"half"}
 _ALLOWS_HALF = re.compile(r"ShardedGradScaler|_unscale_grads_")
-_SAME = frozenset({"cuda", "cpu", "to", "train", "eval", "half", "requires_grad_"})
-"""Methods of a module that give the module itself."""
 
 
 @dataclass(frozen=True)
@@ -58,9 +59,9 @@ class Halves:
             if not path or self._is_taken_back(path, cast, methods):
                 continue
             for made in self._optimizers(path, cast):
-                step = next(self._steps(made, cast, methods), None)
+                step = next(self._steps(made, cast), None)
                 if step is not None and not self._may_be_left_out(cast, made):
-                    unscaled = self._is_unscaled(path_of(step.args[0].value), methods)
+                    unscaled = self._is_unscaled(path_of(step.args[0].value))
                     yield Halved(cast, self._roles.made_by(made) or ObjectFacts(), made, step, unscaled)
                     break
 
@@ -82,7 +83,11 @@ class Halves:
         """The path of the module that a chain of its methods is called on, or that gets what the chain gives."""
         assert isinstance(call.func, cst.Attribute)
         base: cst.BaseExpression = call.func.value
-        while isinstance(base, cst.Call) and isinstance(base.func, cst.Attribute) and base.func.attr.value in _SAME:
+        while (
+            isinstance(base, cst.Call)
+            and isinstance(base.func, cst.Attribute)
+            and base.func.attr.value in SAME_MODULE | {"half"}
+        ):
             base = base.func.value
         if path_of(base):
             return path_of(base)
@@ -140,20 +145,18 @@ class Halves:
             return owner.node if owner is not None else self._tree.module
         return self._names.scope(node)
 
-    def _steps(self, made: cst.Call, cast: cst.Call, methods: list[cst.Call]) -> Iterator[cst.Call]:
+    def _steps(self, made: cst.Call, cast: cst.Call) -> Iterator[cst.Call]:
         """The steps that an enabled scaler takes with an optimizer after the cast."""
         assigned = targets(self._flow.use(made).node)
         name = path_of(assigned[0]) if len(assigned) == 1 else ""
-        for call in methods:
-            assert isinstance(call.func, cst.Attribute)
-            if call.func.attr.value != "step" or not call.args or self._roles.of(call.func.value).role != "scaler":
+        for call, owner in self._flow.methods("step"):
+            scaler, stepped = self._roles.of(owner), path_of(call.args[0].value) if call.args else ""
+            if not stepped or stepped != name or scaler.role != "scaler" or scaler.enabled == "no":
                 continue
-            scaler, stepped = self._roles.of(call.func.value), path_of(call.args[0].value)
             together = self._names.scope(call) is self._names.scope(cast)
             late = together and self._tree.order(call) < self._tree.order(cast)
-            if stepped and stepped == name and scaler.enabled != "no" and not late:
-                if not self._is_fused(made) or self._is_unscaled(stepped, methods):
-                    yield call
+            if not late and (not self._is_fused(made) or self._is_unscaled(stepped)):
+                yield call
 
     def _is_fused(self, made: cst.Call) -> bool:
         """Whether an optimizer unscales by itself, which it does in float16, too."""
@@ -162,10 +165,6 @@ class Halves:
             for arg in made.args
         )
 
-    @staticmethod
-    def _is_unscaled(optimizer: str, methods: list[cst.Call]) -> bool:
-        return any(
-            isinstance(call.func, cst.Attribute) and call.func.attr.value == "unscale_" and call.args
-            and path_of(call.args[0].value) == optimizer
-            for call in methods
-        )  # fmt: skip
+    def _is_unscaled(self, optimizer: str) -> bool:
+        given = [call.args[0].value for call, _ in self._flow.methods("unscale_") if call.args]
+        return any(path_of(each) == optimizer for each in given)

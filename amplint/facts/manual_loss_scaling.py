@@ -41,7 +41,7 @@ class HandScaling:
     @cached_property
     def found(self) -> tuple[HandScaled, ...]:
         """All of them, in source order."""
-        passes = [call for call in self._flow.calls("backward") if isinstance(call.func, cst.Attribute)]
+        passes = [call for call, _ in self._flow.methods("backward")]
         if not passes or not self._is_half or self._tests_overflow:
             return ()
         scaled = (self._scaled(call) for call in passes)
@@ -53,7 +53,7 @@ class HandScaling:
         regions = (self._contexts.of(call) for call in self._tree.find(cst.Call))
         if any(region is not None and region.lowers and region.dtype == "float16" for region in regions):
             return True
-        return any(isinstance(call.func, cst.Attribute) and not call.args for call in self._flow.calls("half"))
+        return any(not call.args for call, _ in self._flow.methods("half"))
 
     @cached_property
     def _tests_overflow(self) -> bool:

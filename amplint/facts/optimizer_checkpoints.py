@@ -10,8 +10,9 @@ import libcst as cst
 
 from amplint.file import File
 from amplint.model import vocabulary
-from amplint.syntax.access_paths import called_name, literal_key, path_of
-from amplint.syntax.value_flow import How, elements, targets
+from amplint.syntax.access_paths import called_name, elements, literal_key, path_of
+from amplint.syntax.bindings import targets
+from amplint.syntax.value_flow import How
 
 
 @dataclass(frozen=True)
@@ -42,12 +43,12 @@ class OptimizerStates:
     @cached_property
     def found(self) -> list[SavedState]:
         """All that are put into something, in source order."""
-        return [state for call in self._flow.calls("state_dict") for state in self._of(call)]
+        return [state for call, owner in self._flow.methods("state_dict") for state in self._of(call, owner)]
 
-    def _of(self, call: cst.Call) -> Iterator[SavedState]:
-        if isinstance(call.func, cst.Attribute) and self._roles.of(call.func.value).role == "optimizer":
+    def _of(self, call: cst.Call, owner: cst.BaseExpression) -> Iterator[SavedState]:
+        if self._roles.of(owner).role == "optimizer":
             for value in self._named(call):
-                state = self._placed(call.func.value, value)
+                state = self._placed(owner, value)
                 if state is not None:
                     yield state
 

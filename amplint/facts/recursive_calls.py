@@ -42,7 +42,7 @@ class Recursion:
         found: dict[cst.FunctionDef, list[tuple[cst.CSTNode, cst.FunctionDef]]] = {}
         for call in self._file.tree.find(cst.Call):
             home = self._file.tree.enclosing(call, cst.FunctionDef)
-            callee = self._file.callees.of(call, home) if isinstance(home, cst.FunctionDef) else None
+            callee = self._file.callees.of(call)
             if isinstance(home, cst.FunctionDef) and callee is not None:
                 found.setdefault(home, []).append((call, callee.node))
         for attribute, forward in self._own_kind():

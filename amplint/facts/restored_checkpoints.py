@@ -12,9 +12,9 @@ from amplint.facts.optimizer_checkpoints import SavedState
 from amplint.facts.scaler_checkpoints import ScalerStates
 from amplint.model import vocabulary
 from amplint.roles.step_pairs import StepPair, Steppers
-from amplint.syntax.access_paths import called_name, literal_key, path_of
+from amplint.syntax.access_paths import called_name, elements, literal_key, path_of
 from amplint.syntax.tree import Tree
-from amplint.syntax.value_flow import ValueFlow, elements
+from amplint.syntax.value_flow import ValueFlow
 
 _OWNER = re.compile(r"((?<!\w)\w+|[\])])\s*\.load_state_dict\(")
 _INHERITED = re.compile(rf"super\([^()]*\)\s*\.\w*(?:{vocabulary.LOADS.pattern})", re.IGNORECASE)

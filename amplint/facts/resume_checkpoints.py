@@ -174,8 +174,7 @@ class Checkpoints:
         return None
 
     def _callee(self, call: cst.Call) -> cst.FunctionDef | None:
-        inside = self._tree.enclosing(call, cst.FunctionDef) or self._tree.module
-        found = self._callees.of(call, inside)
+        found = self._callees.of(call)
         return found.node if found is not None else None
 
 

@@ -62,8 +62,7 @@ class ScalerStates:
     @cached_property
     def _loads(self) -> list[tuple[cst.Call, cst.BaseExpression]]:
         """The calls of `load_state_dict`, with what they are called on."""
-        calls = [call for call in self._roles.flow.calls("load_state_dict") if call.args]
-        return [(call, call.func.value) for call in calls if isinstance(call.func, cst.Attribute)]
+        return [(call, owner) for call, owner in self._roles.flow.methods("load_state_dict") if call.args]
 
     @property
     def loads_scaler(self) -> bool:

@@ -12,14 +12,13 @@ import libcst as cst
 from amplint.file import File
 from amplint.model.events import ObjectFacts
 from amplint.model.torch import names as torch_names
-from amplint.syntax.access_paths import path_of
+from amplint.syntax.access_paths import called_name, path_of
 from amplint.syntax.call_arguments import given_by
 from amplint.syntax.names import Binding
 from amplint.syntax.tree import within
 
 Loop = cst.For | cst.While
 _LOOPS = (cst.For, cst.While)
-_FUNCTIONS = (cst.FunctionDef, cst.Lambda)
 _BRANCHES = (cst.If, cst.Else, cst.ExceptHandler, cst.Finally, cst.Match)
 _REPEATED = re.compile(
     r"(^|_)(train|training|fit|run|do)_?(one_?|single_?|a_?)?(epoch|step|batch|iter(ation)?|minibatch)$"
@@ -53,7 +52,7 @@ class Scalers:
     def made(self) -> tuple[tuple[cst.Call, ObjectFacts], ...]:
         """Every call that constructs a scaler, in source order, with what its arguments say."""
         local = self._file.classes.by_name
-        named = ((call, path_of(call.func).rpartition(".")[2]) for call in self._tree.find(cst.Call))
+        named = ((call, called_name(call)) for call in self._tree.find(cst.Call))
         likely = (
             call
             for call, name in named
@@ -109,7 +108,7 @@ class Scalers:
 
     def _rebuilt(self, call: cst.Call) -> Rebuilt | None:
         tree = self._tree
-        home = tree.enclosing(call, *_FUNCTIONS)
+        home = tree.function(call)
         uses = self.uses(call)
         if isinstance(home, cst.Lambda) or any(self._method(use) == "load_state_dict" for use in uses):
             return None
@@ -199,7 +198,7 @@ class Scalers:
     ) -> Rebuilt | None:
         if not all(self._comes_from_outside(each, home) for each in stepped):
             return None
-        calls = self._calls(home)
+        calls = self._file.callees.callers(home)
         if not calls:
             return Rebuilt(made) if _REPEATED.search(home.name.value) or self._is_told_the_epoch(home) else None
         again = next((call for call in calls if self._repeats(call, home, stepped, _MAX_CALLERS)), None)
@@ -222,17 +221,6 @@ class Scalers:
             return False
         return not any(home in self._tree.ancestors(value) for value in self._roles.values(optimizer))
 
-    def _calls(self, function: cst.FunctionDef) -> list[cst.Call]:
-        """The calls of a function in this file."""
-        found: list[cst.Call] = []
-        for call in self._tree.find(cst.Call):
-            if path_of(call.func).rpartition(".")[2] == function.name.value:
-                inside = self._tree.enclosing(call, cst.FunctionDef) or self._tree.module
-                callee = self._file.callees.of(call, inside)
-                if callee is not None and callee.node is function:
-                    found.append(call)
-        return found
-
     def _repeats(
         self, call: cst.Call, function: cst.FunctionDef, stepped: list[cst.BaseExpression], depth: int
     ) -> bool:
@@ -251,7 +239,7 @@ class Scalers:
             return False
         if not all(self._comes_from_outside(each, outer) for each in optimizers):
             return False
-        return any(self._repeats(each, outer, optimizers, depth - 1) for each in self._calls(outer))
+        return any(self._repeats(each, outer, optimizers, depth - 1) for each in self._file.callees.callers(outer))
 
     def _argument(
         self, call: cst.Call, function: cst.FunctionDef, expression: cst.BaseExpression

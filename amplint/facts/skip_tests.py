@@ -16,8 +16,9 @@ import libcst as cst
 from amplint.file import File
 from amplint.model import vocabulary
 from amplint.syntax.access_paths import called_name, path_of
+from amplint.syntax.bindings import targets
 from amplint.syntax.tree import within
-from amplint.syntax.value_flow import How, targets
+from amplint.syntax.value_flow import How
 from amplint.syntax.words import words
 
 _SAYS_STEP = re.compile(r"skip|step|overflow|appl(y|ied)|took|taken|success|updated", re.IGNORECASE)
@@ -91,11 +92,9 @@ class SkipTests:
         if self._tree.function(first) is not self._tree.function(second):
             return False
         begin, end = self._tree.order(first), self._tree.order(second)
-        between = (
-            call for call in self._flow.calls("update") if begin < self._tree.order(call) < end and not call.args
-        )
         return any(
-            isinstance(call.func, cst.Attribute) and self._tree.text(call.func.value) == scaler for call in between
+            begin < self._tree.order(call) < end and not call.args and self._tree.text(owner) == scaler
+            for call, owner in self._flow.methods("update")
         )
 
     # -- what hangs on it ------------------------------------------------------------------------------------------

@@ -9,8 +9,7 @@ from functools import cached_property
 import libcst as cst
 
 from amplint.file import File
-from amplint.syntax.access_paths import called_name, path_of
-from amplint.syntax.value_flow import elements
+from amplint.syntax.access_paths import called_name, elements, path_of
 
 _SPAWN = frozenset({"torch.multiprocessing.spawn", "torch.multiprocessing.spawn.spawn"})
 _PROCESS = frozenset({"multiprocessing.Process", "torch.multiprocessing.Process", "multiprocessing.context.Process"})

@@ -8,7 +8,7 @@ from functools import cached_property
 import libcst as cst
 
 from amplint.file import File
-from amplint.syntax.access_paths import path_of
+from amplint.syntax.access_paths import called_name
 from amplint.syntax.tree import within
 
 _TRAINS = re.compile(r"optim|(^|_)opt$|^step$|^zero_grad$|scaler", re.IGNORECASE)
@@ -58,8 +58,7 @@ def _tries(function: cst.FunctionDef) -> bool:
 
 
 def _measures(node: cst.CSTNode) -> bool:
-    called = (path_of(each.func).rpartition(".")[2] for each in within(node) if isinstance(each, cst.Call))
-    return any(name in _TIMES for name in called)
+    return any(called_name(each) in _TIMES for each in within(node))
 
 
 def _trains(node: cst.CSTNode) -> bool:

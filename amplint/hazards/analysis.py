@@ -9,7 +9,7 @@ import libcst as cst
 
 from amplint.diagnostics import Partly
 from amplint.hazards.cross_file import Elsewhere
-from amplint.hazards.entry_points import Entries, Entry, explore
+from amplint.hazards.entry_points import Entries, Entry, explore, worth_exploring
 from amplint.hazards.found import Found, ShownPaths
 from amplint.lowering.program import Program
 from amplint.model.event_graph import Function
@@ -58,7 +58,7 @@ class Analysis:
         """What the paths of every entry have shown."""
         if not self._entries.trains():
             return ()
-        return tuple((entry, explore(entry)) for entry in self.entries)
+        return tuple((entry, explore(entry)) for entry in worth_exploring(self.entries))
 
     @property
     def gave_up(self) -> bool:

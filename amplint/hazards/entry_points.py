@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 
@@ -12,7 +12,7 @@ from amplint.lowering.graph_tools import events_in
 from amplint.lowering.graphs import Graphs
 from amplint.lowering.program import Program
 from amplint.lowering.pruning import without_idle_calls
-from amplint.model.event_graph import Call, Function
+from amplint.model.event_graph import Call, Function, Jump, Loop, Node, Scoped, Try, parts_of
 from amplint.model.events import GLOBAL, Assign, Backward, Escape, Event, Leave, ObjectFacts, Scale, ScalerStep
 from amplint.model.exploration.call_references import Frame
 from amplint.model.exploration.effects import MAX_DEPTH, Flows
@@ -138,6 +138,30 @@ class Entries:
                 if not calls_base:
                     replaced[key] = graph
         return replaced
+
+
+def worth_exploring(entries: Sequence[Entry]) -> Iterator[Entry]:
+    """The entries without those in which nothing happens but one call of another entry, as in many a `main` and module."""
+    alone = {entry.function.key for entry in entries if not entry.heir}
+    return (entry for entry in entries if entry.heir or _hands_nothing_to(entry.function) not in alone)
+
+
+def _hands_nothing_to(function: Function) -> str:
+    """The key of the function whose one call is all that happens in a function, once, and without an object or a constant
+    that it is given: what that one shows by itself, it shows here; empty where more happens."""
+    happening = [event for event in events_in(function.body) if not isinstance(event, (Assign, Jump))]
+    call = happening[0] if len(happening) == 1 else None
+    if not isinstance(call, Call) or call.function == function.key or call.truths or _is_amid(call, function.body):
+        return ""
+    given = {value for _, value in call.binding if value}
+    known = any(isinstance(event, Assign) and event.truth is not None for event in events_in(function.body))
+    return "" if known or not given.isdisjoint(function.objects) else call.function
+
+
+def _is_amid(call: Call, node: Node) -> bool:
+    """Whether a call stands in a loop, a region or a `try` below a node."""
+    around = isinstance(node, (Loop, Scoped, Try)) and call in events_in(node)
+    return around or any(_is_amid(call, part) for part in parts_of(node))
 
 
 def explore(entry: Entry) -> Explorer:

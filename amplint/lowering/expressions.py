@@ -47,14 +47,18 @@ class ExpressionReader:
         return value
 
     def _value(self, node: cst.CSTNode) -> Provenance:
+        # By far the most expressions are these; a class pattern is slow to deny, for nodes are abstract classes.
+        if type(node) is cst.Call:
+            return self._calls.read(node)
+        if type(node) is cst.Name:
+            reference = self._scope.ref(node)
+            return Provenance((reference,)) if reference else Provenance()
         match node:
-            case cst.Name() | cst.Attribute() | cst.Subscript():
+            case cst.Attribute() | cst.Subscript():
                 reference = self._scope.ref(node)
                 if reference:
                     return Provenance((reference,))
-                return self.read(node.value) if not isinstance(node, cst.Name) else Provenance()
-            case cst.Call():
-                return self._calls.read(node)
+                return self.read(node.value)
             case cst.BinaryOperation():
                 return self.read(node.left) | self.read(node.right) | Provenance(computes=True)
             case cst.UnaryOperation():

@@ -116,11 +116,8 @@ class FunctionScope:
 
     def assigned_in(self, loop: cst.CSTNode) -> frozenset[str]:
         """The local names that a loop assigns."""
-        return frozenset(
-            name
-            for name, bindings in self.bound.items()
-            if any(each.node is not None and loop in self.program.tree.ancestors(each.node) for each in bindings)
-        )
+        named = {each.node: name for name, bindings in self.bound.items() for each in bindings if each.node is not None}
+        return frozenset(named[node] for node in self.program.tree.below(loop, named))
 
     def names_the_same(self, node: cst.BaseExpression, made: cst.Call) -> bool:
         """Whether an argument of a call, wherever that stands, names the same object in this function.

@@ -58,7 +58,7 @@ class Program:
         self.loss_scales = LossScales(tree, self.roles)
         self.callees = Callees(tree, names, classes, imports, self.roles, self.enter)
         self.places: list[cst.CSTNode] = []
-        self._sites: dict[cst.CSTNode, int] = {}
+        self._sites: dict[int, int] = {}
         self.elsewhere: dict[str, cst.FunctionDef] = {}
         """The functions of other files that calls lead to, by key."""
         self.readings = Readings(tree, self.flow, self.loss_scales.may_hold)
@@ -73,8 +73,7 @@ class Program:
     @cached_property
     def unscales(self) -> bool:
         """Whether anything in the file calls `unscale_`."""
-        called = (call.func for call in self.tree.find(cst.Call))
-        return any(isinstance(func, cst.Attribute) and func.attr.value == "unscale_" for func in called)
+        return bool(self.flow.methods("unscale_"))
 
     @cached_property
     def raised(self) -> frozenset[str]:
@@ -87,10 +86,10 @@ class Program:
 
     def site(self, node: cst.CSTNode) -> int:
         """The number of a place."""
-        if node not in self._sites:
-            self._sites[node] = len(self.places)
+        if id(node) not in self._sites:
+            self._sites[id(node)] = len(self.places)
             self.places.append(node)
-        return self._sites[node]
+        return self._sites[id(node)]
 
     # -- functions -------------------------------------------------------------------------------------------------
 
@@ -175,7 +174,5 @@ class Program:
 
     def leads_elsewhere(self) -> bool:
         """Whether some call runs a function of another file."""
-        calls = self.tree.find(cst.Call)
-        home = {call: self.tree.enclosing(call, cst.FunctionDef) or self.tree.module for call in calls}
-        found = (self.callees.of(call, home[call]) for call in calls)
+        found = map(self.callees.of, self.tree.find(cst.Call))
         return any(each is not None and each.key in self.elsewhere for each in found)

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+import re
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 
 from amplint.lowering.graph_tools import events_in, refs_in, with_parts
@@ -20,6 +21,8 @@ from amplint.model.events import (
     ScalerStep,
     Unscale,
 )  # fmt: skip
+
+_JOINT = re.compile(r"[.\[]")
 
 
 def without_idle_calls(functions: Mapping[str, Function]) -> dict[str, Function]:
@@ -71,7 +74,8 @@ def _conditions(node: Node) -> Iterator[Condition]:
 def prune(body: Node) -> Node:
     """The graph without assignments that no loss and no condition depends on, and without pieces in which nothing happens."""
     wanted = {name for condition in _conditions(body) for name in refs_in(condition)}
-    for event in events_in(body):
+    events = [*events_in(body)]
+    for event in events:
         match event:
             case Backward():
                 wanted.add(event.loss)
@@ -88,25 +92,29 @@ def prune(body: Node) -> Node:
             case Call():
                 wanted.update(value for _, value in event.binding)
                 wanted.update(name for _, condition in event.conditions for name in refs_in(condition))
-    assigns = [event for event in events_in(body) if isinstance(event, Assign)]
+    wanted = {*_with_owners(wanted)}
+    assigns = [event for event in events if isinstance(event, Assign)]
     changed = True
     while changed:
         before = len(wanted)
         for assign in assigns:
-            if _concerns(assign.target, wanted):
-                wanted.update(assign.carried, assign.args)
+            if assign.target in wanted:
+                wanted.update(_with_owners((*assign.carried, *assign.args)))
         changed = len(wanted) != before
     return _pruned(body, wanted)
 
 
-def _concerns(target: str, wanted: set[str]) -> bool:
-    return target in wanted or any(name.startswith((f"{target}.", f"{target}[")) for name in wanted)
+def _with_owners(names: Iterable[str]) -> Iterator[str]:
+    """References, and what they are reached through: `a.b[i]`, `a.b`, `a`."""
+    for name in names:
+        yield name
+        yield from (name[: joint.start()] for joint in _JOINT.finditer(name))
 
 
 def _pruned(node: Node, wanted: set[str]) -> Node:
     match node:
         case Assign():
-            return node if _concerns(node.target, wanted) else Seq()
+            return node if node.target in wanted else Seq()
         case Seq():
             kept: list[Node] = []
             for part in (_pruned(part, wanted) for part in node.parts):

@@ -33,16 +33,29 @@ def pattern(words: tuple[str, ...]) -> re.Pattern[str]:
     return re.compile("|".join(words))
 
 
+_GROUP = re.compile(r"\((?:\?:)?([^()]*)\)[?*]?")
+
+
+def _literals(trigger: str) -> tuple[bytes, ...]:
+    """Literals of which every match of a trigger holds one; an empty one where there are none to be told."""
+    plain = re.sub(r"\\.|\[[^]]*\]", " ", trigger)
+    while groups := [*_GROUP.finditer(plain)]:
+        before, group, after = plain[: groups[-1].start()], groups[-1], plain[groups[-1].end() :]
+        # A trigger that begins with a choice holds one of its branches; of other groups nothing is asked.
+        is_choice = not before.strip() and group[0][-1] not in "?*" and "|" in group[1] and "|" not in after
+        plain = group[1] if is_choice else f"{before} {after}"
+    branches = [re.findall(r"[A-Za-z_]+", re.sub(r".[?*{]", " ", branch)) for branch in plain.split("|")]
+    return tuple(max(words, key=len, default="").encode() for words in branches)
+
+
 @lru_cache(maxsize=32)
-def _byte_pattern(trigger: str) -> tuple[bytes, re.Pattern[bytes]]:
-    """The longest literal that every match of a trigger holds, and the trigger as a pattern on running text."""
-    plain = re.sub(r"\\.|\[[^]]*\]|\([^)]*\)|.[?*{]", " ", trigger)
-    literal = "" if "|" in plain else max(re.findall(r"[A-Za-z_]+", plain), key=len, default="")
+def _byte_pattern(trigger: str) -> tuple[tuple[bytes, ...], re.Pattern[bytes]]:
+    """The literals of which every match of a trigger holds one, and the trigger as a pattern on running text."""
     # In running text an identifier ends at a word boundary, where `^` and `$` of a trigger would look at the whole file.
     bounded = trigger.replace("^", r"\b").replace("$", r"\b")
     # `re` finds letters several times faster than a boundary: it looks for the letters, and then back over them.
     bounded = re.sub(r"^\\b(\w+)(?![?*+{])", r"\1(?<=\\b\1)", bounded)
-    return literal.encode(), re.compile(bounded.encode())
+    return _literals(trigger), re.compile(bounded.encode())
 
 
 def may_matter(data: bytes, triggers: Iterable[str] = ()) -> bool:
@@ -57,7 +70,14 @@ def may_matter(data: bytes, triggers: Iterable[str] = ()) -> bool:
     if libraries.told_in(data):
         return True
     patterns = map(_byte_pattern, triggers)
-    return any(literal in data and pattern.search(data) is not None for literal, pattern in patterns)
+    return any(_holds(data, literals) and pattern.search(data) is not None for literals, pattern in patterns)
+
+
+def _holds(data: bytes, literals: tuple[bytes, ...]) -> bool:
+    for literal in literals:
+        if literal in data:
+            return True
+    return False
 
 
 _ONLY_AST = 0x400

@@ -76,7 +76,7 @@ def has_long_name(module: ast.Module, text: str) -> bool:
         module: the tree of the text.
         text: the text, for a cheap look before the tree is walked.
     """
-    if _LONG.search(text) is None:
+    if max(map(len, text.split()), default=0) <= _LONGEST or _LONG.search(text) is None:
         return False
     fields = (
         getattr(node, name) for node in ast.walk(module) for name in node._fields if type(node) is not ast.Constant

@@ -13,15 +13,14 @@ import libcst as cst
 
 from amplint.model.events import NO_GRAD, Region
 from amplint.model.torch import names as torch_names
-from amplint.model.torch.precision import DEFAULT_DTYPE
+from amplint.model.torch.precision import DEFAULT_DTYPE, DTYPES
 from amplint.syntax.classes import Classes
 from amplint.syntax.names import LOCAL, Names, dotted
 from amplint.syntax.project_imports import Imports
 from amplint.syntax.tree import Tree
 
 _DTYPES = {
-    "torch.float16": "float16", "torch.half": "float16", "torch.bfloat16": "bfloat16", "torch.float32": "float32",
-    "torch.float": "float32", "torch.float64": "float64", "torch.double": "float64",
+    **DTYPES,
     **{f"torch.{name}": name for name in "int8 int16 int32 int64 uint8 bool complex64 complex128".split()},
 }  # fmt: skip
 _NO_GRAD = frozenset({"torch.no_grad", "torch.inference_mode", "torch.autograd.no_grad"})

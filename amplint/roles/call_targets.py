@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cached_property
 
 import libcst as cst
 
@@ -64,17 +65,31 @@ class Callees:
         self._enter = enter
         self._known: dict[tuple[cst.Call, cst.CSTNode], Callee | None] = {}
 
-    def of(self, call: cst.Call, inside: cst.CSTNode) -> Callee | None:
+    def of(self, call: cst.Call, inside: cst.CSTNode | None = None) -> Callee | None:
         """The function that a call is known to run, in this file or in another one.
 
         Args:
             call: the call.
-            inside: the function, or module, that it stands in.
+            inside: the function, or module, that it is taken to stand in; by default the one that it does stand in.
         """
+        inside = inside or self._tree.enclosing(call, cst.FunctionDef) or self._tree.root(call)
         key = call, inside
         if key not in self._known:
             self._known[key] = self._of(call, inside)
         return self._known[key]
+
+    def callers(self, function: cst.CSTNode | None) -> list[cst.Call]:
+        """The calls in the file that run a function, from outside of it."""
+        return self._callers.get(function, [])
+
+    @cached_property
+    def _callers(self) -> dict[cst.CSTNode | None, list[cst.Call]]:
+        found: dict[cst.CSTNode | None, list[cst.Call]] = {}
+        for call in self._tree.find(cst.Call):
+            callee = self.of(call)
+            if callee is not None and callee.node is not self._tree.enclosing(call, cst.FunctionDef):
+                found.setdefault(callee.node, []).append(call)
+        return found
 
     def _of(self, call: cst.Call, inside: cst.CSTNode) -> Callee | None:
         func = call.func

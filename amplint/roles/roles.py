@@ -24,6 +24,7 @@ OPTIMIZER_USES = frozenset({"step", "unscale_"})
 _MAX_VALUES = 3
 """From a name to its value and to the names in that, so many times: whose parameters an optimizer is given."""
 
+_NAMED = (cst.Name, cst.Attribute, cst.Subscript)
 _MAX_ALIASES = 30
 """Names that an object goes by in a row; of one more nothing is known."""
 
@@ -45,7 +46,7 @@ class Roles:
         self.flow = flow
         self._options = UserOptions(tree)
         self._constructors = Constructors(tree, names, classes, contexts, self.owners)
-        self._cache: dict[tuple[cst.CSTNode, str], ObjectFacts] = {}
+        self._cache: dict[tuple[int, str], ObjectFacts] = {}
         self._aliases = 0
         self._uses: dict[cst.Module, dict[str, str]] = {}
         self._foreign: dict[cst.Module, bool] = {}
@@ -55,7 +56,7 @@ class Roles:
         path = path_of(node)
         if not path:
             return self.made_by(node) or ObjectFacts()
-        key = (self._names.scope(node), path)
+        key = id(self._names.scope(node)), path
         if key not in self._cache:
             self._cache[key] = ObjectFacts()  # stands while it is worked out: an alias may lead back here
             if self._aliases < _MAX_ALIASES:
@@ -117,6 +118,12 @@ class Roles:
 
     def made_by(self, value: cst.BaseExpression) -> ObjectFacts | None:
         """What an expression makes; None when that cannot be told, no role when it is something else."""
+        # By far the most expressions are calls and names; `isinstance` is slow to deny, for nodes are abstract classes.
+        if type(value) is cst.Call:
+            return self._constructors.of(value)
+        if type(value) in _NAMED:
+            named = self.of(value) if path_of(value) not in ("", "None") else ObjectFacts()
+            return named if named.role else None
         if isinstance(value, cst.IfExp):
             sides = [facts for side in (value.body, value.orelse) if (facts := self.made_by(side)) is not None]
             maker = sides[0].maker if len({facts.maker for facts in sides}) == 1 else ""
@@ -130,11 +137,6 @@ class Roles:
         if isinstance(value, cst.Dict):
             elements = (item.value for item in value.elements)
             return next((facts for item in elements if (facts := self.made_by(item))), None)
-        if isinstance(value, cst.Call):
-            return self._constructors.of(value)
-        if isinstance(value, (cst.Name, cst.Attribute, cst.Subscript)) and path_of(value) not in ("", "None"):
-            facts = self.of(value)
-            return facts if facts.role else None
         return None
 
     def owners(self, *expressions: cst.BaseExpression) -> tuple[str, ...]:

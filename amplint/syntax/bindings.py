@@ -38,10 +38,10 @@ _Bound = tuple[cst.CSTNode, str, Binding]
 def dotted(node: cst.CSTNode) -> str:
     """`a.b.c` of a chain of names and attributes; empty for anything else."""
     parts: list[str] = []
-    while isinstance(node, cst.Attribute):
+    while type(node) is cst.Attribute:
         parts.append(node.attr.value)
         node = node.value
-    if not isinstance(node, cst.Name):
+    if type(node) is not cst.Name:
         return ""
     parts.append(node.value)
     return ".".join(reversed(parts))
@@ -88,6 +88,13 @@ def is_loaded(tree: Tree, node: cst.CSTNode) -> bool:
     if isinstance(above, cst.Arg):
         return above.keyword is not below
     return not isinstance(above, (cst.ImportAlias, cst.ImportFrom, cst.AsName, cst.NameItem, cst.Del))
+
+
+def targets(statement: cst.CSTNode) -> list[cst.BaseExpression]:
+    """What an assignment, a change or a `:=` gives a value to."""
+    if isinstance(statement, cst.Assign):
+        return [each.target for each in statement.targets]
+    return [statement.target] if isinstance(statement, (cst.AnnAssign, cst.AugAssign, cst.NamedExpr)) else []
 
 
 def collect(tree: Tree, module: str = LOCAL) -> Bindings:
@@ -168,7 +175,7 @@ def _defined(tree: Tree, module: str) -> Iterator[_Bound]:
         outer = tree.enclosing(definition, *SCOPES) or tree.module
         yield outer, name, Binding(qualified=f"{module}.{name}", node=definition)
     for param in tree.find(cst.Param):
-        owner = tree.enclosing(param, cst.FunctionDef, cst.Lambda)
+        owner = tree.function(param)
         if owner is not None:
             yield owner, param.name.value, Binding(node=param)
 

@@ -34,7 +34,7 @@ class Names:
         self._stars = bindings.stars
         self._known: dict[int, tuple[cst.CSTNode, frozenset[str]]] = {}
         self._resolved: dict[tuple[cst.CSTNode, str], frozenset[str]] = {}
-        self._scope_of: dict[cst.CSTNode, cst.CSTNode] = {}
+        self._scope_of: dict[int, tuple[cst.CSTNode, cst.CSTNode]] = {}
 
     def graft(self, bindings: Bindings) -> None:
         """Take in what the names of another file mean."""
@@ -98,10 +98,10 @@ class Names:
     def scope(self, node: cst.CSTNode) -> cst.CSTNode:
         """The innermost scope in which `node` is evaluated; decorators, defaults and bases belong outside their own."""
         # A dozen rules ask of one and the same use of a name.
-        found = self._scope_of.get(node)
+        found = self._scope_of.get(id(node))
         if found is None:
-            found = self._scope_of[node] = scope_of(self._tree, node)
-        return found
+            found = self._scope_of[id(node)] = node, scope_of(self._tree, node)
+        return found[1]
 
     def bindings(self, name: str, node: cst.CSTNode) -> list[Binding]:
         """All bindings of `name` in the scope that a use at `node` would see; empty for builtins and unknown names.
@@ -194,7 +194,7 @@ class Names:
         """The scopes in which a name is looked up; the body of a class is none for the functions in it."""
         yield innermost
         for above in self._tree.ancestors(innermost):
-            if isinstance(above, SCOPES) and not isinstance(above, cst.ClassDef):
+            if type(above) in SCOPES and type(above) is not cst.ClassDef:
                 yield above
 
     def _spellings(self, last: set[str]) -> set[str]:

@@ -58,14 +58,17 @@ class Positions:
 
     Args:
         module: the tree.
-        text: the text that it was parsed from.
+        python: gives the whole file as Python's own tree.
+        rows: the rows of the file that the module was parsed from, ascending; None for all of them.
         parent: gives the node above a node.
     """
 
-    def __init__(self, module: cst.Module, text: str, parent: Parent) -> None:
+    def __init__(
+        self, module: cst.Module, python: Callable[[], ast.Module], rows: Sequence[int] | None, parent: Parent
+    ) -> None:
         self._module = module
         self._parent = parent
-        self._lines = _Lines(module, text)
+        self._lines = _Lines(module, python, rows)
         self._units: dict[int, tuple[_Recorded, int]] = {}
         self._whole: dict[cst.CSTNode, CodeRange] | None = None
 
@@ -153,10 +156,12 @@ def _without_blocks(unit: cst.CSTNode) -> cst.CSTNode:
 class _Lines:
     """The lines in which statements begin, as Python's parser says."""
 
-    def __init__(self, module: cst.Module, text: str) -> None:
+    def __init__(self, module: cst.Module, python: Callable[[], ast.Module], rows: Sequence[int] | None) -> None:
         self._line: dict[int, int] = {}
+        self._parsed = None if rows is None else {row: line for line, row in enumerate(rows, 1)}
+        """The line of the module in which a row of the file is."""
         try:
-            self._pair(module.body, gate.parse(text).body)
+            self._pair(module.body, python().body)
         except (SyntaxError, gate.TooDeep, IndexError, AttributeError):
             self._line.clear()  # what Python reads otherwise than LibCST is not worth guessing
 
@@ -168,9 +173,12 @@ class _Lines:
         waiting = [(nodes, known)]
         while waiting:
             nodes, known = waiting.pop()
+            if self._parsed is not None:
+                known = [each for each in known if each.lineno in self._parsed]
             index = 0
             for node in nodes:
-                self._line[id(node)] = known[index].lineno
+                row = known[index].lineno
+                self._line[id(node)] = row if self._parsed is None else self._parsed[row]
                 if isinstance(node, cst.SimpleStatementLine):
                     index += len(node.body)
                     continue

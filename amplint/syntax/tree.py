@@ -7,16 +7,18 @@ and `span` answers in offsets of the whole file.
 
 from __future__ import annotations
 
+import ast
 import dataclasses
 import re
-from bisect import bisect_left, bisect_right
-from collections.abc import Iterator, Sequence
+from bisect import bisect_left
+from collections.abc import Iterable, Iterator, Sequence
 from functools import cache, cached_property
 from typing import TypeVar
 
 import libcst as cst
 
 from amplint.diagnostics import Range
+from amplint.python_ast import gate
 from amplint.source import Source
 from amplint.syntax.positions import Positions
 from amplint.system import limits
@@ -56,9 +58,11 @@ def children(node: cst.CSTNode) -> Iterator[cst.CSTNode]:
 
 def within(node: cst.CSTNode) -> Iterator[cst.CSTNode]:
     """A node and everything inside it, in source order, without white space, commas and parentheses."""
-    yield node
-    for child in children(node):
-        yield from within(child)
+    waiting = [node]
+    while waiting:
+        current = waiting.pop()
+        yield current
+        waiting.extend([*children(current)][::-1])
 
 
 def _last(node: cst.CSTNode) -> cst.CSTNode:
@@ -74,15 +78,18 @@ class Tree:
     Args:
         source: the whole file.
         rows: the 1-based rows to parse, ascending; None parses all of them.
+        python: the whole file as Python's own tree, if that is at hand.
 
     Raises:
         libcst.ParserSyntaxError: LibCST cannot read the rows.
         TextTooLong: LibCST would take too much memory for them.
     """
 
-    def __init__(self, source: Source, rows: Sequence[int] | None = None) -> None:
+    def __init__(self, source: Source, rows: Sequence[int] | None = None, python: ast.Module | None = None) -> None:
         self.source = source
         self._rows = rows
+        if python is not None:
+            self.python = python
         if rows is None:
             text = source.text
         else:
@@ -146,9 +153,22 @@ class Tree:
             scope: the node, of this tree or of one that was grafted.
             kind: the type; nodes of types derived from it do not count.
         """
-        found = self.find(kind, around=scope)
-        first = bisect_left(found, self.order(scope), key=self.order)
-        return found[first : bisect_right(found, self.order(_last(scope)), key=self.order)]
+        found, orders = self.find(kind, around=scope), self._orders(scope)
+        return found[bisect_left(found, orders.start, key=self.order) : bisect_left(found, orders.stop, key=self.order)]
+
+    def _orders(self, scope: cst.CSTNode) -> range:
+        """The numbers of the nodes at and below `scope`."""
+        return range(self.order(scope), self.order(_last(scope)) + 1)
+
+    def below(self, scope: cst.CSTNode, nodes: Iterable[cst.CSTNode]) -> list[cst.CSTNode]:
+        """Those of several nodes that stand inside one node.
+
+        Args:
+            scope: that node, which does not count itself.
+            nodes: nodes of any file.
+        """
+        root, orders = self.root(scope), self._orders(scope)[1:]
+        return [node for node in nodes if self._order.get(id(node)) in orders and self.root(node) is root]
 
     def parent(self, node: cst.CSTNode) -> cst.CSTNode | None:
         """The node that holds `node`; None for the module."""
@@ -176,15 +196,28 @@ class Tree:
             node: where the search begins; it does not count itself.
             *kinds: the types; nodes of types derived from them do not count.
         """
-        return next((above for above in self.ancestors(node) if type(above) in kinds), None)
+        above = self._parents.get(id(node))
+        while above is not None and type(above) not in kinds:
+            above = self._parents.get(id(above))
+        return above
 
     def function(self, node: cst.CSTNode) -> cst.FunctionDef | cst.Lambda | None:
         """The function or lambda that a node stands in; None at the top of a module."""
         return self.enclosing(node, cst.FunctionDef, cst.Lambda)  # type: ignore[return-value]
 
     @cached_property
+    def python(self) -> ast.Module:
+        """The whole file as Python's own tree.
+
+        Raises:
+            SyntaxError: what LibCST reads is no Python for the interpreter at hand.
+            TooDeep: the nesting exceeds what Python's parser takes.
+        """
+        return gate.parse(self.source.text)
+
+    @cached_property
     def _positions(self) -> Positions:
-        return Positions(self.module, self._text, self.parent)
+        return Positions(self.module, lambda: self.python, self._rows, self.parent)
 
     def span(self, node: cst.CSTNode) -> tuple[int, int]:
         """Start and end offset in the whole file, without the node's own parentheses and leading comments."""

@@ -17,8 +17,8 @@ from functools import cached_property
 
 import libcst as cst
 
-from amplint.syntax.access_paths import called_name, literal_key, path_of
-from amplint.syntax.bindings import is_loaded
+from amplint.syntax.access_paths import called_name, path_of
+from amplint.syntax.bindings import is_loaded, targets
 from amplint.syntax.call_arguments import PassedArguments
 from amplint.syntax.classes import Classes
 from amplint.syntax.names import Names, dotted
@@ -30,7 +30,6 @@ _PARTS = (
     cst.GeneratorExp, cst.DictComp, cst.BooleanOperation, cst.UnaryOperation, cst.Subscript,
 )  # fmt: skip
 Changing = cst.Assign | cst.AnnAssign | cst.AugAssign | cst.NamedExpr
-"""What gives a variable a value."""
 
 
 class How(enum.Enum):
@@ -52,28 +51,12 @@ class How(enum.Enum):
 
 @dataclass(frozen=True)
 class Use:
-    """What is done with a value, and by which node; `name` is that of the attribute, the method or the function that gets it
-    as its argument `arg`."""
+    """What is done with a value, by which node; `name` is the attribute, the method, or the function that gets it as `arg`."""
 
     how: How
     node: cst.CSTNode
     name: str = ""
     arg: cst.Arg | None = None
-
-
-def targets(statement: cst.CSTNode) -> list[cst.BaseExpression]:
-    """What an assignment, a change or a `:=` gives a value to."""
-    if isinstance(statement, cst.Assign):
-        return [each.target for each in statement.targets]
-    return [statement.target] if isinstance(statement, (cst.AnnAssign, cst.AugAssign, cst.NamedExpr)) else []
-
-
-def elements(holder: cst.BaseExpression | None) -> Iterator[tuple[str, cst.DictElement | cst.Arg]]:
-    """The elements of a dict, be it a display or a call with keywords, by literal key."""
-    if isinstance(holder, cst.Dict):
-        yield from ((literal_key(each.key), each) for each in holder.elements if isinstance(each, cst.DictElement))
-    elif isinstance(holder, cst.Call):
-        yield from ((arg.keyword.value, arg) for arg in holder.args if arg.keyword is not None)
 
 
 class ValueFlow:
@@ -139,6 +122,10 @@ class ValueFlow:
     def calls(self, name: str) -> list[cst.Call]:
         """The calls in the file of what goes by a name, on whatever object."""
         return self._calls.get(name, [])
+
+    def methods(self, name: str) -> list[tuple[cst.Call, cst.BaseExpression]]:
+        """The calls in the file of methods of a name, each with the object."""
+        return [(call, call.func.value) for call in self.calls(name) if isinstance(call.func, cst.Attribute)]
 
     @cached_property
     def _calls(self) -> dict[str, list[cst.Call]]:
@@ -263,8 +250,7 @@ class ValueFlow:
             yield from self._arguments.of(bindings[0].node)
 
     def sources(self, node: cst.BaseExpression) -> Iterator[cst.BaseExpression]:
-        """All that a name or an attribute may get its value from: assignments, also to this attribute of other objects, changes,
-        what callers in sight give, what a property or a helper in sight returns."""
+        """The same, also of other objects' attributes, with changes, what callers give, and what a property or helper returns."""
         yield from self.values(node)
         yield from self.given(node)
         if isinstance(node, cst.Name):

@@ -18,8 +18,9 @@ import libcst as cst
 from amplint.model import vocabulary
 from amplint.model.events import ADD, COMPARE, MEASURE
 from amplint.syntax.access_paths import path_of
+from amplint.syntax.bindings import targets
 from amplint.syntax.tree import Tree, within
-from amplint.syntax.value_flow import How, ValueFlow, targets
+from amplint.syntax.value_flow import How, ValueFlow
 from amplint.syntax.words import words
 
 _CLIP = "clip"
@@ -98,7 +99,7 @@ class Readings:
             return ""
         if any(map(_NOISE.match, found)):
             return ADD
-        if sum(each.attr.value == "grad" for each in _attributes(change)) > 1:
+        if len(list(_gradients(change))) > 1:
             return ""  # another gradient, scaled like this one
         weights = path_of(target).removesuffix(".data").removesuffix(".grad")
         plain = [each for each in within(change) if path_of(each) in (weights, f"{weights}.data")]
@@ -186,17 +187,13 @@ class Readings:
         """Whether a call multiplies gradients by its argument, or clips them."""
         if _CHANGES_GRADIENTS.search(name):
             return True
-        on_grad = isinstance(call.func, cst.Attribute) and any(
-            each.attr.value == "grad" for each in _attributes(call.func)
-        )
-        return on_grad and name.endswith("_")
+        return name.endswith("_") and isinstance(call.func, cst.Attribute) and _has_gradient(call.func)
 
     def _operand(self, parent: cst.BinaryOperation, use: _Use) -> _Step:
         if self._knows_the_scale(parent):
             return _NOTHING
-        is_ratio = isinstance(parent.operator, cst.Divide) and all(
-            any(each.attr.value == "grad" for each in _attributes(side)) for side in (parent.left, parent.right)
-        )
+        divides = isinstance(parent.operator, cst.Divide)
+        is_ratio = divides and _has_gradient(parent.left) and _has_gradient(parent.right)
         return _NOTHING if is_ratio else self._on(parent, use)
 
     def _knows_the_scale(self, node: cst.BaseExpression) -> bool:
@@ -223,7 +220,7 @@ class Readings:
     # -- names -----------------------------------------------------------------------------------------------------
 
     def _assigned(self, target: cst.CSTNode, use: _Use) -> _Step:
-        if any(each.attr.value == "grad" for each in _attributes(target)):
+        if _has_gradient(target):
             return self._end(use, _CLIP, target)
         if isinstance(target, cst.Name):
             return self._loads(target.value, target, use)
@@ -251,5 +248,9 @@ class Readings:
         return _Step(tuple(_Use(call, use.at) for call in calls))
 
 
-def _attributes(node: cst.CSTNode) -> Iterator[cst.Attribute]:
-    return (each for each in within(node) if isinstance(each, cst.Attribute))
+def _gradients(node: cst.CSTNode) -> Iterator[cst.Attribute]:
+    return (each for each in within(node) if isinstance(each, cst.Attribute) and each.attr.value == "grad")
+
+
+def _has_gradient(node: cst.CSTNode) -> bool:
+    return next(_gradients(node), None) is not None

@@ -13,8 +13,9 @@ import libcst as cst
 
 from amplint.model import vocabulary
 from amplint.syntax.access_paths import path_of
+from amplint.syntax.bindings import targets
 from amplint.syntax.tree import Tree, within
-from amplint.syntax.value_flow import How, Use, ValueFlow, targets
+from amplint.syntax.value_flow import How, Use, ValueFlow
 from amplint.syntax.words import words
 
 _READS_OUT = frozenset({"item", "tolist", "numpy", "detach", "float", "data"})
@@ -46,7 +47,7 @@ class Reports:
     # -- losses ----------------------------------------------------------------------------------------------------
 
     def _candidates(self) -> Iterator[cst.BaseExpression]:
-        scaling = [call for call in self._flow.calls("scale") if _is_scale(call)]
+        scaling = [call for call, _ in self._flow.methods("scale") if len(call.args) == 1]
         yield from scaling
         concerned: dict[tuple[cst.CSTNode | None, str], cst.CSTNode] = {}
         returning: set[str] = set()
@@ -106,7 +107,3 @@ class Reports:
             return use.how is How.ADDED and isinstance(use.node.operator, cst.AddAssign)
         home = self._tree.function(use.node) or self._tree.module
         return isinstance(use.node, cst.Assign) and "get_scale" not in words(home)
-
-
-def _is_scale(call: cst.Call) -> bool:
-    return isinstance(call.func, cst.Attribute) and call.func.attr.value == "scale" and len(call.args) == 1

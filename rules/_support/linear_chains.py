@@ -15,7 +15,7 @@ _COMPREHENSIONS = (cst.ListComp, cst.GeneratorExp, cst.SetComp, cst.DictComp, cs
 
 
 @dataclass(frozen=True)
-class Kind:
+class LayerKind:
     """A kind of layer: what makes it, its first two parameters, and the layers between that have the same size."""
 
     makers: frozenset[str]
@@ -28,13 +28,13 @@ def _nn(names: str) -> frozenset[str]:
     return frozenset(f"torch.nn.{name}" for name in names.split())
 
 
-LINEARS = Kind(
+LINEARS = LayerKind(
     _nn("Linear"),
     "in_features",
     "out_features",
     _nn("BatchNorm1d LayerNorm RMSNorm InstanceNorm1d SyncBatchNorm PReLU"),
 )
-CONVOLUTIONS = Kind(
+CONVOLUTIONS = LayerKind(
     _nn("Conv1d Conv2d Conv3d ConvTranspose1d ConvTranspose2d ConvTranspose3d"),
     "in_channels",
     "out_channels",
@@ -73,7 +73,7 @@ class Hidden:
 class Model:
     """A class, or an `nn.Sequential` outside of any, as a chain of linear layers."""
 
-    def __init__(self, file: File, scope: cst.ClassDef | cst.Call, linears: list[Linear], kind: Kind) -> None:
+    def __init__(self, file: File, scope: cst.ClassDef | cst.Call, linears: list[Linear], kind: LayerKind) -> None:
         self.file = file
         self.kind = kind
         self.scope = scope
@@ -116,7 +116,7 @@ class Model:
                     yield size
 
 
-def models(file: File, kind: Kind = LINEARS) -> list[Model]:
+def models(file: File, kind: LayerKind = LINEARS) -> list[Model]:
     """The models of a file that hold layers of a kind."""
     grouped: dict[cst.CSTNode, list[Linear]] = {}
     for call in file.tree.find(cst.Call):
@@ -147,7 +147,7 @@ def _place(file: File, call: cst.Call) -> tuple[cst.CSTNode | None, cst.Call | N
     return scope, container, False
 
 
-def _linear(file: File, call: cst.Call, container: cst.Call | None, kind: Kind) -> Linear:
+def _linear(file: File, call: cst.Call, container: cst.Call | None, kind: LayerKind) -> Linear:
     return Linear(
         call, size_argument(file, call, 0, kind.fan_in), size_argument(file, call, 1, kind.fan_out), container
     )

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 import libcst as cst
 
 from amplint.model.torch import names as torch_names
+from amplint.model.torch.precision import FLOAT16, named
 from amplint.rule import File
 
 from .call_edits import keyword, positionals
@@ -54,6 +55,6 @@ def _own_dtypes(file: File) -> Iterator[bool]:
     for node in file.names.references(torch_names.AUTOCAST):
         call = file.tree.parent(node)
         if isinstance(call, cst.Call) and call.func is node:
-            named, given = keyword(call, "dtype"), positionals(call)
-            value = named.value if named else given[1].value if len(given) > 1 else None
-            yield value is not None and not file.names.all_in(value, {"torch.float16", "torch.half"})
+            by_name, given = keyword(call, "dtype"), positionals(call)
+            value = by_name.value if by_name else given[1].value if len(given) > 1 else None
+            yield value is not None and not file.names.all_in(value, named(FLOAT16))

@@ -89,7 +89,7 @@ def _is_number(node: cst.BaseExpression) -> bool:
 
 
 def _call_computes(file: File, call: cst.Call, depth: int) -> bool:
-    callee = file.callees.of(call, file.tree.enclosing(call, cst.FunctionDef) or file.tree.module)
+    callee = file.callees.of(call)
     if callee is not None:
         return depth >= _MAX_DEPTH or may_compute(file, [callee.node.body], depth + 1)
     meanings = file.names.resolve(call.func)

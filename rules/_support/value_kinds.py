@@ -8,13 +8,13 @@ from collections.abc import Iterator
 import libcst as cst
 
 from amplint.model.torch import names as torch_names
+from amplint.model.torch.precision import DTYPES
 from amplint.rule import File
 
 from .call_edits import in_format_string, quoted
 
 FLAG, DTYPE, DEVICE, NUMBER = "flag", "dtype", "device", "number"
 
-_DTYPES = frozenset(f"torch.{name}" for name in "float16 half bfloat16 float32 float float64 double".split())
 _FLAG_NAME = re.compile(r"(?!\w*(type|precision|scale))((use|enable|is|has|do|with|should)_\w+|\w*_enabled|enabled)")
 _ANNOTATED = {
     "builtins.bool": FLAG,
@@ -102,7 +102,7 @@ def _leaf(file: File, leaf: cst.CSTNode) -> str | None:
         return NUMBER
     if isinstance(leaf, cst.Call):
         return DEVICE if file.names.all_in(leaf.func, {"torch.device"}) else None
-    if isinstance(leaf, (cst.Name, cst.Attribute)) and file.names.all_in(leaf, _DTYPES):
+    if isinstance(leaf, (cst.Name, cst.Attribute)) and file.names.all_in(leaf, DTYPES):
         return DTYPE
     return _text(leaf)
 

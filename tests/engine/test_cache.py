@@ -223,6 +223,23 @@ def test_a_second_run_says_the_same_without_linting(project: Path) -> None:
     assert check(project, "--no-cache") == cold
 
 
+def test_an_editor_is_told_what_a_run_on_the_project_found_out(project: Path) -> None:
+    def edit(text: str) -> str:
+        return amplint("-", "--stdin-filename", "file1.py", cwd=project, stdin=text.encode()).stdout
+
+    check(project)
+    told = held(project)
+    told[0]["file1.py"][2][1][0][2] = "Flagged long ago"
+    (file,) = caches(project)
+    seal(file, json.dumps(told).encode())
+    assert "Flagged long ago" in edit("flags_here\n")
+    assert "file1.py:2:1: BAD006 Flagged" in (other := edit("\nflags_here\n")) and "long ago" not in other
+    assert edit("\nflags_here\n") == other
+    assert edit("x = 1\n") == ""
+    assert "Flagged long ago" in edit("flags_here\n")
+    assert "Flagged long ago" in check(project)
+
+
 def test_changes_are_seen(project: Path) -> None:
     check(project)
     (project / "file1.py").write_text("flagt_here\n")  # as long as before

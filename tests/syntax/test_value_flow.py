@@ -7,9 +7,10 @@ import pytest
 
 from amplint.file import File
 from amplint.source import Source
-from amplint.syntax.access_paths import called_name, literal_key
+from amplint.syntax.access_paths import called_name, elements, literal_key
+from amplint.syntax.bindings import targets
 from amplint.syntax.tree import Tree
-from amplint.syntax.value_flow import How, elements, targets
+from amplint.syntax.value_flow import How
 
 CODE = """
 class Run:

@@ -42,6 +42,8 @@ AUTOCAST = AUTOCAST_GENERIC | frozenset(AUTOCAST_DEVICE)
 GRAD_SCALER_GENERIC = frozenset({"torch.GradScaler", "torch.amp.GradScaler"})
 GRAD_SCALER_DEVICE = {"torch.cuda.amp.GradScaler": "cuda", "torch.cpu.amp.GradScaler": "cpu"}
 GRAD_SCALER = GRAD_SCALER_GENERIC | frozenset(GRAD_SCALER_DEVICE)
+CUSTOM_FWD = frozenset({"torch.amp.custom_fwd", "torch.cuda.amp.custom_fwd"})
+CUSTOM_BWD = frozenset({"torch.amp.custom_bwd", "torch.cuda.amp.custom_bwd"})
 SCALER_CLASSES = GRAD_SCALER | {
     "torch.distributed.fsdp.sharded_grad_scaler.ShardedGradScaler",
     "torch.distributed.fsdp.ShardedGradScaler",

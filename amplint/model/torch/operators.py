@@ -15,6 +15,8 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
 
+from amplint.model.torch.layers import LAYERS
+
 
 class Policy(enum.Enum):
     """What autocast does with the floating inputs of an operation."""
@@ -135,30 +137,6 @@ _RANGES = {
     "relu6": (0.0, 6.0),
 }
 
-LAYERS = {
-    **dict.fromkeys("Linear LazyLinear Bilinear".split(), "linear"),
-    **{f"{lazy}Conv{rank}d": f"conv{rank}d" for rank in (1, 2, 3) for lazy in ("", "Lazy")},
-    **{f"{lazy}ConvTranspose{rank}d": f"conv_transpose{rank}d" for rank in (1, 2, 3) for lazy in ("", "Lazy")},
-    **{f"{kind}{rank}d": "batch_norm" for kind in ("BatchNorm", "LazyBatchNorm") for rank in (1, 2, 3)},
-    **{f"{kind}{rank}d": "instance_norm" for kind in ("InstanceNorm", "LazyInstanceNorm") for rank in (1, 2, 3)},
-    **{f"{kind}Pool{rank}d": f"{name}_pool{rank}d" for rank in (1, 2, 3) for kind, name in (
-        ("Max", "max"), ("Avg", "avg"), ("AdaptiveAvg", "adaptive_avg"), ("AdaptiveMax", "adaptive_max"))},
-    **dict.fromkeys("Dropout Dropout1d Dropout2d Dropout3d AlphaDropout".split(), "dropout"),
-    "SyncBatchNorm": "batch_norm", "LayerNorm": "layer_norm", "GroupNorm": "group_norm", "RMSNorm": "rms_norm",
-    "CELU": "celu", "Hardtanh": "hardtanh", "Hardswish": "hardswish",
-    "ReLU": "relu", "ReLU6": "relu6", "LeakyReLU": "leaky_relu", "ELU": "elu", "SELU": "selu", "GELU": "gelu",
-    "SiLU": "silu", "Mish": "mish", "PReLU": "prelu", "Tanh": "tanh", "Sigmoid": "sigmoid", "Hardsigmoid": "hardsigmoid",
-    "Softplus": "softplus", "Softmax": "softmax", "Softmax2d": "softmax", "Softmin": "softmin", "LogSoftmax": "log_softmax",
-    "LogSigmoid": "logsigmoid", "Identity": "identity", "Flatten": "flatten", "Unflatten": "unflatten",
-    "PixelShuffle": "pixel_shuffle", "Upsample": "upsample", "Embedding": "embedding",
-    "CosineSimilarity": "cosine_similarity", "PairwiseDistance": "pairwise_distance",
-    "CrossEntropyLoss": "cross_entropy", "MSELoss": "mse_loss", "L1Loss": "l1_loss", "SmoothL1Loss": "smooth_l1_loss",
-    "HuberLoss": "huber_loss", "KLDivLoss": "kl_div", "NLLLoss": "nll_loss",
-    "BCEWithLogitsLoss": "binary_cross_entropy_with_logits", "BCELoss": "binary_cross_entropy",
-    "TripletMarginLoss": "triplet_margin_loss", "MarginRankingLoss": "margin_ranking_loss",
-}  # fmt: skip
-"""The operation that a layer of `torch.nn` runs, by class name."""
-
 
 @dataclass(frozen=True)
 class Operator:
@@ -167,7 +145,6 @@ class Operator:
     Attributes:
         name: the function's name without its module.
         range: between which bounds every element of a result lies.
-        layers: the classes of `torch.nn` that run it.
     """
 
     name: str
@@ -175,7 +152,6 @@ class Operator:
     cuda: Policy
     cpu: Policy
     range: tuple[float, float] = (-math.inf, math.inf)
-    layers: tuple[str, ...] = ()
 
     @property
     def mps(self) -> Policy:
@@ -190,9 +166,8 @@ def _operators() -> Iterator[Operator]:
         said, _, names = row.partition(":")
         kind, cuda, cpu = said.split()
         for name in names.split():
-            layers = tuple(layer for layer, op in LAYERS.items() if op == name)
-            known = _RANGES.get(name, (-math.inf, math.inf))
-            yield Operator(name, Kind[kind.upper()], _POLICIES[cuda], _POLICIES[cpu], known, layers)
+            bounds = _RANGES.get(name, (-math.inf, math.inf))
+            yield Operator(name, Kind[kind.upper()], _POLICIES[cuda], _POLICIES[cpu], bounds)
 
 
 OPERATORS: Mapping[str, Operator] = MappingProxyType({each.name: each for each in _operators()})
@@ -205,8 +180,8 @@ def of_kind(*kinds: Kind) -> frozenset[str]:
 
 
 def layers_of(*kinds: Kind) -> frozenset[str]:
-    """The full names of the layers that run operations of some kinds."""
-    return frozenset(f"torch.nn.{layer}" for each in OPERATORS.values() if each.kind in kinds for layer in each.layers)
+    """The classes of `torch.nn` that run operations of some kinds."""
+    return frozenset(layer for layer, op in LAYERS.items() if OPERATORS[op].kind in kinds)
 
 
 def _table(device: str) -> Mapping[str, Policy]:

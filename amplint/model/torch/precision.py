@@ -15,6 +15,21 @@ FLOAT16, BFLOAT16, FLOAT32, FLOAT64 = "float16", "bfloat16", "float32", "float64
 INTEGER, BOOL, UNKNOWN = "int", "bool", "?"
 HALF = frozenset({FLOAT16, BFLOAT16})
 
+CASTS: Mapping[str, str] = MappingProxyType(
+    {"half": FLOAT16, "bfloat16": BFLOAT16, "float": FLOAT32, "double": FLOAT64}
+)
+"""Methods that cast tensors and modules."""
+DTYPES: Mapping[str, str] = MappingProxyType(
+    {f"torch.{name}": dtype for name, dtype in CASTS.items()}
+    | {f"torch.{dtype}": dtype for dtype in (FLOAT16, FLOAT32, FLOAT64)}
+)
+"""The floating dtypes by what torch calls them; a dtype has several names."""
+
+
+def named(*dtypes: str) -> frozenset[str]:
+    """What torch calls some dtypes, by full name."""
+    return frozenset(name for name, dtype in DTYPES.items() if dtype in dtypes)
+
 
 # -- what a precision can hold -----------------------------------------------------------------------------------------
 

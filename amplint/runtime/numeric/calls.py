@@ -10,6 +10,7 @@ import libcst as cst
 from amplint.dtypes.frames import StackFrame
 from amplint.dtypes.values import DType, Instance, Layer, Tensor
 from amplint.model.torch import precision
+from amplint.model.torch.layers import LAYERS
 from amplint.runtime.numeric import operations
 from amplint.runtime.numeric.expression import (
     Apply,
@@ -233,7 +234,7 @@ class CallTerms(Terms):
             return value
         if layer.kind not in operations.LAYERS:
             return self._from_weights(node, scope)
-        if layer.kind in ("Identity", "Dropout", "Dropout1d", "Dropout2d", "Dropout3d"):
+        if LAYERS[layer.kind] in operations.UNMOVED:
             return arguments[0] if arguments else Outside(f"nn.{layer.kind}")
         assert isinstance(layer.node, cst.Call)
         top = BodyScope(self.facts.frames[0])

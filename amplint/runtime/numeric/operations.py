@@ -15,7 +15,8 @@ from typing import Any
 
 import torch
 
-from amplint.model.torch.operators import Kind, of_kind
+from amplint.model.torch import precision
+from amplint.model.torch.operators import Kind, layers_of, of_kind
 
 RANDOM = frozenset("rand randn randint randperm rand_like randn_like normal multinomial bernoulli".split())
 """Operations that draw at random."""
@@ -26,24 +27,16 @@ NAMES = of_kind(
 """The functions of torch and the methods of tensors on the list; in-place forms count as their plain ones."""
 
 LAYERS = frozenset(
-    """
-    ReLU ReLU6 LeakyReLU ELU SELU CELU GELU SiLU Mish Tanh Sigmoid Hardsigmoid Hardswish Hardtanh Softplus Softsign Softmax
-    Softmin LogSoftmax LogSigmoid Identity Flatten Unflatten CosineSimilarity PairwiseDistance CrossEntropyLoss NLLLoss MSELoss
-    L1Loss SmoothL1Loss HuberLoss KLDivLoss BCELoss BCEWithLogitsLoss PoissonNLLLoss HingeEmbeddingLoss MarginRankingLoss
-    SoftMarginLoss TripletMarginLoss MultiMarginLoss MultiLabelMarginLoss MultiLabelSoftMarginLoss CosineEmbeddingLoss
-    GaussianNLLLoss Dropout Dropout1d Dropout2d Dropout3d AvgPool1d AvgPool2d MaxPool1d MaxPool2d AdaptiveAvgPool1d
-    AdaptiveAvgPool2d AdaptiveMaxPool1d AdaptiveMaxPool2d
-""".split()
+    layer
+    for layer in layers_of(Kind.ELEMENTWISE, Kind.ALONG, Kind.LAYOUT, Kind.POOL, Kind.LOSS)
+    if "Norm" not in layer and layer != "PReLU"
 )
 """The layers without weights, and losses, on the list; what other layers give back is a value from outside."""
 
 ATTRIBUTES = frozenset("T mT H mH shape dtype values indices ndim data".split())
 """The attributes of tensors, and of pairs that torch gives back, on the list."""
 
-CASTS: Mapping[str, str] = MappingProxyType(
-    {"float": "float32", "half": "float16", "bfloat16": "bfloat16", "double": "float64", "bool": "bool", "long": "int64",
-     "int": "int32"}
-)  # fmt: skip
+CASTS: Mapping[str, str] = MappingProxyType({**precision.CASTS, "bool": "bool", "long": "int64", "int": "int32"})
 """Methods that give back a tensor in another dtype."""
 
 UNMOVED = frozenset("cuda cpu contiguous requires_grad_ identity dropout alpha_dropout to_dense".split())
