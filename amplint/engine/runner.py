@@ -261,7 +261,7 @@ def _lint(pending: list[_Pending], jobs: int) -> Iterator[tuple[_Pending, FileRe
             # The largest first: else one of them may run on alone at the end.
             pending = sorted(pending, key=lambda one: -len(one.task.data))
             work = [one.task for one in pending]
-            answers = run_all(_check_apart, work, workers, load_rules, limits.STALLED, kin=_folder)
+            answers = run_all(_check_apart, work, workers, load_rules, limits.STALLED, kin=_neighbourhood)
             for index, answer in answers:
                 one = pending[index]
                 if isinstance(answer, Died):
@@ -272,9 +272,9 @@ def _lint(pending: list[_Pending], jobs: int) -> Iterator[tuple[_Pending, FileRe
         yield one, _check(one.task)
 
 
-def _folder(task: _Task) -> Path:
-    """Files of one folder lean on the same modules, which a process that has parsed them need not parse again."""
-    return task.path.parent
+def _neighbourhood(task: _Task) -> Path:
+    """Files of one folder, and of those beside it, lean on the same modules: one process parses them once."""
+    return task.path.parent.parent
 
 
 def _check(task: _Task) -> FileReport:
