@@ -12,35 +12,21 @@ from amplint.model import events
 from amplint.model.event_graph import Test
 from amplint.runtime.devices import CUDA, EMULATED
 from amplint.runtime.training import torch_objects
-from amplint.runtime.training.iterations import Rounds
-from amplint.runtime.training.toy_problem import ToyProblem
-from amplint.runtime.training.trainer import Training
+from amplint.runtime.training.trainer import Training, TrainingSetup
 
 
 class AmpRun(Training):
     """AMP as the code uses it.
 
     Args:
-        problem: what is trained.
-        objects: how the code makes its objects.
-        rounds: counts the iterations of each optimizer.
-        feeds: the values that losses are computed from; others are not computed.
+        setup: what is trained, and how.
         device: one of `amplint.runtime.devices`.
         on: whether the options of the code switch AMP on.
         scalers: the scalers that step each optimizer.
     """
 
-    def __init__(
-        self,
-        problem: ToyProblem,
-        objects: Mapping[str, events.ObjectFacts],
-        rounds: Rounds,
-        feeds: frozenset[str],
-        device: str,
-        on: bool,
-        scalers: Mapping[str, frozenset[str]],
-    ) -> None:
-        super().__init__(problem, objects, rounds, feeds)
+    def __init__(self, setup: TrainingSetup, device: str, on: bool, scalers: Mapping[str, frozenset[str]]) -> None:
+        super().__init__(setup)
         self._device, self._on, self._scalers_of = device, on, scalers
         self._scalers: dict[str, torch.amp.GradScaler] = {}
         self._marks: dict[str, dict[str, float]] = {}
@@ -102,24 +88,15 @@ class ReferenceRun(Training):
     """What the author meant, in float32: a scaler only steps, and each iteration steps once, unless its gradients overflowed.
 
     Args:
-        problem: what is trained.
-        objects: how the code makes its objects.
-        rounds: counts the iterations of each optimizer.
-        feeds: the values that losses are computed from; others are not computed.
+        setup: what is trained, and how.
         last: how many steps the code takes for an optimizer in an iteration: the last one counts.
         skips: the steps, by optimizer and iteration, that the AMP run skips for an overflow of its own.
     """
 
     def __init__(
-        self,
-        problem: ToyProblem,
-        objects: Mapping[str, events.ObjectFacts],
-        rounds: Rounds,
-        feeds: frozenset[str],
-        last: Mapping[tuple[str, int], int],
-        skips: frozenset[tuple[str, int]],
+        self, setup: TrainingSetup, last: Mapping[tuple[str, int], int], skips: frozenset[tuple[str, int]]
     ) -> None:
-        super().__init__(problem, objects, rounds, feeds)
+        super().__init__(setup)
         self._last, self._skips = last, skips
         self._asked: dict[tuple[str, int], int] = {}
         self._turns: dict[str, int] = {}

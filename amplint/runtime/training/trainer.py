@@ -9,6 +9,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import AbstractContextManager
+from dataclasses import dataclass
 
 import torch
 
@@ -31,25 +32,39 @@ Losses = dict[str, torch.Tensor]
 """The part of a loss that depends on the parameters of each optimizer."""
 
 
-class Training(ABC):
-    """A run of training in which events happen for real.
+@dataclass(frozen=True)
+class TrainingSetup:
+    """What a run of training is given, with AMP and without.
 
-    Args:
+    Attributes:
         problem: nets and losses.
-        objects: what is known of the objects that events name.
+        objects: how the code makes the objects that events name.
         rounds: which iteration it is, kept by whoever tells of the events.
         feeds: the values that losses are computed from; others are not computed.
     """
 
-    def __init__(
-        self, problem: ToyProblem, objects: Mapping[str, events.ObjectFacts], rounds: Rounds, feeds: frozenset[str]
-    ) -> None:
+    problem: ToyProblem
+    objects: Mapping[str, events.ObjectFacts]
+    rounds: Rounds
+    feeds: frozenset[str]
+
+
+class Training(ABC):
+    """A run of training in which events happen for real.
+
+    Args:
+        setup: what is trained, and how.
+    """
+
+    def __init__(self, setup: TrainingSetup) -> None:
         self.record = RunRecord()
-        self.problem, self.rounds = problem, rounds
-        self.objects, self._feeds = objects, feeds
+        self.problem, self.rounds = setup.problem, setup.rounds
+        self.objects, self._feeds = setup.objects, setup.feeds
         self.optimizers = {
-            name: torch_objects.optimizer(objects.get(name, events.ObjectFacts()), problem.parameters(name))[0]
-            for name in problem.nets
+            name: torch_objects.optimizer(self.objects.get(name, events.ObjectFacts()), self.problem.parameters(name))[
+                0
+            ]
+            for name in self.problem.nets
         }
         self._schedulers: dict[str, tuple[str, torch.optim.lr_scheduler.LRScheduler]] = {}
         self._values: dict[str, Losses] = {}
