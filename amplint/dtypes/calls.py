@@ -14,7 +14,6 @@ from amplint.dtypes.tensor_calls import MODULES, no_result
 from amplint.dtypes.values import UNKNOWN, Arguments, Class, Closure, Instance, Items, Layer, Number, Tensor, Value
 from amplint.model import vocabulary
 from amplint.model.torch import layers, precision
-from amplint.model.torch.layers import LAYERS
 from amplint.syntax.names import dotted
 
 _NUMBERS = frozenset({"builtins.len", "builtins.int", "numpy.sqrt", "numpy.prod", "numpy.log"})
@@ -138,7 +137,7 @@ class Calls(Functions):
                 value = self._apply(part, node, "", step, frame)
             # Where the last layer rounds, no expression of the caller can be widened before it.
             return replace(value, cure=None) if isinstance(value, Tensor) else value
-        name = LAYERS.get(layer.kind)
+        name = layers.LAYERS.get(layer.kind)
         if name is not None:
             return self.torch_call(name, node, arguments, frame, layer)
         if layer.kind in layers.RECURRENT:

@@ -21,9 +21,9 @@ def catch(scene: Scene, moves: list[Move]) -> list[Move]:
     if not is_plain(taken) or any(move.kind == "forward" for move in taken):
         return moves
     body = modal(scene, taken)
-    split = scene.draw_int(1, len(body)) if scene.chance(25) else len(body)
+    split = scene.pick(_places(body)[1:]) if scene.chance(25) else len(body)
     body, behind = body[:split], body[split:]
-    at = scene.draw_int(0, len(body)) if scene.chance(60) else 0
+    at = scene.pick(_places(body)) if scene.chance(60) else 0
     tried: Code = (*body[:at], _failure(moves), *body[at:])
     hidden = scene.wrapped and not scene.in_class and "scaler" in words(body)
     if not hidden and scene.chance(30):
@@ -35,6 +35,14 @@ def catch(scene: Scene, moves: list[Move]) -> list[Move]:
         cleared = f"{scene.trained[0].optimizer}.zero_grad()"
         code.append(Block("finally:", (scene.pick(("losses.append(step)", cleared)),)))
     return [*moves[:start], Move("leave", tuple(code)), *moves[end:]]
+
+
+def _places(body: Code) -> list[int]:
+    """Where code can be cut: not between a statement and its `else`."""
+    tails = ("else:", "elif ", "except", "finally:")
+    return [at for at, line in enumerate(body) if not (isinstance(line, Block) and line.head.startswith(tails))] + [
+        len(body)
+    ]
 
 
 def _failure(moves: list[Move]) -> Block:
