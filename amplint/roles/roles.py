@@ -191,6 +191,12 @@ class Roles:
         if vocabulary.SCALER.search(last):
             opaque = any(not (isinstance(value, cst.Name) and value.value == "None") for value in self.values(node))
             return "framework" if opaque else "scaler"
+        role = self._by_name(node, path, last)
+        if role or not path.endswith("]") or not self._options.is_stepped(node, path):
+            return role
+        return self._by_name(node, path, called(path.rpartition("[")[0]))  # a key such as "generator" says nothing
+
+    def _by_name(self, node: cst.BaseExpression, path: str, last: str) -> str:
         if vocabulary.SCHEDULER.search(last):
             return "" if vocabulary.NOT_RATE.search(last) else "scheduler"
         if vocabulary.OPTIMIZER.search(last) and not self._options.holds(node, path):
