@@ -60,9 +60,8 @@ def _is_left_out(file: File, step: cst.CSTNode, call: cst.CSTNode) -> bool:
         if branch is loop:
             break
         if isinstance(branch, cst.If):
-            side, other = branch.body, branch.orelse
-            if not hazard_calls.holds(file, side, call):
-                side, other = other, side
+            sides: tuple[cst.CSTNode | None, ...] = (branch.body, branch.orelse)
+            side, other = sides if hazard_calls.holds(file, branch.body, call) else sides[::-1]
             behind = file.tree.span(branch)[1] <= file.tree.span(step)[0]
             if hazard_calls.holds(file, other, step) or (behind and _jumps_away(side)):
                 return file.tree.enclosing(step, cst.For, cst.While, cst.FunctionDef) is loop
@@ -118,7 +117,9 @@ def _update_moved(file: File, found: Found) -> _Moved | None:
     if block is file.editor.block(update) and file.tree.span(step) < file.tree.span(update):
         return None
     updates = [file.editor.statement(each) for each in found.calls(ScalerUpdate)]
-    if any(file.editor.block(each) is block and file.tree.span(step) < file.tree.span(each) for each in updates if each):
+    if any(
+        file.editor.block(each) is block and file.tree.span(step) < file.tree.span(each) for each in updates if each
+    ):
         return (protocol_edits.without(file, update),), True
     return tuple(file.editor.move_after(update, step)), True
 
