@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from project import LOOP, codes, project
+from project import LOOP, check, codes, only, project
 
 NORM = """
     def grad_norm(parameters):
@@ -85,3 +85,42 @@ def test_a_reading_in_another_file_is_found_at_the_call(tmp_path: Path, helper: 
 def test_what_comes_out_the_same_is_silent(tmp_path: Path, name: str, call: str) -> None:
     root = project(tmp_path, utils=TESTS, train=LOOP.format(module="utils", name=name, call=call))
     assert codes(root, "train.py") == codes(root, "utils.py") == []
+
+
+HELPERS = """
+    import torch
+
+    scaler = torch.amp.GradScaler("cuda")
+
+    def propagate(loss):
+        scaler.scale(loss).backward()
+
+    def advance(optimizer):
+        scaler.step(optimizer)
+        scaler.update()
+"""
+MIDDLE = """
+    import torch
+    from pkg.helpers import advance, propagate
+
+    def train(model, loader, optimizer):
+        for x, y in loader:
+            with torch.autocast("cuda", dtype=torch.float16):
+                loss = model(x, y)
+            propagate(loss)
+            {middle}
+            advance(optimizer)
+            optimizer.zero_grad()
+"""
+
+
+@pytest.mark.parametrize(
+    ("middle", "expected"),
+    [
+        ("torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)", "Gradients are clipped while still scaled by `scaler`"),
+        ("print(model.weight.grad.norm())", "Gradients are measured while still scaled by `scaler`"),
+    ],
+)  # fmt: skip
+def test_a_scaler_that_only_helpers_know_goes_by_its_name(tmp_path: Path, middle: str, expected: str) -> None:
+    root = project(tmp_path, pkg_init="", pkg_helpers=HELPERS, train=MIDDLE.format(middle=middle))
+    assert only(check(root, "train.py")).message == expected
