@@ -49,7 +49,7 @@ another function than the step, where it runs for every micro-batch (a second `u
 optimizers may own the gradients, and where the scaler may be None.
 
 ## Limitations
-A gradient that is handed to a function of another file, copied, or kept as a tensor is not followed. Hooks are not
+A gradient that is copied, kept as a tensor, or handed to a function by itself is not followed. Hooks are not
 read.
 
 ## References

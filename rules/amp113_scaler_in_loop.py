@@ -54,7 +54,8 @@ would need a parameter.
 
 ## Limitations
 A function that its own file does not call counts as one that runs again and again only if its name says so
-(`train_step`, `train_one_epoch`). A scaler whose state is loaded right away, or that is made under a condition other
+(`train_step`, `train_one_epoch`), or if it is a single iteration: it scales a loss and steps a given optimizer, without
+a loop. A scaler whose state is loaded right away, or that is made under a condition other
 than whether AMP is on and a GPU is there, is not flagged.
 
 ## References

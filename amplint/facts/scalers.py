@@ -9,6 +9,7 @@ from functools import cached_property
 
 import libcst as cst
 
+from amplint.facts.trial_code import Trials
 from amplint.file import File
 from amplint.model.events import ObjectFacts
 from amplint.model.torch import names as torch_names
@@ -200,9 +201,27 @@ class Scalers:
             return None
         calls = self._file.callees.callers(home)
         if not calls:
-            return Rebuilt(made) if _REPEATED.search(home.name.value) or self._is_told_the_epoch(home) else None
+            again_and_again = (
+                _REPEATED.search(home.name.value) or self._is_told_the_epoch(home) or self._steps_once(home)
+            )
+            return Rebuilt(made) if again_and_again else None
         again = next((call for call in calls if self._repeats(call, home, stepped, _MAX_CALLERS)), None)
         return Rebuilt(made, again=again) if again is not None else None
+
+    def _steps_once(self, home: cst.FunctionDef) -> bool:
+        """Whether a function is one iteration: it scales a loss and steps, all of it outside of loops, and is no trial."""
+        if self._file.fact(Trials).is_called_one(home):
+            return False
+        ours = [call for call in self._tree.inside(home, cst.Call) if self._tree.function(call) is home]
+        scaler_calls = [
+            call for call in ours if isinstance(call.func, cst.Attribute) and self._is_scaler(call.func.value)
+        ]
+        done = {called_name(call) for call in scaler_calls}
+        looped = any(self._tree.enclosing(call, *_LOOPS, cst.FunctionDef) is not home for call in scaler_calls)
+        return {"scale", "step"} <= done and not looped
+
+    def _is_scaler(self, node: cst.BaseExpression) -> bool:
+        return self._roles.of(node).role == "scaler"
 
     def _is_told_the_epoch(self, home: cst.FunctionDef) -> bool:
         """Whether a function is called once for each epoch: it gets the number of the epoch, and counts none itself."""

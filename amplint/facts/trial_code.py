@@ -35,9 +35,16 @@ class Trials:
     @cached_property
     def everywhere(self) -> bool:
         """Whether the file tests or measures, and no word in it has to do with an optimizer."""
-        tries = _TRIAL_FILE.search(self._tree.source.path.replace("\\", "/")) is not None
-        tries = tries or self._imports_trial or _measures(self._tree.module)
+        tries = self._is_trial_file or self._imports_trial or _measures(self._tree.module)
         return tries and _TRAINS_IN_TEXT.search(self._tree.source.text) is None
+
+    def is_called_one(self, function: cst.FunctionDef) -> bool:
+        """Whether a function, or its file, is a test or a measurement by its name, whatever it trains."""
+        return self._is_trial_file or _TRIES.search(function.name.value) is not None
+
+    @cached_property
+    def _is_trial_file(self) -> bool:
+        return _TRIAL_FILE.search(self._tree.source.path.replace("\\", "/")) is not None
 
     def at(self, node: cst.CSTNode) -> bool:
         """Whether a function around a place is a test or a measurement in which no word has to do with an optimizer."""

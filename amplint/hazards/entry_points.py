@@ -75,10 +75,12 @@ class Entries:
         }
         if "backward" in called or {"step", "update"} <= called or {"step", "scale"} <= called:
             return True
-        hands_on = "step" in called or any(self._program.names.references(GRAD_SCALER))
+        clips = any("clip_grad" in name for name in called)
+        reads = any(each.attr.value == "grad" for each in self._program.tree.find(cst.Attribute))
+        hands_on = clips or reads or "step" in called or any(self._program.names.references(GRAD_SCALER))
         if hands_on and self._program.leads_elsewhere():
             return True
-        return any("clip_grad" in name for name in called) and bool(self._program.templates)
+        return clips and bool(self._program.templates)
 
     @cached_property
     def _nothing_scales(self) -> bool:

@@ -34,6 +34,7 @@ class GradientReader:
         self._scope = builder.scope
         self._program = builder.scope.program
         self._read = read
+        self._measured = self._program.readings.around(self._scope.node)
         self.rescalings = 0
         """How often gradients may have been divided by the loss scale so far."""
 
@@ -134,7 +135,7 @@ class GradientReader:
 
     def read_measure(self, node: cst.CSTNode) -> None:
         """Emit that an expression measures or shows gradients, if it does."""
-        purpose, grad = self._program.readings.found.get(node, ("", None))
+        purpose, grad = self._measured.get(node, ("", None))
         if grad is not None:
             self._emit(GradAccess(self._site(node), self._scope.grad_owners(grad), by=purpose))
 

@@ -14,9 +14,10 @@ from dataclasses import dataclass
 class Library:
     """One library.
 
-    `roots` are the dotted names under which its own protocol lives: what is constructed from there is opaque. `follows` is
-    what amplint understands, `silent` what it leaves alone, and why. A text that tells the library to scale, and need not
-    hold any other word of AMP, has all words of one of `told`, and one of the identifiers `words`.
+    `roots` are the dotted names under which its own protocol lives: what is constructed from there is opaque, but for
+    `beside`, the parts that have nothing to do with gradients, and for `optimizers`, which step like those of PyTorch.
+    `follows` is what amplint understands, `silent` what it leaves alone, and why. A text that tells the library to scale,
+    and need not hold any other word of AMP, has all words of one of `told`, and one of the identifiers `words`.
     """
 
     name: str
@@ -25,6 +26,8 @@ class Library:
     silent: str
     told: tuple[tuple[str, ...], ...] = ()
     words: tuple[str, ...] = ()
+    beside: tuple[str, ...] = ()
+    optimizers: tuple[str, ...] = ()
 
     @property
     def tops(self) -> set[str]:
@@ -43,6 +46,7 @@ LIBRARIES = (
         "its own",
         told=(("mixed_precision", "fp16", ".backward("),),
         words=("mixed_precision",),
+        beside=("accelerate.logging", "accelerate.utils.set_seed", "accelerate.utils.tqdm"),
     ),
     Library(
         "Lightning, Fabric",
@@ -53,6 +57,11 @@ LIBRARIES = (
         "decides, in manual optimisation, too",
         told=(("Fabric", "16-mixed", ".backward("),),
         words=("Fabric",),
+        beside=tuple(
+            f"{top}.{part}"
+            for top in ("lightning.pytorch", "pytorch_lightning", "lightning.fabric", "lightning_fabric", "lightning")
+            for part in ("loggers", "utilities.rank_zero", "seed_everything", "utilities.seed")
+        ),
     ),
     Library(
         "MMEngine",
@@ -62,12 +71,14 @@ LIBRARIES = (
         "wrappers that a configuration or a registry builds; `ApexOptimWrapper`",
         told=(("AmpOptimWrapper",),),
         words=("AmpOptimWrapper",),
+        beside=("mmengine.config", "mmengine.dist", "mmengine.fileio", "mmengine.logging", "mmengine.utils"),
     ),
     Library(
         "MMCV 1.x",
         ("mmcv",),
         "classes derived from `Fp16OptimizerHook`: its scaler, and that `clip_grads` clips without unscaling",
         "`auto_fp16` and `force_fp32`, which cast where no region is seen; hooks that a configuration builds",
+        beside=("mmcv.cnn", "mmcv.fileio", "mmcv.image", "mmcv.ops", "mmcv.utils", "mmcv.video"),
     ),
     Library(
         "Transformers",
@@ -87,12 +98,15 @@ LIBRARIES = (
         ("apex",),
         "",
         "`amp.initialize`, `amp.scale_loss` and `amp.master_params`: the end of the `with` block unscales",
+        beside=("apex.contrib.layer_norm", "apex.contrib.xentropy", "apex.mlp", "apex.normalization", "apex.parallel"),
+        optimizers=tuple(f"apex.optimizers.Fused{name}" for name in ("Adam", "LAMB", "NovoGrad", "SGD", "Adagrad")),
     ),
     Library(
         "DeepSpeed",
         ("deepspeed",),
         "",
         "an engine owns the gradients; its configuration decides precision and clipping",
+        optimizers=("deepspeed.ops.adam", "deepspeed.ops.adagrad", "deepspeed.ops.lamb", "deepspeed.ops.lion"),
     ),
     Library(
         "MONAI",
@@ -105,6 +119,7 @@ LIBRARIES = (
         ("ignite",),
         "update functions that the user writes, like any other function",
         "`create_supervised_trainer` and `supervised_training_step_amp` run the loop",
+        beside=("ignite.metrics", "ignite.utils"),
     ),
     Library(
         "Detectron2",
@@ -120,10 +135,11 @@ LIBRARIES = (
         ("composer",),
         "",
         "`Trainer` runs the loop; which event an algorithm answers to, and so whether gradients are scaled, is its own affair",
+        beside=("composer.loggers", "composer.metrics", "composer.utils"),
     ),
     Library(
         "timm",
-        ("timm.utils",),
+        tuple(f"timm.{place}" for place in ("utils.NativeScaler", "utils.ApexScaler", "utils.cuda")),
         "`NativeScaler` does a whole step in one call; `dispatch_clip_grad` clips without unscaling",
         "`ApexScaler`; clips of mode `agc`, which compare gradients with weights",
     ),
@@ -137,11 +153,15 @@ OTHER_FRAMEWORKS = frozenset(
 )
 """Packages that train without PyTorch: what is called a scaler there is none of PyTorch's."""
 
+RETURNS_WHAT_IT_GETS = frozenset({"apex.amp.initialize"})
+"""Functions that change models and optimizers in place, and return them."""
+
 _TRAINS = re.compile(r"scaler|optim|\.amp(\.|$)", re.IGNORECASE)
 """What of another framework takes part in training; a PyTorch loop may write its logs with TensorFlow."""
 
 _ROOTS = tuple(root for library in LIBRARIES for root in library.roots)
-_INSIDE = tuple(f"{root}." for root in _ROOTS)
+_BESIDE = tuple(part for library in LIBRARIES for part in (*library.beside, *library.optimizers))
+_OPTIMIZERS = tuple(part for library in LIBRARIES for part in library.optimizers)
 _TOLD = tuple(
     (tuple(word.encode() for word in words), library.words) for library in LIBRARIES for words in library.told
 )
@@ -155,4 +175,14 @@ def told_in(data: bytes) -> tuple[str, ...]:
 def has_own_protocol(qualified: str) -> bool:
     """Whether a qualified name belongs to a library that scales on its own."""
     other = qualified.partition(".")[0] in OTHER_FRAMEWORKS and _TRAINS.search(qualified) is not None
-    return other or qualified in _ROOTS or qualified.startswith(_INSIDE)
+    return other or (_is_in(qualified, _ROOTS) and not _is_in(qualified, _BESIDE))
+
+
+def is_optimizer(qualified: str) -> bool:
+    """Whether a qualified name is that of a library's optimizer that steps like those of PyTorch."""
+    return _is_in(qualified, _OPTIMIZERS)
+
+
+def _is_in(qualified: str, parts: tuple[str, ...]) -> bool:
+    """Whether a qualified name is one of several dotted names, or lies below one."""
+    return qualified.startswith(parts) and any(qualified == part or qualified.startswith(f"{part}.") for part in parts)

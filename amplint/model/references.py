@@ -26,7 +26,8 @@ _GRADIENT_FLAG = re.compile(
     r"(^|[\W_])(requires?|needs?|no|use|uses|is|has|with|enable|set|zero|compute)_(grad|gradient)s?$"
 )
 _ROOT = re.compile(r"[^.\[]*")
-_CALL = re.compile(r"#\d+/")
+_MARKS = re.compile(rf"(#\d+/)*({GLOBAL})?([\w/]+:)?")
+"""What a reference may begin with that is no name: marks of calls and of a module, and the module (`::pkg/mod:scaler`)."""
 _QUOTED = re.compile("‹([^›]*)›")
 
 
@@ -60,7 +61,7 @@ class Reference:
     @cached_property
     def written(self) -> str:
         """As the author writes it, without the mark of a module or of a call."""
-        return _CALL.sub("", self.text, count=1) if _CALL.match(self.text) else self.text.removeprefix(GLOBAL)
+        return _MARKS.sub("", self.text, count=1)
 
     @cached_property
     def call(self) -> str:

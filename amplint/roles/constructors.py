@@ -9,7 +9,7 @@ import libcst as cst
 
 from amplint.model import vocabulary
 from amplint.model.events import ObjectFacts
-from amplint.model.libraries import has_own_protocol
+from amplint.model.libraries import has_own_protocol, is_optimizer
 from amplint.model.torch import names as torch_names
 from amplint.roles.autocast_contexts import Contexts
 from amplint.syntax.access_paths import path_of
@@ -64,7 +64,7 @@ class Constructors:
         if all(name.startswith(torch_names.SCHEDULER_MAKERS) for name in meanings):
             return ObjectFacts("" if meanings & torch_names.NOT_PER_STEP else "scheduler", self._scheduled(call))
         last = call.func.attr.value if isinstance(call.func, cst.Attribute) else dotted(call.func)
-        if all(name.startswith("torch.optim.") and ".swa_utils" not in name for name in meanings):
+        if all(map(_is_optimizer_name, meanings)):
             return ObjectFacts("optimizer", self._owners(*(arg.value for arg in call.args)), made=True)
         if all(map(has_own_protocol, meanings)) or vocabulary.HANDED_OUT.search(last):
             return ObjectFacts("framework")
@@ -106,6 +106,11 @@ class Constructors:
         scale = given.get("init_scale")
         text = self._tree.module.code_for_node(scale) if scale is not None else "65536.0"
         return ObjectFacts("scaler", (), self._contexts.flag(given.get("enabled")), text, made=True)
+
+
+def _is_optimizer_name(qualified: str) -> bool:
+    """Whether a name is that of an optimizer of torch, or of a library whose optimizers step like those."""
+    return (qualified.startswith("torch.optim.") and ".swa_utils" not in qualified) or is_optimizer(qualified)
 
 
 def _is_scaler_name(qualified: str) -> bool:

@@ -9,7 +9,7 @@ import libcst as cst
 
 from amplint.model import vocabulary
 from amplint.model.events import ObjectFacts
-from amplint.model.libraries import OTHER_FRAMEWORKS, has_own_protocol
+from amplint.model.libraries import OTHER_FRAMEWORKS, RETURNS_WHAT_IT_GETS, has_own_protocol
 from amplint.roles.autocast_contexts import Contexts
 from amplint.roles.constructors import Constructors
 from amplint.roles.user_options import UserOptions
@@ -68,7 +68,7 @@ class Roles:
     def _work_out(self, node: cst.BaseExpression, path: str) -> ObjectFacts:
         if self._is_of_another_framework(node):
             return ObjectFacts("framework")
-        values = list(self.values(node))
+        values = [value for value in self.values(node) if not self._is_handed_back(value)]
         if not values and path not in self._used_as(node) and (given := self._as_given(node)).role:
             return given
         made = [facts for value in values if (facts := self.made_by(value)) is not None]
@@ -85,6 +85,10 @@ class Roles:
         if path not in self._used_as(node) and any(self._is_foreign(value) or _is_plain(value) for value in values):
             return ObjectFacts()
         return ObjectFacts(self._by_use_or_name(node, path))
+
+    def _is_handed_back(self, value: cst.BaseExpression) -> bool:
+        """Whether a call returns the objects that it was given (`model, optimizer = amp.initialize(model, optimizer)`)."""
+        return type(value) is cst.Call and self._names.any_in(value.func, RETURNS_WHAT_IT_GETS)
 
     def _is_of_another_framework(self, node: cst.CSTNode) -> bool:
         """Whether the file of `node` trains without PyTorch, so that no use and no name in it tells of PyTorch's objects."""
@@ -191,6 +195,12 @@ class Roles:
         if vocabulary.SCALER.search(last):
             opaque = any(not (isinstance(value, cst.Name) and value.value == "None") for value in self.values(node))
             return "framework" if opaque else "scaler"
+        role = self._by_name(node, path, last)
+        if role or not path.endswith("]") or not self._options.is_stepped(node, path):
+            return role
+        return self._by_name(node, path, called(path.rpartition("[")[0]))  # a key such as "generator" says nothing
+
+    def _by_name(self, node: cst.BaseExpression, path: str, last: str) -> str:
         if vocabulary.SCHEDULER.search(last):
             return "" if vocabulary.NOT_RATE.search(last) else "scheduler"
         if vocabulary.OPTIMIZER.search(last) and not self._options.holds(node, path):

@@ -37,6 +37,15 @@ class UserOptions:
         holder = called(path.rpartition(".")[0])
         return _OPTIONS.search(holder) is not None or bool(parts) and _OPTIONS.search(called(path)) is not None
 
+    def is_stepped(self, node: cst.BaseExpression, path: str) -> bool:
+        """Whether something is asked to step, as optimizers and schedulers are, and options never.
+
+        Args:
+            node: the expression.
+            path: its access path, such as `optimizers[generator]`.
+        """
+        return "step" in self._parts_of(node).get(path, set())
+
     def _parts_of(self, node: cst.CSTNode) -> dict[str, set[str]]:
         """The attributes that the file of a node names, by the path of what has them."""
         root = self._tree.root(node)

@@ -53,3 +53,14 @@ def elements(holder: cst.BaseExpression | None) -> Iterator[tuple[str, cst.DictE
         yield from ((literal_key(each.key), each) for each in holder.elements if isinstance(each, cst.DictElement))
     elif isinstance(holder, cst.Call):
         yield from ((arg.keyword.value, arg) for arg in holder.args if arg.keyword is not None)
+
+
+def members(value: cst.BaseExpression) -> list[cst.BaseExpression]:
+    """The elements of a list, a tuple or a dict, as far as a display or a comprehension shows them; else the value itself."""
+    if isinstance(value, (cst.List, cst.Tuple)):
+        return [each.value for each in value.elements]
+    if isinstance(value, cst.Dict):
+        return [each.value for each in value.elements]
+    if isinstance(value, cst.ListComp):
+        return [value.elt]
+    return [value.value] if isinstance(value, cst.DictComp) else [value]

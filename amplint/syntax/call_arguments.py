@@ -36,19 +36,18 @@ class PassedArguments:
         function = self._tree.enclosing(param, cst.FunctionDef)
         if not isinstance(function, cst.FunctionDef):
             return
-        for call in self._of_function(function):
+        for call in self.calls_of(function):
             given = given_by(call, function, param.name.value)
             if given is not None:
                 yield given
 
-    def _of_function(self, function: cst.FunctionDef) -> Iterator[cst.Call]:
+    def calls_of(self, function: cst.FunctionDef) -> list[cst.Call]:
+        """The calls in sight that run a function."""
         name = function.name.value
         owner = self._tree.enclosing(function, cst.FunctionDef, cst.ClassDef)
         if isinstance(owner, cst.ClassDef) and name == "__init__":
             name = owner.name.value
-        for call in self._named(name, function):
-            if self.called(call) is function:
-                yield call
+        return [call for call in self._named(name, function) if self.called(call) is function]
 
     def called(self, call: cst.Call) -> cst.FunctionDef | None:
         """The function in sight that a call runs; None when that cannot be told."""

@@ -75,6 +75,7 @@ class ValueFlow:
     ) -> None:
         self._tree, self._names, self._classes, self._imports = tree, names, classes, imports
         self._arguments = arguments
+        self._mentions: dict[cst.Module, dict[tuple[cst.CSTNode | None, str], list[cst.BaseExpression]]] = {}
 
     # -- forwards --------------------------------------------------------------------------------------------------
 
@@ -123,6 +124,16 @@ class ValueFlow:
         """The calls in the file of what goes by a name, on whatever object."""
         return self._calls.get(name, [])
 
+    def calls_of(self, function: cst.FunctionDef) -> list[cst.Call]:
+        """The calls in sight of a function: in the file, of what goes by its name; of one of another file, those that run it,
+        or else those in its own file of what goes by its name."""
+        name, root = function.name.value, self._tree.root(function)
+        if root is self._tree.module:
+            return self.calls(name)
+        return self._arguments.calls_of(function) or [
+            call for call in self._tree.find(cst.Call, around=root) if called_name(call) == name
+        ]
+
     def methods(self, name: str) -> list[tuple[cst.Call, cst.BaseExpression]]:
         """The calls in the file of methods of a name, each with the object."""
         return [(call, call.func.value) for call in self.calls(name) if isinstance(call.func, cst.Attribute)]
@@ -143,12 +154,15 @@ class ValueFlow:
             path: the access path, such as `self.scaler`.
             at: any node in the function.
         """
-        return self._mentions.get((self._tree.function(at), path), [])
+        root = self._tree.root(at)
+        if root not in self._mentions:
+            self._mentions[root] = self._mentions_in(root)
+        return self._mentions[root].get((self._tree.function(at), path), [])
 
-    @cached_property
-    def _mentions(self) -> dict[tuple[cst.CSTNode | None, str], list[cst.BaseExpression]]:
+    def _mentions_in(self, root: cst.Module) -> dict[tuple[cst.CSTNode | None, str], list[cst.BaseExpression]]:
         found: dict[tuple[cst.CSTNode | None, str], list[cst.BaseExpression]] = {}
-        nodes = [*self._tree.find(cst.Name), *self._tree.find(cst.Attribute), *self._tree.find(cst.Subscript)]
+        kinds: tuple[type[cst.BaseExpression], ...] = (cst.Name, cst.Attribute, cst.Subscript)
+        nodes = [node for kind in kinds for node in self._tree.find(kind, around=root)]
         for node in sorted(nodes, key=self._tree.order):
             parent, path = self._tree.parent(node), path_of(node)
             spells = parent.attr if isinstance(parent, cst.Attribute) else getattr(parent, "keyword", None)

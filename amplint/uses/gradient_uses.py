@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator
-from functools import cached_property
 from typing import NamedTuple
 
 import libcst as cst
@@ -35,6 +34,8 @@ _PASSES = frozenset(
     "concat sum max min abs sqrt list tuple sorted tensor as_tensor array asarray round zip enumerate reversed fsum numpy any "
     "all mean dict get values items int square pow".split()
 )
+_COPIES = frozenset({"detach", "clone", "float", "to"})
+"""Methods of weights that return the same numbers."""
 _NOT_SHOWN = frozenset({"len", "isinstance", "hasattr", "all_reduce", "reduce"})
 _CHANGES_GRADIENTS = re.compile(r"clip_grad|_foreach_mul_|_foreach_div_")
 _NOISE = re.compile(r"^(randn|randn_like|rand_like|normal|normal_|noise)$")
@@ -58,8 +59,11 @@ class _Step(NamedTuple):
 _NOTHING = _Step()
 
 
+Found = dict[cst.CSTNode, tuple[str, cst.Attribute]]
+
+
 class Readings:
-    """The readings of gradients in one file.
+    """The readings of gradients in one file, and in the functions of other files that it leads to.
 
     Args:
         tree: the file.
@@ -70,17 +74,20 @@ class Readings:
     def __init__(self, tree: Tree, flow: ValueFlow, may_hold_scale: Callable[[cst.BaseExpression], bool]) -> None:
         self._tree, self._flow = tree, flow
         self._may_hold_scale = may_hold_scale
+        self._found: dict[cst.Module, Found] = {}
 
-    @cached_property
-    def found(self) -> dict[cst.CSTNode, tuple[str, cst.Attribute]]:
-        """The nodes that measure or show a gradient to an end ("measure", "compare"), with the `.grad` that is read."""
-        found: dict[cst.CSTNode, tuple[str, cst.Attribute]] = {}
-        for grad in self._tree.find(cst.Attribute):
-            if grad.attr.value == "grad":
-                for at, verdict in self._verdicts(_Use(grad, None)).items():
-                    if verdict in (MEASURE, COMPARE):
-                        found[at] = (verdict, grad)
-        return found
+    def around(self, node: cst.CSTNode) -> Found:
+        """The nodes in the file of `node` that measure or show a gradient to an end ("measure", "compare"), each with the
+        `.grad` that is read."""
+        root = self._tree.root(node)
+        if root not in self._found:
+            found = self._found[root] = {}
+            for grad in self._tree.find(cst.Attribute, around=root):
+                if grad.attr.value == "grad":
+                    for at, verdict in self._verdicts(_Use(grad, None)).items():
+                        if verdict in (MEASURE, COMPARE):
+                            found[at] = (verdict, grad)
+        return self._found[root]
 
     def purpose(self, call: cst.Call) -> str:
         """What the result of a call that measures gradients is used for; empty where the scale does not matter."""
@@ -103,8 +110,12 @@ class Readings:
             return ""  # another gradient, scaled like this one
         weights = path_of(target).removesuffix(".data").removesuffix(".grad")
         plain = [each for each in within(change) if path_of(each) in (weights, f"{weights}.data")]
-        inside = [each for each in plain if not isinstance(self._tree.parent(each), cst.Attribute)]
-        return ADD if weights and inside else ""
+        return ADD if weights and any(map(self._is_whole, plain)) else ""
+
+    def _is_whole(self, weights: cst.CSTNode) -> bool:
+        """Whether weights are used as they are, or a copy of them is; not their shape, say."""
+        use = self._flow.use(weights)
+        return use.how is not How.ATTRIBUTE and (use.how is not How.METHOD or use.name in _COPIES)
 
     # -- following a value -----------------------------------------------------------------------------------------
 
@@ -176,11 +187,7 @@ class Readings:
             return self._end(use, MEASURE, call)
         if name in _MEASURES | _PASSES or vocabulary.FINITE.search(name):
             return self._result(call, name, use)
-        unknown = (
-            use.at is not None
-            and path_of(call.func)
-            and name not in ("len", "isinstance", "hasattr", "all_reduce", "reduce")
-        )
+        unknown = use.at is not None and path_of(call.func) and name not in _NOT_SHOWN
         return self._end(use, MEASURE, call) if unknown and not name.endswith("_") else _NOTHING
 
     def _changes_gradients(self, call: cst.Call, name: str) -> bool:
@@ -242,8 +249,8 @@ class Readings:
     def _returned(self, statement: cst.CSTNode, use: _Use) -> _Step:
         """The value goes on to the calls of the function; one that nobody calls was written for somebody else."""
         function = self._tree.enclosing(statement, cst.FunctionDef)
-        calls = self._flow.calls(function.name.value) if isinstance(function, cst.FunctionDef) else ()
-        if not calls and use.at is not None:
+        calls = self._flow.calls_of(function) if isinstance(function, cst.FunctionDef) else ()
+        if not calls and use.at is not None and self._tree.root(statement) is self._tree.module:
             return self._end(use, MEASURE, use.at)
         return _Step(tuple(_Use(call, use.at) for call in calls))
 

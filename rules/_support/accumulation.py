@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import libcst as cst
 
 from amplint.diagnostics import Edit
-from amplint.model.events import Clip, GradAccess, ScalerStep, Unscale
+from amplint.model.events import Clip, GradAccess, ScalerStep, ScalerUpdate, Unscale
 from amplint.model.protocol.hazard import RAISES, HazardKind
 from amplint.rule import File, Found, Statement
 
@@ -22,7 +22,7 @@ def runs_without_step(file: File, found: Found) -> bool:
     """
     if file.tree.enclosing(found.node, cst.ExceptHandler) is not None:
         return False
-    if _follows_the_first_pass(file, found):
+    if _follows_the_first_pass(file, found) or _leaves_out_every_step(file, found):
         return True
     home = file.tree.function(found.node)
     steps = found.calls(ScalerStep)
@@ -44,6 +44,35 @@ def _follows_the_first_pass(file: File, found: Found) -> bool:
         return False
     row = file.range(backward).start.row
     return all(file.range(call).start.row > row for call in (*found.calls(ScalerStep), *found.calls(Unscale)))
+
+
+def _leaves_out_every_step(file: File, found: Found) -> bool:
+    """Whether a call stands in a branch of iterations that do not step, in a text that calls no `unscale_`."""
+    steps = found.calls(ScalerStep)
+    raises = RAISES in found.hazard.details and not found.calls(Unscale)
+    return raises and bool(steps) and all(_is_left_out(file, step, found.node) for step in steps)
+
+
+def _is_left_out(file: File, step: cst.CSTNode, call: cst.CSTNode) -> bool:
+    """Whether a branch around a call keeps what runs it from a step: on its other side, or behind a branch that jumps away."""
+    loop = file.tree.enclosing(call, cst.For, cst.While, cst.FunctionDef)
+    for branch in file.tree.ancestors(call):
+        if branch is loop:
+            break
+        if isinstance(branch, cst.If):
+            sides: tuple[cst.CSTNode | None, ...] = (branch.body, branch.orelse)
+            side, other = sides if hazard_calls.holds(file, branch.body, call) else sides[::-1]
+            behind = file.tree.span(branch)[1] <= file.tree.span(step)[0]
+            if hazard_calls.holds(file, other, step) or (behind and _jumps_away(side)):
+                return file.tree.enclosing(step, cst.For, cst.While, cst.FunctionDef) is loop
+    return False
+
+
+def _jumps_away(side: cst.CSTNode | None) -> bool:
+    """Whether a side of a branch ends the iteration."""
+    body = side.body if isinstance(side, cst.Else) else side
+    last = body.body[-1] if isinstance(body, cst.IndentedBlock) and body.body else None
+    return isinstance(last, cst.SimpleStatementLine) and isinstance(last.body[-1], (cst.Continue, cst.Return))
 
 
 def _guards_of(file: File, step: cst.Call, call: cst.CSTNode) -> list[cst.CSTNode]:
@@ -80,13 +109,18 @@ _Moved = tuple[tuple[Edit, ...], bool]
 
 
 def _update_moved(file: File, found: Found) -> _Moved | None:
-    """The update behind the last step of an iteration."""
+    """The update behind the last step of an iteration, where there may be one already."""
     update, step = file.editor.statement(found.node), _last_step(file, found)
     if not isinstance(update, cst.SimpleStatementLine) or step is None or len(file.editor.siblings(update)) == 1:
         return None
     block = file.editor.block(step)
     if block is file.editor.block(update) and file.tree.span(step) < file.tree.span(update):
         return None
+    updates = [file.editor.statement(each) for each in found.calls(ScalerUpdate)]
+    if any(
+        file.editor.block(each) is block and file.tree.span(step) < file.tree.span(each) for each in updates if each
+    ):
+        return (protocol_edits.without(file, update),), True
     return tuple(file.editor.move_after(update, step)), True
 
 

@@ -15,7 +15,14 @@ def test_a_part_is_known_by_the_whole() -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "written"), [("::scaler", "scaler"), ("#12/self.scaler", "self.scaler"), ("opt", "opt")]
+    ("text", "written"),
+    [
+        ("::scaler", "scaler"),
+        ("#12/self.scaler", "self.scaler"),
+        ("#4/#27/scaler", "scaler"),
+        ("::pkg/objects:state.scaler", "state.scaler"),
+        ("opt", "opt"),
+    ],
 )
 def test_a_message_names_what_the_author_wrote(text: str, written: str) -> None:
     assert reference(text).written == written

@@ -37,6 +37,8 @@ class HazardKind(str, Enum):
 
 RAISES = "raises"
 """Detail of a hazard that PyTorch reports by itself."""
+STEP_LEFT_OUT = "step-left-out"
+"""Detail of a second `unscale_`, of other gradients: those of the first were neither stepped nor followed by an update."""
 
 
 @dataclass(frozen=True)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from amplint.model.events import Backward, ScalerStep, ScalerUpdate, Unscale
 from amplint.model.protocol.contents import Grad, Stage
-from amplint.model.protocol.hazard import RAISES, Hazard, HazardKind, Hazards
+from amplint.model.protocol.hazard import RAISES, STEP_LEFT_OUT, Hazard, HazardKind, Hazards
 from amplint.model.protocol.objects import Known
 from amplint.model.protocol.state import ANY, PathState, ProtocolState
 
@@ -41,7 +41,8 @@ def _awaits_step(grad: Grad, scaler: str) -> bool:
 
 
 def unscale(known: Known, state: ProtocolState, event: Unscale) -> Hazards:
-    """`unscale_` a second time: with a backward pass in between, without, or after an early exit; or a step without update."""
+    """`unscale_` a second time: with a backward pass in between, without, after an early exit, or after a branch that left the
+    step and the update out; or a step without update."""
     if known.off(state, event.scaler) or not event.optimizer:
         return ()
     stage, grad = state.stage(event.scaler, event.optimizer), state.grad(event.optimizer)
@@ -55,6 +56,10 @@ def unscale(known: Known, state: ProtocolState, event: Unscale) -> Hazards:
     if grad.onto_unscaled:
         backward = min(part.site for part in grad.parts)
         return (_accumulates(stage.site, event.scaler, event.optimizer, RAISES, backward=backward),)
+    if stage.left_at < 0 and stage.name == "unscaled" and grad.still_scaled and grad.is_of(event.scaler):
+        related = (("first", stage.site),)
+        details = (RAISES, STEP_LEFT_OUT)
+        return (Hazard(HazardKind.REPEATED_UNSCALE, event.site, related, event.scaler, event.optimizer, details),)
     return ()
 
 
