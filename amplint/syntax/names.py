@@ -119,6 +119,10 @@ class Names:
         foreign = [star for star in self._stars if star.partition(".")[0] != "torch"] if unbound else []
         return [f"{star}.{node.value}" for star in foreign if not hasattr(builtins, node.value)]
 
+    def of_binding(self, binding: Binding) -> frozenset[str]:
+        """All qualified names that a name may have by one of its bindings."""
+        return self._meaning(binding, frozenset())
+
     def bindings_in(self, scope: cst.CSTNode) -> dict[str, list[Binding]]:
         """All names that a scope binds itself."""
         return self._bindings.get(scope, {})
