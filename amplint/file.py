@@ -131,11 +131,20 @@ class File:
     def says(self) -> frozenset[str]:
         """What this file establishes for the whole run."""
         makers = torch_names.AUTOCAST | torch_names.GRAD_SCALER
-        if any(self.names.any_in(call.func, makers) for call in self.tree.find(cst.Call)):
+        calls = any(self.names.any_in(call.func, makers) for call in self.tree.find(cst.Call))
+        if calls or any(self._is_handed_on(node) for node in self.names.references(makers)):
             return frozenset({MIXED_PRECISION})
         # Whoever propagates a loss of its own without AMP trains what stands beside it in full precision.
         text = self.source.text.encode()
         return frozenset({ALONE}) if b".backward(" in text and not gate.may_matter(text) else frozenset()
+
+    def _is_handed_on(self, node: cst.CSTNode) -> bool:
+        """Whether a class is bound to another name, by which it will be called, or preset by `functools.partial`."""
+        parent = self.tree.parent(node)
+        call = self.tree.parent(parent) if isinstance(parent, cst.Arg) else None
+        if isinstance(call, cst.Call):
+            return self.names.all_in(call.func, {"functools.partial"})
+        return isinstance(parent, (cst.Assign, cst.AnnAssign, cst.IfExp)) and getattr(parent, "test", None) is not node
 
     @cached_property
     def editor(self) -> Editor:

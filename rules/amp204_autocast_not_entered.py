@@ -2,7 +2,8 @@
 
 ## What it does
 Flags the class `autocast` where an instance belongs, in a `with` statement or as a decorator that is not called; a call
-that stands alone as a statement, so that its region is dropped; and an autocast decorator on a class.
+that stands alone as a statement, or before an `and` in a `with` statement, so that its region is dropped; and an
+autocast decorator on a class.
 
 ## Why it matters
 Only an instance is a region, and only `with`, or decorating a function, enters it. The class in a `with` statement
@@ -34,6 +35,7 @@ def predict(model, images):
 ## Fix safety
 Safe: the class is called where it stands, with the device type if the file leaves no doubt about it. You get no fix for
 a call that stands alone, since nobody can tell how far its region was meant to reach, and none for a decorated class.
+It is unsafe to enter both sides of an `and`, since what your region comes to change has never run in it.
 
 ## Limitations
 A region that is assigned and never used is not reported. Calls that a `try` statement or a test expects to fail are
@@ -49,7 +51,7 @@ from collections.abc import Iterator
 
 import libcst as cst
 
-from amplint.diagnostics import SAFE, Edit, Fix
+from amplint.diagnostics import SAFE, UNSAFE, Edit, Fix
 from amplint.model.observables import ENTERED, Observable
 from amplint.model.torch import names as torch_names
 from amplint.rule import ERROR, HIGH, File, Finding, rule
@@ -70,6 +72,8 @@ def check(file: File) -> Iterator[Finding]:
                 "it raises TypeError, AttributeError up to Python 3.10: only a call makes a region",
                 fix=_called(file, item.item),
             )
+        if isinstance(item.item, cst.BooleanOperation):
+            yield from _joined(file, item.item)
     for decorator in file.tree.find(cst.Decorator):
         yield from _decorating(file, decorator.decorator, file.tree.parent(decorator))
     for statement in file.tree.find(cst.Expr):
@@ -80,6 +84,23 @@ def check(file: File) -> Iterator[Finding]:
                 f"`{_spelled(file, call.func)}` makes an autocast region that nothing enters",
                 "operations stay in full precision: only `with`, or the decoration of a function, enters a region",
             )
+
+
+def _joined(file: File, both: cst.BooleanOperation) -> Iterator[Finding]:
+    """`with region and other:` enters the other alone, for a region is true."""
+    region = file.contexts.of(both.left) if isinstance(both.left, cst.Call) else None
+    if not isinstance(both.operator, cst.And) or not isinstance(both.left, cst.Call):
+        return
+    if region is None or region.device == "grad":
+        return
+    start, end = file.tree.span(both.left)[1], file.tree.span(both.right)[0]
+    fix = Fix("Replace `and` with a comma", (Edit(start, end, ", "),), UNSAFE)
+    yield Finding(
+        file.range(both.left.func),
+        f"`{_spelled(file, both.left.func)}` makes an autocast region that nothing enters",
+        "`and` hands `with` its second operand only: a comma enters both",
+        fix=fix if file.source.text[start:end].strip(" ") == "and" and not both.lpar else None,
+    )
 
 
 def _decorating(file: File, decorator: cst.BaseExpression, decorated: cst.CSTNode | None) -> Iterator[Finding]:

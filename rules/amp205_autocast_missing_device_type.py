@@ -35,8 +35,9 @@ Safe: `.type` is taken of what is surely a `torch.device`, an index is dropped, 
 where the file leaves no doubt about it. You get no fix where the file names several device types, or none.
 
 ## Limitations
-A value counts as a `torch.device` if every assignment of the name is a call of `torch.device`, or if its parameter is
-annotated so. Calls with star-arguments are not looked at.
+Of a name that an `if` or a `try` binds to one class or another, a call without any `device_type` is reported if it may
+mean the class that needs one, and has no fix. A value counts as a `torch.device` if every assignment of the name is a
+call of `torch.device`, or if its parameter is annotated so. Calls with star-arguments are not looked at.
 
 ## References
 - https://docs.pytorch.org/docs/stable/amp.html#torch.autocast
@@ -55,8 +56,10 @@ from amplint.rule import ERROR, HIGH, File, Finding, rule
 
 from ._support.call_edits import has_star, in_format_string, insert_arguments, keyword, positionals, quoted
 from ._support.value_kinds import DEVICE, DTYPE, FLAG, NUMBER, device_in_sight, device_texts, kind
+from ._support.version_checks import is_passed_over
 
 _NO_STRING = "it raises ValueError from PyTorch 2.4 on, RuntimeError before"
+_NO_REGION = frozenset({"contextlib.nullcontext", "contextlib.suppress"})
 _INDEXED = "PyTorch 2.13 accepts it and skips the checks for CUDA and bfloat16; up to 2.3 it raises RuntimeError"
 _MISSING = "it raises TypeError: `device_type` is required"
 
@@ -70,6 +73,24 @@ def check(file: File) -> Iterator[Finding]:
             finding = _judge(file, call, name)
             if finding is not None:
                 yield finding
+    for call in file.tree.find(cst.Call):
+        if isinstance(call.func, cst.Name) and _may_lack_device(file, call.func) and not has_star(call):
+            if not call.args or all(arg.keyword is not None for arg in call.args) and not keyword(call, "device_type"):
+                [name] = sorted(file.names.resolve(call.func) & torch_names.AUTOCAST_GENERIC)[:1]
+                yield Finding(file.range(call.func), f"`{name}` is called without `device_type`", _MISSING)
+
+
+def _may_lack_device(file: File, name: cst.Name) -> bool:
+    """Whether a name that stands for one of several classes, by version or by flag, may be one that needs a device type."""
+    meanings = file.names.resolve(name)
+    if meanings <= torch_names.AUTOCAST_GENERIC or not meanings <= torch_names.AUTOCAST | _NO_REGION:
+        return False
+    return any(
+        binding.node is not None
+        and not is_passed_over(file, binding.node)
+        and not file.names.of_binding(binding).isdisjoint(torch_names.AUTOCAST_GENERIC)
+        for binding in file.names.bindings(name.value, name)
+    )
 
 
 def _judge(file: File, call: cst.Call, name: str) -> Finding | None:

@@ -94,6 +94,8 @@ class Importer(Unimporter):
                     found.append(name)
                 elif f"{qualified}.".startswith(f"{meaning}."):
                     found.append(name + qualified[len(meaning) :])
+        if dotted(at).startswith("torch.") and not self._names.bindings("torch", at):
+            found.append(qualified)  # a star import brings `torch` here already
         # The full name reads best where `import torch` is there; then what is shortest.
         return (min(found, key=lambda each: (each != qualified, each.count("."), each)), ()) if found else None
 

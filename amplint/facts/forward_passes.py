@@ -12,13 +12,17 @@ import libcst as cst
 from amplint.file import File
 from amplint.model import vocabulary
 from amplint.model.events import Region
-from amplint.syntax.access_paths import path_of
+from amplint.syntax.access_paths import called_name, path_of
 from amplint.syntax.call_arguments import given_by
 from amplint.syntax.classes import ClassInfo
+from amplint.syntax.names import UNKNOWN
+from amplint.syntax.words import words
 
 _MODEL_METHODS = frozenset({"parameters", "named_parameters", "train", "eval", "requires_grad_"})
 _PARALLEL = frozenset({"torch.nn.DataParallel", "torch.nn.parallel.DataParallel"})
 _EVALUATING = re.compile(r"(^|_)(eval|evaluate|validate|validation|val|test|predict|infer|inference)(_|$)")
+_HARMLESS = re.compile(r"sync|tim(e|ing)|profil|record|progress|average|ema($|_)|lock|log", re.IGNORECASE)
+"""What a context is called that measures, shows or exchanges weights: no region."""
 _MAX_CALLERS = 3
 
 Entry = tuple[Region, cst.BaseExpression]
@@ -29,7 +33,8 @@ Entry = tuple[Region, cst.BaseExpression]
 class ForwardPass:
     """A forward pass: its call, the identity of its model in this file, the regions around it, outermost first.
 
-    `trains` and `evaluates` say what it is for, as far as that can be told.
+    `trains` and `evaluates` say what it is for, as far as that can be told, and `obscure` that a context around it may be a
+    region for all that this file tells.
     """
 
     call: cst.Call
@@ -37,6 +42,7 @@ class ForwardPass:
     entries: tuple[Entry, ...]
     trains: bool
     evaluates: bool
+    obscure: bool = False
 
     @property
     def entry(self) -> Entry | None:
@@ -64,10 +70,10 @@ class Forwards:
     def unlike_training(self) -> Iterator[tuple[ForwardPass, ForwardPass]]:
         """The evaluations that run in no autocast region, each with a training pass of the same model that does.
 
-        A call that this file comes to inside of a region, too, is none of them; nor are those of a model that is both
-        trained and evaluated in a region and out of it, for then there is a choice.
+        A call that this file comes to inside of a region, or of a context that may be one, is none of them; nor are those of
+        a model that is both trained and evaluated in a region and out of it, for then there is a choice.
         """
-        covered = {each.call for each in self.passes if each.entry is not None}
+        covered = {each.call for each in self.passes if each.entry is not None or each.obscure}
         chosen = self._chosen()
         done: set[cst.Call] = set()
         for each in self.passes:
@@ -165,7 +171,33 @@ class Forwards:
                 propagates = homes[0] in self._propagating_by_helper or any(home in self._propagating for home in homes)
                 trains = not evaluates and propagates
                 evaluates = evaluates or (not trains and any(map(_is_called_evaluation, homes)))
-                yield ForwardPass(call, model, entries, trains, evaluates)
+                obscure = any(map(self._is_in_obscure_context, chain))
+                yield ForwardPass(call, model, entries, trains, evaluates, obscure)
+
+    def _is_in_obscure_context(self, call: cst.Call) -> bool:
+        """Whether a `with` around a call in its function enters what nobody can tell from here."""
+        for above in self._tree.ancestors(call):
+            if isinstance(above, cst.FunctionDef):
+                return False
+            if isinstance(above, cst.With) and any(self._is_obscure(item.item, _MAX_CALLERS) for item in above.items):
+                return True
+        return False
+
+    def _is_obscure(self, context: cst.BaseExpression, depth: int) -> bool:
+        if self._file.contexts.of(context) is not None:
+            return False
+        func = context.func if isinstance(context, cst.Call) else context
+        behind = self._file.contexts.behind(func)
+        if behind:
+            return depth == 0 or any(self._is_obscure(each, depth - 1) for each in behind)
+        meanings = self._names.resolve(func)
+        if UNKNOWN not in meanings:
+            return (
+                any(self._file.imports.is_own(name) for name in meanings) and self._file.imports.defined(func) is None
+            )
+        owner = self._file.classes.owner(func)
+        method = owner.method(func.attr.value) if owner is not None and isinstance(func, cst.Attribute) else None
+        return method is None and _HARMLESS.search(path_of(func)) is None
 
     def _chains(self, call: cst.Call, depth: int) -> Iterator[tuple[cst.Call, ...]]:
         """A call, the call of its function, and so on."""
@@ -179,8 +211,11 @@ class Forwards:
     @cached_property
     def _propagating(self) -> set[cst.CSTNode]:
         """The functions that run a backward pass."""
-        calls = self._file.flow.methods("backward")
-        return {self._tree.enclosing(call, cst.FunctionDef) or self._tree.module for call, _ in calls}
+        calls = [
+            call for call, _ in (*self._file.flow.methods("backward"), *self._file.flow.methods("manual_backward"))
+        ]
+        calls += filter(_steps_by_scaler, self._tree.find(cst.Call))
+        return {self._tree.enclosing(call, cst.FunctionDef) or self._tree.module for call in calls}
 
     @cached_property
     def _propagating_by_helper(self) -> set[cst.CSTNode]:
@@ -188,6 +223,14 @@ class Forwards:
         helpers = (home for home in self._propagating if isinstance(home, cst.FunctionDef))
         calls = (call for helper in helpers for call in self._file.callees.callers(helper))
         return {self._tree.enclosing(call, cst.FunctionDef) or self._tree.module for call in calls}
+
+
+def _steps_by_scaler(call: cst.Call) -> bool:
+    """Whether a call gives a loss to a scaler's wrapper, which runs the backward pass and the step:
+    `loss_scaler(loss, optimizer)`."""
+    name = called_name(call)
+    given = {word for arg in call.args for word in words(arg)}
+    return name[:1].islower() and vocabulary.SCALER.search(name) is not None and any("loss" in word for word in given)
 
 
 def _innermost(call: cst.Call) -> cst.Call:

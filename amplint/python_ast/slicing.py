@@ -41,13 +41,14 @@ _SHORT = 40
 class _Unit:
     """A top-level statement without the methods of a class, or one method. `methods` are units of their own.
 
-    `names` are what it defines or, for a statement, what it assigns.
+    `names` are what it defines or, for a statement, what it assigns; `node` is where its words stand.
     """
 
     names: frozenset[str]
     first: int
     last: int
     words: frozenset[str]
+    node: ast.stmt
     marked: bool = False
     definition: bool = True
     methods: list[_Unit] = field(default_factory=list)
@@ -58,8 +59,9 @@ def relevant_rows(source: Source, module: ast.Module, triggers: Iterable[str] = 
     """The rows of the statements that matter, ascending; empty when none does, None when all do.
 
     A statement matters when it holds an identifier of AMP, or of a rule; then so do imports and short statements that bind
-    names. In a file that trains, or computes in half, so do the definitions that a kept statement names, and the statements
-    of the protocol that name a kept one; elsewhere nothing but the single call can be wrong.
+    names. In a file that trains, or computes in half, so do the definitions that a kept statement names, the statements of
+    the protocol that name a kept one, and the functions that enter what a kept one gives; elsewhere nothing but the single
+    call can be wrong.
 
     Args:
         source: the text.
@@ -90,6 +92,7 @@ def _keep(units: list[_Unit]) -> None:
         short = not unit.definition and unit.last - unit.first < _SHORT
         unit.kept = short or unit.marked or any(method.marked for method in unit.methods)
     busy = [unit for unit in units if not protocol.isdisjoint(_all_words(unit))]
+    entering = [(unit, part, words) for unit in units for part, words in _entering(unit)] if follows else []
     named: frozenset[str] = frozenset()
     while True:
         for unit in units:
@@ -101,6 +104,9 @@ def _keep(units: list[_Unit]) -> None:
             unit.kept = unit.kept or (follows and unit.definition and not unit.names.isdisjoint(named))
         for unit in busy:
             unit.kept = unit.kept or not definitions.isdisjoint(_all_words(unit))
+        for unit, part, words in entering:
+            if not definitions.isdisjoint(words):
+                unit.kept = part.kept = True
         if named == before:
             return
 
@@ -109,6 +115,15 @@ def _telling_names(units: list[_Unit]) -> frozenset[str]:
     """The names of what is kept for its own sake: who names one of them may be part of the protocol."""
     kept = [unit for unit in units if unit.kept and (unit.definition or unit.marked)]
     return frozenset().union(*(unit.names for unit in kept))
+
+
+def _entering(unit: _Unit) -> Iterator[tuple[_Unit, frozenset[str]]]:
+    """The functions and methods of a unit that enter something by `with`, each with the words of that."""
+    for part in unit.methods or ([unit] if isinstance(unit.node, _FUNCTIONS) else []):
+        nodes = (node for level in levels(part.node) for node in level)
+        items = [item for node in nodes if isinstance(node, ast.With | ast.AsyncWith) for item in node.items]
+        if items:
+            yield part, frozenset(_identifiers(*items))
 
 
 def _keep_methods(unit: _Unit, named: frozenset[str], protocol: frozenset[str]) -> None:
@@ -166,7 +181,8 @@ def _spanned(node: ast.stmt, names: Iterable[str], *parts: ast.AST, definition: 
     """The unit of a statement; `parts` are what its words stand in."""
     first = min([node.lineno, *(decorator.lineno for decorator in getattr(node, "decorator_list", ()))])
     names = frozenset(names)
-    return _Unit(names, first, node.end_lineno or node.lineno, names.union(_identifiers(*parts)), definition=definition)
+    words = names.union(_identifiers(*parts))
+    return _Unit(names, first, node.end_lineno or node.lineno, words, node, definition=definition)
 
 
 def _identifiers(*nodes: ast.AST) -> set[str]:

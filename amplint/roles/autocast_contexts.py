@@ -14,6 +14,7 @@ import libcst as cst
 from amplint.model.events import NO_GRAD, Region
 from amplint.model.torch import names as torch_names
 from amplint.model.torch.precision import DEFAULT_DTYPE, DTYPES
+from amplint.roles.context_values import ContextValues
 from amplint.syntax.classes import Classes
 from amplint.syntax.names import LOCAL, Names, dotted
 from amplint.syntax.project_imports import Imports
@@ -56,6 +57,7 @@ class Contexts:
         self._names = names
         self._imports = imports or Imports(tree, names)
         self._classes = classes or Classes(tree, names, self._imports)
+        self._values = ContextValues(tree, names, self._classes, self._imports)
 
     def of(self, expression: cst.BaseExpression) -> Region | None:
         """The region that `with expression:` enters; None when it is not known to enter one."""
@@ -105,7 +107,7 @@ class Contexts:
             return Maker(made.names, (*made.preset, *node.args[1:])) if made is not None else None
         if self._names.all_in(node, torch_names.AUTOCAST):
             return Maker(self._names.resolve(node))
-        makers = [self.maker(value, seen | {node}) for value in self.values(node)]
+        makers = [self.maker(value, seen | {node}) for value in self._values.behind(node)]
         return makers[0] if makers and all(made == makers[0] for made in makers) else None
 
     def sources(self, node: cst.BaseExpression, seen: frozenset[cst.CSTNode] = frozenset()) -> list[cst.Call]:
@@ -120,8 +122,8 @@ class Contexts:
         if isinstance(node, cst.Call):
             if self._names.all_in(node.func, torch_names.AUTOCAST) or self.maker(node) is not None:
                 return [node]
-            return [source for value in self.values(node.func) for source in self.sources(value, seen | {node})]
-        return [source for value in self.values(node) for source in self.sources(value, seen | {node})]
+            return [source for each in self._values.behind(node.func) for source in self.sources(each, seen | {node})]
+        return [source for value in self._values.behind(node) for source in self.sources(value, seen | {node})]
 
     def settings(self, source: cst.Call) -> Region:
         """The region that one of the `sources` asks for; of a partial, what it presets."""
@@ -149,14 +151,10 @@ class Contexts:
     def _of(self, node: cst.BaseExpression, depth: int) -> Region | None:
         if depth > _MAX_DEPTH:
             return None
-        if isinstance(node, cst.IfExp):
-            return self._either([self._of(node.body, depth + 1), self._of(node.orelse, depth + 1)])
         if isinstance(node, cst.Call):
-            return self._of_call(node, depth)
-        if isinstance(node, cst.NamedExpr):
-            return self._of(node.value, depth + 1)
-        values = self.values(node)
-        return self._either([self._of(value, depth + 1) for value in values]) if values else self._bare(node)
+            return self._called(node.func, node.args, depth)
+        behind = self._values.behind(node)
+        return self._either([self._of(each, depth + 1) for each in behind]) if behind else self._bare(node)
 
     def _bare(self, node: cst.BaseExpression) -> Region | None:
         return NO_GRAD if self._names.all_in(node, _NO_GRAD) else None
@@ -173,24 +171,30 @@ class Contexts:
         cached = all(region.cached for region in known)
         return Region(device, dtype, first.enabled if certain else "maybe", cached)
 
-    def _of_call(self, call: cst.Call, depth: int) -> Region | None:
-        for value in (call.func, *self.values(call.func)):
-            if self._names.any_in(value, torch_names.AUTOCAST):
-                return self._autocast(self._names.resolve(value), call.args)
-            if isinstance(value, cst.Call) and self._names.all_in(value.func, _PARTIAL) and value.args:
-                if self._names.any_in(value.args[0].value, torch_names.AUTOCAST):
-                    return self._autocast(self._names.resolve(value.args[0].value), [*value.args[1:], *call.args])
-        if self._names.any_in(call.func, _NO_GRAD):
-            return NO_GRAD
-        if self._names.all_in(call.func, {"torch.set_grad_enabled"}):
-            first = call.args[0].value if call.args else None
-            return NO_GRAD if isinstance(first, cst.Name) and first.value == "False" else None
-        return self._returned(call, depth)
-
-    def _returned(self, call: cst.Call, depth: int) -> Region | None:
-        helper = self._helper(call.func)
-        if helper is None:
+    def _called(self, func: cst.BaseExpression, args: Sequence[cst.Arg], depth: int) -> Region | None:
+        """The region that a call makes: of the class, of a partial, of a lambda or a helper, or of one that is chosen."""
+        if depth > _MAX_DEPTH:
             return None
+        if self._names.any_in(func, torch_names.AUTOCAST):
+            return self._autocast(self._names.resolve(func), args)
+        if self._names.any_in(func, _NO_GRAD):
+            return NO_GRAD
+        if self._names.all_in(func, {"torch.set_grad_enabled"}):
+            first = args[0].value if args else None
+            return NO_GRAD if isinstance(first, cst.Name) and first.value == "False" else None
+        if isinstance(func, cst.Lambda):
+            return self._of(func.body, depth + 1)
+        if isinstance(func, cst.Call):
+            if not func.args or not self._names.all_in(func.func, _PARTIAL):
+                return None
+            return self._called(func.args[0].value, [*func.args[1:], *args], depth + 1)
+        helper = self._helper(func)
+        if helper is not None:
+            return self._returned(helper, args, depth)
+        behind = self._values.behind(func)
+        return self._either([self._called(each, args, depth + 1) for each in behind]) if behind else None
+
+    def _returned(self, helper: cst.FunctionDef, args: Sequence[cst.Arg], depth: int) -> Region | None:
         given: list[Region | None] = []
         for node in self._tree.inside(helper, cst.Return):
             if node.value is not None and self._tree.enclosing(node, cst.FunctionDef) is helper:
@@ -201,26 +205,28 @@ class Contexts:
                     around = self._entries(pause, depth + 1)
                     given.append(around[-1][0] if around else None)
         region = self._either(given) if given else None
-        return replace(region, enabled="no") if region is not None and self._is_switched_off(call, helper) else region
+        return replace(region, enabled="no") if region is not None and self._is_switched_off(args, helper) else region
 
-    def _is_switched_off(self, call: cst.Call, helper: cst.FunctionDef) -> bool:
+    def _is_switched_off(self, args: Sequence[cst.Arg], helper: cst.FunctionDef) -> bool:
         """Whether a call tells a helper `enabled=False`, for the region that the helper makes."""
         params = helper.params
         names = {param.name.value for param in (*params.params, *params.kwonly_params)}
-        told = next(
-            (arg.value for arg in call.args if arg.keyword is not None and arg.keyword.value == "enabled"), None
-        )
+        told = next((arg.value for arg in args if arg.keyword is not None and arg.keyword.value == "enabled"), None)
         return (params.star_kwarg is not None or "enabled" in names) and self.flag(told) == "no"
 
     def _helper(self, func: cst.BaseExpression) -> cst.FunctionDef | None:
         if isinstance(func, cst.Name) and self._names.resolve(func) == {f"{LOCAL}.{func.value}"}:
             nodes = [binding.node for binding in self._names.bindings(func.value, func)]
             return nodes[0] if len(nodes) == 1 and isinstance(nodes[0], cst.FunctionDef) else None
-        if isinstance(func, cst.Attribute) and dotted(func.value) == "self":
-            owner = self._classes.owner(func)
-            return owner.method(func.attr.value) if owner is not None else None
+        owner = self._values.owner(func.value) if isinstance(func, cst.Attribute) else None
+        if isinstance(func, cst.Attribute) and owner is not None:
+            return owner.method(func.attr.value)
         found = self._imports.defined(func)
         return found if isinstance(found, cst.FunctionDef) else None
+
+    def behind(self, node: cst.BaseExpression) -> list[cst.BaseExpression]:
+        """What a context, or what makes one, may be, one step back; empty when something unknown is among it."""
+        return self._values.behind(node)
 
     def values(self, node: cst.BaseExpression) -> list[cst.BaseExpression]:
         """What a name or an attribute of `self` may hold; empty when something unknown is among it."""
@@ -277,12 +283,18 @@ class Contexts:
         """
         if node is None:
             return default
-        if isinstance(node, cst.Name) and node.value in ("True", "False"):
-            return default if node.value == "True" else "no"
         values = self.values(node)
-        if len(values) == 1 and isinstance(values[0], cst.Name) and values[0].value in ("True", "False"):
-            return default if values[0].value == "True" else "no"
-        return "maybe"
+        truth = self._truth(values[0] if len(values) == 1 else node)
+        return "maybe" if truth is None else default if truth else "no"
+
+    def _truth(self, node: cst.BaseExpression) -> bool | None:
+        """Whether an expression is true; None when that cannot be told."""
+        if isinstance(node, cst.Name) and node.value in ("True", "False"):
+            return node.value == "True"
+        if isinstance(node, cst.SimpleString):
+            return bool(node.evaluated_value)
+        # A dtype that landed there is as good as True.
+        return True if self._names.all_in(node, _DTYPES) else None
 
 
 def _own_device(meanings: frozenset[str]) -> str:

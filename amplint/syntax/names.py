@@ -119,6 +119,10 @@ class Names:
         foreign = [star for star in self._stars if star.partition(".")[0] != "torch"] if unbound else []
         return [f"{star}.{node.value}" for star in foreign if not hasattr(builtins, node.value)]
 
+    def of_binding(self, binding: Binding) -> frozenset[str]:
+        """All qualified names that a name may have by one of its bindings."""
+        return self._meaning(binding, frozenset())
+
     def bindings_in(self, scope: cst.CSTNode) -> dict[str, list[Binding]]:
         """All names that a scope binds itself."""
         return self._bindings.get(scope, {})
@@ -179,8 +183,10 @@ class Names:
         known = {
             torch_names.canonical(f"{star}.{name}") for star in self._stars if torch_names.is_known(f"{star}.{name}")
         }
-        # A module of unknown contents may bring the same name.
         foreign = any(star.partition(".")[0] != "torch" for star in self._stars)
+        if foreign and name == "torch":
+            return frozenset({name})  # whichever module brings it, there is one package of that name
+        # A module of unknown contents may bring the same name.
         return frozenset(known | {UNKNOWN} if foreign or not known else known)
 
     def _lookup(self, name: str, scope: cst.CSTNode) -> tuple[cst.CSTNode, list[Binding]] | None:

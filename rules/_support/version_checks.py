@@ -11,6 +11,7 @@ from amplint.model.torch import names as torch_names
 from amplint.rule import File
 
 from .protocol_edits import inside
+from .torch_versions import passes
 
 _ABOUT_VERSIONS = re.compile(
     r"version|torch_?(ge|gt|gte|le|lt|lte|min|greater|less|newer|older)|torch\w*\d", re.IGNORECASE
@@ -78,18 +79,60 @@ def _catches(handler: cst.ExceptHandler, errors: frozenset[str]) -> bool:
 
 
 def is_fallback(file: File, node: cst.CSTNode) -> bool:
-    """Whether a node is reached only where the modern interface was tried first, or where the version was asked for."""
+    """Whether a node is reached only where the modern interface was tried first, or by a test of the version that the newest
+    PyTorch does not pass."""
     below = node
     for above in file.tree.ancestors(node):
         if isinstance(above, cst.Try) and below is not above.body and _tries_modern(file, above):
             return True
-        if isinstance(above, (cst.If, cst.IfExp)) and below is not above.test and _is_gate(file, above.test):
+        if isinstance(above, (cst.If, cst.IfExp)) and below is not above.test and _is_passed_over(file, above, below):
             return True
         if isinstance(above, (cst.Module, cst.IndentedBlock)):
             if any(_leaves_by_version(file, each) for each in _before(above, below)):
                 return True
         below = above
     return False
+
+
+def is_passed_over(file: File, node: cst.CSTNode) -> bool:
+    """Whether no PyTorch of today reaches a node: a test of the version keeps it out, or the import that it stands in for."""
+    below = node
+    for above in file.tree.ancestors(node):
+        if isinstance(above, cst.If) and below is not above.test:
+            if passes(file, above.test) is (below is above.orelse):
+                return True
+        if isinstance(above, cst.ExceptHandler):
+            attempt = file.tree.parent(above)
+            body = attempt.body.body if isinstance(attempt, cst.Try) else ()
+            if all(_imports_known(file, each) for each in body):
+                return True
+        below = above
+    return False
+
+
+def _imports_known(file: File, statement: cst.CSTNode) -> bool:
+    """Whether a statement does nothing but import what the newest PyTorch has."""
+    if not isinstance(statement, cst.SimpleStatementLine):
+        return False
+    if not all(isinstance(small, cst.ImportFrom) for small in statement.body):
+        return False
+    names = list(file.tree.inside(statement, cst.ImportAlias))
+    return all(torch_names.canonical(file.importer.imported(alias)) in torch_names.SINCE for alias in names)
+
+
+def _is_passed_over(file: File, choice: cst.If | cst.IfExp, side: cst.CSTNode) -> bool:
+    """Whether a choice asks for the version of PyTorch, and the newest one does not clearly take this side."""
+    if not _is_gate(file, choice.test):
+        return False
+    if side is choice.orelse:
+        return passes(file, choice.test) is not False
+    return any(_is_gate(file, part) and passes(file, part) is not True for part in _conjuncts(choice.test))
+
+
+def _conjuncts(test: cst.BaseExpression) -> list[cst.BaseExpression]:
+    if isinstance(test, cst.BooleanOperation) and isinstance(test.operator, cst.And):
+        return [*_conjuncts(test.left), *_conjuncts(test.right)]
+    return [test]
 
 
 def _tries_modern(file: File, attempt: cst.Try) -> bool:
@@ -116,7 +159,7 @@ def _leaves_by_version(file: File, statement: cst.CSTNode) -> bool:
         return False
     last = statement.body.body[-1]
     leaves = isinstance(last, cst.SimpleStatementLine) and isinstance(last.body[-1], _LEAVES)
-    return leaves and _is_gate(file, statement.test)
+    return leaves and _is_gate(file, statement.test) and passes(file, statement.test) is not False
 
 
 def _is_gate(file: File, test: cst.BaseExpression, depth: int = 2) -> bool:

@@ -124,4 +124,14 @@ def _replacements() -> Iterator[tuple[str, Replacement]]:
 DEPRECATED = dict(_replacements())
 """The deprecated names, and what to say instead."""
 
+SINCE = {
+    **dict.fromkeys(("torch.cuda.amp", "torch.cuda.amp.autocast", "torch.cuda.amp.GradScaler"), (1, 6)),
+    **dict.fromkeys(("torch.cuda.amp.custom_fwd", "torch.cuda.amp.custom_bwd"), (1, 6)),
+    **dict.fromkeys(("torch.autocast", "torch.amp", "torch.amp.autocast", "torch.cpu.amp"), (1, 10)),
+    "torch.cpu.amp.autocast": (1, 10),
+    "torch.cpu.amp.GradScaler": (2, 3),
+    **{new.name: new.since for new in DEPRECATED.values() if not new.name.endswith(".autocast")},
+}
+"""The first release that has a name."""
+
 DEPRECATED_MODULES = frozenset(name.rpartition(".")[0] for name in DEPRECATED)

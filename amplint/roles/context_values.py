@@ -1,0 +1,109 @@
+"""What stands behind an expression that `with` enters, or that makes what it enters: one step back at a time.
+
+A context, or the class that makes it, goes many ways before it is entered: a conditional expression or `or` chooses it, a
+variable, an attribute or a property of an object holds it, a parameter takes it from callers or has it as its default, another
+file defines it.
+"""
+
+from __future__ import annotations
+
+import libcst as cst
+
+from amplint.syntax.call_arguments import PassedArguments
+from amplint.syntax.classes import Classes, ClassInfo
+from amplint.syntax.names import LOCAL, Binding, Names, dotted
+from amplint.syntax.project_imports import Imports
+from amplint.syntax.tree import Tree
+
+_PROPERTIES = frozenset({"builtins.property", "functools.cached_property"})
+_MOST = 8
+"""What may be more things than this is unknown."""
+
+
+class ContextValues:
+    """The values of one file among which its contexts are.
+
+    Args:
+        tree: the file.
+        names: what its names mean.
+        classes: its classes, whose attributes and properties may hold contexts.
+        imports: leads to contexts of other files.
+    """
+
+    def __init__(self, tree: Tree, names: Names, classes: Classes, imports: Imports) -> None:
+        self._tree, self._names, self._classes, self._imports = tree, names, classes, imports
+        self._arguments = PassedArguments(tree, names, classes, imports)
+        self._known: dict[int, tuple[cst.CSTNode, list[cst.BaseExpression]]] = {}
+
+    def behind(self, node: cst.BaseExpression) -> list[cst.BaseExpression]:
+        """What an expression may be, one step back; empty when something unknown is among it, and for all that is no choice
+        and no name."""
+        known = self._known.get(id(node))
+        if known is None:
+            found = self._behind(node)
+            known = self._known[id(node)] = node, found if len(found) <= _MOST else []
+        return known[1]
+
+    def _behind(self, node: cst.BaseExpression) -> list[cst.BaseExpression]:
+        match node:
+            case cst.IfExp():
+                return [node.body, node.orelse]
+            case cst.BooleanOperation(operator=cst.And()):
+                return [node.right]  # a context is true, and a flag that is not is nothing to enter
+            case cst.BooleanOperation():
+                return [node.left, node.right]
+            case cst.NamedExpr():
+                return [node.value]
+            case cst.Name():
+                return self._bound(self._names.bindings(node.value, node))
+            case cst.Attribute():
+                owner = self.owner(node.value)
+                if owner is not None:
+                    return owner.values(node.attr.value) or self._property(owner.method(node.attr.value))
+                return self._elsewhere(node)
+        return []
+
+    def owner(self, instance: cst.BaseExpression) -> ClassInfo | None:
+        """The class of the object that an expression names, if its source is at hand: of `self`, and of what is made once."""
+        if dotted(instance) == "self":
+            return self._classes.owner(instance)
+        if not isinstance(instance, (cst.Name, cst.Attribute)):
+            return None
+        behind = self.behind(instance)
+        return self._classes.instance_of(behind[0]) if len(behind) == 1 else None
+
+    def _bound(self, bindings: list[Binding]) -> list[cst.BaseExpression]:
+        found: list[cst.BaseExpression] = []
+        for binding in bindings:
+            if binding.value is not None:
+                values = [binding.value]
+            elif isinstance(binding.node, cst.Param):
+                values = self._given(binding.node)
+            else:
+                values = self._imported(binding.qualified)
+            if not values:
+                return []
+            found += values
+        return found
+
+    def _given(self, param: cst.Param) -> list[cst.BaseExpression]:
+        """What the calls in sight give to a parameter, and its default."""
+        return [*self._arguments.of(param), *([param.default] if param.default is not None else ())]
+
+    def _elsewhere(self, node: cst.Attribute) -> list[cst.BaseExpression]:
+        meanings = self._names.resolve(node)
+        return self._imported(next(iter(meanings))) if len(meanings) == 1 else []
+
+    def _imported(self, qualified: str) -> list[cst.BaseExpression]:
+        """What another file of the project assigns to a name, or imports under it."""
+        if not qualified or qualified.startswith(f"{LOCAL}."):
+            return []
+        bindings = self._imports.bindings(qualified)
+        values = [each.value for each in bindings if each.value is not None]
+        return values if len(values) == len(bindings) else []
+
+    def _property(self, method: cst.FunctionDef | None) -> list[cst.BaseExpression]:
+        if method is None or not any(self._names.any_in(each.decorator, _PROPERTIES) for each in method.decorators):
+            return []
+        statements = self._tree.inside(method, cst.Return)
+        return [each.value for each in statements if each.value is not None]
