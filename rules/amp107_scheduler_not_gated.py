@@ -12,8 +12,8 @@ rate. PyTorch warns only if the very first step is skipped ("Detected call of `l
 `optimizer.step()`"). That warning does not mean that your calls are in the wrong order.
 
 In a long run with a slow schedule a handful of steps makes no difference worth the two reads of the scale. Warm-ups and
-one-cycle schedules are where it shows. Schedulers that you step once per epoch, or tell a metric or a position, are
-fine.
+one-cycle schedules are where it shows. Schedulers that you step once per epoch or at moments of their own, or tell a
+metric or a position, are fine.
 
 ## Example
 ```python

@@ -10,8 +10,8 @@ import libcst as cst
 from amplint.hazards.entry_points import Entry, explore, objects_in
 from amplint.lowering.graph_tools import events_in
 from amplint.lowering.graphs import Graphs
+from amplint.lowering.linked_graphs import linked
 from amplint.lowering.program import Program
-from amplint.lowering.pruning import without_idle_calls
 from amplint.model.event_graph import Call, Function
 from amplint.model.protocol.hazard import Hazard, HazardKind
 
@@ -68,7 +68,7 @@ class Elsewhere:
             node, alone = self._program.definition(key), self._for_itself
             assert isinstance(node, cst.FunctionDef)
             own_key, graphs = alone.below(node)
-            functions = without_idle_calls(graphs)
+            functions = linked(graphs)
             entry = Entry(functions[own_key], functions, objects_in(functions[own_key], functions))
             self._alone[key] = frozenset(
                 (each.kind, alone.program.places[each.site]) for each in explore(entry).hazards

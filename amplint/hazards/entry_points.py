@@ -10,8 +10,8 @@ import libcst as cst
 
 from amplint.lowering.graph_tools import events_in
 from amplint.lowering.graphs import Graphs
+from amplint.lowering.linked_graphs import linked
 from amplint.lowering.program import Program
-from amplint.lowering.pruning import without_idle_calls
 from amplint.model.event_graph import Call, Function, Jump, Loop, Node, Scoped, Try, parts_of
 from amplint.model.events import GLOBAL, Assign, Backward, Escape, Event, Leave, ObjectFacts, Scale, ScalerStep
 from amplint.model.exploration.call_references import Frame
@@ -51,7 +51,7 @@ class Entries:
     @cached_property
     def functions(self) -> dict[str, Function]:
         """The graphs of all functions, without calls of what does nothing to AMP's objects."""
-        return without_idle_calls(self.graphs)
+        return linked(self.graphs)
 
     @cached_property
     def all(self) -> tuple[Entry, ...]:
@@ -105,7 +105,7 @@ class Entries:
             overridden = self._overridden(info)
             if not any(map(_is_busy, overridden.values())):
                 continue
-            functions = without_idle_calls({**self.graphs, **overridden})
+            functions = linked({**self.graphs, **overridden})
             training = self._training(functions)
             for base in info.lineage[1:]:
                 inherited = [

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 import libcst as cst
 
+from amplint.lowering.counters import CounterReader
 from amplint.lowering.function_scope import FunctionScope
 from amplint.model import vocabulary
 from amplint.model.event_graph import Both, Condition, Not, Test
@@ -22,6 +23,7 @@ class ConditionReader:
         self._scope = scope
         self._ref = scope.ref
         self._definition = scope.definition
+        self._counters = CounterReader(scope.definition)
         self.changing = scope.changing()
         """Names that are assigned inside a loop; whoever reads a loop narrows them to that loop."""
 
@@ -52,7 +54,10 @@ class ConditionReader:
             return self._truth(node, depth)
         if isinstance(node, cst.Integer):
             return Test("constant", kind="true" if node.value != "0" else "false")
-        return self._test(node, self._kind(node))
+        kind = self._kind(node)
+        if kind == "varying" and self._counters.is_remainder(node, self.changing):
+            return Not(Test(f"({self.normal(node)} == 0)", frozenset(self._refs(node)), "moment"))
+        return self._test(node, kind)
 
     def _truth(self, node: cst.Name | cst.Attribute, depth: int) -> Condition:
         if isinstance(node, cst.Name):
@@ -88,7 +93,11 @@ class ConditionReader:
         if equality:
             equal = self._equality(left, right)
             return Not(equal) if isinstance(operator, (cst.NotEqual, cst.IsNot)) else equal
-        return self._scale_fell(node, left, operator, right) or self._test(node, self._kind(node))
+        if isinstance(operator, (cst.In, cst.NotIn)):
+            key = f"({self.normal(left)} in {self.normal(right)})"
+            inside = Test(key, frozenset(self._refs(node)), self._where(self._kind(node), left, right))
+            return Not(inside) if isinstance(operator, cst.NotIn) else inside
+        return self._scale_fell(node, left, operator, right) or self._test(node, self._ordered(node))
 
     def _scale_fell(
         self, node: cst.Comparison, left: cst.BaseExpression, operator: cst.BaseCompOp, right: cst.BaseExpression
@@ -131,7 +140,20 @@ class ConditionReader:
             return Not(Test(key, refs, "mode"))
         if vocabulary.STEP_GATE.search(" ".join((*words(left), *words(right)))):
             return Test(key, refs, "gate")
-        return Test(key, refs, "config" if isinstance(right, cst.SimpleString) else self._kind(left, right))
+        return Test(
+            key,
+            refs,
+            "config" if isinstance(right, cst.SimpleString) else self._where(self._kind(left, right), left, right),
+        )
+
+    def _where(self, kind: str, left: cst.BaseExpression, right: cst.BaseExpression) -> str:
+        """The kind of a test whether two sides are equal, or one is in the other: one for a place in the run is no other."""
+        return "moment" if kind == "varying" and self._counters.is_moment(left, right, self.changing) else kind
+
+    def _ordered(self, node: cst.Comparison) -> str:
+        """The kind of a test for the lesser one."""
+        kind = self._kind(node)
+        return "range" if kind == "varying" and self._counters.is_range(node, self.changing) else kind
 
     def _test(self, node: cst.BaseExpression, kind: str) -> Test:
         return Test(self.normal(node), frozenset(self._refs(node)), kind)

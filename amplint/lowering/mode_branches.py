@@ -44,7 +44,7 @@ def is_varying(condition: Condition) -> bool:
     """Whether a condition may come out differently from one iteration to the next."""
     match condition:
         case Test():
-            return condition.kind in ("varying", "gate", "skipped")
+            return condition.kind in ("varying", "gate", "skipped", "range", "moment")
         case Not():
             return is_varying(condition.part)
     return any(map(is_varying, condition.parts))

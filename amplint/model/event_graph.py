@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from amplint.model.events import Event, ObjectFacts, Region
+from amplint.model.events import Assign, Event, ObjectFacts, Region
 
 
 @dataclass(frozen=True)
@@ -17,7 +17,9 @@ class Test:
     `key` is its normalised text with every reference in angle quotes (`‹args.amp›`); equal keys have equal truth until a
     reference in it is assigned. `kind` says what the condition is about:
     "mode" whether AMP is on (true side: on); "config" constant over a run; "skipped" whether the scale fell (true side: the
-    optimizer step was skipped); "gate" anything else that may tell so; "true" and "false" constants; "varying" the rest.
+    optimizer step was skipped); "gate" anything else that may tell so; "range" whether a counter is past a place in the run,
+    "moment" whether it has come to one of a few (true side: now and then), which tell nothing of a step; "true" and "false"
+    constants; "varying" the rest, which may tell anything.
     """
 
     key: str
@@ -144,6 +146,20 @@ def parts_of(node: Node) -> tuple[Node, ...]:
         case Try():
             return (node.body, *node.handlers, node.orelse, node.final)
     return ()
+
+
+def leaves(node: Node) -> bool:
+    """Whether a node does nothing but leave the loop or the function, in the end."""
+    if isinstance(node, Seq):
+        return bool(node.parts) and leaves(node.parts[-1])
+    return isinstance(node, Jump)
+
+
+def decides_beyond(node: Node) -> bool:
+    """Whether a side of a branch says what becomes of what follows: it may leave, or sets what may be asked for later."""
+    if isinstance(node, Assign):
+        return node.truth is not None
+    return isinstance(node, Jump) or any(map(decides_beyond, parts_of(node)))
 
 
 @dataclass(frozen=True)

@@ -40,6 +40,17 @@ def asks_for_step(text: str) -> bool:
 BEFORE = _any("prev|old|before|last|orig|start")
 """What something from before a step is called."""
 
+COUNTER = re.compile(
+    r"(^|_)(i|j|k|n|t|it|itr|iter|iters|iteration|iterations|step|steps|idx|index|batch_(id|i|no|nb|num)|epoch|epochs|count|"
+    r"counter|cnt|updates?|nb|ni|round|tick)$|[a-z](Step|Iter|Idx|Index|Epoch|Count)$"
+)
+"""What counts the steps, iterations or epochs of a run is called."""
+COUNT_OPTION = re.compile(
+    r"max|total|warm|every|freq|interval|period|accum|limit|until|per_|_per|decay|grad_|log_|save_|eval_|print|delay|start|"
+    r"(^|_)(end|n)(_|$)|num_(steps|iters|epochs|iterations|batches)|[a-z](steps|iters|iterations|epochs)$"
+)
+"""What options are called that say up to which count, or at which counts, something happens."""
+
 # -- objects -----------------------------------------------------------------------------------------------------------
 
 SCALER = _any(r"(^|_)(grad_?|loss_|amp_|fp16_)?scaler(s|_\w+)?$")

@@ -171,7 +171,7 @@ def behind_a_finiteness_test(case: Case) -> bool:
 
 @limit
 def asked_something(case: Case) -> bool:
-    """A condition on the iteration, between a step and the scheduler in a later iteration, may have asked about the step."""
+    """A condition around the scheduler that is no plain count of iterations may have asked about the step."""
     steps = [row for row, line in enumerate(case.program.text.splitlines(), 1) if re.search(r"scaler\w*\.step\(", line)]
     later = case.spot[1] < max(steps, default=0)
     asked = case.program.text if later else case.around

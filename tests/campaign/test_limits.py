@@ -177,11 +177,11 @@ def train(batches, amp):
     + """
     for step, batch in enumerate(batches):
         scaler.scale(model(batch).mean()).backward()
-        if (step + 1) % 2 == 0:
+        scaler.step(optimizer)
+        scaler.update()
+        optimizer.zero_grad()
+        if (step + 1) * batch.numel() > 0:
             scheduler.step()
-            scaler.step(optimizer)
-            scaler.update()
-            optimizer.zero_grad()
 """,
     "several_steps": _MADE
     + """

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 
 from amplint.model.event_graph import Both, Condition, Not, Test
 from amplint.model.exploration.call_references import Frame
-from amplint.model.protocol.contents import Truth
+from amplint.model.protocol.contents import Asked, Truth
 from amplint.model.protocol.state import PathState
 from amplint.model.references import condition_key, key_of, reference
 
@@ -17,11 +17,12 @@ class Asking:
     """How a condition is asked.
 
     `remembers` says whether the code to come asks for it again, by its key; `away` is the truth with which the code only leaves
-    the loop or the function.
+    the loop or the function; `branch` is the branch that goes by it, None where all that follows may.
     """
 
     remembers: Callable[[str], bool]
     away: bool | None = None
+    branch: Asked | None = None
 
     @property
     def opposite(self) -> Asking:
@@ -82,6 +83,8 @@ class Conditions:
         key = frame.key(test.key)
         if key in self._always:
             return [(state, True)]
+        if test.kind in ("varying", "gate"):
+            state = state.with_protocol(state.protocol.asking(asking.branch))
         known = self._known(test, key, state)
         if known is not None:
             return [(state, known)]
@@ -117,8 +120,8 @@ class Conditions:
             state = state.knowing(truths=state.facts.truths.put(key, Truth(truth, loops)))
         if test.kind == "gate":
             protocol = protocol.tested()
-        elif test.kind == "varying":
-            protocol = protocol.settled()
+        elif test.kind == "moment" and truth:
+            protocol = protocol.passed_by()
         elif test.kind == "skipped" and not truth:
             protocol = protocol.not_skipped()
         return state.with_protocol(protocol)

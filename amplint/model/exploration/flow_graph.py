@@ -18,11 +18,13 @@ from amplint.model.events import Event
 class Ask:
     """A condition is evaluated: the first way is taken when it is true, the second when it is false.
 
-    `away` is the side on which the code only leaves the loop or the function, if it does so on one.
+    `away` is the side on which the code only leaves the loop or the function, if it does so on one. `branch` is the number of
+    the branch that goes by the condition; None where what follows the branch may go by it, too, and where there is none.
     """
 
     condition: Condition
     away: bool | None = None
+    branch: int | None = None
 
 
 @dataclass(frozen=True)
@@ -43,7 +45,7 @@ class Gather:
 class Join:
     """Ways come together, after both sides of a condition or, with none, before the next iteration of a loop."""
 
-    asked: Condition | None = None
+    ask: Ask | None = None
 
 
 @dataclass(frozen=True)

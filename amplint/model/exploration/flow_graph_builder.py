@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
+from amplint.model import event_graph
 from amplint.model.event_graph import Branch, Call, Condition, Function, Jump, Loop, Node, Scoped, Seq, Test, Try
 from amplint.model.events import Assign, AutocastEnter, AutocastExit, Backward, Checkpoint, Clip, Forward
 from amplint.model.exploration.call_references import RETURN
@@ -52,6 +53,7 @@ class _Builder:
         self._loops: tuple[int, ...] = ()
         self._regions: list[int] = []
         self._around: list[_Around] = []
+        self._branches = 0
 
     def add(self, step: Step) -> Block:
         """One more block, which follows the last one."""
@@ -117,9 +119,12 @@ class _Builder:
         return target
 
     def _branch(self, node: Branch) -> None:
-        then, orelse = _leaves(node.then), _leaves(node.orelse)
-        ask = self.add(Ask(node.condition, None if then == orelse else then))
-        after = Block(Join(node.condition), self._loops)
+        then, orelse = event_graph.leaves(node.then), event_graph.leaves(node.orelse)
+        self._branches += 1
+        beyond = any(map(event_graph.decides_beyond, (node.then, node.orelse)))
+        step = Ask(node.condition, None if then == orelse else then, None if beyond else self._branches)
+        ask = self.add(step)
+        after = Block(Join(step), self._loops)
         for side in (node.then, node.orelse):
             self._last = Block(Pass(), self._loops)
             ask.next.append(self._last)
@@ -238,10 +243,3 @@ def _is_likely_to_fail(step: Step) -> bool:
 
 def _is_true(condition: Condition | None) -> bool:
     return isinstance(condition, Test) and condition.kind == "true"
-
-
-def _leaves(node: Node) -> bool:
-    """Whether a node does nothing but leave the loop or the function, in the end."""
-    if isinstance(node, Seq):
-        return bool(node.parts) and _leaves(node.parts[-1])
-    return isinstance(node, Jump)

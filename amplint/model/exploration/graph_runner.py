@@ -93,9 +93,7 @@ class GraphRunner(ABC):
                 yield from self._ask(block, step, states, run)
                 return
             case Join():
-                constant = self._conditions.constant
-                asked = sorted(map(frame.key, keys_of(step.asked))) if step.asked is not None else constant
-                after = without_both(states, [key for key in asked if key in constant])
+                after = self._join(step, states, frame)
             case Iterate(loop):
                 targets = [frame.ref(target) for target in loop.targets]
                 after = [next_iteration(state, loop.site, targets) for state in states]
@@ -122,6 +120,16 @@ class GraphRunner(ABC):
         """Where a condition leads: when it is true, and when it is false."""
         return block.next
 
+    def _join(self, join: Join, states: list[PathState], frame: Frame) -> Iterable[PathState]:
+        constant, ask = self._conditions.constant, join.ask
+        if ask is None:
+            return without_both(states, list(constant))
+        if ask.branch is not None:
+            branch = frame.prefix, ask.branch
+            states = [state.with_protocol(state.protocol.asked(branch)) for state in states]
+        asked = sorted(map(frame.key, keys_of(ask.condition)))
+        return without_both(states, [key for key in asked if key in constant])
+
     def _ask(self, block: Block, ask: Ask, states: list[PathState], run: Run) -> Ways:
         activation, frame = run.activation, run.activation.at(block)
         shared = frame.prefix
@@ -130,7 +138,8 @@ class GraphRunner(ABC):
             # What a caller asks for later, nobody knows here.
             return key in activation.asked_after(block) or bool(shared) and shared not in key
 
-        asking = Asking(remembers, ask.away)
+        branch = (shared, ask.branch) if ask.branch is not None else None
+        asking = Asking(remembers, ask.away, branch)
         taken: dict[bool, States] = {True: {}, False: {}}
         for state in states:
             for after, truth in self._conditions.decide(ask.condition, state, frame, asking):

@@ -79,18 +79,26 @@ class Stage(NamedTuple):
         return (self.name, self.left_at >= 0, self.bad, self.tested)
 
 
+Asked = tuple[str, int]
+"""A branch whose condition may have asked whether a step was skipped: the prefix of its call, and its number there."""
+
+
 class Stepped(NamedTuple):
-    """A scaler step: whose, where, in which loops (their sites, outermost first)."""
+    """A scaler step: whose, where, in which loops (their sites, outermost first).
+
+    `asked` are the branches in which the program is now that may have asked whether the step was skipped.
+    """
 
     scaler: str
     optimizer: str
     site: int
     loops: tuple[int, ...]
+    asked: frozenset[Asked] = frozenset()
 
     @property
     def without_places(self) -> object:
         """As far as it decides on hazards, and not on where they are told."""
-        return (self.scaler, self.optimizer, self.loops)
+        return (self.scaler, self.optimizer, self.loops, self.asked)
 
 
 class Entered(NamedTuple):

@@ -8,7 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from functools import cached_property
 
-from amplint.model.protocol.contents import UNKNOWN_GRAD, Cast, Entered, Grad, Stage, Stepped, Truth, Value
+from amplint.model.protocol.contents import UNKNOWN_GRAD, Asked, Cast, Entered, Grad, Stage, Stepped, Truth, Value
 from amplint.model.protocol.table import Table
 from amplint.model.references import reference
 
@@ -83,14 +83,34 @@ class ProtocolState:
 
     # -- what conditions tell --------------------------------------------------------------------------------------
 
-    def settled(self) -> ProtocolState:
-        """The state once the program has asked something that may tell whether a step was, or will be, skipped."""
-        return self.changed(stepped=Table(), untested=False)
+    def passed_by(self) -> ProtocolState:
+        """The state at a moment of the run that comes now and then: what is done at it is not done for each step."""
+        return self.changed(stepped=Table())
+
+    def asking(self, branch: Asked | None) -> ProtocolState:
+        """The state once the program has asked something that may tell whether a step was, or will be, skipped.
+
+        Args:
+            branch: the branch in which what comes of the question lies; None where all that follows may go by it.
+        """
+        if branch is None:
+            return self.changed(stepped=Table(), untested=False)
+        asked = {name: step._replace(asked=step.asked | {branch}) for name, step in self.stepped.items()}
+        return self.changed(stepped=self.stepped.put_all(asked), untested=False)
+
+    def asked(self, branch: Asked) -> ProtocolState:
+        """The state once a branch has ended: what follows does not go by what it has asked."""
+        over = {
+            name: step._replace(asked=step.asked - {branch})
+            for name, step in self.stepped.items()
+            if branch in step.asked
+        }
+        return self.changed(stepped=self.stepped.put_all(over))
 
     def tested(self) -> ProtocolState:
         """The state once the program has asked for overflows: also of gradients that are unscaled and not stepped yet."""
         tested = {pair: stage._replace(tested=True) for pair, stage in self.stages.items() if stage.name == "unscaled"}
-        return self.settled().changed(stages=self.stages.put_all(tested))
+        return self.changed(stages=self.stages.put_all(tested))
 
     def not_skipped(self) -> ProtocolState:
         """The state once the program knows that a scale did not fall: the steps before that scaler's update were taken.

@@ -193,7 +193,7 @@ def test_a_scheduler_that_moves_on_although_the_step_was_skipped(
 
 def test_a_gate_settles_the_step_before_it() -> None:
     recorder = Recorder().feed(*scaled(), STEP, UPDATE)
-    recorder.settle(ProtocolState.settled)
+    recorder.settle(lambda state: state.asking(None))
     assert recorder.feed(SCHEDULE).found == []
     assert recorder.feed(*scaled(), STEP, UPDATE, SCHEDULE).found == [("scheduler-not-gated", 7)], "asked each time"
 

@@ -69,7 +69,7 @@ def _lost(known: Known, state: ProtocolState, event: ScalerStep) -> Hazards:
 def scheduler_step(known: Known, state: ProtocolState, event: SchedulerStep, loops: tuple[int, ...]) -> Hazards:
     """A scheduler that advances in the loop of a scaler's step, which may have been skipped."""
     owners = known.of(event.scheduler).owners
-    candidates = [step for _, step in state.stepped.items() if step.loops == loops]
+    candidates = [step for _, step in state.stepped.items() if step.loops == loops and not step.asked]
     if set(owners) & set(known.optimizers):
         candidates = [step for step in candidates if step.optimizer in owners]
     # Of several optimizers, the one that shares a word with the scheduler is meant ("policy_scheduler", "sched_d"), or

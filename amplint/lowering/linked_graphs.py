@@ -1,0 +1,87 @@
+"""Graphs of functions that know each other: what only the functions together tell of each."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+
+from amplint.lowering.graph_tools import events_in, with_parts
+from amplint.lowering.pruning import without_idle_calls
+from amplint.model.event_graph import (
+    Both,
+    Branch,
+    Call,
+    Condition,
+    Function,
+    Loop,
+    Node,
+    Not,
+    Seq,
+    Test,
+    leaves,
+    parts_of,
+)  # fmt: skip
+from amplint.model.events import ScalerStep
+
+
+def linked(functions: Mapping[str, Function]) -> dict[str, Function]:
+    """The functions without calls that do nothing, and with the tests that a scaler's steps wait for told from other moments.
+
+    A scheduler that waits for the same moment as the step keeps pace with it; one that waits for another does not.
+    """
+    busy = without_idle_calls(functions)
+    moments = _Moments(_stepping(busy))
+    return {key: replace(function, body=moments.told(function.body, False)) for key, function in busy.items()}
+
+
+def _stepping(functions: Mapping[str, Function]) -> set[str]:
+    """The functions in which a scaler takes a step, or in a function that they call."""
+    events = {key: list(events_in(function.body)) for key, function in functions.items()}
+    found = {key for key in events if any(isinstance(event, ScalerStep) for event in events[key])}
+    while more := {key for key in events.keys() - found if any(_enters(event, found) for event in events[key])}:
+        found |= more
+    return found
+
+
+def _enters(event: object, functions: set[str]) -> bool:
+    return isinstance(event, Call) and event.function in functions
+
+
+@dataclass(frozen=True)
+class _Moments:
+    """Looks for the branches in which steps are taken; `stepping` are the functions that take some."""
+
+    stepping: set[str]
+
+    def told(self, node: Node, follows: bool) -> Node:
+        """A node with its tests told apart; `follows` says whether a step follows it in the same iteration."""
+        match node:
+            case Seq():
+                parts: list[Node] = []
+                for part in reversed(node.parts):
+                    parts.append(self.told(part, follows))
+                    follows = follows or self._steps(part)
+                return Seq(tuple(reversed(parts)))
+            case Branch():
+                then, orelse = self.told(node.then, follows), self.told(node.orelse, follows)
+                taken = {
+                    True: self._steps(then) or (follows and leaves(orelse)),
+                    False: self._steps(orelse) or (follows and leaves(then)),
+                }
+                return Branch(_awaited(node.condition, taken), then, orelse)
+            case Loop():
+                return with_parts(node, [self.told(node.body, False), self.told(node.orelse, follows)])
+        return with_parts(node, [self.told(part, follows) for part in parts_of(node)])
+
+    def _steps(self, node: Node) -> bool:
+        return any(isinstance(event, ScalerStep) or _enters(event, self.stepping) for event in events_in(node))
+
+
+def _awaited(condition: Condition, taken: Mapping[bool, bool]) -> Condition:
+    """A condition; where a step waits for a moment in it, that is no other moment than those of the steps."""
+    match condition:
+        case Test():
+            return replace(condition, kind="range") if condition.kind == "moment" and taken[True] else condition
+        case Not():
+            return Not(_awaited(condition.part, {truth: taken[not truth] for truth in taken}))
+    return Both(tuple(_awaited(part, taken) for part in condition.parts), condition.any_of)
