@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
 
@@ -169,9 +170,31 @@ class Roles:
                 for value in self.values(node):
                     self._owners_in(value, found, depth + 1, done)
             return
+        if isinstance(node, (cst.ListComp, cst.GeneratorExp)):
+            self._read_comprehension(node, found, depth, done)
+            return
         for child in children(node):
+            called_here = (
+                isinstance(node, cst.Call) and child is node.func and isinstance(child, cst.Name) and node.args
+            )
+            if called_here or isinstance(child, cst.Lambda):
+                continue  # two calls of `filter(lambda p: p.requires_grad, ...)` share no parameters
             if not isinstance(child, cst.Arg) or child.keyword is None or child.keyword.value == "params":
-                self._owners_in(child, found, depth, done)
+                self._owners_in(child.value if isinstance(child, cst.Arg) else child, found, depth, done)
+
+    def _read_comprehension(
+        self, node: cst.ListComp | cst.GeneratorExp, found: dict[str, None], depth: int, done: dict[int, int]
+    ) -> None:
+        """Add the paths in a comprehension, without its own variables."""
+        inside: dict[str, None] = {}
+        own: set[str] = set()
+        clause: cst.CompFor | None = node.for_in
+        while clause is not None:
+            self._owners_in(clause.iter, inside, depth, done)
+            own |= set(words(clause.target))
+            clause = clause.inner_for_in
+        self._owners_in(node.elt, inside, depth, done)
+        found.update((path, None) for path in inside if re.split(r"[.\[]", path)[0] not in own)
 
     # -- by use and by name ----------------------------------------------------------------------------------------
 

@@ -124,3 +124,48 @@ MIDDLE = """
 def test_a_scaler_that_only_helpers_know_goes_by_its_name(tmp_path: Path, middle: str, expected: str) -> None:
     root = project(tmp_path, pkg_init="", pkg_helpers=HELPERS, train=MIDDLE.format(middle=middle))
     assert only(check(root, "train.py")).message == expected
+
+
+FILTERED = """
+    def norm_of(parameters):
+        parameters = list(filter(lambda p: p.grad is not None, parameters))
+        total = 0.0
+        for p in parameters:
+            total += p.grad.data.norm(2).item()
+        return total
+"""
+TWO_NETWORKS = """
+    import torch
+    from utils import norm_of
+
+    def train(nets, optims, scaler, loader):
+        net_g, net_d = nets
+        optim_g, optim_d = optims
+        for x in loader:
+            with torch.autocast("cuda", dtype=torch.float16):
+                loss = net_d(x).mean()
+            optim_d.zero_grad()
+            scaler.scale(loss).backward()
+            scaler.unscale_(optim_d)
+            print(norm_of(net_d.parameters()))
+            scaler.step(optim_d)
+            with torch.autocast("cuda", dtype=torch.float16):
+                loss = net_d(net_g(x)).mean()
+            optim_g.zero_grad()
+            scaler.scale(loss).backward()
+            scaler.unscale_(optim_g)
+            print(norm_of(net_g.parameters()))
+            scaler.step(optim_g)
+            scaler.update()
+
+    def main(net_g, net_d, loader):
+        optim_g = torch.optim.AdamW(filter(lambda p: p.requires_grad, net_g.parameters()))
+        optim_d = torch.optim.AdamW(net_d.parameters())
+        scaler = torch.amp.GradScaler("cuda")
+        train([net_g, net_d], [optim_g, optim_d], scaler, loader)
+"""
+
+
+def test_what_filters_have_in_common_is_no_network(tmp_path: Path) -> None:
+    root = project(tmp_path, utils=FILTERED, train=TWO_NETWORKS)
+    assert codes(root, "train.py") == []
