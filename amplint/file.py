@@ -66,7 +66,7 @@ class File:
     @cached_property
     def names(self) -> Names:
         """What names mean."""
-        return Names(self.tree)
+        return Names(self.tree, lambda qualified: self.imports.originals(qualified))
 
     @cached_property
     def importer(self) -> Importer:

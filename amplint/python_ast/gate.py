@@ -27,6 +27,13 @@ _LITERALS = (b"utocast", b"uto_cast", b"GradScaler", b".unscale_", b"custom_fwd"
 literals is many times faster than for a pattern."""
 
 
+_CONTEXT = r"(?<![a-z])(?:amp|ctx|fp16|half|cast)(?![a-z])|precision|mixed|(?<!null)(?<!app_)context(?!lib|var)"
+CONTEXT_NAME = re.compile(_CONTEXT, re.IGNORECASE)
+"""What a context is called that may be a region: of such a name, one that is imported and entered is a word of AMP, too."""
+_ENTERED = re.compile(rb"\bwith\b([^\n:]+)")
+_WORD = re.compile(rb"\w+")
+
+
 @lru_cache(maxsize=8)
 def pattern(words: tuple[str, ...]) -> re.Pattern[str]:
     """One pattern for several."""
@@ -67,10 +74,20 @@ def may_matter(data: bytes, triggers: Iterable[str] = ()) -> bool:
     """
     if any(literal in data for literal in _LITERALS) or (b"caler" in data and b"backward" in data):
         return True
-    if libraries.told_in(data):
+    if libraries.told_in(data) or (b"backward" in data and _enters_imported(data)):
         return True
     patterns = map(_byte_pattern, triggers)
     return any(_holds(data, literals) and pattern.search(data) is not None for literals, pattern in patterns)
+
+
+def _enters_imported(data: bytes) -> bool:
+    """Whether a text enters a context that it imports, and that may be a region by its name."""
+    words = {word for entered in _ENTERED.findall(data) for word in _WORD.findall(entered)}
+    return any(CONTEXT_NAME.search(word.decode("ascii", "replace")) and _imports(data, word) for word in words)
+
+
+def _imports(data: bytes, word: bytes) -> bool:
+    return re.search(rb"\bimport\b(?:[^\n(]*|[^\n]*\([^)]*)\b%s\b" % word, data) is not None
 
 
 def _holds(data: bytes, literals: tuple[bytes, ...]) -> bool:

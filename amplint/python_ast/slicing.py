@@ -12,7 +12,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 
 from amplint.model import libraries
-from amplint.python_ast.gate import AMP_WORDS, pattern
+from amplint.python_ast.gate import AMP_WORDS, CONTEXT_NAME, pattern
 from amplint.python_ast.walk import levels
 from amplint.source import Source
 
@@ -59,9 +59,9 @@ def relevant_rows(source: Source, module: ast.Module, triggers: Iterable[str] = 
     """The rows of the statements that matter, ascending; empty when none does, None when all do.
 
     A statement matters when it holds an identifier of AMP, or of a rule; then so do imports and short statements that bind
-    names. In a file that trains, or computes in half, so do the definitions that a kept statement names, the statements of
-    the protocol that name a kept one, and the functions that enter what a kept one gives; elsewhere nothing but the single
-    call can be wrong.
+    names. In a file that trains, or computes in half, so do the definitions that a kept statement names, and the statements
+    of the protocol that name a kept one; elsewhere nothing but the single call can be wrong, or what a function enters or
+    hands on that a kept one gives.
 
     Args:
         source: the text.
@@ -92,7 +92,7 @@ def _keep(units: list[_Unit]) -> None:
         short = not unit.definition and unit.last - unit.first < _SHORT
         unit.kept = short or unit.marked or any(method.marked for method in unit.methods)
     busy = [unit for unit in units if not protocol.isdisjoint(_all_words(unit))]
-    entering = [(unit, part, words) for unit in units for part, words in _entering(unit)] if follows else []
+    entering = [(unit, part, words) for unit in units for part, words in _entering(unit)]
     named: frozenset[str] = frozenset()
     while True:
         for unit in units:
@@ -118,12 +118,17 @@ def _telling_names(units: list[_Unit]) -> frozenset[str]:
 
 
 def _entering(unit: _Unit) -> Iterator[tuple[_Unit, frozenset[str]]]:
-    """The functions and methods of a unit that enter something by `with`, each with the words of that."""
+    """The functions and methods of a unit that enter something by `with`, or return what a call gives, each with the words
+    of that."""
     for part in unit.methods or ([unit] if isinstance(unit.node, _FUNCTIONS) else []):
-        nodes = (node for level in levels(part.node) for node in level)
-        items = [item for node in nodes if isinstance(node, ast.With | ast.AsyncWith) for item in node.items]
-        if items:
-            yield part, frozenset(_identifiers(*items))
+        entered: list[ast.AST] = []
+        for node in (node for level in levels(part.node) for node in level):
+            if isinstance(node, ast.With | ast.AsyncWith):
+                entered += [item.context_expr for item in node.items]
+            elif isinstance(node, ast.Return) and isinstance(node.value, ast.Call):
+                entered.append(node.value.func)
+        if entered:
+            yield part, frozenset(_identifiers(*entered))
 
 
 def _keep_methods(unit: _Unit, named: frozenset[str], protocol: frozenset[str]) -> None:
@@ -153,7 +158,9 @@ def _units(source: Source, module: ast.Module, triggers: list[str]) -> list[_Uni
     units = [_unit(statement) for statement in module.body]
     told = (f"^{word}$" for word in libraries.told_in(source.text.encode()))
     amp = pattern((*AMP_WORDS, *told, *(trigger for trigger in triggers if not _is_text(trigger))))
-    telling = frozenset(filter(amp.search, frozenset().union(*map(_all_words, units)))).union(_aliases(module, amp))
+    telling = frozenset(filter(amp.search, frozenset().union(*map(_all_words, units)))).union(
+        _aliases(module, amp), _contexts(units, module)
+    )
     rows = _rows_of(source, tuple(trigger for trigger in triggers if _is_text(trigger)))
     for unit in (each for whole in units for each in (whole, *whole.methods)):
         unit.marked = not telling.isdisjoint(unit.words) or any(unit.first <= row <= unit.last for row in rows)
@@ -205,6 +212,17 @@ def _rows_of(source: Source, triggers: tuple[str, ...]) -> list[int]:
     if not triggers:
         return []
     return [source.position(match.start()).row for match in pattern(triggers).finditer(source.text)]
+
+
+def _contexts(units: list[_Unit], module: ast.Module) -> frozenset[str]:
+    """The names of contexts that the file imports and enters, and that may be regions."""
+    imports = (node for node in module.body if isinstance(node, ast.Import | ast.ImportFrom))
+    names = {(each.asname or each.name).partition(".")[0] for node in imports for each in node.names}
+    candidates = frozenset(filter(CONTEXT_NAME.search, names))
+    if not candidates:
+        return candidates
+    entered = (words for unit in units for _, words in _entering(unit))
+    return candidates & frozenset().union(*entered)
 
 
 def _aliases(module: ast.Module, amp: re.Pattern[str]) -> Iterator[str]:

@@ -7,7 +7,7 @@ one name with two meanings. Callers act only when every member agrees, which is 
 from __future__ import annotations
 
 import builtins
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator
 
 import libcst as cst
 
@@ -24,10 +24,16 @@ _MAX_ALIASES = 50
 
 
 class Names:
-    """What the names of one file mean."""
+    """What the names of one file mean.
 
-    def __init__(self, tree: Tree) -> None:
+    Args:
+        tree: the file.
+        originals: what another file of the project means by a name that it hands on; without, that is not known.
+    """
+
+    def __init__(self, tree: Tree, originals: Callable[[str], frozenset[str]] | None = None) -> None:
         self._tree = tree
+        self._originals = originals
         bindings = collect(tree)
         self._own = bindings.by_scope
         self._bindings = dict(self._own)
@@ -164,7 +170,9 @@ class Names:
 
     def _meaning(self, binding: Binding, seen: frozenset[cst.CSTNode]) -> frozenset[str]:
         if binding.qualified:
-            return frozenset({torch_names.canonical(binding.qualified)})
+            qualified = torch_names.canonical(binding.qualified)
+            hands_on = isinstance(binding.node, cst.ImportAlias) and torch_names.may_be_handed_on(qualified)
+            return self._originals(qualified) if hands_on and self._originals is not None else frozenset({qualified})
         value = binding.value
         if value is None or value in seen or len(seen) == _MAX_ALIASES or not dotted(value):
             return frozenset({UNKNOWN})

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import libcst as cst
 
+from amplint.model.torch import names as torch_names
 from amplint.syntax.bindings import LOCAL, Binding, absolute
 from amplint.syntax.names import UNKNOWN, Names
 from amplint.syntax.project_files import Module, Modules
@@ -53,6 +54,26 @@ class Imports:
         if qualified not in self._bindings:
             self._bindings[qualified] = self._follow(absolute(qualified, self._modules.name), 0)
         return self._bindings[qualified]
+
+    def originals(self, qualified: str) -> frozenset[str]:
+        """What a name stands for that another file of the project hands on, as `compat.autocast` may for `torch.autocast`."""
+        return self._originals(self.absolute(qualified), 0) or frozenset({qualified})
+
+    def _originals(self, qualified: str, hops: int) -> frozenset[str]:
+        """The original names; empty for what no file of the project, or more than it, gives."""
+        found = self._modules.split(qualified) if self._modules is not None else None
+        if found is None or hops > _MAX_HOPS or "." in found[1] or not self._graft(found[0]):
+            return frozenset()
+        module, name = found
+        meanings: set[str] = set()
+        for binding in module.bindings.by_scope.get(module.tree.module, {}).get(name, []):
+            if isinstance(binding.node, cst.ImportAlias):
+                meanings |= self._originals(binding.qualified, hops + 1) or {torch_names.canonical(binding.qualified)}
+            elif binding.value is not None:  # None after a failed import is no meaning of what is called
+                meanings |= self._names.resolve(binding.value) - {"builtins.None"}
+            else:
+                meanings.add(binding.qualified or UNKNOWN)
+        return frozenset(meanings)
 
     def is_own(self, qualified: str) -> bool:
         """Whether a qualified name belongs to a file of the project, whatever it means there."""

@@ -36,6 +36,8 @@ _KNOWN = frozenset(
     for name in names.split()
 )
 
+_HANDED_ON = frozenset({"autocast", "GradScaler", "custom_fwd", "custom_bwd"})
+
 AUTOCAST_GENERIC = frozenset({"torch.autocast", "torch.amp.autocast"})
 AUTOCAST_DEVICE = {"torch.cuda.amp.autocast": "cuda", "torch.cpu.amp.autocast": "cpu"}
 AUTOCAST = AUTOCAST_GENERIC | frozenset(AUTOCAST_DEVICE)
@@ -67,6 +69,12 @@ def canonical(name: str) -> str:
     """The public spelling of a qualified name: `torch.cuda.amp.grad_scaler.GradScaler` is `torch.cuda.amp.GradScaler`."""
     head, _, tail = name.rpartition(".")
     return f"{_SUBMODULES[head]}.{tail}" if head in _SUBMODULES else name
+
+
+def may_be_handed_on(name: str) -> bool:
+    """Whether a qualified name outside of torch ends like one of AMP, which some module may only hand on."""
+    head, _, last = name.rpartition(".")
+    return last in _HANDED_ON and head.partition(".")[0] not in ("torch", "<local>", "builtins")
 
 
 def is_known(name: str) -> bool:

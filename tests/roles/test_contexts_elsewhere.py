@@ -1,0 +1,81 @@
+"""Contexts that another file of the project makes, keeps or hands on."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from amplint.python_ast import gate
+from tests.support.project import check, project
+
+TRAIN = """
+import torch
+from {module} import {name}
+
+def train_step(model, x, y, criterion, optimizer, options):
+    optimizer.zero_grad()
+    with {context}:
+        loss = criterion(model(x), y)
+        loss.backward()
+    optimizer.step()
+"""
+COMPAT = """
+try:
+    from torch.amp import autocast
+except ImportError:
+    from torch.cuda.amp import autocast
+"""
+
+
+def codes(root: Path, path: str) -> set[str]:
+    report = check(root, path)
+    assert not report.error
+    return {each.code for each in report.diagnostics}
+
+
+@pytest.mark.parametrize(
+    ("helper", "name", "context"),
+    [
+        (COMPAT, "autocast", "autocast('cuda', dtype=torch.bfloat16)"),
+        ("from torch import autocast", "autocast", "autocast('cuda', dtype=torch.bfloat16)"),
+        ("import torch\nautocast = torch.autocast", "autocast", "autocast('cuda', dtype=torch.bfloat16)"),
+        ("import torch\namp_ctx = torch.autocast('cuda', dtype=torch.bfloat16)", "amp_ctx", "amp_ctx"),
+        ("import torch\nmixed = lambda: torch.autocast('cuda', dtype=torch.bfloat16)", "mixed", "mixed()"),
+        (
+            "import torch\ndef inner():\n    return torch.autocast('cuda', dtype=torch.bfloat16)\n"
+            "def precision_of(on=True):\n    return inner()",
+            "precision_of",
+            "precision_of(options.amp)",
+        ),
+    ],
+)
+def test_a_context_of_another_file_is_a_region(tmp_path: Path, helper: str, name: str, context: str) -> None:
+    root = project(tmp_path, compat=helper, train=TRAIN.format(module="compat", name=name, context=context))
+    assert "AMP201" in codes(root, "train.py")
+
+
+@pytest.mark.parametrize(
+    ("helper", "context"),
+    [
+        ("class autocast:\n    def __init__(self, device): ...", "autocast('cuda')"),
+        ("from contextlib import nullcontext as autocast", "autocast()"),
+        ("from tensorflow.keras import autocast", "autocast('cuda')"),
+    ],
+)
+def test_what_is_only_called_so_is_none(tmp_path: Path, helper: str, context: str) -> None:
+    root = project(tmp_path, compat=helper, train=TRAIN.format(module="compat", name="autocast", context=context))
+    assert codes(root, "train.py") == set()
+
+
+@pytest.mark.parametrize("name", ["record_function", "nullcontext", "app_context", "broadcast", "example"])
+def test_other_contexts_are_no_words_of_amp(tmp_path: Path, name: str) -> None:
+    root = project(tmp_path, train=TRAIN.format(module="elsewhere", name=name, context=f"{name}()"))
+    assert not gate.may_matter((root / "train.py").read_bytes())
+
+
+def test_a_deprecated_name_is_told_where_it_is_handed_on(tmp_path: Path) -> None:
+    helper = "from torch.cuda.amp import autocast"
+    root = project(tmp_path, compat=helper, train=TRAIN.format(module="compat", name="autocast", context="autocast()"))
+    assert "AMP209" not in codes(root, "train.py")
+    assert "AMP209" in codes(root, "compat.py")
