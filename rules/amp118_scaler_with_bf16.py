@@ -12,7 +12,7 @@ checkpoints hold a state that means nothing; and a step is skipped for no reason
 float32.
 
 If you like that the scaler skips steps with inf or NaN gradients, keep it and ignore this line. A scaler that is
-enabled, or made, by a condition about the precision is right and silent.
+enabled, or made, by a condition about the precision is right and silent, unless the condition asks for bfloat16.
 
 ## Example
 ```python
@@ -60,7 +60,7 @@ from collections.abc import Iterator
 
 import libcst as cst
 
-from amplint.diagnostics import UNSAFE, Fix
+from amplint.diagnostics import UNSAFE, Fix, Related
 from amplint.facts.scaler_precision import Precisions
 from amplint.facts.scalers import Scalers
 from amplint.model.observables import CHECKED, Observable
@@ -71,21 +71,34 @@ from ._support.call_edits import insert_arguments, keyword, positionals
 
 @rule("AMP118", "scaler-with-bf16", INFO, HIGH, "0.1.0", fix=UNSAFE, observable=Observable(CHECKED))
 def check(file: File) -> Iterator[Finding]:
-    precisions = file.fact(Precisions)
     for call, facts in file.fact(Scalers).made:
-        if facts.enabled == "no" or precisions.follow_dtype(call):
+        if facts.enabled == "no":
             continue
-        regions = precisions.regions(call)
-        if not regions or any(each.region.dtype != "bfloat16" for each in (*regions, *precisions.everywhere())):
+        related = _computed_in_bf16(file, call)
+        if not related:
             continue
         yield Finding(
             file.range(call.func),
             "`GradScaler` gains nothing where autocast computes in bfloat16",
             note="bfloat16 has the range of float32; each step pays for a pass over the gradients and waits for the device",
-            related=file.related("computed in bfloat16 here", precisions.first(regions)),
+            related=related,
             fix=disable(file, call),
             defect=file.fact(Scalers).first_choice(call),
         )
+
+
+def _computed_in_bf16(file: File, made: cst.Call) -> tuple[Related, ...]:
+    """Where it shows that all a scaler scales is computed in bfloat16; empty where it does not."""
+    precisions = file.fact(Precisions)
+    condition = precisions.made_for_bf16(made)
+    if condition is not None:
+        return file.related("made for bfloat16 here", condition)
+    if precisions.follow_dtype(made):
+        return ()
+    regions = precisions.regions(made)
+    if not regions or any(each.region.dtype != "bfloat16" for each in (*regions, *precisions.everywhere())):
+        return ()
+    return file.related("computed in bfloat16 here", precisions.first(regions))
 
 
 def disable(file: File, call: cst.Call) -> Fix | None:

@@ -8,10 +8,25 @@ from dataclasses import replace
 
 import libcst as cst
 
+from amplint.dtypes import containers
 from amplint.dtypes.frames import StackFrame
 from amplint.dtypes.functions import Functions
+from amplint.dtypes.literals import joined
 from amplint.dtypes.tensor_calls import MODULES, no_result
-from amplint.dtypes.values import UNKNOWN, Arguments, Class, Closure, Instance, Items, Layer, Number, Tensor, Value
+from amplint.dtypes.values import (
+    UNKNOWN,
+    Arguments,
+    Choice,
+    Class,
+    Closure,
+    Instance,
+    Items,
+    Layer,
+    Number,
+    Record,
+    Tensor,
+    Value,
+)
 from amplint.model import vocabulary
 from amplint.model.torch import layers, precision
 from amplint.syntax.names import dotted
@@ -59,6 +74,8 @@ class Calls(Functions):
             return arguments.values[0] if arguments.values else UNKNOWN
         if meaning in ("torch.nn.Parameter", "torch.nn.parameter.Parameter"):
             return Tensor(precision.FLOAT32, made=node)
+        if meaning in containers.RECORD_MAKERS:
+            return self._made_record(arguments)
         if module == "torch.nn" and name[:1].isupper():
             return self._layer(name, node, arguments)
         if module == "math" or meaning in _NUMBERS:
@@ -66,6 +83,12 @@ class Calls(Functions):
         if module in MODULES:
             return self.torch_call(name, node, arguments, frame)
         return None
+
+    def _made_record(self, arguments: Arguments) -> Value:
+        """What `dict(...)` and its relatives make."""
+        given: list[tuple[str | None, Value]] = [(None, value) for value in arguments.values]
+        named = [(None if name == "*" else name, value) for name, value in arguments.keywords.items()]
+        return containers.filled((*given, *named))
 
     def _layer(self, name: str, node: cst.Call, arguments: Arguments) -> Value:
         if name == "ModuleList":
@@ -82,6 +105,13 @@ class Calls(Functions):
         base = self.evaluate(func.value, frame)
         if name == "backward":
             self.reach(base, frame)
+        if isinstance(base, Choice) and name not in layers.SAME_MODULE:
+            return joined([self._method_of(each, node, func, name, arguments, frame) for each in base.options])
+        return self._method_of(base, node, func, name, arguments, frame)
+
+    def _method_of(
+        self, base: Value, node: cst.Call, func: cst.Attribute, name: str, arguments: Arguments, frame: StackFrame
+    ) -> Value:
         if name == "scale" and isinstance(base, Tensor) and base.dtype == precision.UNKNOWN:
             return arguments.values[0] if arguments.values else UNKNOWN
         if isinstance(base, Tensor):
@@ -90,7 +120,9 @@ class Calls(Functions):
             if base == UNKNOWN and not _TENSOR_METHODS.match(name):
                 return self._apply(UNKNOWN, node, name, arguments, frame)
             return self.torch_call(name, node, arguments.of_method(func.value, base), frame)
-        if isinstance(base, (Layer, Instance)) and name in layers.SAME_MODULE:
+        if isinstance(base, Record):
+            return self._record_method(base, func, name, arguments, frame)
+        if isinstance(base, (Layer, Instance, Choice)) and name in layers.SAME_MODULE:
             if not (isinstance(base, Instance) and self.classes.of(base.cls).method(name)):
                 return base
         if isinstance(base, Layer):
@@ -101,6 +133,20 @@ class Calls(Functions):
             return UNKNOWN
         return no_result(base, *arguments.values)
 
+    def _record_method(
+        self, base: Record, func: cst.Attribute, name: str, arguments: Arguments, frame: StackFrame
+    ) -> Value:
+        if name == "update":
+            other = self._made_record(arguments)
+            if isinstance(other, Record):
+                self.assign(func.value, containers.updated(base, other), frame)
+            return UNKNOWN
+        key = containers.text_key(arguments.nodes[0]) if arguments.nodes else None
+        found = containers.asked(base, name, key)
+        if found is None and name in layers.SAME_MODULE:
+            return base
+        return found if found is not None else no_result(base, *arguments.values)
+
     def _super(self, name: str, node: cst.Call, arguments: Arguments, frame: StackFrame) -> Value:
         owner = self.classes.owner(node)
         above = owner.lineage[1:] if owner is not None else []
@@ -110,6 +156,8 @@ class Calls(Functions):
         return self.invoke(Closure(method, None, frame.this), arguments, frame, name)
 
     def _apply(self, value: Value, node: cst.Call, called: str, arguments: Arguments, frame: StackFrame) -> Value:
+        if isinstance(value, Choice):
+            return joined([self._apply(each, node, called, arguments, frame) for each in value.options])
         if isinstance(value, Closure):
             return self.invoke(value, arguments, frame, called)
         if isinstance(value, Class):

@@ -8,6 +8,7 @@ from dataclasses import replace
 
 import libcst as cst
 
+from amplint.dtypes import containers
 from amplint.dtypes.arithmetic import truth
 from amplint.dtypes.frames import StackFrame
 from amplint.dtypes.lattice import join_values, unknown
@@ -16,6 +17,7 @@ from amplint.dtypes.operators import Operators
 from amplint.dtypes.values import (
     UNKNOWN,
     Arguments,
+    Choice,
     Closure,
     DType,
     Finfo,
@@ -23,11 +25,13 @@ from amplint.dtypes.values import (
     Items,
     Layer,
     Number,
+    Record,
     Tensor,
     Value,
 )
 from amplint.model.torch import precision
 from amplint.roles.autocast_contexts import Contexts
+from amplint.roles.user_options import is_number_option
 from amplint.syntax.names import Names
 from amplint.syntax.tree import Tree, children
 
@@ -121,6 +125,8 @@ class Expressions(Operators, ABC):
             return self._items(node.elements, frame)
         if type(node) is cst.Subscript:
             return self._subscript(node, frame)
+        if isinstance(node, (cst.Dict, cst.DictComp)):
+            return self._record(node, frame)
         if type(node) is cst.IfExp:
             self.evaluate(node.test, frame)
             decided = self.asked_dtype(node.test, frame)
@@ -193,7 +199,16 @@ class Expressions(Operators, ABC):
         named = self._dtype(node)
         if named is not None:
             return named
-        base, name = self.evaluate(node.value, frame), node.attr.value
+        return self.part(self.evaluate(node.value, frame), node.attr.value, frame)
+
+    def part(self, base: Value, name: str, frame: StackFrame) -> Value:
+        """An attribute of a value.
+
+        Args:
+            base: the value.
+            name: the attribute.
+            frame: where evaluation stands.
+        """
         if isinstance(base, Instance):
             return self.attribute_of(base, name, frame)
         if isinstance(base, Tensor):
@@ -209,6 +224,10 @@ class Expressions(Operators, ABC):
                 return base
         if isinstance(base, Finfo):
             return limit(base, name)
+        if isinstance(base, Record):
+            return containers.held(base, name)
+        if isinstance(base, Choice):
+            return joined([self.part(option, name, frame) for option in base.options])
         if isinstance(base, Layer) and name == "weight":
             return Tensor(precision.FLOAT32)
         return UNKNOWN
@@ -218,6 +237,19 @@ class Expressions(Operators, ABC):
             return unknown(*(self.evaluate(element.value, frame) for element in elements))
         return Items(tuple(self.evaluate(element.value, frame) for element in elements))
 
+    def _record(self, node: cst.Dict | cst.DictComp, frame: StackFrame) -> Value:
+        if isinstance(node, cst.DictComp):
+            self.bind_loop(node.for_in, frame)
+            self.evaluate(node.key, frame)
+            return Record(rest=self.evaluate(node.value, frame))
+        parts: list[tuple[str | None, Value]] = []
+        for element in node.elements:
+            key = element.key if isinstance(element, cst.DictElement) else None
+            if key is not None:
+                self.evaluate(key, frame)
+            parts.append((containers.text_key(key), self.evaluate(element.value, frame)))
+        return containers.filled(parts)
+
     def _subscript(self, node: cst.Subscript, frame: StackFrame) -> Value:
         base = self.evaluate(node.value, frame)
         for element in node.slice:
@@ -225,6 +257,11 @@ class Expressions(Operators, ABC):
         index = node.slice[0].slice if len(node.slice) == 1 else None
         if isinstance(base, Number):
             return SIZE
+        key = containers.text_key(index.value) if isinstance(index, cst.Index) else None
+        if isinstance(base, Record):
+            return containers.held(base, key)
+        if isinstance(base, Instance) and key in base.attributes:
+            return base.attributes[key]
         if isinstance(base, Items):
             position = self.evaluate(index.value, frame) if isinstance(index, cst.Index) else None
             return item(base, position)
@@ -297,6 +334,14 @@ class Expressions(Operators, ABC):
             return value.derived(node, low=-value.high, high=-value.low, core=value.core)
         return unknown(value)
 
+    def _is_setting(self, node: cst.BaseExpression) -> bool:
+        """Whether an expression is a number that the user has chosen, as it stands or by the only name that it was given."""
+        if isinstance(node, cst.Name):
+            bindings = self.names.bindings(node.value, node)
+            value = bindings[0].value if len(bindings) == 1 else None
+            return value is not None and not isinstance(value, cst.Name) and self._is_setting(value)
+        return is_number_option(node)
+
     def binary(
         self, op: str, node: cst.CSTNode, left: cst.BaseExpression, right: cst.BaseExpression, frame: StackFrame,
         in_place: bool = False,
@@ -312,4 +357,8 @@ class Expressions(Operators, ABC):
             in_place: whether it is an augmented assignment, which overwrites a tensor.
         """
         one, other = self.evaluate(left, frame), self.evaluate(right, frame)
+        if one == UNKNOWN and self._is_setting(left):
+            one = Number()
+        if other == UNKNOWN and self._is_setting(right):
+            other = Number()
         return self.combine(op, node, one, other, frame, left, right, in_place)

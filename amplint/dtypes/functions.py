@@ -20,6 +20,7 @@ from amplint.dtypes.values import (
     Items,
     Number,
     Operation,
+    Record,
     Tensor,
     Value,
     tensors,
@@ -104,7 +105,18 @@ class Functions(TensorCalls):
         method = info.method("__init__")
         if method is not None:
             self.invoke(Closure(method, None, instance), arguments, frame, "")
+        else:
+            self._fill_fields(instance, arguments)
         return instance
+
+    def _fill_fields(self, instance: Instance, arguments: Arguments) -> None:
+        """Give an object without an `__init__` the fields that its class annotates: that of a dataclass, say."""
+        lines = [line for info in reversed(self.classes.of(instance.cls).lineage) for line in info.node.body.body]
+        small = [each for line in lines if isinstance(line, cst.SimpleStatementLine) for each in line.body]
+        fields = [each.target for each in small if isinstance(each, cst.AnnAssign)]
+        names = dict.fromkeys(each.value for each in fields if isinstance(each, cst.Name))
+        instance.attributes.update(zip(names, arguments.values))
+        instance.attributes.update((name, arguments.keywords[name]) for name in names if name in arguments.keywords)
 
     def invoke(self, function: Closure, arguments: Arguments, frame: StackFrame, called: str) -> Value:
         """Evaluate the body of a function with these arguments.
@@ -237,4 +249,7 @@ class Functions(TensorCalls):
         """The value without what it says of places in other files: a rule would take them for places of this one."""
         if isinstance(value, Items):
             return Items(tuple(map(self._placed_here, value.items)))
+        if isinstance(value, Record):
+            fields = tuple((key, self._placed_here(each)) for key, each in value.fields)
+            return Record(fields, None if value.rest is None else self._placed_here(value.rest))
         return value.placed(self.is_here) if isinstance(value, Tensor) else value

@@ -2,8 +2,26 @@
 
 from __future__ import annotations
 
-from amplint.dtypes.values import UNKNOWN, Items, Number, Tensor, Value, tensors
+from amplint.dtypes.values import (
+    UNKNOWN,
+    Choice,
+    Class,
+    Closure,
+    Instance,
+    Items,
+    Layer,
+    Number,
+    Record,
+    Tensor,
+    Value,
+    tensors,
+)
 from amplint.model.torch import precision
+
+_CALLED = (Layer, Closure, Class, Instance, Choice)
+"""Values that are called."""
+_MAX_OPTIONS = 6
+"""Of more modules or functions than these nothing is known: each is followed at every call."""
 
 
 def unknown(*values: Value) -> Tensor:
@@ -25,6 +43,10 @@ def join_values(left: Value, right: Value) -> Value:
         return Items(tuple(join_values(one, other) for one, other in zip(left.items, right.items)))
     if isinstance(left, Number) and isinstance(right, Number):
         return Number()
+    if isinstance(left, Record) and isinstance(right, Record):
+        return _join_records(left, right)
+    if isinstance(left, _CALLED) or isinstance(right, _CALLED):
+        return _one_of(left, right)
     if not (isinstance(left, Tensor) and isinstance(right, Tensor)):
         return unknown(left, right)
     same = left.dtype == right.dtype
@@ -49,3 +71,27 @@ def join_values(left: Value, right: Value) -> Value:
         zero_dim=left.zero_dim and right.zero_dim,
         maker=left.maker if left.made is right.made else None,
     )
+
+
+def _join_records(left: Record, right: Record) -> Record:
+    """One of two dictionaries; a key that only one of them has is read only where it is there."""
+    one, other = dict(left.fields), dict(right.fields)
+    fields = {
+        key: join_values(one[key], other[key]) if key in one and key in other else (one | other)[key]
+        for key in (*one, *other)
+    }
+    rests = [each for each in (left.rest, right.rest) if each is not None]
+    return Record(tuple(fields.items()), join_values(rests[0], rests[-1]) if rests else None)
+
+
+def _one_of(*values: Value) -> Value:
+    options: dict[Value, None] = {}
+    for value in values:
+        for option in value.options if isinstance(value, Choice) else (value,):
+            if isinstance(option, _CALLED):
+                options[option] = None
+            elif tensors(option) and any(each.dtype != precision.UNKNOWN or each.through for each in tensors(option)):
+                return unknown(*values)
+            else:
+                options[UNKNOWN] = None
+    return Choice(tuple(options)) if len(options) <= _MAX_OPTIONS else UNKNOWN

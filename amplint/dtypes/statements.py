@@ -6,10 +6,11 @@ from collections.abc import Sequence
 
 import libcst as cst
 
+from amplint.dtypes import containers
 from amplint.dtypes.calls import Calls
 from amplint.dtypes.expressions import BINARY, OutOfBudget
 from amplint.dtypes.frames import StackFrame
-from amplint.dtypes.values import UNKNOWN, Arguments, Class, Closure, Tensor, Value
+from amplint.dtypes.values import UNKNOWN, Arguments, Class, Closure, Record, Tensor, Value
 from amplint.model.events import Region
 
 
@@ -81,6 +82,10 @@ class Statements(Calls):
     def _store(self, target: cst.Subscript, node: cst.BaseExpression, value: Value, frame: StackFrame) -> None:
         """`x[i] = value`."""
         base = self.evaluate(target.value, frame)
+        if isinstance(base, Record):
+            index = target.slice[0].slice if len(target.slice) == 1 else None
+            key = containers.text_key(index.value) if isinstance(index, cst.Index) else None
+            self.assign(target.value, containers.stored(base, key, value), frame)
         if isinstance(base, Tensor):
             self.record("setitem", Arguments((target.value, node), (base, value)), base, target, frame, True)
 

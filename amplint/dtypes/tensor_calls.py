@@ -145,8 +145,20 @@ class TensorCalls(Expressions):
         return self.record("cast", arguments, replace(result, made=node), node, frame)
 
 
+_OF_FIRST = of_kind(Kind.LAYOUT) | {"cross_entropy", "nll_loss", "masked_fill"}
+"""Operations whose other arguments (sizes, indices, targets) say nothing about the dtype."""
+
+
+def _may_reinterpret(name: str, arguments: Arguments) -> bool:
+    """Whether the only argument may be a dtype: `x.view(torch.int32)` reads the same bytes as other numbers."""
+    given = arguments.all[1:]
+    return name == "view" and len(given) == 1 and not isinstance(given[0], (Number, Items))
+
+
 def _inputs(name: str, arguments: Arguments) -> list[Tensor]:
-    if name in ("cross_entropy", "nll_loss", "gather", "index_select", "take_along_dim", "masked_fill", "dropout"):
+    if _may_reinterpret(name, arguments):
+        return []
+    if name in _OF_FIRST:
         first = arguments.get(0, "input", "self")
         return [] if first is None else list(tensors(first))
     return arguments.tensors

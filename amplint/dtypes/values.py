@@ -158,16 +158,34 @@ class Instance:
     attributes: dict[str, Value] = field(default_factory=dict)
 
 
-Value = Tensor | Number | DType | Finfo | Items | Layer | Closure | Class | Instance
+@dataclass(frozen=True)
+class Record:
+    """A dictionary: what it holds under the keys that are known, and under others (None for nothing)."""
+
+    fields: tuple[tuple[str, Value], ...] = ()
+    rest: Value | None = None
+
+
+@dataclass(frozen=True)
+class Choice:
+    """One of several modules, functions or classes, or something unknown; which one, a run decides."""
+
+    options: tuple[Value, ...]
+
+
+Value = Tensor | Number | DType | Finfo | Items | Layer | Closure | Class | Instance | Record | Choice
 UNKNOWN = Tensor()
 
 
 def tensors(value: Value) -> tuple[Tensor, ...]:
-    """The tensors in a value, those of a tuple included."""
+    """The tensors in a value, those of a tuple or a dictionary included."""
     if isinstance(value, Tensor):
         return (value,)
     if isinstance(value, Items):
         return tuple(tensor for item in value.items for tensor in tensors(item))
+    if isinstance(value, Record):
+        held = (*(each for _, each in value.fields), *(() if value.rest is None else (value.rest,)))
+        return tuple(tensor for item in held for tensor in tensors(item))
     return ()
 
 

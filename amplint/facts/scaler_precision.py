@@ -7,6 +7,7 @@ from functools import cached_property
 
 import libcst as cst
 
+from amplint.facts.bf16_conditions import Bf16Conditions
 from amplint.facts.scalers import Scalers
 from amplint.file import File
 from amplint.hazards.entry_points import Entry
@@ -15,6 +16,7 @@ from amplint.model.event_graph import Call, Node, Scoped, parts_of
 from amplint.model.events import Scale
 from amplint.model.exploration.effects import MAX_DEPTH
 from amplint.model.torch import names as torch_names
+from amplint.model.torch import precision
 from amplint.syntax.tree import within
 from amplint.syntax.words import words
 
@@ -39,7 +41,7 @@ class Precisions:
         for entry in self._analysis.entries:
             inside = list(happenings(entry))
             for event in inside:
-                if isinstance(event, Scale) and self._scaler_at(event.site) in uses:
+                if isinstance(event, Scale) and not uses.isdisjoint(self._scaler_at(event.site)):
                     met.setdefault(event.site, {}).update((each, None) for each in inside if isinstance(each, Scoped))
         if not all(met.values()):
             return []
@@ -53,7 +55,9 @@ class Precisions:
         """Whether a scaler scales losses that are computed in this file, in which nothing may run in half precision."""
         uses = set(map(id, self._scalers.uses(made)))
         events = [event for entry in self._analysis.entries for event in happenings(entry)]
-        scales = [each for each in events if isinstance(each, Scale) and self._scaler_at(each.site) in uses]
+        scales = [
+            each for each in events if isinstance(each, Scale) and not uses.isdisjoint(self._scaler_at(each.site))
+        ]
         return bool(scales) and self._is_full and all(self._is_computed(each.site) for each in scales)
 
     @cached_property
@@ -78,9 +82,17 @@ class Precisions:
         bound = [each for node in names for each in self._names.bindings(node.value, node)]
         return any(isinstance(each.value, (cst.Call, cst.BinaryOperation)) for each in bound)
 
-    def _scaler_at(self, site: int) -> int:
+    def _scaler_at(self, site: int) -> set[int]:
+        """The expression that names the scaler of a call, and those by which callers give it to the function (identities)."""
         call = self._analysis.program.places[site] if site >= 0 else None
-        return id(call.func.value) if isinstance(call, cst.Call) and isinstance(call.func, cst.Attribute) else 0
+        if not isinstance(call, cst.Call) or not isinstance(call.func, cst.Attribute):
+            return set()
+        found, waiting = {id(call.func.value)}, [call.func.value]
+        while waiting:
+            given = [each for each in self._roles.flow.given(waiting.pop()) if id(each) not in found]
+            found.update(map(id, given))
+            waiting += given
+        return found
 
     def everywhere(self) -> Iterator[Scoped]:
         """All regions of the file that lower precision, where gradients are computed."""
@@ -91,14 +103,32 @@ class Precisions:
         """Whether a scaler is made, or enabled, by a condition that speaks of a precision."""
         if any(arg.star for arg in made.args):
             return True
-        asked = [arg.value for arg in made.args if arg.keyword is not None and arg.keyword.value == "enabled"]
+        return any(self._speaks(test) for test, _ in self._conditions(made))
+
+    def made_for_bf16(self, made: cst.Call) -> cst.BaseExpression | None:
+        """The condition by which a scaler is made, or enabled, in bfloat16 alone, in a file that computes in it."""
+        if not any(self._names.references(precision.named(precision.BFLOAT16))):
+            return None
+        reader = Bf16Conditions(self._names)
+        if any(self._speaks(test) and not reader.asks(test) for test in _switches(made)):
+            return None
+        return next((test for test, truth in self._conditions(made) if reader.asks(test, truth)), None)
+
+    def _speaks(self, test: cst.BaseExpression) -> bool:
+        """Whether the words of a condition, or of the values of the names in it, are about a precision."""
+        return vocabulary.PRECISION_VALUE.search(" ".join(self._words(test, 0))) is not None
+
+    def _conditions(self, made: cst.Call) -> Iterator[tuple[cst.BaseExpression, bool]]:
+        """What decides whether a scaler is made, and enabled, each with the truth that it takes."""
+        yield from ((test, True) for test in _switches(made))
         home = self._tree.enclosing(made, cst.FunctionDef)
+        below: cst.CSTNode = made
         for above in self._tree.ancestors(made):
             if above is home:
                 break
             if isinstance(above, (cst.If, cst.IfExp)):
-                asked.append(above.test)
-        return any(vocabulary.PRECISION_VALUE.search(" ".join(self._words(each, 0))) for each in asked)
+                yield above.test, below is above.body
+            below = above
 
     def _words(self, node: cst.BaseExpression, depth: int) -> Iterator[str]:
         """The words of an expression, and of the values of the names in it."""
@@ -111,6 +141,11 @@ class Precisions:
             elif isinstance(part, cst.Attribute) and depth < _MAX_DEFINITIONS:
                 for value in self._roles.values(part):
                     yield from self._words(value, depth + 1)
+
+
+def _switches(made: cst.Call) -> list[cst.BaseExpression]:
+    """What a scaler is given as `enabled`."""
+    return [arg.value for arg in made.args if arg.keyword is not None and arg.keyword.value == "enabled"]
 
 
 def _is_half(node: cst.Attribute) -> bool:

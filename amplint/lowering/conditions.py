@@ -210,6 +210,13 @@ def constant(node: cst.CSTNode) -> bool | None:
     return None
 
 
+def is_number(node: cst.CSTNode | None) -> bool:
+    """Whether an expression is a number that is written out."""
+    if isinstance(node, cst.UnaryOperation):
+        return is_number(node.expression)
+    return isinstance(node, (cst.Integer, cst.Float))
+
+
 def _names(node: cst.CSTNode) -> Iterator[cst.Name]:
     if isinstance(node, cst.Name):
         yield node

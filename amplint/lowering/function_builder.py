@@ -43,7 +43,9 @@ class FunctionBuilder:
         """A reference for a value without a name."""
         return f"%{self.site(node)}"
 
-    def assign(self, node: cst.CSTNode, target: str, value: Provenance, truth: bool | None = None) -> None:
+    def assign(
+        self, node: cst.CSTNode, target: str, value: Provenance, truth: bool | None = None, number: bool = False
+    ) -> None:
         """Emit that a reference gets a value.
 
         Args:
@@ -51,8 +53,9 @@ class FunctionBuilder:
             target: the reference.
             value: where the value comes from.
             truth: the truth of the value, where it is a constant.
+            number: whether the value is a number that is written out.
         """
-        self.emit(Assign(self.site(node), target, value.carried, value.args, value.computes, truth))
+        self.emit(Assign(self.site(node), target, value.carried, value.args, value.computes, truth, number))
 
     def assign_temporary(self, node: cst.CSTNode, value: Provenance) -> str:
         """Give a value a reference of its own.

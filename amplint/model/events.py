@@ -56,7 +56,8 @@ class Event:
 class Assign(Event):
     """`target` gets a new value, computed from `carried` (arithmetic, aliases) and from `args` (passed to calls).
 
-    `computes` says whether a call or an operator runs (a forward, then); `truth` is the truth of a constant value.
+    `computes` says whether a call or an operator runs (a forward, then); `truth` is the truth of a constant value. `number`
+    says that the value is a number that is written out.
     """
 
     target: str
@@ -64,6 +65,7 @@ class Assign(Event):
     args: tuple[str, ...] = ()
     computes: bool = False
     truth: bool | None = None
+    number: bool = False
 
 
 @dataclass(frozen=True)

@@ -59,9 +59,9 @@ def relevant_rows(source: Source, module: ast.Module, triggers: Iterable[str] = 
     """The rows of the statements that matter, ascending; empty when none does, None when all do.
 
     A statement matters when it holds an identifier of AMP, or of a rule; then so do imports and short statements that bind
-    names. In a file that trains, or computes in half, so do the definitions that a kept statement names, and the statements
-    of the protocol that name a kept one; elsewhere nothing but the single call can be wrong, or what a function enters or
-    hands on that a kept one gives.
+    names. In a file that trains, or computes in half, so do the definitions that call one which matters, through others, too,
+    those that a kept statement names, and the statements of the protocol that name a kept one; elsewhere nothing but the
+    single call can be wrong, or what a function enters or hands on that a kept one gives.
 
     Args:
         source: the text.
@@ -93,6 +93,8 @@ def _keep(units: list[_Unit]) -> None:
         unit.kept = short or unit.marked or any(method.marked for method in unit.methods)
     busy = [unit for unit in units if not protocol.isdisjoint(_all_words(unit))]
     entering = [(unit, part, words) for unit in units for part, words in _entering(unit)]
+    if follows:
+        _keep_callers(units)
     named: frozenset[str] = frozenset()
     while True:
         for unit in units:
@@ -109,6 +111,18 @@ def _keep(units: list[_Unit]) -> None:
                 unit.kept = part.kept = True
         if named == before:
             return
+
+
+def _keep_callers(units: list[_Unit]) -> None:
+    """Mark the definitions that lead to one which matters for its own sake, through others: they say what it is given."""
+    names = frozenset().union(*(unit.names for unit in units if unit.kept and unit.definition))
+    waiting = [unit for unit in units if unit.definition and not unit.kept]
+    while names:
+        found = [unit for unit in waiting if not names.isdisjoint(_all_words(unit))]
+        for unit in found:
+            unit.kept = True
+        waiting = [unit for unit in waiting if not unit.kept]
+        names = frozenset().union(*(unit.names for unit in found))
 
 
 def _telling_names(units: list[_Unit]) -> frozenset[str]:

@@ -9,6 +9,7 @@ from functools import cached_property
 
 import libcst as cst
 
+from amplint.model.torch import layers
 from amplint.roles.roles import Roles
 from amplint.syntax.access_paths import members, path_of
 from amplint.syntax.classes import Classes, ClassInfo
@@ -149,8 +150,26 @@ class Callees:
 
     def _maker(self, instance: cst.BaseExpression) -> cst.Call | None:
         """The only call that makes an object."""
-        values = list(self._roles.values(instance))
+        values = self._values(instance)
         return values[0] if len(values) == 1 and isinstance(values[0], cst.Call) else None
+
+    def _values(self, instance: cst.BaseExpression) -> list[cst.BaseExpression]:
+        """What a name may hold, but for the same object that is handed on: `model = model.cuda()`."""
+        path = path_of(instance)
+        values = [self._unwrapped(value) for value in self._roles.values(instance)]
+        return [value for value in values if path_of(value) != path]
+
+    def _unwrapped(self, value: cst.BaseExpression) -> cst.BaseExpression:
+        """The module that an expression gives back: `net` of `net.cuda()`, `DataParallel(net)` and `torch.compile(net)`."""
+        while isinstance(value, cst.Call):
+            func = value.func
+            if value.args and self._names.all_in(func, layers.WRAPPERS):
+                value = value.args[0].value
+            elif isinstance(func, cst.Attribute) and func.attr.value in layers.SAME_MODULE:
+                value = func.value
+            else:
+                break
+        return value
 
     def class_of(self, instance: cst.BaseExpression, abroad: bool = True) -> ClassInfo | None:
         """The class of the object that an expression names, if its source is at hand.
@@ -164,7 +183,7 @@ class Callees:
     def _class_of(self, instance: cst.BaseExpression, abroad: bool, names: int) -> ClassInfo | None:
         if path_of(instance) in ("", "self") or not names:
             return None
-        values = list(self._roles.values(instance)) or list(self._roles.flow.given(instance))
+        values = self._values(instance) or list(self._roles.flow.given(instance))
         if isinstance(instance, cst.Subscript):
             values = [member for value in values for member in members(value)]
         infos = {

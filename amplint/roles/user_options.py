@@ -6,7 +6,7 @@ import re
 
 import libcst as cst
 
-from amplint.syntax.access_paths import called, path_of
+from amplint.syntax.access_paths import called, literal_key, path_of
 from amplint.syntax.tree import Tree
 
 _OPTIONS = re.compile(
@@ -15,6 +15,32 @@ _OPTIONS = re.compile(
 _OF_OPTIMIZERS = frozenset(
     "step zero_grad param_groups state_dict load_state_dict add_param_group state defaults optimizer optim".split()
 )
+_MANY_NUMBERS = re.compile(
+    r"weights|mask|tensor|anchor|mean|std|matrix|prior|embed|bias|(pos|class)_weight", re.IGNORECASE
+)
+"""Options that may well be tensors."""
+
+
+def is_number_option(node: cst.BaseExpression) -> bool:
+    """Whether an expression computes with options and literals alone, none of which sounds like a tensor.
+
+    What a tensor is multiplied with or divided by is a number, then: `args.batch_size - 1`.
+    """
+    if isinstance(node, (cst.Integer, cst.Float)):
+        return True
+    if isinstance(node, cst.BinaryOperation):
+        return is_number_option(node.left) and is_number_option(node.right)
+    if isinstance(node, cst.UnaryOperation):
+        return is_number_option(node.expression)
+    if isinstance(node, cst.Attribute):
+        holder, last = path_of(node.value), node.attr.value
+    elif isinstance(node, cst.Subscript):
+        holder, last = path_of(node.value), literal_key(node)
+    else:
+        return False
+    if not last or last in _OF_OPTIMIZERS or _MANY_NUMBERS.search(last):
+        return False
+    return any(_OPTIONS.search(part) and part != "params" for part in re.split(r"[.\[\]]", holder))
 
 
 class UserOptions:

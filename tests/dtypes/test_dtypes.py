@@ -65,6 +65,35 @@ def operations(dtypes: Dtypes, op: str) -> list[Operation]:
         ("torch.zeros(8)", "float32"),
         ("lin(data) > 0", "bool"),
         ("lin(data).argmax(-1)", "int"),
+        ("lin(data).view(-1, count)", "float16"),
+        ("lin(data).reshape(rows, columns).expand(rows, *rest)", "float16"),
+        ("lin(data).view(given)", "?"),
+        ("lin(data).view(torch.int16)", "?"),
+        ("lin(data).expand_as(param)", "float16"),
+        ("lin(data) / (args.batch_size - 1)", "float16"),
+        ("lin(data) * self.cfg['train'].temperature", "float16"),
+        ("lin(data) * cfg['scale']", "float16"),
+        ("lin(data) * args.class_weights", "?"),
+        ("lin(data) * args[0]", "?"),
+        ("lin(data) * params['scale']", "?"),
+        ("lin(data) * self.scale", "?"),
+        ("{'a': lin(data), 'b': data}['a']", "float16"),
+        ("{'a': lin(data), 'b': data}['b']", "?"),
+        ("{'a': lin(data), 'b': data}[key]", "?"),
+        ("{'a': lin(data), 'b': lin(data)}[key]", "float16"),
+        ("{'a': lin(data)}['b']", "?"),
+        ("{**{'a': lin(data)}, 'b': data}['a']", "float16"),
+        ("{**others, 'a': lin(data)}['a']", "float16"),
+        ("{'a': lin(data), **others}['a']", "?"),
+        ("{'a': lin(data)}.get('a')", "float16"),
+        ("dict(a=lin(data))['a']", "float16"),
+        ("dict({'a': lin(data)}, b=data)['a']", "float16"),
+        ("{k: v.float() for k, v in {'a': lin(data)}.items()}['a']", "float32"),
+        ("[v for v in {'a': lin(data)}.values()][0]", "float16"),
+        ("(nn.ReLU() if flag else nn.Tanh())(lin(data))", "float16"),
+        ("(nn.ReLU() if flag else nn.Softmax(-1))(lin(data))", "?"),
+        ("(nn.ReLU() if flag else activation)(lin(data))", "?"),
+        ("{'relu': nn.ReLU(), 'tanh': nn.Tanh()}[name](lin(data))", "float16"),
         ("data", "?"),
         ("data + lin(data)", "?"),
         ("unknown(lin(data))", "?"),
@@ -323,3 +352,42 @@ def test_who_makes_and_who_uses_a_value() -> None:
     (log,) = operations(dtypes, "log")
     assert log.operand.maker is not None and log.operand.maker.op == "softmax"
     assert [each.op for each in dtypes.users(log.operand.maker.node)] == ["squeeze", "log", "call"]
+
+
+@pytest.mark.parametrize(
+    ("code", "dtype"),
+    [
+        ("out = {}\nout['a'] = lin(data)\ntorch.log(out['a'])", "float16"),
+        ("out = {'a': lin(data)}\nout['a'] = out['a'].float()\ntorch.log(out['a'])", "float32"),
+        ("out = {'a': lin(data)}\nout[key] = data\ntorch.log(out['a'])", "?"),
+        ("out = {'a': lin(data)}\nout.update(a=param)\ntorch.log(out['a'])", "float32"),
+        ("out = {'a': lin(data)}\nout.update(others)\ntorch.log(out['a'])", "?"),
+        ("out = {'a': lin(data)}\nif aux:\n    out['b'] = lin(data)\ntorch.log(out['b'])", "float16"),
+        ("out = {'a': lin(data)}\nif aux:\n    out = {'a': param}\ntorch.log(out['a'])", "?"),
+    ],
+)
+def test_dictionaries_hold_what_was_stored_last(code: str, dtype: str) -> None:
+    assert logged(code).dtype == dtype
+
+
+def test_objects_with_named_fields() -> None:
+    classes = """
+        from dataclasses import dataclass
+        @dataclass
+        class Output:
+            logits: torch.Tensor
+            mask: torch.Tensor = None
+        class Model(nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.lin = nn.Linear(8, 8)
+            def forward(self, x):
+                return Output(self.lin(x), mask=x)
+        def train(x):
+            with torch.autocast("cuda"):
+                out = Model()(x)
+            torch.log(out.logits)
+            torch.exp(out.mask)
+    """
+    assert {each.operand.dtype for each in operations(flow(classes), "log")} == {"float16"}
+    assert {each.operand.dtype for each in operations(flow(classes), "exp")} == {"?"}

@@ -125,6 +125,30 @@ def test_definitions_that_are_named_stay_and_so_do_their_callers() -> None:
     assert "def helper" in text and "def deeper" in text and "def main" in text and "def unrelated" not in text
 
 
+def test_callers_of_what_matters_stay_through_others() -> None:
+    text = kept("""
+def context():
+    return torch.autocast("cuda")
+
+def compute(model, x):
+    with context():
+        return model(x)
+
+def between(model, x):
+    return compute(model, x)
+
+def main(criterion):
+    return criterion(between(x))
+
+def loss():
+    return 3
+
+def unrelated():
+    return loss()
+""")
+    assert "def between" in text and "def main" in text and "def unrelated" not in text
+
+
 def test_by_another_name() -> None:
     text = kept(
         "from torch import autocast as half\n\ndef train(x):\n    with half('cuda'):\n        pass\n\ndef other():\n    pass\n"

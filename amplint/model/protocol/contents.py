@@ -113,11 +113,13 @@ class Value(NamedTuple):
     """A value that may become a loss: `scaler` that scaled it ("" for none), `half` as in `Part`.
 
     `derived` says that it comes from gradients, or by calls from what was scaled: whether it is scaled then cannot be told.
+    `number` says that it is a number of Python, which makes a loss neither scaled nor unscaled, and is none by itself.
     """
 
     scaler: str = UNKNOWN_SCALER
     half: bool = False
     derived: bool = False
+    number: bool = False
 
     @property
     def is_scaled(self) -> bool:

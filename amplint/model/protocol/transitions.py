@@ -136,7 +136,7 @@ class Protocol:
         known = min(scalers - {"", UNKNOWN_SCALER}, default=None)
         unknown = derived or UNKNOWN_SCALER in scalers or not (event.computes or event.carried)
         scaler = known or (UNKNOWN_SCALER if unknown else "")
-        value = Value(scaler, half and protocol.records_graph, derived)
+        value = Value(scaler, half and protocol.records_graph, derived, event.number)
         return state.knowing(values=facts.values.put(event.target, value))
 
     @staticmethod
@@ -245,7 +245,7 @@ def _operand(facts: PathFacts, name: str) -> Value | None:
 def _scaler_in(value: Value | None, name: str, computes: bool) -> str:
     """The scaler in an operand; one that was never seen to be computed counts as scaled, perhaps, if it may be a loss."""
     if value is not None:
-        return value.scaler
+        return "" if value.number and computes else value.scaler
     return "" if computes and not reference(name).may_be_loss else UNKNOWN_SCALER
 
 

@@ -1,0 +1,95 @@
+"""Values that hold values in the dtype flow: dictionaries, objects with named fields, and one of several modules or functions."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+import libcst as cst
+
+from amplint.dtypes.lattice import join_values
+from amplint.dtypes.literals import joined
+from amplint.dtypes.values import UNKNOWN, Items, Record, Value
+
+RECORD_MAKERS = frozenset({"builtins.dict", "collections.OrderedDict", "types.SimpleNamespace", "torch.nn.ModuleDict"})
+"""What makes a dictionary, or an object, of its keyword arguments and of the dictionary that it is given."""
+
+
+def text_key(node: cst.BaseExpression | None) -> str | None:
+    """The key that an expression spells out as a string; None for any other."""
+    if not isinstance(node, cst.SimpleString):
+        return None
+    value = node.evaluated_value
+    return value if isinstance(value, str) else None
+
+
+def filled(parts: Iterable[tuple[str | None, Value]]) -> Record:
+    """A dictionary.
+
+    Args:
+        parts: keys and values in order; without a key stand what a dictionary is filled up with, and values under keys
+            that are not known.
+    """
+    made = Record()
+    for key, value in parts:
+        made = updated(made, value) if key is None and isinstance(value, Record) else stored(made, key, value)
+    return made
+
+
+def stored(base: Record, key: str | None, value: Value) -> Record:
+    """A dictionary after `base[key] = value`.
+
+    Args:
+        base: the dictionary.
+        key: the key; None for one that is not known.
+        value: what is stored.
+    """
+    if key is not None:
+        return Record(tuple((dict(base.fields) | {key: value}).items()), base.rest)
+    fields = tuple((name, join_values(held, value)) for name, held in base.fields)
+    return Record(fields, value if base.rest is None else join_values(base.rest, value))
+
+
+def updated(base: Record, other: Record) -> Record:
+    """A dictionary after `base.update(other)`.
+
+    Args:
+        base: the dictionary.
+        other: what it is filled up with.
+    """
+    before = stored(base, None, other.rest) if other.rest is not None else base
+    return Record(tuple((dict(before.fields) | dict(other.fields)).items()), before.rest)
+
+
+def held(base: Record, key: str | None) -> Value:
+    """What a dictionary holds under a key.
+
+    Args:
+        base: the dictionary.
+        key: the key; None for one that is not known.
+    """
+    fields = dict(base.fields)
+    if key is None:
+        return joined(everything(base))
+    return fields.get(key, base.rest if base.rest is not None else UNKNOWN)
+
+
+def everything(base: Record) -> tuple[Value, ...]:
+    """All that a dictionary holds."""
+    return (*(value for _, value in base.fields), *(() if base.rest is None else (base.rest,)))
+
+
+def asked(base: Record, method: str, key: str | None) -> Value | None:
+    """What a method of a dictionary gives back; None for one that is not known.
+
+    Args:
+        base: the dictionary.
+        method: the name of the method.
+        key: the first argument, where it is a string that is spelled out.
+    """
+    if method in ("get", "pop", "__getitem__"):
+        return held(base, key)
+    if method == "values":
+        return Items(everything(base))
+    if method == "items":
+        return Items(tuple(Items((UNKNOWN, value)) for value in everything(base)))
+    return base if method == "copy" else None
