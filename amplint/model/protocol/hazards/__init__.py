@@ -17,6 +17,7 @@ from amplint.model.events import (
     Forward,
     GradAccess,
     InnerGrad,
+    Leave,
     OptimizerStep,
     Report,
     ScalerStep,
@@ -54,6 +55,8 @@ def judge(known: Known, path: PathState, event: Event, loops: tuple[int, ...]) -
             return (*late, *steps.closure(known, state, event), *steps.scaler_step(known, state, event))
         case ScalerUpdate():
             return scaling.update(known, state, event)
+        case Leave():
+            return scaling.leave(known, state, event)
         case InnerGrad():
             return losses.inner_gradient(known, path, event)
         case Report():
