@@ -55,9 +55,9 @@ The fix, which adds `scaler.update()` before the exit, is only shown: taking the
 what else it is there for. An exit from a handler has no fix: `update()` raises itself where nothing was unscaled before.
 
 ## Limitations
-If step and update stand in a branch of their own, and nothing leaves, nothing is flagged. A handler counts if it catches
-what a `raise` of the same file raises; one that goes on to the end of the iteration is no exit. A loop whose body is a
-function of another file is not seen.
+If step and update stand in a branch of their own, and nothing leaves, that is AMP110. A handler counts if it catches
+what a `raise` of the same file raises; one that goes on to the end of the iteration is no exit. A function that its own
+file does not call counts as an iteration if it unscales and updates, both outside of loops.
 
 ## References
 - https://docs.pytorch.org/docs/stable/amp.html#torch.amp.GradScaler.unscale_

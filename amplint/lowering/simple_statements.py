@@ -6,20 +6,19 @@ from functools import partial
 
 import libcst as cst
 
-from amplint.lowering.conditions import asks_for_trouble
+from amplint.lowering.early_exits import exit_event
 from amplint.lowering.expressions import ExpressionReader
 from amplint.lowering.function_builder import FunctionBuilder
 from amplint.lowering.gradients import is_grad
 from amplint.lowering.provenance import Provenance, union
 from amplint.model.event_graph import Jump
-from amplint.model.events import GradAccess, Leave, ZeroGrad
+from amplint.model.events import GradAccess, ZeroGrad
 from amplint.syntax.access_paths import path_of
 from amplint.syntax.tree import children
 from amplint.syntax.words import words
 
 _TIMES = (cst.MultiplyAssign, cst.DivideAssign)
 _LEAVING = frozenset({"exit", "sys.exit", "os._exit", "quit"})
-_ALL_ERRORS = frozenset({"Exception", "BaseException"})
 
 
 class SimpleStatementReader:
@@ -113,17 +112,5 @@ class SimpleStatementReader:
 
     def _leave(self, node: cst.CSTNode) -> None:
         """Emit that a branch or a handler leaves early, where that may leave a scaler in the middle of its round."""
-        branch = self._program.tree.enclosing(node, cst.If, cst.FunctionDef)
-        handles = self._is_in_handler(node)
-        if self._program.unscales and (handles or isinstance(branch, cst.If)):
-            bad = handles or (isinstance(branch, cst.If) and asks_for_trouble(branch.test))
-            if bad or not isinstance(node, cst.Return):  # a helper that unscales may just return what it has done
-                self._builder.emit(Leave(self._builder.site(node), bad))
-
-    def _is_in_handler(self, node: cst.CSTNode) -> bool:
-        """Whether a jump leaves a handler of what the file itself raises."""
-        around = self._program.tree.enclosing(node, cst.ExceptHandler, cst.FunctionDef, cst.For, cst.While)
-        if not isinstance(around, cst.ExceptHandler):
-            return False
-        caught = set(words(around.type)) if around.type is not None else _ALL_ERRORS
-        return bool(caught & (_ALL_ERRORS | self._program.raised))
+        if (event := exit_event(self._program, node)) is not None:
+            self._builder.emit(event)

@@ -185,9 +185,13 @@ class ZeroGrad(Event):
 
 @dataclass(frozen=True)
 class Leave(Event):
-    """An iteration or a function is left early; `bad` says that the branch asks for overflows, NaN, or a bad batch."""
+    """An iteration or a function is left early; `bad` says that the branch asks for overflows, NaN, or a bad batch.
+
+    `last` says that the function is an iteration, called again from where nobody sees: the next event is its first.
+    """
 
     bad: bool = False
+    last: bool = False
 
 
 @dataclass(frozen=True)

@@ -11,7 +11,7 @@ import libcst as cst
 
 from amplint.model.torch import layers
 from amplint.roles.roles import Roles
-from amplint.syntax.access_paths import members, path_of
+from amplint.syntax.access_paths import displayed, path_of
 from amplint.syntax.classes import Classes, ClassInfo
 from amplint.syntax.names import Names
 from amplint.syntax.project_imports import Imports
@@ -185,7 +185,7 @@ class Callees:
             return None
         values = self._values(instance) or list(self._roles.flow.given(instance))
         if isinstance(instance, cst.Subscript):
-            values = [member for value in values for member in members(value)]
+            values = [member for value in values for member in displayed(value)]
         infos = {
             self._classes.instance_of(value, abroad)
             if isinstance(value, cst.Call)

@@ -55,7 +55,7 @@ def elements(holder: cst.BaseExpression | None) -> Iterator[tuple[str, cst.DictE
         yield from ((arg.keyword.value, arg) for arg in holder.args if arg.keyword is not None)
 
 
-def members(value: cst.BaseExpression) -> list[cst.BaseExpression]:
+def displayed(value: cst.BaseExpression) -> list[cst.BaseExpression]:
     """The elements of a list, a tuple or a dict, as far as a display or a comprehension shows them; else the value itself."""
     if isinstance(value, (cst.List, cst.Tuple)):
         return [each.value for each in value.elements]

@@ -41,6 +41,8 @@ def judge(known: Known, path: PathState, event: events.Event, loops: tuple[int, 
             return (*late, *steps.closure(known, state, event), *steps.scaler_step(known, state, event))
         case events.ScalerUpdate():
             return scaling.update(known, state, event)
+        case events.Leave():
+            return scaling.leave(known, state, event)
         case events.InnerGrad():
             return losses.inner_gradient(known, path, event)
         case events.Report():

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from amplint.model.events import Backward, ScalerStep, ScalerUpdate, Unscale
+from amplint.model.events import Backward, Leave, ScalerStep, ScalerUpdate, Unscale
 from amplint.model.protocol.contents import Grad, Stage
 from amplint.model.protocol.hazard import RAISES, STEP_LEFT_OUT, Hazard, HazardKind, Hazards
 from amplint.model.protocol.objects import Known
@@ -61,6 +61,18 @@ def unscale(known: Known, state: ProtocolState, event: Unscale) -> Hazards:
         details = (RAISES, STEP_LEFT_OUT)
         return (Hazard(HazardKind.REPEATED_UNSCALE, event.site, related, event.scaler, event.optimizer, details),)
     return ()
+
+
+def leave(known: Known, state: ProtocolState, event: Leave) -> Hazards:
+    """An early exit from a whole iteration, after `unscale_`: the next one begins with a second `unscale_`."""
+    if not event.last:
+        return ()
+    kind = HazardKind.EXIT_BETWEEN_UNSCALE_AND_UPDATE
+    return tuple(
+        Hazard(kind, event.site, (("unscaled", stage.site),), scaler, optimizer, (RAISES,))
+        for (scaler, optimizer), stage in state.stages.items()
+        if stage.name == "unscaled" and not known.off(state, scaler)
+    )
 
 
 def _left(stage: Stage, event: Unscale) -> Hazard:
