@@ -11,8 +11,8 @@ the old parameters are `(enabled, dtype, cache_enabled)`, the new ones `(device_
 so `torch.cuda.amp.autocast(False)` rewritten to `torch.amp.autocast("cuda", False)` fails with a `TypeError` when the
 region is entered.
 
-If you have to support a PyTorch that lacks the new names, set `torch-version` to it and the rule keeps quiet about
-them.
+If you have to support a PyTorch that lacks the new names, set `torch-version` to it, or let the dependencies of your
+project admit it, and the rule keeps quiet about them.
 
 ## Example
 ```python
@@ -40,9 +40,9 @@ new one takes over that of the region around it. Imports are added and removed a
 star-arguments, subclasses, stored classes, and imports that a `try` may replace.
 
 ## Limitations
-Code that tries `torch.amp` first, and code inside a test of the version, is taken for a deliberate fallback. A class
-that is only compared with, or listed beside the new one, is there to be recognised. Mentions in strings are not looked
-at.
+Code that tries `torch.amp` first, and code behind a test of the version that the newest PyTorch does not pass, is taken
+for a deliberate fallback. A name that a module of the project hands on is reported there. A class that is only compared
+with, or listed beside the new one, is there to be recognised. Mentions in strings are not looked at.
 
 ## References
 - https://docs.pytorch.org/docs/stable/amp.html

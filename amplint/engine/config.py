@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 
 from amplint.engine import gitignore
 from amplint.engine.config_values import KEYS
+from amplint.engine.oldest_torch import oldest_torch
 from amplint.system.reading import SETTINGS_LIMIT, is_below, read_file
 
 FILE_NAMES = ("amplint.toml", "pyproject.toml")
@@ -37,7 +38,7 @@ class Settings:
     exclude: tuple[str, ...] = ()
     """Patterns in the manner of gitignore, on top of `amplint.engine.discovery.DEFAULT_EXCLUDES`."""
     torch: tuple[int, int] = (2, 3)
-    """The oldest PyTorch (major, minor) that the project supports."""
+    """The oldest PyTorch (major, minor) that the project supports; where the settings name none, its dependencies may."""
     wrappers: tuple[tuple[str, str], ...] = ()
     """Modules whose source is not at hand, each with the file (relative to `root`) that says what they do."""
     cache_dir: str = ""
@@ -162,12 +163,18 @@ def load(path: Path) -> Settings:
             values[name] = read(value)
         except ValueError as error:
             raise ConfigError(f"{_display(path)}: `{key}` {error}") from error
-    settings = Settings(Path(os.path.abspath(path.parent)), origin=_display(path), **values)
+    root = Path(os.path.abspath(path.parent))
+    settings = Settings(root, origin=_display(path), **({"torch": _target(root)} | values))
     for module, file in settings.wrappers:
         _check_wrapper(settings, module, file)
     if settings.cache_dir:
         _refuse_outside(settings, "cache-dir", settings.cache_dir)
     return settings
+
+
+def _target(root: Path) -> tuple[int, int]:
+    """The PyTorch that a project is checked for whose settings name none."""
+    return oldest_torch(root) or Settings.torch
 
 
 def _refuse_outside(settings: Settings, key: str, file: str) -> None:
@@ -213,7 +220,9 @@ class SettingsResolver:
     def __init__(self, overrides: Overrides, config: Path | None = None, isolated: bool = False) -> None:
         self._cwd = os.getcwd()
         self._overrides = overrides
-        self._defaults = overrides.over(Settings(Path(self._cwd)), self._cwd)
+        here = Path(self._cwd)
+        plain = Settings(here) if isolated else Settings(here, torch=_target(here))
+        self._defaults = overrides.over(plain, self._cwd)
         self._fixed = overrides.over(load(config), self._cwd) if config else self._defaults if isolated else None
         self._by_folder: dict[Path, Settings] = {}
 
