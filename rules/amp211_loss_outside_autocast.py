@@ -65,7 +65,7 @@ from amplint.diagnostics import SAFE, UNSAFE, Fix
 from amplint.dtypes import Dtypes, Operation, Tensor
 from amplint.model.observables import VALUE_ERROR, Observable
 from amplint.model.torch.operators import Kind, of_kind
-from amplint.model.torch.precision import HALF
+from amplint.model.torch.precision import ANY_HALF, EITHER_HALF
 from amplint.rule import HIGH, WARNING, File, Finding, rule
 
 from ._support.float32_operands import widened
@@ -82,10 +82,11 @@ def check(file: File) -> Iterator[Finding]:
         if operation.op in _LOSSES and operation.node not in seen and _runs_in_half(operation):
             seen.add(operation.node)
             made = operation.operand.half_at
-            related = file.related(f"computed in {operation.dtype} here", made)
+            dtype = "half precision" if operation.dtype == EITHER_HALF else operation.dtype
+            related = file.related(f"computed in {dtype} here", made)
             yield Finding(
                 file.range(operation.node),
-                f"Loss is computed in {operation.dtype}, outside of the autocast region",
+                f"Loss is computed in {dtype}, outside of the autocast region",
                 "autocast runs losses in float32; outside of the region the dtype of the outputs decides",
                 related,
                 _fix(file, operation),
@@ -94,7 +95,7 @@ def check(file: File) -> Iterator[Finding]:
 
 def _runs_in_half(operation: Operation) -> bool:
     outputs = _outputs(operation)
-    if operation.region is not None or operation.dtype not in HALF or not outputs:
+    if operation.region is not None or operation.dtype not in ANY_HALF or not outputs:
         return False
     return all(value.sure for _, value in outputs) or operation.op == _CLASSIFIES
 
@@ -104,7 +105,7 @@ def _outputs(operation: Operation) -> list[tuple[cst.BaseExpression | None, Tens
     arguments = operation.arguments
     found = [*zip(arguments.nodes, arguments.values)]
     found += [(arguments.keyword_nodes.get(name), value) for name, value in arguments.keywords.items()]
-    return [(node, value) for node, value in found if isinstance(value, Tensor) and value.dtype in HALF]
+    return [(node, value) for node, value in found if isinstance(value, Tensor) and value.dtype in ANY_HALF]
 
 
 def _fix(file: File, operation: Operation) -> Fix | None:

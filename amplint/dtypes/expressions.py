@@ -162,7 +162,7 @@ class Expressions(Operators, ABC):
         given = self.evaluate(comparison.comparator, frame)
         candidates = given.items if isinstance(given, Items) else (given,)
         names = [each.name for each in (asked, *candidates) if isinstance(each, DType)]
-        if len(names) != 1 + len(candidates) or precision.UNKNOWN in names:
+        if len(names) != 1 + len(candidates) or {precision.UNKNOWN, precision.EITHER_HALF} & {*names}:
             return None
         if isinstance(comparison.operator, (cst.Equal, cst.Is, cst.In)):
             return names[0] in names[1:]

@@ -9,7 +9,7 @@ import libcst as cst
 from amplint.dtypes.lattice import join_values
 from amplint.dtypes.values import Instance, Value
 from amplint.model.events import Region
-from amplint.model.torch.precision import DEFAULT_DTYPE, FLOAT16
+from amplint.model.torch.precision import DEFAULT_DTYPE, FLOAT16, FLOAT32, FLOAT64
 
 
 @dataclass(eq=False)
@@ -69,7 +69,7 @@ class StackFrame:
         for region in reversed(self.regions):
             if region.device == "grad" or region.device in shadowed:
                 continue
-            if region.enabled != "no":
+            if _takes_effect(region):
                 return _assumed(region)
             if region.device == "?":
                 return None
@@ -80,6 +80,11 @@ class StackFrame:
     def differentiates(self) -> bool:
         """Whether gradients are recorded."""
         return all(region.device != "grad" for region in self.regions)
+
+
+def _takes_effect(region: Region) -> bool:
+    """Whether a region is on: on CUDA one of float32 is, too, and casts to float32; other devices disable it."""
+    return region.enabled != "no" and (region.dtype not in (FLOAT32, FLOAT64) or region.device in ("cuda", "?"))
 
 
 def _assumed(region: Region) -> Region:

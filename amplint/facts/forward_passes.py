@@ -200,9 +200,10 @@ class Forwards:
         return method is None and _HARMLESS.search(path_of(func)) is None
 
     def _chains(self, call: cst.Call, depth: int) -> Iterator[tuple[cst.Call, ...]]:
-        """A call, the call of its function, and so on."""
+        """A call, the call of its function, and so on; the parts of a module are no models of their own."""
         home = self._tree.enclosing(call, cst.FunctionDef)
-        callers = self._file.callees.callers(home) if depth < _MAX_CALLERS else ()
+        is_part = isinstance(home, cst.FunctionDef) and home.name.value == "forward"
+        callers = self._file.callees.callers(home) if depth < _MAX_CALLERS and not is_part else ()
         if not callers:
             yield (call,)
         for caller in callers:

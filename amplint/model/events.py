@@ -23,9 +23,9 @@ GRADIENT = "?.grad"
 class Region:
     """What an autocast context asks for.
 
-    `device` is a device type ("cuda"), `dtype` a name of torch ("float16", the device's default filled in), each "?" when
-    unknown. `enabled` is "yes", "no", or "maybe" for a flag; `cached` is whether weights are cast only once. A region
-    without gradients (`no_grad`) is also one, with device "grad" and enabled "no".
+    `device` is a device type ("cuda"), `dtype` a name of torch ("float16", the device's default filled in; "half" where a run
+    chooses float16 or bfloat16), each "?" when unknown. `enabled` is "yes", "no", or "maybe" for a flag; `cached` is whether
+    weights are cast only once. A region without gradients (`no_grad`) is also one, with device "grad" and enabled "no".
     """
 
     device: str
@@ -36,7 +36,7 @@ class Region:
     @property
     def lowers(self) -> bool:
         """Whether operations inside may run in half precision."""
-        return self.device != "grad" and self.enabled != "no" and self.dtype in ("float16", "bfloat16", "?")
+        return self.device != "grad" and self.enabled != "no" and self.dtype in ("float16", "bfloat16", "half", "?")
 
 
 NO_GRAD = Region("grad", "", "no")

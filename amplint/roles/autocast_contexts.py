@@ -13,7 +13,7 @@ import libcst as cst
 
 from amplint.model.events import NO_GRAD, Region
 from amplint.model.torch import names as torch_names
-from amplint.model.torch.precision import DEFAULT_DTYPE, DTYPES
+from amplint.model.torch.precision import ANY_HALF, DEFAULT_DTYPE, DTYPES, EITHER_HALF
 from amplint.roles.context_values import ContextValues
 from amplint.syntax.classes import Classes
 from amplint.syntax.names import LOCAL, Names, dotted
@@ -165,7 +165,7 @@ class Contexts:
             return next((region for region in regions if region is not None), None) if len(regions) == 1 else None
         first = known[0]
         device = first.device if all(region.device == first.device for region in known) else "?"
-        dtype = first.dtype if all(region.dtype == first.dtype for region in known) else "?"
+        dtype = _one_dtype({region.dtype for region in known})
         same = all(region.enabled == first.enabled for region in known)
         certain = same and (len(known) == len(regions) or first.enabled == "no")
         cached = all(region.cached for region in known)
@@ -256,14 +256,20 @@ class Contexts:
         return self.dtype(node)
 
     def dtype(self, node: cst.BaseExpression) -> str:
-        """The dtype that an expression names; "?" when it is chosen elsewhere."""
+        """The dtype that an expression names, "half" for one of both; "?" when it is chosen elsewhere."""
+        return _one_dtype(self._dtypes(node, 0))
+
+    def _dtypes(self, node: cst.BaseExpression, depth: int) -> set[str]:
+        """The dtypes that an expression may name."""
         meanings = self._names.resolve(node)
         if len(meanings) == 1 and (name := next(iter(meanings))) in _DTYPES:
-            return _DTYPES[name]
-        values = self.values(node)
-        if len(values) == 1 and values[0] is not node:
-            return _DTYPES.get(next(iter(self._names.resolve(values[0]))), "?")
-        return "?"
+            return {_DTYPES[name]}
+        if depth and isinstance(node, cst.Name) and node.value == "None":
+            return {EITHER_HALF}  # the default of the device
+        parts = [node.body, node.orelse] if isinstance(node, cst.IfExp) else self.values(node)
+        if not parts or depth > _MAX_DEPTH:
+            return {"?"}
+        return {dtype for part in parts for dtype in self._dtypes(part, depth + 1)}
 
     def device(self, node: cst.BaseExpression) -> str:
         """The device type that an expression names; "?" when it is chosen elsewhere."""
@@ -295,6 +301,13 @@ class Contexts:
             return bool(node.evaluated_value)
         # A dtype that landed there is as good as True.
         return True if self._names.all_in(node, _DTYPES) else None
+
+
+def _one_dtype(dtypes: set[str]) -> str:
+    """One of several dtypes, as far as it is known."""
+    if len(dtypes) == 1:
+        return next(iter(dtypes))
+    return EITHER_HALF if dtypes <= ANY_HALF else "?"
 
 
 def _own_device(meanings: frozenset[str]) -> str:

@@ -82,8 +82,8 @@ def entered_by(expression: str, before: str = "") -> Region | None:
         # Chosen.
         ("cuda_autocast() if flag else nullcontext()", MAYBE),
         ("nullcontext() if flag else cuda_autocast()", MAYBE),
-        ("cuda_autocast() if flag else cuda_autocast(dtype=torch.bfloat16)", Region("cuda", "?", "yes")),
-        ('autocast("cuda") if flag else autocast("cpu")', Region("?", "?", "yes")),
+        ("cuda_autocast() if flag else cuda_autocast(dtype=torch.bfloat16)", Region("cuda", "half", "yes")),
+        ('autocast("cuda") if flag else autocast("cpu")', Region("?", "half", "yes")),
         ("cuda_autocast(enabled=False) if flag else nullcontext()", OFF),
         # Other contexts.
         ("torch.no_grad()", NO_GRAD),

@@ -14,6 +14,9 @@ from amplint.model.torch.operators import Policy, policy
 FLOAT16, BFLOAT16, FLOAT32, FLOAT64 = "float16", "bfloat16", "float32", "float64"
 INTEGER, BOOL, UNKNOWN = "int", "bool", "?"
 HALF = frozenset({FLOAT16, BFLOAT16})
+EITHER_HALF = "half"
+"""One of both, which a run decides."""
+ANY_HALF = HALF | {EITHER_HALF}
 
 CASTS: Mapping[str, str] = MappingProxyType(
     {"half": FLOAT16, "bfloat16": BFLOAT16, "float": FLOAT32, "double": FLOAT64}
@@ -119,7 +122,7 @@ def lifted(op: str, region: Region | None) -> bool:
     return policy(op, region.device) in (Policy.FLOAT32, Policy.FLOAT32_RESULT)
 
 
-_WIDTH = {BOOL: 0, INTEGER: 1, FLOAT16: 2, BFLOAT16: 2, FLOAT32: 3, FLOAT64: 4}
+_WIDTH = {BOOL: 0, INTEGER: 1, FLOAT16: 2, BFLOAT16: 2, EITHER_HALF: 2, FLOAT32: 3, FLOAT64: 4}
 
 
 def promoted(dtypes: Iterable[str]) -> str:
@@ -128,6 +131,8 @@ def promoted(dtypes: Iterable[str]) -> str:
     if FLOAT64 in found:
         return FLOAT64
     if not found or UNKNOWN in found:
+        return UNKNOWN
+    if EITHER_HALF in found and found & HALF:
         return UNKNOWN
     if found >= HALF:
         return FLOAT32

@@ -38,7 +38,7 @@ def take(before: File, after: File, diagnostic: Diagnostic, device: str, seed: i
         raise NotReplayable("what is entered is not known")
     decorates = isinstance(before.tree.parent(places[index]), cst.Decorator)
     error = _raised(lambda: _decorate(made) if decorates else _enter(made))
-    meant = "float16" if region.dtype == "?" else region.dtype
+    meant = "float16" if region.dtype in ("?", "half") else region.dtype
     return Measurement(
         (
             Figure(observables.RAISED, error, NONE, NONE),

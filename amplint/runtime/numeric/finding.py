@@ -122,7 +122,7 @@ def _place(facts: DtypeTrace, span: tuple[int, int]) -> tuple[cst.CSTNode, Stack
 
 
 def _is_half(seen: SeenValue) -> bool:
-    return isinstance(seen.value, Tensor) and seen.value.dtype in precision.HALF
+    return isinstance(seen.value, Tensor) and seen.value.dtype in precision.ANY_HALF
 
 
 def _covers(outer: tuple[int, int], inner: tuple[int, int]) -> bool:

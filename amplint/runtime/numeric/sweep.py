@@ -64,7 +64,7 @@ def kinds(steps: Sequence[Expression], operands: Sequence[Operand], before: set[
     used = _uses(steps)
     found = {operand: used.get(id(operand)) or _by_dtype(operand) for operand in operands}
     unsettled = [operand for operand in operands if found[operand] == GIVEN]
-    half = [operand for operand in unsettled if operand.dtype in precision.HALF]
+    half = [operand for operand in unsettled if operand.dtype in precision.ANY_HALF]
     concerned = [operand for operand in unsettled if id(operand) in before]
     free = (
         [operand for operand in concerned if operand in half]
