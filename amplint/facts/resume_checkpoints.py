@@ -148,13 +148,10 @@ class Checkpoints:
             if callee is None or pair is None:
                 continue
             scalers = [each for each in _optional(callee) if vocabulary.SCALER_STATE.search(each)]
-            if scalers and self.scaler_states.kept_by(callee) and given_by(call, callee, scalers[0]) is None:
-                yield Incomplete(call, pair, None, scalers[0], callee)
-            elif (
-                self._tree.root(callee) is not self._tree.module
-                and not self.scaler_states.kept_by(callee)
-                and not scalers
-            ):
+            if scalers:
+                if self.scaler_states.kept_by(callee) and given_by(call, callee, scalers[0]) is None:
+                    yield Incomplete(call, pair, None, scalers[0], callee)
+            elif self._tree.root(callee) is not self._tree.module and not self.scaler_states.kept_by(callee):
                 if not self._given_scaler(call):
                     yield Incomplete(call, pair, helper=callee)
 
