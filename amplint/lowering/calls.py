@@ -167,6 +167,9 @@ class CallReader:
         return self._told(ZeroGrad(self._site(call), optimizer, model, to_none))
 
     def _on_step(self, call: cst.Call, func: cst.Attribute) -> Provenance | None:
+        facts = self._roles.of(func.value)
+        if facts.role == "scheduler" and facts.maker and not call.args:
+            return self._told(SchedulerStep(self._site(call), self._ref(func.value)))
         if (entered := self._enter(call)) is not None:
             return entered
         role = self._roles.of(func.value).role

@@ -15,8 +15,10 @@ from amplint.syntax.words import words
 
 OBJECTS = frozenset({"optimizer", "scaler", "scheduler"})
 """The roles whose references are followed through aliases."""
-
-
+_COMPUTES = re.compile(
+    r"((training|validation|test|predict)_step|forward|(compute_|get_)?loss|(train|val|test|eval)_dataloader)$"
+)
+"""Methods that only compute, whatever the object that drives the loop otherwise does with scalers and optimizers."""
 _TOUCHES_NOTHING = re.compile(
     r"^_?(get|set|is|has|load|state|add_param|register|append|extend|pop|items|keys|values|copy|train|eval|share|to$)"
 )
@@ -169,4 +171,5 @@ class FunctionScope:
         role = self.roles.of(base).role
         if role in ("optimizer", "scaler") and isinstance(call.func, cst.Attribute):
             return _TOUCHES_NOTHING.search(call.func.attr.value) is None  # `sam.first_step(zero_grad=True)`
-        return role == "framework"
+        computes = isinstance(call.func, cst.Attribute) and _COMPUTES.match(call.func.attr.value) is not None
+        return role == "framework" and not computes

@@ -236,11 +236,12 @@ class Escape(Event):
 class ObjectFacts:
     """What is known of an object from its construction.
 
-    `role` is "scaler", "optimizer", "scheduler", "model", "framework" (another library's own protocol) or "". `owners` are
-    the references an optimizer's parameters come from. `enabled` is "yes", "no" or "maybe" for a scaler. `made` says that
-    its construction was seen, and that it is never None. `maker` is the only call that constructs it: its source text, with the
-    full name of what is called ("" when that cannot be told). `owned` says of a scaler that it belongs to an object of a
-    library, whose optimizers may step through it unseen.
+    `role` is "scaler", "optimizer", "scheduler", "follower" (a schedule that goes by the steps really taken, or by a metric),
+    "model", "framework" (another library's own protocol) or "". `owners` are the references that an optimizer's parameters
+    come from. `enabled` is "yes", "no" or "maybe" for a scaler. `made` says that its construction was seen, and that it is
+    never None. `maker` is the only call that constructs it: its source text, with the full name of what is called ("" when
+    that cannot be told). `owned` says of a scaler that it belongs to an object of a library, whose optimizers may step
+    through it unseen.
     """
 
     role: str = ""

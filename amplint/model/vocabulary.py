@@ -66,6 +66,8 @@ OPTIMIZER_MAKER = re.compile(
 """Classes and functions that return optimizers."""
 SCHEDULER = _any(r"(^|_)((lr_?)?sched(uler)?s?|lrs)(\d|_|$)")
 """What a scheduler is called."""
+RATE_CLASS = re.compile(r"LR|Lr(?![a-z])|Sched|Anneal|Warm")
+"""What classes of schedulers are called."""
 SCHEDULE_CLASS = re.compile(r"LR|Sched|Anneal|Warm|Scaler|Optim")
 """What classes of schedulers, scalers and optimizers are called."""
 NOT_RATE = _any(

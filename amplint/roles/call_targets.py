@@ -187,11 +187,20 @@ class Callees:
         if isinstance(instance, cst.Subscript):
             values = [member for value in values for member in displayed(value)]
         infos = {
-            self._classes.instance_of(value, abroad)
+            self._classes.instance_of(value, abroad) or self._made_by_method(value, abroad)
             if isinstance(value, cst.Call)
             else self._of_library(value, abroad, names - 1)
             for value in values
         }
+        return infos.pop() if len(infos) == 1 else None
+
+    def _made_by_method(self, call: cst.Call, abroad: bool) -> ClassInfo | None:
+        """The class of what a method of the same object makes (`self.optimizers = self.setup_optimizers()`)."""
+        owner = self._classes.owner(call)
+        if owner is None or not isinstance(call.func, cst.Attribute) or path_of(call.func.value) != "self":
+            return None
+        method = owner.method(call.func.attr.value)
+        infos = {self._classes.instance_of(value, abroad) for value in self._roles.flow.returned(method)}
         return infos.pop() if len(infos) == 1 else None
 
     def _of_library(self, instance: cst.BaseExpression, abroad: bool, names: int) -> ClassInfo | None:

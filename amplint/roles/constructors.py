@@ -11,9 +11,10 @@ from amplint.model import vocabulary
 from amplint.model.events import ObjectFacts
 from amplint.model.libraries import has_own_protocol, is_optimizer
 from amplint.model.torch import names as torch_names
+from amplint.roles import schedules
 from amplint.roles.autocast_contexts import Contexts
 from amplint.syntax.access_paths import path_of
-from amplint.syntax.classes import Classes
+from amplint.syntax.classes import Classes, ClassInfo
 from amplint.syntax.names import Names, dotted
 from amplint.syntax.tree import Tree
 
@@ -55,7 +56,8 @@ class Constructors:
 
     def _constructed(self, call: cst.Call) -> ObjectFacts | None:
         meanings = self._names.resolve(call.func)
-        bases = self._bases(call)
+        info = self._class(call)
+        bases = frozenset().union(*(base.base_names for base in info.lineage)) if info is not None else frozenset()
         if all(map(_is_scaler_name, meanings)) or any(map(_is_scaler_name, bases)):
             return self._scaler(call)
         strange = any(name.lower().endswith("scaler") and self._classes.is_strange(name) for name in bases)
@@ -63,6 +65,9 @@ class Constructors:
             return ObjectFacts("framework")
         if all(name.startswith(torch_names.SCHEDULER_MAKERS) for name in meanings):
             return ObjectFacts("" if meanings & torch_names.NOT_PER_STEP else "scheduler", self._scheduled(call))
+        pace = schedules.pace(info, self._tree) if info is not None else None
+        if pace is not None:
+            return ObjectFacts("scheduler" if pace is schedules.Pace.CALLS else "follower", self._scheduled(call))
         last = call.func.attr.value if isinstance(call.func, cst.Attribute) else dotted(call.func)
         if all(map(_is_optimizer_name, meanings)):
             return ObjectFacts("optimizer", self._owners(*(arg.value for arg in call.args)), made=True)
@@ -91,11 +96,13 @@ class Constructors:
         given = [arg.value for arg in call.args if arg.keyword is None or arg.keyword.value == "optimizer"][:1]
         return tuple(path_of(node) for node in given if path_of(node))
 
-    def _bases(self, call: cst.Call) -> frozenset[str]:
-        """The names of all classes that the class of what a call makes derives from."""
-        # Other files are asked about classes that are called scalers alone: asking about every class would read them all.
-        info = self._classes.instance_of(call, abroad="scaler" in path_of(call.func).lower())
-        return frozenset().union(*(base.base_names for base in info.lineage)) if info is not None else frozenset()
+    def _class(self, call: cst.Call) -> ClassInfo | None:
+        """The class of what a call makes, if its source is at hand."""
+        # Other files are asked about classes that are called scalers or schedules alone: asking about every one would read
+        # them all.
+        path = path_of(call.func)
+        abroad = "scaler" in path.lower() or vocabulary.RATE_CLASS.search(path.rpartition(".")[2]) is not None
+        return self._classes.instance_of(call, abroad)
 
     def _scaler(self, call: cst.Call) -> ObjectFacts:
         given = {arg.keyword.value: arg.value for arg in call.args if arg.keyword is not None}

@@ -70,7 +70,8 @@ class Roles:
         if self._is_of_another_framework(node):
             return ObjectFacts("framework")
         values = [value for value in self.values(node) if not self._is_handed_back(value)]
-        if not values and path not in self._used_as(node) and (given := self._as_given(node)).role:
+        given = self._as_given(node) if not values and path not in self._used_as(node) else None
+        if given is not None:
             return given
         made = [facts for value in values if (facts := self.made_by(value)) is not None]
         if any(facts.role == "framework" for facts in made):
@@ -102,11 +103,14 @@ class Roles:
             self._foreign[root] = not packages.isdisjoint(OTHER_FRAMEWORKS) and "torch" not in packages
         return self._foreign[root]
 
-    def _as_given(self, node: cst.BaseExpression) -> ObjectFacts:
+    def _as_given(self, node: cst.BaseExpression) -> ObjectFacts | None:
         """What is known of a parameter from the calls in sight; there may be others, so that it may also be another object."""
         facts = [found for value in self.flow.given(node) if (found := self.made_by(value)) is not None]
-        if not facts or len({each.role for each in facts}) > 1:
-            return ObjectFacts()
+        roles = {each.role for each in facts}
+        if "follower" in roles:
+            return ObjectFacts("follower")
+        if len(roles) != 1 or not facts[0].role:
+            return None
         return replace(facts[0], enabled=_join(facts), owners=(), made=False, maker="")
 
     def _is_foreign(self, value: cst.BaseExpression) -> bool:

@@ -40,11 +40,16 @@ _TELLING = (
     b"zero_grad",
     b".grad",
     b"torch.save",
+    b"LRScheduler",
+    b"param_groups",
 )
 """A module without any of these does nothing that AMP would notice; a package may still hand on what others do."""
 _WRAPPERS = Path(__file__).parent.parent / "wrappers"
 """One file for each module, called after it."""
-_WORDS = (r"^backward$", r"^step$", r"^zero_grad$", r"^clip_grad", r"^grad$", r"opt\w*(?:\[\w+\])?\.state_dict\(")
+_WORDS = (
+    r"^backward$", r"^step$", r"^zero_grad$", r"^clip_grad", r"^grad$", r"LR|Lr[A-Z]|Sched", r"^param_groups$",
+    r"opt\w*(?:\[\w+\])?\.state_dict\(",
+)  # fmt: skip
 """Besides the words of AMP itself: what a statement of a module is parsed for; the last, as running text."""
 
 

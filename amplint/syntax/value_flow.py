@@ -231,20 +231,33 @@ class ValueFlow:
                 elif isinstance(binding.node, cst.ImportAlias):
                     elsewhere = self._imports.bindings(binding.qualified)
                     yield from (each.value for each in elsewhere if each.value is not None)
-                elif isinstance(binding.node, cst.Name) and (value := self._unpacked(binding.node)) is not None:
-                    yield value
+                elif isinstance(binding.node, cst.Name):
+                    yield from self._unpacked(binding.node)
         elif isinstance(node, cst.Attribute) and dotted(node.value) == "self":
             owner = self._classes.owner(node)
             if owner is not None:
                 yield from owner.values(node.attr.value)
 
-    def _unpacked(self, target: cst.Name) -> cst.BaseExpression | None:
-        """The call that targets are unpacked from (`model, optimizer = accelerator.prepare(...)`), or `with` enters."""
+    def _unpacked(self, target: cst.Name) -> Iterator[cst.BaseExpression]:
+        """The call that targets are unpacked from (`model, optimizer = accelerator.prepare(...)`), or `with` enters; of a call
+        of a function at hand that returns a tuple, the element that this target gets."""
         binder = self._tree.enclosing(target, cst.Assign, cst.For, cst.WithItem, cst.FunctionDef)
         match binder:
+            case cst.Assign(targets=[cst.AssignTarget(target=cst.Tuple() as pattern)], value=cst.Call() as call):
+                elements = list(self._elements_returned(call, [each.value for each in pattern.elements], target))
+                yield from elements or [call]
             case cst.Assign(value=cst.Call() as call) | cst.WithItem(item=cst.Call() as call):
-                return call
-        return None
+                yield call
+
+    def _elements_returned(
+        self, call: cst.Call, pattern: list[cst.BaseExpression], target: cst.Name
+    ) -> Iterator[cst.BaseExpression]:
+        """What a call gives to one of several targets, where every tuple that it returns has as many elements."""
+        function = self._arguments.called(call) if target in pattern else None
+        returned = [value for value in self.returned(function) if self._tree.function(value) is function]
+        tuples = [value for value in returned if isinstance(value, cst.Tuple) and len(value.elements) == len(pattern)]
+        if len(tuples) == len(returned):
+            yield from (value.elements[pattern.index(target)].value for value in tuples)
 
     def meant(self, node: cst.BaseExpression | None) -> list[cst.BaseExpression]:
         """What may be assigned to what an expression names; the expression itself if it names nothing."""

@@ -50,8 +50,10 @@ SCALER_CLASSES = GRAD_SCALER | {
     "torch.distributed.fsdp.sharded_grad_scaler.ShardedGradScaler",
     "torch.distributed.fsdp.ShardedGradScaler",
 }
+SCHEDULER_CLASSES = "torch.optim.lr_scheduler."
+"""What the names of torch's schedulers of the learning rate begin with."""
 SCHEDULER_MAKERS = (
-    "torch.optim.lr_scheduler.", "transformers.get_", "transformers.optimization.get_", "diffusers.optimization.get_",
+    SCHEDULER_CLASSES, "transformers.get_", "transformers.optimization.get_", "diffusers.optimization.get_",
 )  # fmt: skip
 """What the names of schedulers of the learning rate, and of functions that make them, begin with."""
 NOT_PER_STEP = frozenset({"torch.optim.lr_scheduler.ReduceLROnPlateau"})

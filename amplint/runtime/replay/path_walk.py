@@ -151,7 +151,7 @@ class Walk(GraphRunner):
                 block, again = block.exhausted, False
                 continue
             ways = [(following, list(after)) for following, after in self._step(block, states, run)]
-            again = isinstance(block.step, Join) and block.step.asked is None
+            again = isinstance(block.step, Join) and block.step.ask is None
             block, states = next(((following, after) for following, after in ways if after), (block, []))
         return run.summary
 
