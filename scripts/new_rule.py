@@ -99,7 +99,7 @@ def _with_kind(text: str, name: str) -> str:
 def _with_judgement(text: str, module: str) -> str:
     """The judgement of events, which asks one more function about the steps of scalers."""
     imported = re.search(r"(?<=from amplint.model.protocol.hazards import ).+", text)
-    judged = re.search(r"case ScalerStep\(\):\n(?: .*\n)*? +return \(", text)
+    judged = re.search(r"case events\.ScalerStep\(\):\n(?: .*\n)*? +return \(", text)
     if imported is None or judged is None:
         raise Refused(f"{PROTOCOL / 'hazards' / '__init__.py'} does not look as this script knows it")
     names = ", ".join(sorted([*imported[0].split(", "), module]))

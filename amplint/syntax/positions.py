@@ -33,7 +33,12 @@ class Span(NamedTuple):
     end_column: int
 
     def moved(self, line: int, columns: int) -> Span:
-        """The place where what stands in one line stands so many columns further right."""
+        """The place where what stands in one line stands so many columns further right.
+
+        Args:
+            line: the line, 1-based.
+            columns: how many characters were put in front of it.
+        """
         column = self.column + columns * (self.line == line)
         return self._replace(column=column, end_column=self.end_column + columns * (self.end_line == line))
 
