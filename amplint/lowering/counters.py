@@ -20,7 +20,7 @@ _MAX_EXPANSION = 3
 _ORDERS = (cst.LessThan, cst.LessThanEqual, cst.GreaterThan, cst.GreaterThanEqual)
 
 
-class Part(IntEnum):
+class SideKind(IntEnum):
     """What goes into a side of a comparison: nothing but what stays the same, counters, or anything else."""
 
     FIXED = 0
@@ -46,7 +46,7 @@ class CounterReader:
             right: the other side.
             changing: the names that do not stay the same.
         """
-        return {self.part(left, changing), self.part(right, changing)} == {Part.FIXED, Part.COUNTER}
+        return {self.part(left, changing), self.part(right, changing)} == {SideKind.FIXED, SideKind.COUNTER}
 
     def is_range(self, node: cst.Comparison, changing: Collection[str]) -> bool:
         """Whether a comparison splits the run in two: before a place in it, and after.
@@ -71,9 +71,9 @@ class CounterReader:
         """
         if not isinstance(node, cst.BinaryOperation) or not isinstance(node.operator, cst.Modulo):
             return False
-        return self.is_moment(node.left, node.right, changing) and self.part(node.right, changing) is Part.FIXED
+        return self.is_moment(node.left, node.right, changing) and self.part(node.right, changing) is SideKind.FIXED
 
-    def part(self, node: cst.BaseExpression, changing: Collection[str], depth: int = 0) -> Part:
+    def part(self, node: cst.BaseExpression, changing: Collection[str], depth: int = 0) -> SideKind:
         """What goes into an expression.
 
         Args:
@@ -83,15 +83,15 @@ class CounterReader:
         """
         match node:
             case cst.Integer() | cst.Float() | cst.SimpleString():
-                return Part.FIXED
+                return SideKind.FIXED
             case cst.Name():
                 return self._name(node, changing, depth)
             case cst.Attribute():
                 return self._attribute(node, changing)
             case cst.Subscript() if "step" not in " ".join(words(node)).lower():
-                return Part.FIXED if _roots(node).isdisjoint({*changing, "self"}) else Part.OTHER
+                return SideKind.FIXED if _roots(node).isdisjoint({*changing, "self"}) else SideKind.OTHER
             case cst.Call(func=cst.Name(value=name)) if name == "len":
-                return Part.FIXED
+                return SideKind.FIXED
             case cst.Call(func=cst.Name(value=name)) if name in _PLAIN_CALLS:
                 return self._most([arg.value for arg in node.args], changing, depth)
             case cst.BinaryOperation():
@@ -100,32 +100,32 @@ class CounterReader:
                 return self.part(node.expression, changing, depth)
             case cst.List() | cst.Tuple() | cst.Set():
                 return self._most([element.value for element in node.elements], changing, depth)
-        return Part.OTHER
+        return SideKind.OTHER
 
-    def _most(self, nodes: list[cst.BaseExpression], changing: Collection[str], depth: int) -> Part:
-        return max((self.part(node, changing, depth) for node in nodes), default=Part.FIXED)
+    def _most(self, nodes: list[cst.BaseExpression], changing: Collection[str], depth: int) -> SideKind:
+        return max((self.part(node, changing, depth) for node in nodes), default=SideKind.FIXED)
 
-    def _name(self, node: cst.Name, changing: Collection[str], depth: int) -> Part:
+    def _name(self, node: cst.Name, changing: Collection[str], depth: int) -> SideKind:
         if node.value not in changing:
-            return Part.COUNTER if _is_handed_count(node.value) else Part.FIXED
+            return SideKind.COUNTER if _is_handed_count(node.value) else SideKind.FIXED
         if vocabulary.STEP_GATE.search(node.value) or vocabulary.TROUBLE.search(node.value):
-            return Part.OTHER
+            return SideKind.OTHER
         if vocabulary.COUNTER.search(node.value) and not vocabulary.BEFORE.search(node.value):
-            return Part.COUNTER
+            return SideKind.COUNTER
         value = self._definition(node) if depth < _MAX_EXPANSION else None
-        return self.part(value, changing, depth + 1) if value is not None else Part.OTHER
+        return self.part(value, changing, depth + 1) if value is not None else SideKind.OTHER
 
-    def _attribute(self, node: cst.Attribute, changing: Collection[str]) -> Part:
+    def _attribute(self, node: cst.Attribute, changing: Collection[str]) -> SideKind:
         path, last = path_of(node), node.attr.value
         if not path or vocabulary.STEP_GATE.search(called(path)) or vocabulary.TROUBLE.search(called(path)):
-            return Part.OTHER
+            return SideKind.OTHER
         if vocabulary.COUNT_OPTION.search(last):
-            return Part.FIXED
+            return SideKind.FIXED
         if vocabulary.BEFORE.search(last):
-            return Part.OTHER
+            return SideKind.OTHER
         if vocabulary.COUNTER.search(last):
-            return Part.COUNTER
-        return Part.FIXED if _roots(node).isdisjoint(changing) and path.count(".") <= 3 else Part.OTHER
+            return SideKind.COUNTER
+        return SideKind.FIXED if _roots(node).isdisjoint(changing) and path.count(".") <= 3 else SideKind.OTHER
 
 
 def _is_handed_count(name: str) -> bool:
