@@ -75,9 +75,15 @@ class HalfCheckpoints:
         """What a checkpoint holds, by the text of the key."""
         holders: list[cst.BaseExpression | None] = [state.place]
         if state.container:
-            holders += [each.value for each in self._flow.assigned(state.container, state.place)]
+            here = self._tree.order(state.place)
+            made = self._flow.assigned(state.container, state.place)
+            last = max((self._tree.order(each) for each in made if self._tree.order(each) < here), default=0)
+            until = min((self._tree.order(each) for each in made if self._tree.order(each) > here), default=None)
+            if isinstance(state.place, cst.Subscript):
+                holders += [each.value for each in made if self._tree.order(each) < here]
             for target, value in self._flow.put(state.container, state.place):
-                yield self._tree.text(target.slice[0]), value
+                if last < self._tree.order(target) and (until is None or self._tree.order(target) < until):
+                    yield self._tree.text(target.slice[0]), value
         for holder in dict.fromkeys(holders):
             for key, element in elements(holder):
                 computed = self._tree.text(element.key) if isinstance(element, cst.DictElement) else ""

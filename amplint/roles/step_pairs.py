@@ -14,6 +14,8 @@ from amplint.syntax.call_arguments import given_by
 from amplint.syntax.tree import Tree
 
 _MAX_CALLERS = 3
+_MAX_NAMES = 3
+"""From a name to what it was assigned, and so on, so many times."""
 
 
 @dataclass(frozen=True)
@@ -63,10 +65,10 @@ class Steppers:
             optimizer: the expression that names it.
             depth: how many callers have been asked already what they give for it.
         """
-        values = {id(value) for value in self._roles.values(optimizer)}
+        values = self._objects(optimizer)
         path = path_of(optimizer)
         for pair in self.pairs:
-            others = {id(value) for value in self._roles.values(pair.optimizer)}
+            others = self._objects(pair.optimizer)
             same = bool(values & others) if values and others else last_part(path) == last_part(path_of(pair.optimizer))
             if path and same:
                 return pair
@@ -74,6 +76,20 @@ class Steppers:
             steppers = (self.of(given, depth + 1) for given in self._arguments(optimizer))
             return next((each for each in steppers if each is not None), None)
         return None
+
+    def _objects(self, node: cst.BaseExpression, names: int = _MAX_NAMES) -> set[int]:
+        """The identities of the expressions that may have made what an expression names, through other names that it has."""
+        if isinstance(node, cst.IfExp):
+            return self._objects(node.body, names) | self._objects(node.orelse, names)
+        if isinstance(node, cst.BooleanOperation):
+            return self._objects(node.left, names) | self._objects(node.right, names)
+        if not path_of(node):
+            return {id(node)}
+        if path_of(node) == "None" or not names:
+            return set()
+        values = list(self._roles.values(node)) or list(self.flow.given(node))
+        found = (self._objects(value, names - 1) or {id(value)} for value in values)
+        return set().union(*found)
 
     def _arguments(self, name: cst.Name) -> Iterator[cst.BaseExpression]:
         """What the calls in this file give for a parameter."""

@@ -44,8 +44,10 @@ _TELLING = (
 """A module without any of these does nothing that AMP would notice; a package may still hand on what others do."""
 _WRAPPERS = Path(__file__).parent.parent / "wrappers"
 """One file for each module, called after it."""
-_WORDS = (r"^backward$", r"^step$", r"^zero_grad$", r"^clip_grad", r"^grad$", r"opt\w*(?:\[\w+\])?\.state_dict\(")
-"""Besides the words of AMP itself: what a statement of a module is parsed for; the last, as running text."""
+_WORDS = (
+    r"^backward$", r"^step$", r"^zero_grad$", r"^clip_grad", r"^grad$", r"\.state_dict\(\)", r"save\w*\([^()]*\bopt",
+)  # fmt: skip
+"""Besides the words of AMP itself: what a statement of a module is parsed for; the last two, as running text."""
 
 
 @dataclass(frozen=True)
