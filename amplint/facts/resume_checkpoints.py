@@ -11,7 +11,7 @@ import libcst as cst
 from amplint.facts.optimizer_checkpoints import OptimizerStates, SavedState, says_save
 from amplint.facts.restored_checkpoints import Unrestored, unrestored
 from amplint.facts.save_helpers import SaveHelpers
-from amplint.facts.scaler_checkpoints import ScalerStates
+from amplint.facts.scaler_checkpoints import ScalerStates, wrappers_of
 from amplint.facts.scaler_reach import ConfinedScalers
 from amplint.file import File
 from amplint.model import vocabulary
@@ -47,7 +47,8 @@ class Checkpoints:
     def __init__(self, file: File) -> None:
         self._callees = file.callees
         self._tree, self._names, self._roles = file.tree, file.names, file.roles
-        self._steppers = Steppers(self._tree, self._roles)
+        self._wrappers = file.fact(wrappers_of)
+        self._steppers = Steppers(self._tree, self._roles, self._wrappers)
         self._states = file.fact(OptimizerStates)
         self._helpers = file.fact(SaveHelpers)
         self._confined = file.fact(ConfinedScalers)
@@ -106,7 +107,8 @@ class Checkpoints:
 
     def _is_made(self, scaler: cst.BaseExpression, callers: int = _MAX_CALLERS) -> bool:
         """Whether a scaler is made in this file: in its function, or by one that hands it on."""
-        if any(self._roles.made_by(value) is not None for value in self._roles.values(scaler)):
+        values = list(self._roles.values(scaler))
+        if self._wrappers.of(scaler) is not None or any(self._roles.made_by(value) is not None for value in values):
             return True
         given = self._steppers.flow.given(scaler) if callers else ()
         return any(self._is_made(each, callers - 1) if path_of(each) else self._roles.made_by(each) for each in given)

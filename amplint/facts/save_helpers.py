@@ -76,8 +76,8 @@ class SaveHelpers:
         if info is None or callee.made is None:
             return
         init = (self._classes.instance_of(callee.made) or info).method("__init__")
-        for value in info.values(attribute) if init is not None else ():
-            if isinstance(value, cst.Name):
+        for value in info.values(attribute):
+            if isinstance(value, cst.Name) and init is not None:
                 yield from _argument(callee.made, init, value.value)
 
 

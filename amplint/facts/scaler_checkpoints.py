@@ -9,8 +9,14 @@ import libcst as cst
 from amplint.facts.optimizer_checkpoints import says_save
 from amplint.file import File
 from amplint.model import vocabulary
+from amplint.roles.scaler_wrappers import ScalerWrappers
 from amplint.syntax.access_paths import literal_key, path_of
 from amplint.syntax.tree import within
+
+
+def wrappers_of(file: File) -> ScalerWrappers:
+    """The objects of a file that step through a scaler of their own."""
+    return ScalerWrappers(file.classes, file.roles)
 
 
 class ScalerStates:
@@ -18,12 +24,14 @@ class ScalerStates:
 
     def __init__(self, file: File) -> None:
         self._tree, self._roles, self._names = file.tree, file.roles, file.names
+        self._wrappers = file.fact(wrappers_of)
 
     @cached_property
     def keepers(self) -> set[cst.CSTNode | None]:
         """The functions (None: the module) that put the state of a scaler somewhere."""
         nodes = [*self._tree.find(cst.Call), *self._tree.find(cst.DictElement), *self._tree.find(cst.Subscript)]
-        return {self._tree.function(node) for node in nodes if self._is_kept_by(node)}
+        kept = (node for node in nodes if self._is_kept_by(node))
+        return {self._tree.function(node) for node in kept if self._wrappers.around(node) is None}
 
     def kept_by(self, function: cst.FunctionDef) -> bool:
         """Whether a function, of this file or of another one, puts the state of a scaler somewhere."""
@@ -68,11 +76,18 @@ class ScalerStates:
         if not isinstance(node, (cst.Name, cst.Attribute, cst.Subscript)):
             return False
         named = vocabulary.SCALER_ITSELF.search(path_of(node)) is not None
-        return named or self._roles.of(node).role == "scaler" or self._is_apex(node)
+        if named or self._roles.of(node).role == "scaler" or self._is_apex(node):
+            return True
+        return self._wrappers.of(node) is not None
 
     def _may_be_scaler(self, owner: cst.BaseExpression) -> bool:
         """Whether the object of which a state is taken, or which gets one, is a scaler; so no flag."""
         return self.names(owner) or vocabulary.SCALER_STATE.search(path_of(owner)) is not None
+
+    def has(self, scaler: cst.BaseExpression, method: str) -> bool:
+        """Whether a scaler has a method; an object around one may be without those for its state."""
+        info = self._wrappers.of(scaler)
+        return info is None or info.method(method) is not None
 
     def holds_state(self, node: cst.BaseExpression) -> bool:
         """Whether an expression is the state of a scaler: `scaler.state_dict()`, or that if there is one."""

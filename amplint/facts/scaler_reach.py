@@ -39,10 +39,10 @@ class ConfinedScalers:
         match use.how, use.node:
             case How.METHOD, _:
                 return use.name != "state_dict"
-            case (How.TESTED | How.COMPARED), _:
+            case ((How.TESTED | How.COMPARED), _):
                 return True
-            case How.ASSIGNED, node:
-                return all(isinstance(each, cst.Name) for each in targets(node))
+            case How.ASSIGNED, statement:
+                return all(isinstance(each, cst.Name) for each in targets(statement))
             case How.ARGUMENT, cst.Call() as call:
                 return self._is_known(call, node)
         return False

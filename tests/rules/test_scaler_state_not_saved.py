@@ -170,5 +170,59 @@ def test_a_method_of_a_base_class_saves(tmp_path: Path) -> None:
 
 
 def test_a_method_of_a_base_class_saves_the_scaler_too(tmp_path: Path) -> None:
-    root = project(tmp_path, base=BASE.format(more="torch.save(self.scaler.state_dict(), 'scaler.pt')"), trainer=TRAINER)
+    root = project(
+        tmp_path, base=BASE.format(more="torch.save(self.scaler.state_dict(), 'scaler.pt')"), trainer=TRAINER
+    )
     assert found(root, "trainer.py") == []
+
+
+STEPPER = """
+import torch
+
+class LossScaler:
+    def __init__(self):
+        self._gs = torch.amp.GradScaler("cuda")
+
+    def __call__(self, loss, optimizer):
+        self._gs.scale(loss).backward()
+        self._gs.step(optimizer)
+        self._gs.update()
+
+    def state_dict(self):
+        return self._gs.state_dict()
+"""
+ENGINE = """
+import torch
+
+def train_one_epoch(model, loader, optimizer, loss_scaler):
+    for data, target in loader:
+        optimizer.zero_grad()
+        with torch.autocast("cuda", dtype=torch.float16):
+            loss = torch.nn.functional.mse_loss(model(data), target)
+        loss_scaler(loss, optimizer)
+"""
+MAIN = """
+import torch
+from engine import train_one_epoch
+from {module} import {name}
+
+def main(model, loader, path):
+    optimizer = torch.optim.AdamW(model.parameters())
+    loss_scaler = {name}()
+    for epoch in range(9):
+        train_one_epoch(model, loader, optimizer, loss_scaler)
+        torch.save({{"model": model.state_dict(), "optimizer": optimizer.state_dict(){more}}}, path)
+"""
+
+
+@pytest.mark.parametrize(("module", "name"), [("stepper", "LossScaler"), ("timm.utils", "NativeScaler")])
+def test_an_object_around_the_scaler_that_another_file_steps_with(tmp_path: Path, module: str, name: str) -> None:
+    root = project(tmp_path, engine=ENGINE, stepper=STEPPER, main=MAIN.format(module=module, name=name, more=""))
+    assert found(root, "main.py") == [("AMP114", 11)]
+    kept = MAIN.format(module=module, name=name, more=", 'scaling': loss_scaler.state_dict()")
+    assert found(project(tmp_path, main=kept), "main.py") == []
+
+
+def test_an_object_that_nobody_knows_is_no_scaler(tmp_path: Path) -> None:
+    loop = MAIN.format(module="elsewhere", name="LossScaler", more="")
+    assert found(project(tmp_path, engine=ENGINE, main=loop), "main.py") == []
