@@ -60,7 +60,7 @@ class Checkpoints:
         if not self._steppers.pairs:
             return ()
         found: dict[tuple[object, ...], Incomplete] = {}
-        for each in (*self._taken(), *self._left_out()):
+        for each in (*self._taken(), *self._left_out(), *self._given_away()):
             found.setdefault(self._checkpoint(each), each)
         return tuple(sorted(found.values(), key=lambda each: self._tree.order(each.place)))
 
@@ -174,6 +174,23 @@ class Checkpoints:
             elif self._tree.root(callee.node) is not self._tree.module and not keeps and not scalers:
                 if not self._gets_scaler(call, callee):
                     yield Incomplete(call, pair, helper=callee.node, saver=callee.receiver or "")
+
+    def _given_away(self) -> Iterator[Incomplete]:
+        """Calls that make an object which saves the optimizer that they give it, and never gets the scaler."""
+        for call, callee in self._helpers.savers():
+            pair = self._saved_by(call, callee)
+            if pair is None or self._helpers.keeps_scaler(callee.node) or self._gets_scaler(call, callee):
+                continue
+            if not self._meets_scaler(callee.receiver or ""):
+                yield Incomplete(call, pair, helper=callee.node, saver=callee.receiver or "")
+
+    def _meets_scaler(self, saver: str) -> bool:
+        """Whether something gets an object that saves together with a scaler: it may bring the two together."""
+        for call in self._tree.find(cst.Call):
+            given = [arg.value for arg in call.args]
+            if any(path_of(each) == saver for each in given) and any(map(self.scaler_states.names, given)):
+                return True
+        return False
 
     def _gets_scaler(self, call: cst.Call, callee: Callee) -> bool:
         """Whether a helper is given a scaler: by the call, or by one of the object that it is a method of."""

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import cached_property
 
 import libcst as cst
 
 from amplint.facts.optimizer_checkpoints import says_save
 from amplint.facts.scaler_checkpoints import ScalerStates
 from amplint.file import File
+from amplint.model import vocabulary
 from amplint.roles.call_targets import Callee
-from amplint.syntax.access_paths import path_of
+from amplint.syntax.access_paths import called_name, path_of
+from amplint.syntax.bindings import targets
 from amplint.syntax.call_arguments import given_by, params_of
 from amplint.syntax.tree import within
 
@@ -29,6 +32,25 @@ class SaveHelpers:
     def callee(self, call: cst.Call) -> Callee | None:
         """The function that a call runs, if its name says that it saves something."""
         return self._callees.of(call, wherever=True) if says_save(call) else None
+
+    def savers(self) -> Iterator[tuple[cst.Call, Callee]]:
+        """The calls that make an object of another file for saving, on which nothing in this file calls a method to save."""
+        for call in self._tree.find(cst.Call):
+            info = self._classes.instance_of(call) if vocabulary.SAVES.search(called_name(call)) else None
+            names = [path_of(each) for each in targets(self._tree.parent(call))] if info is not None else []
+            if info is None or self._tree.root(info.node) is self._tree.module or len(names) != 1 or not names[0]:
+                continue
+            if not any(says_save(use) for use, on in self._calls_on_objects if path_of(on) == names[0]):
+                methods = {name: method for each in reversed(info.lineage) for name, method in each.methods.items()}
+                yield from (
+                    (call, Callee("", method, names[0], call))
+                    for name, method in methods.items()
+                    if vocabulary.SAVES.search(name)
+                )
+
+    @cached_property
+    def _calls_on_objects(self) -> list[tuple[cst.Call, cst.BaseExpression]]:
+        return [(call, call.func.value) for call in self._tree.find(cst.Call) if isinstance(call.func, cst.Attribute)]
 
     def taken(self, function: cst.FunctionDef) -> tuple[str, ...]:
         """The parameters and attributes of `self` whose state a function takes, or one that it calls to save them."""

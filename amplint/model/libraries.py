@@ -16,7 +16,8 @@ class Library:
 
     `roots` are the dotted names under which its own protocol lives: what is constructed from there is opaque. `follows` is
     what amplint understands, `silent` what it leaves alone, and why. A text that tells the library to scale, and need not
-    hold any other word of AMP, has all words of one of `told`, and one of the identifiers `words`.
+    hold any other word of AMP, has all words of one of `told`, and one of the identifiers `words`. `steps` says whether its
+    objects take part in steps; otherwise only what the wrappers say of them counts.
     """
 
     name: str
@@ -25,6 +26,7 @@ class Library:
     silent: str
     told: tuple[tuple[str, ...], ...] = ()
     words: tuple[str, ...] = ()
+    steps: bool = True
 
     @property
     def tops(self) -> set[str]:
@@ -110,10 +112,17 @@ LIBRARIES = (
         "Detectron2",
         ("detectron2.engine",),
         "classes derived from `AMPTrainer`: its scaler and optimizer, and that `after_backward` runs while the gradients are "
-        "scaled",
+        "scaled; what a `DetectionCheckpointer` saves",
         "trainers that `DefaultTrainer` picks by configuration",
         told=(("AMPTrainer",),),
         words=("AMPTrainer",),
+    ),
+    Library(
+        "fvcore",
+        ("fvcore",),
+        "what a `Checkpointer` saves: an optimizer that it is given without the scaler is a finding",
+        "what `add_checkpointable` adds in other files",
+        steps=False,
     ),
     Library(
         "Composer",
@@ -140,7 +149,7 @@ OTHER_FRAMEWORKS = frozenset(
 _TRAINS = re.compile(r"scaler|optim|\.amp(\.|$)", re.IGNORECASE)
 """What of another framework takes part in training; a PyTorch loop may write its logs with TensorFlow."""
 
-_ROOTS = tuple(root for library in LIBRARIES for root in library.roots)
+_ROOTS = tuple(root for library in LIBRARIES if library.steps for root in library.roots)
 _INSIDE = tuple(f"{root}." for root in _ROOTS)
 _TOLD = tuple(
     (tuple(word.encode() for word in words), library.words) for library in LIBRARIES for words in library.told
