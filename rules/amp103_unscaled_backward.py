@@ -95,8 +95,7 @@ def _act(file: File, found: Found) -> str:
 
 def _divisor(found: Found) -> str:
     """The method that divides the gradients: "step" or "unscale_"."""
-    step = found.related.get("step")
-    return step.func.attr.value if isinstance(step, cst.Call) and isinstance(step.func, cst.Attribute) else "step"
+    return hazard_calls.method(found.related.get("step")) or "step"
 
 
 def _use(found: Found) -> str:
@@ -110,11 +109,8 @@ def loss_of(file: File, found: Found) -> str:
         return "loss"
     if call.args and file.names.any_in(call.func, {"torch.autograd.backward"}):
         return protocol_edits.fit_for_message(file.tree.text(call.args[0].value), "loss")
-    return (
-        protocol_edits.fit_for_message(file.tree.text(call.func.value), "loss")
-        if isinstance(call.func, cst.Attribute)
-        else "loss"
-    )
+    loss = hazard_calls.receiver(call)
+    return protocol_edits.fit_for_message(file.tree.text(loss), "loss") if loss is not None else "loss"
 
 
 def is_scaled_otherwise(file: File, found: Found) -> bool:

@@ -93,9 +93,8 @@ def check(file: File) -> Iterator[Finding]:
 def consequence(file: File, found: Found) -> str:
     """What a direct step does: to this optimizer, where its class is known, and to the scaler's next update."""
     scaler = found.hazard.scaler_name
-    made = None
-    if isinstance(found.node, cst.Call) and isinstance(found.node.func, cst.Attribute):
-        made = optimizer_notes.constructor(file, found.node.func.value)
+    optimizer = hazard_calls.receiver(found.node)
+    made = optimizer_notes.constructor(file, optimizer) if optimizer is not None else None
     if found.scaler.made and found.calls(ScalerUpdate) and not _checks_some_gradients(file):
         return f"nothing is checked, so `{scaler}.update()` raises {UPDATE_ERROR}{protocol_edits.while_enabled(found)}"
     return _effect(file, made, found)

@@ -120,14 +120,9 @@ def consequence(file: File, found: Found) -> str:
     following = found.related.get("next", found.node)
     call = following if isinstance(following, cst.Call) else found.node
     text = protocol_edits.fit_for_message(file.tree.text(call), "scaler.step(optimizer)")
-    unscales = (
-        isinstance(call, cst.Call) and isinstance(call.func, cst.Attribute) and call.func.attr.value == "unscale_"
-    )
-    error = (
-        "unscale_() is being called after step()"
-        if unscales
-        else "step() has already been called since the last update()"
-    )
+    error = "step() has already been called since the last update()"
+    if hazard_calls.method(call) == "unscale_":
+        error = "unscale_() is being called after step()"
     return f"`RuntimeError: {error}.` is raised by the next `{text}`{protocol_edits.while_enabled(found)}"
 
 

@@ -91,9 +91,10 @@ def check(file: File) -> Iterator[Finding]:
     for found in file.analysis.of(KIND, elsewhere=True):
         if found.node in by_hand:
             continue
-        backward, loss = found.origin or found.node, "the loss"
-        if isinstance(backward, cst.Call) and isinstance(backward.func, cst.Attribute):
-            loss = f"`{protocol_edits.fit_for_message(file.tree.text(backward.func.value), 'loss')}`"
+        propagated = hazard_calls.receiver(found.origin or found.node)
+        loss = "the loss"
+        if propagated is not None:
+            loss = f"`{protocol_edits.fit_for_message(file.tree.text(propagated), 'loss')}`"
         yield Finding(
             file.range(hazard_calls.callee_range(file, found.node)),
             f"No `GradScaler` protects the float16 gradients of {loss} from underflow",

@@ -66,8 +66,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-import libcst as cst
-
 from amplint.diagnostics import SAFE
 from amplint.model.observables import SCHEDULER_LEAD, Observable
 from amplint.model.protocol.hazard import HazardKind
@@ -100,9 +98,4 @@ def check(file: File) -> Iterator[Finding]:
 def _act(file: File, found: Found) -> str:
     if found.origin is not None:
         return f"`{protocol_edits.fit_for_message(file.tree.text(found.node), 'the call')}` advances the schedule"
-    return f"`{file.tree.text(_receiver(found))}` advances"
-
-
-def _receiver(found: Found) -> cst.CSTNode:
-    call = found.node
-    return call.func.value if isinstance(call, cst.Call) and isinstance(call.func, cst.Attribute) else call
+    return f"`{file.tree.text(hazard_calls.receiver(found.node) or found.node)}` advances"

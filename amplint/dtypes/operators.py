@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import math
+import operator
+from collections.abc import Callable
 from dataclasses import replace
 
 import libcst as cst
@@ -15,6 +17,10 @@ from amplint.model.torch.operators import Policy, policy
 from amplint.roles.autocast_contexts import Contexts
 from amplint.syntax.names import Names
 from amplint.syntax.tree import Tree
+
+_FOLDED: dict[str, Callable[[float, float], float]] = {
+    "add": operator.add, "sub": operator.sub, "mul": operator.mul, "div": operator.truediv, "pow": math.pow,
+}  # fmt: skip
 
 
 class Operators:
@@ -124,16 +130,6 @@ def _fold(op: str, left: float | None, right: float | None) -> float | None:
     if left is None or right is None:
         return None
     try:
-        if op == "add":
-            return left + right
-        if op == "sub":
-            return left - right
-        if op == "mul":
-            return left * right
-        if op == "div":
-            return left / right
-        if op == "pow":
-            return math.pow(left, right)
+        return _FOLDED[op](left, right) if op in _FOLDED else None
     except (ArithmeticError, ValueError):
         return None
-    return None

@@ -117,6 +117,8 @@ class Statements(Calls):
                 self.evaluate(node.test, frame)
             self.run(node.body, frame)
             frame.merge(before, [(before, True), (frame.variables, True)])
+            if frame.variables == before:
+                break
         if node.orelse is not None:
             self.run(node.orelse.body, frame)
 

@@ -201,16 +201,6 @@ def _in_folder(folder: Path) -> Path | None:
     return None
 
 
-def nearest_config(start: Path) -> Path | None:
-    """The configuration file nearest to the folder `start`, in it or above it.
-
-    Raises:
-        ConfigError: a file on the way cannot be read or parsed.
-    """
-    folder = Path(os.path.abspath(start))
-    return next((path for path in map(_in_folder, (folder, *folder.parents)) if path is not None), None)
-
-
 class SettingsResolver:
     """The settings of each file: those of the configuration file nearest above it, under what the command line says.
 

@@ -17,11 +17,15 @@ _TARGET = re.compile(r"^[ \t]*([^\W\d]\w*)[ \t]*(?::[^=\n]*)?=(?!=)", re.MULTILI
 
 
 class Claims(NamedTuple):
-    """What a fix wants of the text: its edits, the names that it mentions anew, and those whose bindings it takes away."""
+    """What a fix wants of the text: its edits, the names that it mentions anew, and those whose bindings it takes away.
+
+    `moved` are the insertions of what it takes out elsewhere: those belong to it alone.
+    """
 
     edits: tuple[Edit, ...]
     mentions: frozenset[str]
     removes: frozenset[str]
+    moved: frozenset[Edit] = frozenset()
 
 
 def claims(text: str, edits: tuple[Edit, ...]) -> Claims:
@@ -34,25 +38,33 @@ def claims(text: str, edits: tuple[Edit, ...]) -> Claims:
     written = "\n".join(edit.replacement for edit in edits)
     mentions = {name for edit in edits for name in _names(edit.replacement) - _names(text[edit.start : edit.end])}
     removed = {name for edit in edits for name in _bound(text[edit.start : edit.end]) - _bound(edit.replacement)}
-    return Claims(edits, frozenset(mentions), frozenset(removed - _bound(written)))
+    taken_out = {text[edit.start : edit.end].strip() for edit in edits} - {""}
+    moved = frozenset(edit for edit in edits if edit.start == edit.end and edit.replacement.strip() in taken_out)
+    return Claims(edits, frozenset(mentions), frozenset(removed - _bound(written)), moved)
 
 
 class Taken:
     """The edits of the fixes that are applied together."""
 
     def __init__(self) -> None:
-        self.edits: set[Edit] = set()
+        self.edits: list[Edit] = []
         self._mentions: set[str] = set()
         self._removes: set[str] = set()
 
     def takes(self, wanted: Claims) -> bool:
-        """Take a fix in, unless it stands in the way of those taken; an insertion in common keeps none of them back."""
-        new = [edit for edit in wanted.edits if not (edit.start == edit.end and edit in self.edits)]
-        if any(_touch(edit, other) for edit in new for other in self.edits):
+        """Take a fix in, unless it stands in the way of those taken.
+
+        An insertion in common keeps none of them back: an import is made once, equal statements that move to one place all
+        get there.
+        """
+        new = [edit for edit in wanted.edits if edit not in self.edits or edit.start < edit.end or edit in wanted.moved]
+        if any(
+            _touch(edit, other) for edit in new for other in self.edits if edit != other or edit not in wanted.moved
+        ):
             return False
         if self._removes & wanted.mentions or wanted.removes & self._mentions:
             return False
-        self.edits.update(new)
+        self.edits.extend(new)
         self._mentions |= wanted.mentions
         self._removes |= wanted.removes
         return True

@@ -10,7 +10,7 @@ import threading
 import time
 import warnings
 from collections import deque
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Hashable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from dataclasses import dataclass
 from multiprocessing.connection import Connection, wait
@@ -47,6 +47,7 @@ def run_all(
     prepare: Callable[[], object],
     limit: float | None = None,
     fork: bool = True,
+    kin: Callable[[TaskT], Hashable] = lambda task: None,
 ) -> Iterator[tuple[int, ResultT | Died]]:
     """Call a module-level function on every task; yields the task's index and the answer, as answers come.
 
@@ -54,14 +55,15 @@ def run_all(
 
     Args:
         function: what each process runs; its answers are sent back pickled.
-        tasks: what it is called with, in this order.
+        tasks: what it is called with, in this order among their kin.
         workers: the number of processes.
         prepare: what every process would have to do first, such as importing; where processes are forked it is called once,
             before.
         limit: the seconds after which a process is killed that has not finished its task.
         fork: whether processes are forked; without, each starts afresh, for what a fork cannot inherit.
+        kin: what a task has in common with others that are cheaper in one process; none is left idle for it.
     """
-    pool: _Pool[TaskT, ResultT] = _Pool(function, tasks, limit, fork)
+    pool: _Pool[TaskT, ResultT] = _Pool(function, tasks, limit, fork, kin)
     if pool.forks:
         prepare()
     try:
@@ -79,12 +81,21 @@ def run_all(
 
 class _Pool(Generic[TaskT, ResultT]):
     def __init__(
-        self, function: Callable[[TaskT], ResultT], tasks: Sequence[TaskT], limit: float | None, fork: bool
+        self,
+        function: Callable[[TaskT], ResultT],
+        tasks: Sequence[TaskT],
+        limit: float | None,
+        fork: bool,
+        kin: Callable[[TaskT], Hashable],
     ) -> None:
         self._function = function
         self._limit = limit
         self._deadlines: dict[Connection, float] = {}
-        self._waiting = deque(enumerate(tasks))
+        self._waiting: dict[Hashable, deque[tuple[int, TaskT]]] = {}
+        for index, task in enumerate(tasks):
+            self._waiting.setdefault(kin(task), deque()).append((index, task))
+        self._last: dict[Connection, Hashable] = {}
+        """Of which kin the last task of each process was."""
         # A fork is by far the cheapest start, and safe only where nothing runs beside us: no thread, no system library
         # with threads of its own as on macOS.
         self.forks = fork and sys.platform == "linux" and threading.active_count() == 1
@@ -108,12 +119,24 @@ class _Pool(Generic[TaskT, ResultT]):
         self._give(ours, 0.0 if self.forks else _FIRST)
 
     def _give(self, connection: Connection, extra: float = 0.0) -> None:
-        index, task = self._waiting.popleft()
+        index, task = self._next(connection)
         self.busy[connection] = index
         if self._limit is not None:
             self._deadlines[connection] = time.monotonic() + self._limit + extra
         with suppress(OSError):  # the process died; `receive` finds out and says so
             connection.send(task)
+
+    def _next(self, connection: Connection) -> tuple[int, TaskT]:
+        """A task of the kin of the last one of a process, or else of a kin that no process is at, or else any."""
+        kin = self._last.pop(connection, None)
+        if kin not in self._waiting:
+            others = set(self._last.values())
+            kin = next((each for each in self._waiting if each not in others), next(iter(self._waiting)))
+        self._last[connection] = kin
+        task = self._waiting[kin].popleft()
+        if not self._waiting[kin]:
+            del self._waiting[kin]
+        return task
 
     def receive(self, connection: Connection) -> tuple[int, ResultT | Died]:
         """The answer that a process has ready; then give that process, or its successor, the next task."""
@@ -154,6 +177,7 @@ class _Pool(Generic[TaskT, ResultT]):
     def _bury(self, connection: Connection) -> str:
         process = self._processes.pop(connection)
         self._deadlines.pop(connection, None)
+        self._last.pop(connection, None)
         connection.close()
         process.join()
         return _ending(process.exitcode or 0)

@@ -261,7 +261,8 @@ def _lint(pending: list[_Pending], jobs: int) -> Iterator[tuple[_Pending, FileRe
             # The largest first: else one of them may run on alone at the end.
             pending = sorted(pending, key=lambda one: -len(one.task.data))
             work = [one.task for one in pending]
-            for index, answer in run_all(_check_apart, work, workers, load_rules, limits.STALLED):
+            answers = run_all(_check_apart, work, workers, load_rules, limits.STALLED, kin=_neighbourhood)
+            for index, answer in answers:
                 one = pending[index]
                 if isinstance(answer, Died):
                     answer = FileReport(one.task.display, error=f"the process that checked it died ({answer.how})")
@@ -269,6 +270,11 @@ def _lint(pending: list[_Pending], jobs: int) -> Iterator[tuple[_Pending, FileRe
             return
     for one in pending:
         yield one, _check(one.task)
+
+
+def _neighbourhood(task: _Task) -> Path:
+    """Files of one folder, and of those beside it, lean on the same modules: one process parses them once."""
+    return task.path.parent.parent
 
 
 def _check(task: _Task) -> FileReport:

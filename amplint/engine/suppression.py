@@ -93,8 +93,19 @@ class _Rows:
         return self._wide + self._at.get(diagnostic.range.start.row, [])
 
 
-def _prefixes(known: Mapping[str, str]) -> frozenset[str]:
-    return frozenset(code.rstrip("0123456789") for code in known)
+class _Run(NamedTuple):
+    """What a file's suppressions are held against: the codes that were looked for, the name of each code, and what each
+    suppression, by its start, was used for."""
+
+    source: Source
+    active: frozenset[str]
+    known: Mapping[str, str]
+    used: set[tuple[int, str]]
+
+    def finding(self, code: str, start: int, end: int, message: str, fix: Fix | None = None) -> Diagnostic:
+        """One that a suppression itself gives rise to."""
+        where = self.source.range(start, end)
+        return Diagnostic(code, self.known[code], message, where, fix=fix, path=self.source.path)
 
 
 def suppress(
@@ -122,7 +133,7 @@ def suppress(
         if remaining is not None:
             kept.append(remaining)
     if not any(diagnostic.code == SYNTAX_ERROR for diagnostic in diagnostics):
-        kept.extend(_about(source, directives, at, used, active, known))
+        kept.extend(_about(_Run(source, active, known, used), directives, at))
     return tuple(sorted(kept, key=lambda diagnostic: diagnostic.sort_key))
 
 
@@ -175,70 +186,49 @@ def _directive(comment: Comment, match: re.Match[str], action: str, known: Mappi
     return _Directive(comment, start, end, action, match["words"] is None, tuple(words))
 
 
-def _about(
-    source: Source,
-    directives: list[_Directive],
-    at: _Rows,
-    used: set[tuple[int, str]],
-    active: frozenset[str],
-    known: Mapping[str, str],
-) -> Iterator[Diagnostic]:
-    prefixes = _prefixes(known)
+def _about(run: _Run, directives: list[_Directive], at: _Rows) -> Iterator[Diagnostic]:
+    prefixes = frozenset(code.rstrip("0123456789") for code in run.known)
     for directive in directives:
-        found = [*_unknown(source, directive, known, prefixes), *_unused(source, directive, used, active, known)]
-        for diagnostic in found:
+        for diagnostic in [*_unknown(run, directive, prefixes), *_unused(run, directive)]:
             # Its own comment says nothing about this finding, unless it names its code.
             silent = any(
                 other.silences(diagnostic) and (other is not directive or not other.bare) for other in at.of(diagnostic)
             )
-            if diagnostic.code in active and not silent:
+            if diagnostic.code in run.active and not silent:
                 yield diagnostic
 
 
-def _unknown(
-    source: Source, directive: _Directive, known: Mapping[str, str], prefixes: frozenset[str]
-) -> Iterator[Diagnostic]:
-    def diagnostic(start: int, end: int, message: str) -> Diagnostic:
-        code = UNKNOWN_SUPPRESSION
-        return Diagnostic(code, known[code], message, source.range(start, end), path=source.path)
-
+def _unknown(run: _Run, directive: _Directive, prefixes: frozenset[str]) -> Iterator[Diagnostic]:
     if directive.fault:
-        yield diagnostic(directive.start, directive.end, directive.fault)
+        yield run.finding(UNKNOWN_SUPPRESSION, directive.start, directive.end, directive.fault)
         return
     for word in directive.words:
         if word.codes or (not directive.own and word.text.rstrip("0123456789") not in prefixes):
             continue
-        near = nearest(word.text, [*known, *known.values()])
-        yield diagnostic(word.start, word.end, f"Suppression of unknown rule `{word.text}`{near}")
+        near = nearest(word.text, [*run.known, *run.known.values()])
+        message = f"Suppression of unknown rule `{word.text}`{near}"
+        yield run.finding(UNKNOWN_SUPPRESSION, word.start, word.end, message)
 
 
-def _unused(
-    source: Source,
-    directive: _Directive,
-    used: set[tuple[int, str]],
-    active: frozenset[str],
-    known: Mapping[str, str],
-) -> Iterator[Diagnostic]:
+def _unused(run: _Run, directive: _Directive) -> Iterator[Diagnostic]:
     if directive.fault:
         return
-    code = UNUSED_SUPPRESSION
     if directive.bare:
-        if directive.action == "ignore" and not any(start == directive.start for start, _ in used):
-            message, fix = "Suppression is not used", _removal(source, directive, ())
-            where = source.range(directive.start, directive.end)
-            yield Diagnostic(code, known[code], message, where, fix=fix, path=source.path)
+        if directive.action == "ignore" and not any(start == directive.start for start, _ in run.used):
+            fix = _removal(run.source, directive, ())
+            yield run.finding(UNUSED_SUPPRESSION, directive.start, directive.end, "Suppression is not used", fix)
         return
-    unused = tuple(word for word in directive.words if _is_unused(word, directive, used, active))
+    unused = tuple(word for word in directive.words if _is_unused(run, word, directive))
     if unused:
         listed = ", ".join(f"`{word.text}`" for word in unused)
-        where = source.range(unused[0].start, unused[-1].end)
-        fix = _removal(source, directive, unused)
-        yield Diagnostic(code, known[code], f"Suppression of {listed} is not used", where, fix=fix, path=source.path)
+        fix = _removal(run.source, directive, unused)
+        message = f"Suppression of {listed} is not used"
+        yield run.finding(UNUSED_SUPPRESSION, unused[0].start, unused[-1].end, message, fix)
 
 
-def _is_unused(word: _Word, directive: _Directive, used: set[tuple[int, str]], active: frozenset[str]) -> bool:
-    judged = bool(word.codes) and word.codes <= active and not word.codes & _ENGINE_CODES
-    return judged and not any((directive.start, code) in used for code in word.codes)
+def _is_unused(run: _Run, word: _Word, directive: _Directive) -> bool:
+    judged = bool(word.codes) and word.codes <= run.active and not word.codes & _ENGINE_CODES
+    return judged and not any((directive.start, code) in run.used for code in word.codes)
 
 
 def _removal(source: Source, directive: _Directive, unused: tuple[_Word, ...]) -> Fix:

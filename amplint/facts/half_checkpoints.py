@@ -18,6 +18,7 @@ from amplint.syntax.value_flow import How
 from amplint.syntax.words import words
 
 _MAX_DEFINITIONS = 3
+_CONSTANTS = ("None", "True", "False")
 
 
 @dataclass(frozen=True)
@@ -92,12 +93,8 @@ class HalfCheckpoints:
     def _is_weights(self, key: str, value: cst.BaseExpression) -> bool:
         """Whether an element is weights: by whose state it is, or else by its key, and something other than None or a number."""
         key = key.strip("'\"")
-        plain = isinstance(value, (cst.Integer, cst.Float, cst.BaseString)) or path_of(value) in (
-            "None",
-            "True",
-            "False",
-        )
-        if plain or (isinstance(value, cst.Dict) and not value.elements):
+        plain = isinstance(value, (cst.Integer, cst.Float, cst.BaseString))
+        if plain or path_of(value) in _CONSTANTS or (isinstance(value, cst.Dict) and not value.elements):
             return False
         owners = self._owners(value)
         if owners:
@@ -149,11 +146,8 @@ class HalfCheckpoints:
     def _changing(self, mention: cst.BaseExpression) -> Iterator[cst.Call]:
         """The call of a method of an object, as a statement, or that makes a new element of it."""
         use = self._flow.use(mention)
-        if (
-            use.how is How.METHOD
-            and isinstance(use.node, cst.Call)
-            and isinstance(self._tree.parent(use.node), cst.Expr)
-        ):
+        is_statement = isinstance(self._tree.parent(use.node), cst.Expr)
+        if use.how is How.METHOD and isinstance(use.node, cst.Call) and is_statement:
             yield use.node
         yield from (
             value for target, value in self._flow.put(path_of(mention), mention)

@@ -12,7 +12,7 @@ from amplint.file import File
 from amplint.model.events import ObjectFacts
 from amplint.model.torch.layers import SAME_MODULE
 from amplint.model.torch.precision import FLOAT16, FLOAT32, FLOAT64, named
-from amplint.syntax.access_paths import path_of
+from amplint.syntax.access_paths import called_name, path_of
 from amplint.syntax.bindings import targets
 from amplint.syntax.names import dotted
 from amplint.syntax.value_flow import How
@@ -83,11 +83,7 @@ class Halves:
         """The path of the module that a chain of its methods is called on, or that gets what the chain gives."""
         assert isinstance(call.func, cst.Attribute)
         base: cst.BaseExpression = call.func.value
-        while (
-            isinstance(base, cst.Call)
-            and isinstance(base.func, cst.Attribute)
-            and base.func.attr.value in SAME_MODULE | {"half"}
-        ):
+        while isinstance(base, cst.Call) and isinstance(base.func, cst.Attribute) and called_name(base) in _SAME:
             base = base.func.value
         if path_of(base):
             return path_of(base)

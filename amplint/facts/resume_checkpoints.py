@@ -45,7 +45,7 @@ class Checkpoints:
     """The checkpoints of one file."""
 
     def __init__(self, file: File) -> None:
-        self._callees = file.callees
+        self._callees, self._classes = file.callees, file.classes
         self._tree, self._names, self._roles = file.tree, file.names, file.roles
         self._wrappers = file.fact(wrappers_of)
         self._steppers = Steppers(self._tree, self._roles, self._wrappers)
@@ -167,11 +167,12 @@ class Checkpoints:
             pair = self._saved_by(call, callee) if callee is not None else None
             if callee is None or pair is None or (any(arg.star for arg in call.args) and not self._is_confined(pair)):
                 continue
-            scalers = _scalers_of(callee.node)
+            scalers = self._scalers_of(callee.node)
             keeps = self._helpers.keeps_scaler(callee.node)
-            if scalers and keeps and given_by(call, callee.node, scalers[0]) is None:
-                yield Incomplete(call, pair, None, scalers[0], callee.node)
-            elif self._tree.root(callee.node) is not self._tree.module and not keeps and not scalers:
+            if scalers:
+                if keeps and given_by(call, callee.node, scalers[0]) is None:
+                    yield Incomplete(call, pair, None, scalers[0], callee.node)
+            elif self._tree.root(callee.node) is not self._tree.module and not keeps:
                 if not self._gets_scaler(call, callee):
                     yield Incomplete(call, pair, helper=callee.node, saver=callee.receiver or "")
 
@@ -210,11 +211,21 @@ class Checkpoints:
         if callee.receiver != "self":
             return None
         own = self._helpers.taken(callee.node)
-        return next((pair for pair in self._steppers.pairs if path_of(pair.optimizer) in own), None)
+        pairs = (pair for pair in self._steppers.pairs if path_of(pair.optimizer) in own)
+        return next((pair for pair in pairs if self._is_same_object(pair.call, call)), None)
 
+    def _is_same_object(self, one: cst.Call, other: cst.Call) -> bool:
+        """Whether `self` may be the same object at two places."""
+        here, there = self._classes.owner(one), self._classes.owner(other)
+        return here is not None and there is not None and (here in there.lineage or there in here.lineage)
 
-def _scalers_of(function: cst.FunctionDef) -> list[str]:
-    """The parameters that take a scaler, or its state, and may be left out."""
-    params = (*function.params.params, *function.params.kwonly_params)
-    names = [each.name.value for each in params if each.default is not None]
-    return [name for name in names if vocabulary.SCALER_ITSELF.search(name) or name == "amp"]
+    def _scalers_of(self, function: cst.FunctionDef) -> list[str]:
+        """The parameters of a helper that take a scaler, or its state, and may be left out."""
+        params = (*function.params.params, *function.params.kwonly_params)
+        names = [each.name.value for each in params if each.default is not None]
+        taken = self._helpers.taken(function)
+        return [
+            name
+            for name in names
+            if vocabulary.SCALER_ITSELF.search(name) or (vocabulary.SCALER_STATE.search(name) and name in taken)
+        ]

@@ -37,7 +37,8 @@ class SaveHelpers:
         """The calls that make an object of another file for saving, on which nothing in this file calls a method to save."""
         for call in self._tree.find(cst.Call):
             info = self._classes.instance_of(call) if vocabulary.SAVES.search(called_name(call)) else None
-            names = [path_of(each) for each in targets(self._tree.parent(call))] if info is not None else []
+            statement = self._tree.parent(call)
+            names = [path_of(each) for each in targets(statement)] if statement is not None else []
             if info is None or self._tree.root(info.node) is self._tree.module or len(names) != 1 or not names[0]:
                 continue
             if not any(says_save(use) for use, on in self._calls_on_objects if path_of(on) == names[0]):

@@ -38,7 +38,11 @@ class Finiteness:
         if any(vocabulary.FINITE.search(name) or "anomaly" in name for name in identifiers):
             return True
         tests = (each for each in self._tree.find(cst.Comparison) if len(each.comparisons) == 1)
-        return any(self._tree.text(each.left) == self._tree.text(each.comparisons[0].comparator) for each in tests)
+        sides = ((each.left, each.comparisons[0].comparator) for each in tests)
+        # To look for a text takes long, and what is of two kinds never reads the same.
+        return any(
+            type(left) is type(right) and self._tree.text(left) == self._tree.text(right) for left, right in sides
+        )
 
     @staticmethod
     def _backward(entry: Entry) -> list[int]:

@@ -56,8 +56,6 @@ class Analysis:
     @cached_property
     def _explored(self) -> tuple[tuple[Entry, Explorer], ...]:
         """What the paths of every entry have shown."""
-        if not self._entries.trains():
-            return ()
         return tuple((entry, explore(entry)) for entry in worth_exploring(self.entries))
 
     @property

@@ -56,6 +56,8 @@ class Entries:
     @cached_property
     def all(self) -> tuple[Entry, ...]:
         """What is explored, in the order of the file."""
+        if not self._trains():
+            return ()
         flows: dict[int, Flows] = {}
         found: list[Entry] = []
         for function, functions, heir in self._roots():
@@ -65,7 +67,7 @@ class Entries:
             )
         return tuple(found)
 
-    def trains(self) -> bool:
+    def _trains(self) -> bool:
         """Whether the file calls anything by the names of the protocol, or makes a scaler that other files work with;
         without, no graph needs to be made."""
         called = {

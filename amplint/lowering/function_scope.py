@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import replace
+from functools import cached_property
 
 import libcst as cst
 
@@ -116,8 +117,17 @@ class FunctionScope:
 
     def assigned_in(self, loop: cst.CSTNode) -> frozenset[str]:
         """The local names that a loop assigns."""
+        return frozenset(self._assignments[node] for node in self.program.tree.below(loop, self._assigning))
+
+    @cached_property
+    def _assignments(self) -> dict[cst.CSTNode, str]:
+        """The nodes that assign local names, in source order, each with the name."""
         named = {each.node: name for name, bindings in self.bound.items() for each in bindings if each.node is not None}
-        return frozenset(named[node] for node in self.program.tree.below(loop, named))
+        return {node: named[node] for node in sorted(named, key=self.program.tree.order)}
+
+    @cached_property
+    def _assigning(self) -> list[cst.CSTNode]:
+        return list(self._assignments)
 
     def names_the_same(self, node: cst.BaseExpression, made: cst.Call) -> bool:
         """Whether an argument of a call, wherever that stands, names the same object in this function.

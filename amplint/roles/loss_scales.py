@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from functools import cached_property
 
 import libcst as cst
 
@@ -32,14 +31,16 @@ class LossScales:
     def __init__(self, tree: Tree, roles: Roles) -> None:
         self._tree, self._roles = tree, roles
         self._known: dict[int, tuple[cst.CSTNode, bool]] = {}
+        self._asking: dict[Tree, bool] = {}
 
     def in_play(self, at: cst.CSTNode) -> bool:
         """Whether the file, or that of `at`, asks for a scale at all: a cheap look before `may_hold`."""
-        return self._asks or "get_scale" in self._tree.home(at).source.text
+        return any(map(self._asks, (self._tree, self._tree.home(at))))
 
-    @cached_property
-    def _asks(self) -> bool:
-        return "get_scale" in self._tree.source.text
+    def _asks(self, tree: Tree) -> bool:
+        if tree not in self._asking:
+            self._asking[tree] = "get_scale" in tree.source.text
+        return self._asking[tree]
 
     def may_hold(self, node: cst.BaseExpression) -> bool:
         """Whether an expression may depend on a loss scale, as far as what is in sight tells."""

@@ -73,7 +73,13 @@ class Modules:
         self._wrapped = {name.partition(".")[0] for name in self._wrappers}
         self.name = _dotted(place.path, base)
         self._root = place.root if place.root in (base, *base.parents) else base
-        self._folders = [path for path in dict.fromkeys(_folders(base, place.root)) if self._is_inside(path)]
+        straight = Path(os.path.realpath(self._root), base.relative_to(self._root)) == Path(os.path.realpath(base))
+        # Where no link leads from the root to the file, only a folder that is one can lead out.
+        self._folders = [
+            path
+            for path in dict.fromkeys(_folders(base, place.root))
+            if straight and not path.is_symlink() or self._is_inside(path)
+        ]
         self._listings: dict[Path, frozenset[str]] = {}
         self._top: dict[tuple[str, bool], Path | None] = {}
         self._found: dict[str, Module | None] = {}

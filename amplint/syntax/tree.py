@@ -11,7 +11,7 @@ import ast
 import dataclasses
 import re
 from bisect import bisect_left
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from functools import cache, cached_property
 from typing import TypeVar
 
@@ -160,15 +160,15 @@ class Tree:
         """The numbers of the nodes at and below `scope`."""
         return range(self.order(scope), self.order(_last(scope)) + 1)
 
-    def below(self, scope: cst.CSTNode, nodes: Iterable[cst.CSTNode]) -> list[cst.CSTNode]:
+    def below(self, scope: cst.CSTNode, nodes: Sequence[cst.CSTNode]) -> Sequence[cst.CSTNode]:
         """Those of several nodes that stand inside one node.
 
         Args:
             scope: that node, which does not count itself.
-            nodes: nodes of any file.
+            nodes: nodes of the same file, in source order.
         """
-        root, orders = self.root(scope), self._orders(scope)[1:]
-        return [node for node in nodes if self._order.get(id(node)) in orders and self.root(node) is root]
+        orders = self._orders(scope)[1:]
+        return nodes[bisect_left(nodes, orders.start, key=self.order) : bisect_left(nodes, orders.stop, key=self.order)]
 
     def parent(self, node: cst.CSTNode) -> cst.CSTNode | None:
         """The node that holds `node`; None for the module."""

@@ -59,6 +59,16 @@ def holds(file: File, block: cst.CSTNode | None, node: cst.CSTNode) -> bool:
     return block is not None and any(above is block for above in file.tree.ancestors(node))
 
 
+def receiver(node: cst.CSTNode) -> cst.BaseExpression | None:
+    """The object that a method is called on; None for what is no call of a method."""
+    return node.func.value if isinstance(node, cst.Call) and isinstance(node.func, cst.Attribute) else None
+
+
+def method(node: cst.CSTNode | None) -> str:
+    """The name of the method that a node calls; empty for what is no call of a method."""
+    return node.func.attr.value if isinstance(node, cst.Call) and isinstance(node.func, cst.Attribute) else ""
+
+
 def base_text(file: File, call: cst.Call) -> str:
     """The object that a method is called on, as written."""
     assert isinstance(call.func, cst.Attribute)

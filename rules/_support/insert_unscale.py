@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from functools import cached_property
+
 import libcst as cst
 
 from amplint.diagnostics import SAFE, Applicability, Edit, Fix
@@ -13,17 +16,17 @@ from . import hazard_calls, protocol_edits
 
 KINDS = (HazardKind.CLIP_BEFORE_UNSCALE, HazardKind.GRAD_READ_BEFORE_UNSCALE)
 """The uses of gradients that an `unscale_` must come before."""
+_BRANCHES = (cst.If, cst.IfExp, cst.Match)
 
 
 def repair(file: File, found: Found, what: str, applicability: Applicability = SAFE) -> Fix | None:
     """`unscale_` before the first use; None where it could raise, or has no name for its objects. `what` names the use."""
     step, scaler, optimizer = _spelled(file, found)
-    users = _users(file, found)
-    first = min(users, key=file.tree.span)
-    block = hazard_calls.common_block(file, first, step) if step is not None else None
+    users = file.fact(_Uses).beside(found)
+    block = hazard_calls.common_block(file, users.first, step) if step is not None else None
     if step is None or block is None or not found.hazard.optimizer or not _runs_with_step(file, found, step, block):
         return None
-    target = _target(file, found, users, block)
+    target = _target(file, users, block)
     if not found.here or target is None or target in file.tree.ancestors(found.related["scaled"]):
         return None
     others = found.calls_at_home(Unscale)
@@ -50,38 +53,80 @@ def _spelled(file: File, found: Found) -> tuple[cst.Call | None, str, str]:
     return step, hazard_calls.base_text(file, scale), hazard_calls.base_text(file, step)
 
 
-def _users(file: File, found: Found) -> list[cst.CSTNode]:
-    """The uses of the same gradients that may happen in one iteration with this one: they share an `unscale_`."""
-    home = file.tree.enclosing(found.node, cst.FunctionDef)
-    key = found.hazard.scaler, found.hazard.optimizer, found.hazard.at("scaled")
-    all_ = [other for kind in KINDS for other in file.analysis.of(kind, elsewhere=True)]
-    same = [
-        other.node for other in all_ if (other.hazard.scaler, other.hazard.optimizer, other.hazard.at("scaled")) == key
-    ]
-    here = [node for node in same if file.tree.enclosing(node, cst.FunctionDef) is home]
-    return [node for node in here if node is found.node or not _exclude_each_other(file, node, found.node)]
+_Sides = tuple[tuple[cst.CSTNode, cst.CSTNode], ...]
+"""The branches around a place, each with the part of it that the place is in."""
 
 
-def _exclude_each_other(file: File, one: cst.CSTNode, other: cst.CSTNode) -> bool:
-    """Whether two nodes stand on different sides of a branch."""
-    around = set(file.tree.ancestors(other))
-    nearest = next((above for above in file.tree.ancestors(one) if above in around), None)
-    return isinstance(nearest, (cst.If, cst.IfExp, cst.Match))
+class _Users:
+    """The uses of the same gradients that may happen in one iteration: they share an `unscale_`.
+
+    Args:
+        file: the file.
+        found: one of them.
+        nodes: all of them.
+    """
+
+    def __init__(self, file: File, found: Found, nodes: Sequence[cst.CSTNode]) -> None:
+        self._file, self._found, self.nodes = file, found, nodes
+        self.first = min(nodes, key=file.tree.span)
+
+    @cached_property
+    def block(self) -> cst.CSTNode | None:
+        """The innermost block that holds all of them."""
+        return _common_block(self._file, self.nodes)
+
+    @cached_property
+    def reading(self) -> cst.CSTNode | None:
+        """Where the gradients are looked at before the first of them."""
+        return _first_reading(self._file, self._found, self.first)
 
 
-def _target(file: File, found: Found, users: list[cst.CSTNode], block: cst.CSTNode) -> Statement | None:
+class _Uses:
+    """All uses of scaled gradients in a file, by the gradients that they use and the branches around them."""
+
+    def __init__(self, file: File) -> None:
+        self._file = file
+        self._nodes: dict[object, dict[_Sides, list[cst.CSTNode]]] = {}
+        self._users: dict[object, _Users] = {}
+        for kind in KINDS:
+            for found in file.analysis.of(kind, elsewhere=True):
+                alike = self._nodes.setdefault(self._gradients(found), {})
+                alike.setdefault(self._sides(found.node), []).append(found.node)
+
+    def beside(self, found: Found) -> _Users:
+        """The uses of the same gradients that may happen in one iteration with this one."""
+        gradients, sides = self._gradients(found), self._sides(found.node)
+        if (gradients, sides) not in self._users:
+            alike = self._nodes[gradients]
+            nodes = [node for each in alike if not _exclude_each_other(each, sides) for node in alike[each]]
+            self._users[gradients, sides] = _Users(self._file, found, nodes)
+        return self._users[gradients, sides]
+
+    def _gradients(self, found: Found) -> object:
+        home = self._file.tree.enclosing(found.node, cst.FunctionDef)
+        return found.hazard.scaler, found.hazard.optimizer, found.hazard.at("scaled"), home
+
+    def _sides(self, node: cst.CSTNode) -> _Sides:
+        inside = (node, *self._file.tree.ancestors(node))
+        return tuple((above, part) for part, above in zip(inside, inside[1:]) if isinstance(above, _BRANCHES))
+
+
+def _exclude_each_other(one: _Sides, other: _Sides) -> bool:
+    """Whether two places are on different sides of a branch."""
+    parts = dict(one)
+    return any(parts.get(branch, part) is not part for branch, part in other)
+
+
+def _target(file: File, users: _Users, block: cst.CSTNode) -> Statement | None:
     """The statement to unscale before; `block` holds the first use and the step."""
-    first = min(users, key=file.tree.span)
-    read = _first_reading(file, found, first)
-    if read is not None:
-        return file.editor.member_of(read, block)
-    common = _common_block(file, users)
-    within = block if common is None or common in file.tree.ancestors(block) else common
-    anchor = first if len(users) == 1 else file.editor.member_of(first, within)
+    if users.reading is not None:
+        return file.editor.member_of(users.reading, block)
+    within = block if users.block is None or users.block in file.tree.ancestors(block) else users.block
+    anchor = users.first if len(users.nodes) == 1 else file.editor.member_of(users.first, within)
     return file.editor.statement(hazard_calls.before_loops(file, anchor, block)) if anchor is not None else None
 
 
-def _common_block(file: File, nodes: list[cst.CSTNode]) -> cst.CSTNode | None:
+def _common_block(file: File, nodes: Sequence[cst.CSTNode]) -> cst.CSTNode | None:
     """The innermost block that holds all of the nodes."""
     around = [above for above in file.tree.ancestors(nodes[0]) if isinstance(above, (cst.IndentedBlock, cst.Module))]
     others = [set(file.tree.ancestors(node)) for node in nodes[1:]]

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from amplint.engine.config import ConfigError, Overrides, Settings, SettingsResolver, load, nearest_config
+from amplint.engine.config import ConfigError, Overrides, Settings, SettingsResolver, load
 
 
 def write(path: Path, text: str) -> Path:
@@ -18,6 +18,11 @@ def write(path: Path, text: str) -> Path:
 
 def pyproject(folder: Path, text: str = "") -> Path:
     return write(folder / "pyproject.toml", f"[project]\nname = 'x'\n[tool.amplint]\n{text}")
+
+
+def origin(folder: Path) -> str:
+    """The configuration file that holds for a folder."""
+    return SettingsResolver(Overrides()).for_folder(folder).origin
 
 
 @pytest.fixture(autouse=True)
@@ -82,7 +87,7 @@ def test_odd_documents(tmp_path: Path, data: bytes) -> None:
 @pytest.mark.parametrize("text", ["", "not TOML at all", "tool = 'amplint'", "[tool.other]\nx = 'amplint'"])
 def test_a_pyproject_that_says_nothing_to_amplint_is_as_none(tmp_path: Path, text: str) -> None:
     path = write(tmp_path / "pyproject.toml", text)
-    assert nearest_config(tmp_path) != path
+    assert origin(tmp_path) != "pyproject.toml"
     assert load(path) == Settings(tmp_path, origin="pyproject.toml")
 
 
@@ -92,15 +97,15 @@ def test_a_file_that_is_not_there(tmp_path: Path) -> None:
 
 
 def test_the_nearest_file_that_speaks_of_amplint_is_found(tmp_path: Path) -> None:
-    top = pyproject(tmp_path)
+    pyproject(tmp_path)
     (tmp_path / "a" / "b" / "c").mkdir(parents=True)
-    assert nearest_config(tmp_path / "a" / "b") == top
+    assert origin(tmp_path / "a" / "b") == "pyproject.toml"
     write(tmp_path / "a" / "pyproject.toml", "[tool.other]\nx = 'amplint'\n")
-    assert nearest_config(tmp_path / "a" / "b") == top
-    own = write(tmp_path / "a" / "b" / "amplint.toml", "")
-    assert nearest_config(tmp_path / "a" / "b") == nearest_config(tmp_path / "a" / "b" / "c") == own
+    assert origin(tmp_path / "a" / "b") == "pyproject.toml"
+    write(tmp_path / "a" / "b" / "amplint.toml", "")
+    assert origin(tmp_path / "a" / "b") == origin(tmp_path / "a" / "b" / "c") == "a/b/amplint.toml"
     pyproject(tmp_path / "a" / "b")
-    assert nearest_config(tmp_path / "a" / "b") == own, "amplint.toml goes before pyproject.toml"
+    assert origin(tmp_path / "a" / "b") == "a/b/amplint.toml", "amplint.toml goes before pyproject.toml"
 
 
 def test_each_file_has_its_own_settings(tmp_path: Path) -> None:

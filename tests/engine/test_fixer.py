@@ -79,6 +79,13 @@ def test_an_insertion_in_common_is_made_once() -> None:
     assert apply(source, wanted) == ("import x\na B C", wanted)
 
 
+def test_equal_statements_that_move_to_one_place_all_get_there() -> None:
+    source = text("a  # same\nx\na  # same\nb\n")
+    moved = (24, 24, "a  # same\n")
+    first, second = (finding(source, "A", [(start, start + 10, ""), moved]) for start in (0, 12))
+    assert apply(source, [first, second]) == ("x\nb\na  # same\na  # same\n", [first, second])
+
+
 def test_other_insertions_at_the_same_place_wait() -> None:
     source = text("a")
     wanted = [finding(source, "A", [(0, 0, "import x\n")]), finding(source, "B", [(0, 0, "import y\n")])]

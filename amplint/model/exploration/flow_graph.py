@@ -124,13 +124,13 @@ def numbered(start: Block) -> list[Block]:
     while waiting:
         beyond = waiting.pop()
         for block in _reverse_post_order(beyond) if beyond is not None and beyond.number < 0 else ():
-            if block.number < 0:
-                block.number, count = count, count + 1
-                waiting.append(block.exhausted)
+            block.number, count = count, count + 1
+            waiting.append(block.exhausted)
     return order
 
 
 def _reverse_post_order(start: Block) -> list[Block]:
+    """The blocks without a number that can be reached without going through one that has a number."""
     order: list[Block] = []
     seen = {start}
     # A stack of blocks, each with the ways still to be gone: of several the last goes first, and so comes later in order.
@@ -142,7 +142,7 @@ def _reverse_post_order(start: Block) -> list[Block]:
             stack.pop()
             continue
         following = ways.pop()
-        if following not in seen:
+        if following.number < 0 and following not in seen:
             seen.add(following)
             stack.append((following, [*following.next, *following.raises]))
     order.reverse()

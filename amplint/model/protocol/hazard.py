@@ -70,7 +70,12 @@ class Hazard:
         return reference(self.optimizer).written
 
     def called_at(self, site: int, function: str) -> Hazard:
-        """The hazard as the caller shows it: one call further away."""
+        """The hazard as the caller shows it: one call further away.
+
+        Args:
+            site: where the caller calls.
+            function: the key of the function that is called.
+        """
         return replace(self, calls=((site, function), *self.calls))
 
     def at(self, label: str) -> int:

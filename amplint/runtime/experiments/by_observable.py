@@ -7,26 +7,7 @@ from functools import partial
 from typing import Protocol
 
 from amplint.diagnostics import Diagnostic
-from amplint.model.observables import (
-    BACKWARD_ERROR,
-    CHECKED,
-    CONSTRUCTED,
-    DAMAGED,
-    ENTERED,
-    EVALUATED,
-    IN_REPLICA,
-    INNER_GRADIENTS,
-    KEPT,
-    LEFT_ON,
-    MISTAKEN,
-    ON_OLD_GPU,
-    OVERFLOWED,
-    REFUSED,
-    RESUMED,
-    ROUNDED,
-    SKIPPED,
-    WARNED,
-)
+from amplint.model import observables
 from amplint.rule import File
 from amplint.runtime.experiments import (
     autocast_threads,
@@ -59,23 +40,23 @@ class Experiment(Protocol):
 
 
 EXPERIMENTS: Mapping[str, Experiment] = {
-    BACKWARD_ERROR: autograd_functions.take,
-    CHECKED: partial(loss_scale.take, measure=CHECKED),
-    CONSTRUCTED: constructions.constructed,
-    DAMAGED: nonfinite_steps.unguarded,
-    ENTERED: region_entry.take,
-    EVALUATED: evaluation_precision.take,
-    IN_REPLICA: autocast_threads.in_replica,
-    INNER_GRADIENTS: gradient_penalties.take,
-    KEPT: copies.handed_over,
-    LEFT_ON: autocast_threads.left_on,
-    MISTAKEN: skip_tests.take,
-    ON_OLD_GPU: old_gpus.take,
-    OVERFLOWED: nonfinite_steps.scaled_by_hand,
-    REFUSED: half_models.take,
-    RESUMED: resumed_runs.take,
-    ROUNDED: copies.saved_in_half,
-    SKIPPED: partial(loss_scale.take, measure=SKIPPED),
-    WARNED: constructions.warned,
+    observables.BACKWARD_ERROR: autograd_functions.take,
+    observables.CHECKED: partial(loss_scale.take, measure=observables.CHECKED),
+    observables.CONSTRUCTED: constructions.constructed,
+    observables.DAMAGED: nonfinite_steps.unguarded,
+    observables.ENTERED: region_entry.take,
+    observables.EVALUATED: evaluation_precision.take,
+    observables.IN_REPLICA: autocast_threads.in_replica,
+    observables.INNER_GRADIENTS: gradient_penalties.take,
+    observables.KEPT: copies.handed_over,
+    observables.LEFT_ON: autocast_threads.left_on,
+    observables.MISTAKEN: skip_tests.take,
+    observables.ON_OLD_GPU: old_gpus.take,
+    observables.OVERFLOWED: nonfinite_steps.scaled_by_hand,
+    observables.REFUSED: half_models.take,
+    observables.RESUMED: resumed_runs.take,
+    observables.ROUNDED: copies.saved_in_half,
+    observables.SKIPPED: partial(loss_scale.take, measure=observables.SKIPPED),
+    observables.WARNED: constructions.warned,
 }
 """By the names in `amplint.model.observables`; other measures follow a path, see `amplint.runtime.measures.path_measures`."""

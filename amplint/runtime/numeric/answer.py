@@ -27,11 +27,7 @@ class Evaluation:
     @property
     def finite(self) -> bool:
         """Whether every number is finite, and nothing was raised."""
-        return (
-            not self.error
-            and bool(self.value.isfinite().all())
-            and all(bool(g.isfinite().all()) for g in self.gradients)
-        )
+        return self.sound and all(bool(gradient.isfinite().all()) for gradient in self.gradients)
 
     @property
     def sound(self) -> bool:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 import libcst as cst
 
@@ -31,7 +32,23 @@ _MODULES = {
     "torch.Tensor": "Tensor", "builtins": "builtins", "math": "math",
 }  # fmt: skip
 _MAX_DEPTH = 8
-_Keywords = tuple[tuple[str, Expression], ...]
+
+
+@dataclass(frozen=True)
+class _Given:
+    """What a call is given, by position and by keyword."""
+
+    arguments: tuple[Expression, ...] = ()
+    keywords: tuple[tuple[str, Expression], ...] = ()
+
+    @property
+    def all(self) -> tuple[Expression, ...]:
+        """All of it, in the order of the call."""
+        return (*self.arguments, *(value for _, value in self.keywords))
+
+    def without(self, *names: str) -> tuple[tuple[str, Expression], ...]:
+        """The keywords but these."""
+        return tuple((name, value) for name, value in self.keywords if name not in names)
 
 
 class CallTerms(Terms):
@@ -49,49 +66,44 @@ class CallTerms(Terms):
     def call(self, node: cst.Call, scope: BodyScope) -> Expression:
         if any(arg.star for arg in node.args):
             return self._unlisted(node, (), scope)
-        arguments = tuple(self.read(arg.value, scope) for arg in node.args if arg.keyword is None)
-        keywords = tuple(
-            (arg.keyword.value, self.read(arg.value, scope)) for arg in node.args if arg.keyword is not None
-        )
+        given = self._read_given(node, scope)
         inner = self.facts.callee(node, scope.frame)
         made = self.facts.seen(node, scope.frame).value
         if isinstance(made, (Instance, Layer)):
             return Thing(made)
         if inner is not None:
-            return self._inlined(node, inner, arguments, keywords, scope)
+            return self._inlined(node, inner, given, scope)
         meanings = self.facts.names.resolve(node.func)
         module, _, name = (next(iter(meanings)) if len(meanings) == 1 else "").rpartition(".")
         if module in _MODULES:
-            return self._function(node, f"{_MODULES[module]}.{name}", arguments, keywords, scope)
+            return self._function(node, f"{_MODULES[module]}.{name}", given, scope)
         layer = self._layer(node.func, scope)
         if layer is not None:
-            return self._through(layer, node, arguments, keywords, scope)
+            return self._through(layer, node, given, scope)
         if isinstance(node.func, cst.Attribute):
-            return self._method(node, node.func, arguments, keywords, scope)
-        return self._unlisted(node, (*arguments, *(value for _, value in keywords)), scope)
+            return self._method(node, node.func, given, scope)
+        return self._unlisted(node, given.all, scope)
+
+    def _read_given(self, node: cst.Call, scope: BodyScope) -> _Given:
+        return _Given(
+            tuple(self.read(arg.value, scope) for arg in node.args if arg.keyword is None),
+            tuple((arg.keyword.value, self.read(arg.value, scope)) for arg in node.args if arg.keyword is not None),
+        )
 
     # -- functions of the file -----------------------------------------------------------------------------------------
 
-    def _inlined(
-        self, node: cst.Call, inner: StackFrame, arguments: Sequence[Expression], keywords: _Keywords, scope: BodyScope
-    ) -> Expression:
+    def _inlined(self, node: cst.Call, inner: StackFrame, given: _Given, scope: BodyScope) -> Expression:
         function = inner.scope
         assert isinstance(function, (cst.FunctionDef, cst.Lambda))
         result: Expression = Outside(self.words(node.func))
         if inner.depth - scope.frame.depth <= _MAX_DEPTH and inner is not scope.frame:
-            result = self.body(inner, self._bound(function, inner, arguments, dict(keywords)))
-        everything = (*arguments, *(value for _, value in keywords))
-        if isinstance(result, Outside) and all(map(is_raw, everything)):
-            return self._unlisted(node, everything, scope, result.what)
+            result = self.body(inner, self._bound(function, inner, given))
+        if isinstance(result, Outside) and all(map(is_raw, given.all)):
+            return self._unlisted(node, given.all, scope, result.what)
         return result
 
-    def _bound(
-        self,
-        function: cst.FunctionDef | cst.Lambda,
-        inner: StackFrame,
-        arguments: Sequence[Expression],
-        keywords: dict[str, Expression],
-    ) -> dict[str, Expression]:
+    def _bound(self, function: cst.FunctionDef | cst.Lambda, inner: StackFrame, given: _Given) -> dict[str, Expression]:
+        keywords = dict(given.keywords)
         params = [*function.params.posonly_params, *function.params.params]
         held: dict[str, Expression] = {}
         if inner.this is not None and len(params) and params[0].name.value == "self":
@@ -99,8 +111,8 @@ class CallTerms(Terms):
             params = params[1:]
         for position, param in enumerate([*params, *function.params.kwonly_params]):
             name = param.name.value
-            if position < len(params) and position < len(arguments):
-                held[name] = arguments[position]
+            if position < len(params) and position < len(given.arguments):
+                held[name] = given.arguments[position]
             elif name in keywords:
                 held[name] = keywords[name]
             elif param.default is not None:
@@ -109,38 +121,34 @@ class CallTerms(Terms):
 
     # -- torch ---------------------------------------------------------------------------------------------------------
 
-    def _function(
-        self, node: cst.Call, op: str, arguments: tuple[Expression, ...], keywords: _Keywords, scope: BodyScope
-    ) -> Expression:
+    def _function(self, node: cst.Call, op: str, given: _Given, scope: BodyScope) -> Expression:
         source, _, name = op.rpartition(".")
-        everything = (*arguments, *(value for _, value in keywords))
+        arguments = given.arguments
         if op == "builtins.sum" and len(arguments) == 1 and isinstance(arguments[0], Container):
             return self._total(arguments[0], node, scope)
         if op == "builtins.abs" and not all(isinstance(each, Literal) for each in arguments):
             op = "torch.abs"
         if source in ("builtins", "math") or op == "torch.finfo":
-            if keywords or not operations.listed(op):
-                return self._unlisted(node, everything, scope)
-            return self.folded(op, arguments) or self.apply(op, arguments, keywords, node, scope)
+            if given.keywords or not operations.listed(op):
+                return self._unlisted(node, given.all, scope)
+            return self.folded(op, arguments) or self.apply(op, arguments, (), node, scope)
         if name in operations.UNMOVED and arguments:
             return arguments[0]
         if source == "torch" and name.endswith("_") and arguments:
-            return self._of_tensor(name, arguments[0], node, arguments[1:], keywords, scope)
-        kept = tuple((key, value) for key, value in keywords if key not in ("device", "non_blocking", "pin_memory"))
+            return self._of_tensor(name, arguments[0], node, _Given(arguments[1:], given.keywords), scope)
         if not operations.listed(op):
-            return self._unlisted(node, everything, scope)
-        result = self.apply(op, arguments, kept, node, scope)
-        self._write(
-            [arg.value for arg in node.args if arg.keyword is not None and arg.keyword.value == "out"], result, scope
-        )
+            return self._unlisted(node, given.all, scope)
+        result = self.apply(op, arguments, given.without("device", "non_blocking", "pin_memory"), node, scope)
+        for arg in node.args:
+            if arg.keyword is not None and arg.keyword.value == "out":
+                self._write(arg.value, result, scope)
         return result
 
     @staticmethod
-    def _write(changed: Sequence[cst.BaseExpression], result: Expression, scope: BodyScope) -> None:
+    def _write(target: cst.BaseExpression, result: Expression, scope: BodyScope) -> None:
         """What an operation writes to holds its result."""
-        for target in changed:
-            if dotted(target):
-                scope.held[dotted(target)] = result
+        if dotted(target):
+            scope.held[dotted(target)] = result
 
     def _total(self, items: Container, node: cst.Call, scope: BodyScope) -> Expression:
         total: Expression = items.items[0] if items.items else Literal(0)
@@ -148,17 +156,9 @@ class CallTerms(Terms):
             total = self.operator("add", (total, item), node, scope)
         return total
 
-    def _method(
-        self,
-        node: cst.Call,
-        func: cst.Attribute,
-        arguments: tuple[Expression, ...],
-        keywords: _Keywords,
-        scope: BodyScope,
-    ) -> Expression:
-        name = func.attr.value
+    def _method(self, node: cst.Call, func: cst.Attribute, given: _Given, scope: BodyScope) -> Expression:
+        name, arguments = func.attr.value, given.arguments
         base = self.read(func.value, scope)
-        everything = (base, *arguments, *(value for _, value in keywords))
         if name == "scale" and len(arguments) == 1 and isinstance(base, (Operand, Thing)):
             return arguments[0]  # a scaler: the gradients that are compared are those of the loss itself
         if isinstance(base, Outside):
@@ -169,36 +169,26 @@ class CallTerms(Terms):
         if name == "item" and isinstance(base, (Apply, Operand)):
             return Outside(".item()")
         if isinstance(base, (Thing, Literal, Container)):
-            return self._unlisted(node, everything[1:], scope)
-        return self._of_tensor(name, base, node, arguments, keywords, scope)
+            return self._unlisted(node, given.all, scope)
+        return self._of_tensor(name, base, node, given, scope)
 
-    def _of_tensor(
-        self,
-        name: str,
-        base: Expression,
-        node: cst.Call,
-        arguments: tuple[Expression, ...],
-        keywords: _Keywords,
-        scope: BodyScope,
-    ) -> Expression:
+    def _of_tensor(self, name: str, base: Expression, node: cst.Call, given: _Given, scope: BodyScope) -> Expression:
         if name in operations.UNMOVED:
             return base
-        if name in operations.CASTS and not arguments:
+        if name in operations.CASTS and not given.arguments:
             return self.apply("cast.to", (base, Literal(DType(operations.CASTS[name]))), (), node, scope)
         if name in ("to", "type", "type_as"):
-            return self._cast(base, (*arguments, *(value for _, value in keywords)), node, scope)
-        kept = tuple((key, value) for key, value in keywords if key not in ("device", "non_blocking"))
+            return self._cast(base, given.all, node, scope)
         op = f"Tensor.{name}"
         known = not isinstance(base, Operand) or base.dtype != precision.UNKNOWN or not name.endswith("_")
         if not (known and operations.listed(op)):
-            return self._unlisted(node, (base, *arguments, *(value for _, value in keywords)), scope)
-        result = self.apply(op, (base, *arguments), kept, node, scope)
+            return self._unlisted(node, (base, *given.all), scope)
+        result = self.apply(op, (base, *given.arguments), given.without("device", "non_blocking"), node, scope)
         if name.endswith("_"):
-            is_function = len(node.args) > len(arguments) + len(keywords)
-            target = (
-                node.args[0].value if is_function else node.func.value if isinstance(node.func, cst.Attribute) else None
-            )
-            self._write([] if target is None else [target], result, scope)
+            if len(node.args) > len(given.all):  # a function, whose first argument is the tensor
+                self._write(node.args[0].value, result, scope)
+            elif isinstance(node.func, cst.Attribute):
+                self._write(node.func.value, result, scope)
         return result
 
     def _cast(self, base: Expression, arguments: Sequence[Expression], node: cst.Call, scope: BodyScope) -> Expression:
@@ -222,30 +212,27 @@ class CallTerms(Terms):
         found = self.read(func, scope) if isinstance(func, (cst.Name, cst.Attribute, cst.Subscript)) else None
         return found.value if isinstance(found, Thing) and isinstance(found.value, Layer) else None
 
-    def _through(
-        self, layer: Layer, node: cst.Call, arguments: tuple[Expression, ...], keywords: _Keywords, scope: BodyScope
-    ) -> Expression:
+    def _through(self, layer: Layer, node: cst.Call, given: _Given, scope: BodyScope) -> Expression:
+        arguments = given.arguments
         if layer.kind == "Sequential":
             value: Expression = arguments[0] if arguments else Outside("nn.Sequential")
             for part in layer.parts:
                 if not isinstance(part, Layer):
                     return self._unlisted(node, arguments, scope)
-                value = self._through(part, node, (value,), (), scope)
+                value = self._through(part, node, _Given((value,)), scope)
             return value
         if layer.kind not in operations.LAYERS:
             return self._from_weights(node, scope)
         if LAYERS[layer.kind] in operations.UNMOVED:
             return arguments[0] if arguments else Outside(f"nn.{layer.kind}")
         assert isinstance(layer.node, cst.Call)
-        top = BodyScope(self.facts.frames[0])
-        given = tuple(self.read(arg.value, top) for arg in layer.node.args if arg.keyword is None)
-        named = tuple((arg.keyword.value, self.read(arg.value, top)) for arg in layer.node.args if arg.keyword)
-        if not all(isinstance(each, Literal) for each in (*given, *(value for _, value in named))):
+        made = self._read_given(layer.node, BodyScope(self.facts.frames[0]))
+        if not all(isinstance(each, Literal) for each in made.all):
             return Outside(f"nn.{layer.kind}")
-        setup = Container(
-            (Container(given), Container(tuple(value for _, value in named), keys=tuple(key for key, _ in named)))
-        )
-        return self.apply(f"nn.{layer.kind}", (setup, *arguments), keywords, node, scope)
+        names = tuple(name for name, _ in made.keywords)
+        named = Container(tuple(value for _, value in made.keywords), keys=names)
+        setup = Container((Container(made.arguments), named))
+        return self.apply(f"nn.{layer.kind}", (setup, *arguments), given.keywords, node, scope)
 
     def _from_weights(self, node: cst.Call, scope: BodyScope) -> Expression:
         seen = self.facts.seen(node, scope.frame)

@@ -36,43 +36,31 @@ class Choices(CallTerms):
         }
 
     def chosen(self, node: cst.IfExp, scope: BodyScope) -> cst.BaseExpression:
-        return (node.body, node.orelse)[self.way(node, node.test, node.body, node.orelse, scope)]
+        return (node.body, node.orelse)[self.way(node, scope)]
 
-    def way(
-        self,
-        node: cst.If | cst.IfExp,
-        test: cst.BaseExpression,
-        first: cst.CSTNode,
-        second: cst.CSTNode | None,
-        scope: BodyScope,
-    ) -> int:
+    def way(self, node: cst.If | cst.IfExp, scope: BodyScope) -> int:
         """Which way a condition goes: 0 for the body, 1 for what follows `else`.
 
         Args:
             node: the statement or expression.
-            test: its condition.
-            first: its body.
-            second: what follows `else`; None for nothing.
             scope: what names hold by now.
         """
         key = (type(node).__name__, self._numbers[id(node)])
         if key not in self._path.taken:
-            self._path.taken[key] = self._decided(test, first, second, scope)
+            self._path.taken[key] = self._decided(node, scope)
         return self._path.taken[key]
 
-    def _decided(
-        self, test: cst.BaseExpression, first: cst.CSTNode, second: cst.CSTNode | None, scope: BodyScope
-    ) -> int:
+    def _decided(self, node: cst.If | cst.IfExp, scope: BodyScope) -> int:
         towards = self._path.towards
         if towards is not None:
             above = {id(each) for each in (towards, *self.tree.ancestors(towards))}
-            for way, branch in enumerate((first, second)):
+            for way, branch in enumerate((node.body, node.orelse)):
                 if branch is not None and id(branch) in above:
                     return way
-        truth = self._truth(test, scope)
+        truth = self._truth(node.test, scope)
         if truth is not None:
             return 0 if truth else 1
-        return 1 if second is None else 0
+        return 1 if node.orelse is None else 0
 
     def _truth(self, test: cst.BaseExpression, scope: BodyScope) -> bool | None:
         if isinstance(test, cst.UnaryOperation) and isinstance(test.operator, cst.Not):

@@ -120,10 +120,8 @@ class Reader(Choices):
         elif isinstance(node, cst.AnnAssign) and node.value is not None:
             self._assign(node.target, self.read(node.value, scope), scope)
         elif isinstance(node, cst.AugAssign):
-            op, operands = (
-                BINARY.get(type(node.operator), ""),
-                (self.read(node.target, scope), self.read(node.value, scope)),
-            )
+            op = BINARY.get(type(node.operator), "")
+            operands = self.read(node.target, scope), self.read(node.value, scope)
             in_place = isinstance(operands[0], (Apply, Operand))
             self._assign(node.target, self.operator(f"i{op}" if in_place else op, operands, node, scope), scope)
         elif isinstance(node, cst.Return):
@@ -211,7 +209,7 @@ class Reader(Choices):
         orelse = node.orelse
         other = () if orelse is None else (orelse,) if isinstance(orelse, cst.If) else orelse.body.body
         branches: tuple[Sequence[cst.CSTNode], ...] = (node.body.body, other)
-        self._statements(branches[self.way(node, node.test, node.body, orelse, scope)], scope)
+        self._statements(branches[self.way(node, scope)], scope)
 
 
 def matching(results: Sequence[BodyResult], wanted: BodyResult) -> Expression | None:

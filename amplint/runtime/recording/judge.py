@@ -21,20 +21,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from amplint.model.events import (
-    AutocastEnter,
-    Backward,
-    Event,
-    GradAccess,
-    InnerGrad,
-    Leave,
-    ObjectFacts,
-    OptimizerStep,
-    Report,
-    ScalerStep,
-    SchedulerStep,
-    Unscale,
-)  # fmt: skip
+from amplint.model import events
 from amplint.model.protocol.contents import Cast, Entered
 from amplint.model.protocol.hazards import Hazard
 from amplint.model.protocol.state import PathState, ProtocolState
@@ -71,7 +58,7 @@ class SeenHazard:
 def judge_run(
     moves: Iterable[Move],
     places: Sequence[SourceLine],
-    objects: Mapping[str, ObjectFacts],
+    objects: Mapping[str, events.ObjectFacts],
     members: Mapping[str, frozenset[int]],
 ) -> tuple[SeenHazard, ...]:
     """Run the protocol over what happened.
@@ -132,7 +119,7 @@ class _Course:
         stack = self._stacks.setdefault(move.thread, _Stack())
         state = self._state.with_protocol(self._state.protocol.changed(regions=stack.regions))
         state = self._measured_before(state.knowing(casts=stack.casts), event, facts)
-        if isinstance(event, Backward):
+        if isinstance(event, events.Backward):
             state = self._left(state)
         loops = _IN_REGION if self._runs_again(state.protocol, stack, event) else ()
         after, hazards = self._protocol.apply(self._in_step(state, event), event, loops)
@@ -140,29 +127,32 @@ class _Course:
         if not move.raised:
             protocol = self._measured_after(state.protocol, after.protocol, event, facts)
             stack.regions, stack.casts = protocol.regions, after.facts.casts
-            stack.run = [*stack.run[: len(stack.regions)], *([set()] if isinstance(event, AutocastEnter) else [])]
+            stack.run = [
+                *stack.run[: len(stack.regions)],
+                *([set()] if isinstance(event, events.AutocastEnter) else []),
+            ]
             self._state = PathState(protocol)
             self._count(event, facts)
         return hazards
 
-    def _measured_before(self, state: PathState, event: Event, facts: MeasuredFacts) -> PathState:
+    def _measured_before(self, state: PathState, event: events.Event, facts: MeasuredFacts) -> PathState:
         """The state with what was measured of the value or the gradients that an event is about."""
         match event:
-            case Backward(loss=name) | Report(value=name) | InnerGrad(outputs=name):
+            case events.Backward(loss=name) | events.Report(value=name) | events.InnerGrad(outputs=name):
                 return state.knowing(values=state.facts.values.put(name, facts.value))
-            case OptimizerStep():
+            case events.OptimizerStep():
                 untested = self._overflowed.get(event.optimizer, False)
                 return state.with_protocol(state.protocol.changed(untested=untested))
         return state
 
     def _measured_after(
-        self, before: ProtocolState, after: ProtocolState, event: Event, facts: MeasuredFacts
+        self, before: ProtocolState, after: ProtocolState, event: events.Event, facts: MeasuredFacts
     ) -> ProtocolState:
         """The state with what was measured of gradients that an event has not reached, or of a step that was taken."""
         match event:
-            case Backward() | GradAccess() if facts.reached is not None:
+            case events.Backward() | events.GradAccess() if facts.reached is not None:
                 return after.with_grads({name: before.grad(name) for name in self._spared(facts)})
-            case ScalerStep():
+            case events.ScalerStep():
                 stepped = after.stepped.get(event.optimizer)
                 skipped = stepped._replace(loops=()) if stepped is not None and not facts.taken else None
                 return after.changed(stepped=after.stepped.put(event.optimizer, skipped))
@@ -172,7 +162,7 @@ class _Course:
         """The state when the next backward pass begins: what was unscaled and not stepped was left. Exits are not seen."""
         for _, stage in state.protocol.stages.items():
             if stage.name == "unscaled":
-                state, _ = self._protocol.apply(state, Leave(stage.site))
+                state, _ = self._protocol.apply(state, events.Leave(stage.site))
         return state
 
     def _spared(self, facts: MeasuredFacts) -> list[str]:
@@ -180,35 +170,35 @@ class _Course:
         reached = facts.reached
         return [name for name, members in self._members.items() if reached is not None and members.isdisjoint(reached)]
 
-    def _is_spared(self, hazard: Hazard, event: Event, facts: MeasuredFacts) -> bool:
+    def _is_spared(self, hazard: Hazard, event: events.Event, facts: MeasuredFacts) -> bool:
         """Whether a hazard is about gradients that a backward pass has not added to."""
-        return isinstance(event, Backward) and hazard.optimizer in self._spared(facts)
+        return isinstance(event, events.Backward) and hazard.optimizer in self._spared(facts)
 
-    def _in_step(self, state: PathState, event: Event) -> PathState:
+    def _in_step(self, state: PathState, event: events.Event) -> PathState:
         """The state without the steps that a scheduler does not move in step with."""
-        if not isinstance(event, SchedulerStep):
+        if not isinstance(event, events.SchedulerStep):
             return state
         before = self._advanced.get(event.scheduler, {})
         stepped = state.protocol.stepped
         ahead = [name for name in stepped.keys() if self._steps[name] - before.get(name, 0) > 1]
         return state.with_protocol(state.protocol.changed(stepped=stepped.without(ahead)))
 
-    def _count(self, event: Event, facts: MeasuredFacts) -> None:
+    def _count(self, event: events.Event, facts: MeasuredFacts) -> None:
         match event:
-            case Unscale():
+            case events.Unscale():
                 self._overflowed[event.optimizer] = facts.overflow
-            case ScalerStep():
+            case events.ScalerStep():
                 self._steps[event.optimizer] = self._steps.get(event.optimizer, 0) + 1
-            case SchedulerStep():
+            case events.SchedulerStep():
                 self._advanced[event.scheduler] = dict(self._steps)
 
     @staticmethod
-    def _runs_again(state: ProtocolState, stack: _Stack, event: Event) -> bool:
+    def _runs_again(state: ProtocolState, stack: _Stack, event: events.Event) -> bool:
         """Whether this line has run before in the region that is active."""
-        if not isinstance(event, (Backward, OptimizerStep, ScalerStep)):
+        if not isinstance(event, (events.Backward, events.OptimizerStep, events.ScalerStep)):
             return False
         active = state.active_region
-        key = (event.site, "" if isinstance(event, Backward) else event.optimizer)
+        key = (event.site, "" if isinstance(event, events.Backward) else event.optimizer)
         again = any(entered is active and key in run for entered, run in zip(state.regions, stack.run))
         for run in stack.run:
             run.add(key)

@@ -76,9 +76,14 @@ class _Turns:
 
 
 class Walk(GraphRunner):
-    """A walk from an entry; `hazards` are what the protocol has seen on the way, `events` what has happened.
+    """A walk from an entry; `events` are what has happened on the way.
 
-    `prelude` happens before each call of the function: what its caller is known to do.
+    Args:
+        entry: the function that is run, with those that it calls.
+        decisions: how each condition on the way is answered.
+        world: what the events do.
+        prelude: what happens before each call of the function: what its caller is known to do.
+        rounds: counts the iterations of each optimizer; new ones by default.
     """
 
     def __init__(

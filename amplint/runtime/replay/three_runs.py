@@ -15,7 +15,7 @@ from amplint.runtime.training.iterations import Rounds
 from amplint.runtime.training.path_facts import feeding, scalers_of, step_counts, used
 from amplint.runtime.training.run_record import NotReplayable, RunRecord
 from amplint.runtime.training.toy_problem import ToyProblem
-from amplint.runtime.training.trainer import Training
+from amplint.runtime.training.trainer import Training, TrainingSetup
 
 _TORCH_ERRORS = (RuntimeError, AssertionError, ValueError)
 """What torch raises on a misuse."""
@@ -58,15 +58,16 @@ class Trial:
         before, after = (self._amp(walk, problem(self.device)) for walk in (self.before, self.after))
         walk, rounds = self.before, Rounds()
         feeds, last = feeding(walk.events), step_counts(walk.events)
-        reference = ReferenceRun(problem(self.device), walk.entry.objects, rounds, feeds, last, after.skips())
+        setup = TrainingSetup(problem(self.device), walk.entry.objects, rounds, feeds)
+        reference = ReferenceRun(setup, last, after.skips())
         return Trio(before, after, _run(walk, reference, rounds))
 
     def _amp(self, walk: Walk, problem: ToyProblem) -> RunRecord:
         rounds, decisions = Rounds(), walk.decisions.again()
         on = decisions.chosen.get("mode", YES).truth
         events = walk.events
-        feeds, scalers = feeding(events), scalers_of(events)
-        return _run(walk, AmpRun(problem, walk.entry.objects, rounds, feeds, self.device, on, scalers), rounds)
+        setup = TrainingSetup(problem, walk.entry.objects, rounds, feeding(events))
+        return _run(walk, AmpRun(setup, self.device, on, scalers_of(events)), rounds)
 
     def _region(self) -> Region:
         """A region that switches autocast off for the device of the code's own regions."""

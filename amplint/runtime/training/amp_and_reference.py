@@ -8,56 +8,30 @@ from dataclasses import replace
 
 import torch
 
+from amplint.model import events
 from amplint.model.event_graph import Test
-from amplint.model.events import (
-    Assign,
-    Clip,
-    Event,
-    ObjectFacts,
-    OptimizerStep,
-    Region,
-    Scale,
-    ScalerStep,
-    ScalerUpdate,
-    SchedulerStep,
-    Unscale,
-)  # fmt: skip
 from amplint.runtime.devices import CUDA, EMULATED
 from amplint.runtime.training import torch_objects
-from amplint.runtime.training.iterations import Rounds
-from amplint.runtime.training.toy_problem import ToyProblem
-from amplint.runtime.training.trainer import Training
+from amplint.runtime.training.trainer import Training, TrainingSetup
 
 
 class AmpRun(Training):
     """AMP as the code uses it.
 
     Args:
-        problem: what is trained.
-        objects: how the code makes its objects.
-        rounds: counts the iterations of each optimizer.
-        feeds: the values that losses are computed from; others are not computed.
+        setup: what is trained, and how.
         device: one of `amplint.runtime.devices`.
         on: whether the options of the code switch AMP on.
         scalers: the scalers that step each optimizer.
     """
 
-    def __init__(
-        self,
-        problem: ToyProblem,
-        objects: Mapping[str, ObjectFacts],
-        rounds: Rounds,
-        feeds: frozenset[str],
-        device: str,
-        on: bool,
-        scalers: Mapping[str, frozenset[str]],
-    ) -> None:
-        super().__init__(problem, objects, rounds, feeds)
+    def __init__(self, setup: TrainingSetup, device: str, on: bool, scalers: Mapping[str, frozenset[str]]) -> None:
+        super().__init__(setup)
         self._device, self._on, self._scalers_of = device, on, scalers
         self._scalers: dict[str, torch.amp.GradScaler] = {}
         self._marks: dict[str, dict[str, float]] = {}
 
-    def region(self, region: Region) -> AbstractContextManager[object]:
+    def region(self, region: events.Region) -> AbstractContextManager[object]:
         """The region that the code enters."""
         return autocast(region, self._device, self._on)
 
@@ -75,34 +49,34 @@ class AmpRun(Training):
 
     def _scaler(self, name: str) -> torch.amp.GradScaler:
         if name not in self._scalers:
-            facts = self.objects.get(name, ObjectFacts())
+            facts = self.objects.get(name, events.ObjectFacts())
             on = facts.enabled != "no" and (self._on or (facts.made and facts.enabled == "yes"))
             self._scalers[name] = torch_objects.scaler(facts, "cuda" if self._device == CUDA else "cpu", on)
         return self._scalers[name]
 
-    def _assign(self, event: Assign) -> None:
+    def _assign(self, event: events.Assign) -> None:
         self._marks.pop(event.target, None)
         self._marks[event.target] = self._scales()
         super()._assign(event)
 
-    def scale_or_step(self, event: Event) -> None:
+    def scale_or_step(self, event: events.Event) -> None:
         """Do what the code does."""
         match event:
-            case Scale():
+            case events.Scale():
                 self._scale(event)
-            case Unscale():
+            case events.Unscale():
                 self._scaler(event.scaler).unscale_(self.optimizers[event.optimizer])
-            case ScalerStep():
+            case events.ScalerStep():
                 scaler, optimizer = self._scaler(event.scaler), self.optimizers[event.optimizer]
                 self.step(event.optimizer, lambda: scaler.step(optimizer))
-            case ScalerUpdate():
+            case events.ScalerUpdate():
                 self._scaler(event.scaler).update()
-            case OptimizerStep():
+            case events.OptimizerStep():
                 self.step(event.optimizer, self.optimizers[event.optimizer].step)
-            case SchedulerStep():
+            case events.SchedulerStep():
                 self.advance(event.scheduler)
 
-    def _scale(self, event: Scale) -> None:
+    def _scale(self, event: events.Scale) -> None:
         scaler = self._scaler(event.scaler)
         losses = self.loss(event.source)
         # A loss that one of several scalers scales belongs to the optimizers that this scaler steps.
@@ -114,29 +88,20 @@ class ReferenceRun(Training):
     """What the author meant, in float32: a scaler only steps, and each iteration steps once, unless its gradients overflowed.
 
     Args:
-        problem: what is trained.
-        objects: how the code makes its objects.
-        rounds: counts the iterations of each optimizer.
-        feeds: the values that losses are computed from; others are not computed.
+        setup: what is trained, and how.
         last: how many steps the code takes for an optimizer in an iteration: the last one counts.
         skips: the steps, by optimizer and iteration, that the AMP run skips for an overflow of its own.
     """
 
     def __init__(
-        self,
-        problem: ToyProblem,
-        objects: Mapping[str, ObjectFacts],
-        rounds: Rounds,
-        feeds: frozenset[str],
-        last: Mapping[tuple[str, int], int],
-        skips: frozenset[tuple[str, int]],
+        self, setup: TrainingSetup, last: Mapping[tuple[str, int], int], skips: frozenset[tuple[str, int]]
     ) -> None:
-        super().__init__(problem, objects, rounds, feeds)
+        super().__init__(setup)
         self._last, self._skips = last, skips
         self._asked: dict[tuple[str, int], int] = {}
         self._turns: dict[str, int] = {}
 
-    def region(self, region: Region) -> AbstractContextManager[object]:
+    def region(self, region: events.Region) -> AbstractContextManager[object]:
         """Nothing runs in half here."""
         context: AbstractContextManager[object] = torch.no_grad() if region.device == "grad" else nullcontext()
         return context
@@ -145,20 +110,20 @@ class ReferenceRun(Training):
         """Whether the last step was skipped."""
         return bool(self.record.steps) and self.record.steps[-1].gradient is None
 
-    def scale_or_step(self, event: Event) -> None:
+    def scale_or_step(self, event: events.Event) -> None:
         """Do without the scaler what the code does with it, no more than once in an iteration."""
         match event:
-            case Scale():
+            case events.Scale():
                 self.assign(event.target, self.loss(event.source))
-            case ScalerStep() | OptimizerStep():
+            case events.ScalerStep() | events.OptimizerStep():
                 self._step_once(event)
-            case SchedulerStep():
+            case events.SchedulerStep():
                 self._advance_once(event)
 
-    def _clip(self, event: Clip) -> None:
+    def _clip(self, event: events.Clip) -> None:
         super()._clip(replace(event, raises=False))
 
-    def _step_once(self, event: ScalerStep | OptimizerStep) -> None:
+    def _step_once(self, event: events.ScalerStep | events.OptimizerStep) -> None:
         name = event.optimizer
         at = name, self.rounds.of(name)
         self._asked[at] = self._asked.get(at, 0) + 1
@@ -166,7 +131,7 @@ class ReferenceRun(Training):
             rightly = at not in self._skips and bool(self.gradient(name).isfinite().all())
             self.step(name, self.optimizers[name].step if rightly else _nothing)
 
-    def _advance_once(self, event: SchedulerStep) -> None:
+    def _advance_once(self, event: events.SchedulerStep) -> None:
         steps = [step for step in self.record.steps if step.optimizer == self.owner(event.scheduler)]
         is_new, self._turns[event.scheduler] = len(steps) > self._turns.get(event.scheduler, 0), len(steps)
         if not (is_new and steps[-1].gradient is None):
@@ -177,7 +142,7 @@ def _nothing() -> None:
     """A step that is skipped."""
 
 
-def autocast(region: Region, device: str, on: bool) -> AbstractContextManager[object]:
+def autocast(region: events.Region, device: str, on: bool) -> AbstractContextManager[object]:
     """A region of the code.
 
     Args:

@@ -9,24 +9,12 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import AbstractContextManager
+from dataclasses import dataclass
 
 import torch
 
+from amplint.model import events
 from amplint.model.event_graph import Test
-from amplint.model.events import (
-    ADD,
-    Assign,
-    AutocastEnter,
-    AutocastExit,
-    Backward,
-    Clip,
-    Event,
-    GradAccess,
-    ObjectFacts,
-    Region,
-    Report,
-    ZeroGrad,
-)  # fmt: skip
 from amplint.model.literals import number
 from amplint.model.references import reference
 from amplint.runtime.training import torch_objects
@@ -44,60 +32,74 @@ Losses = dict[str, torch.Tensor]
 """The part of a loss that depends on the parameters of each optimizer."""
 
 
-class Training(ABC):
-    """A run of training in which events happen for real.
+@dataclass(frozen=True)
+class TrainingSetup:
+    """What a run of training is given, with AMP and without.
 
-    Args:
+    Attributes:
         problem: nets and losses.
-        objects: what is known of the objects that events name.
+        objects: how the code makes the objects that events name.
         rounds: which iteration it is, kept by whoever tells of the events.
         feeds: the values that losses are computed from; others are not computed.
     """
 
-    def __init__(
-        self, problem: ToyProblem, objects: Mapping[str, ObjectFacts], rounds: Rounds, feeds: frozenset[str]
-    ) -> None:
+    problem: ToyProblem
+    objects: Mapping[str, events.ObjectFacts]
+    rounds: Rounds
+    feeds: frozenset[str]
+
+
+class Training(ABC):
+    """A run of training in which events happen for real.
+
+    Args:
+        setup: what is trained, and how.
+    """
+
+    def __init__(self, setup: TrainingSetup) -> None:
         self.record = RunRecord()
-        self.problem, self.rounds = problem, rounds
-        self.objects, self._feeds = objects, feeds
+        self.problem, self.rounds = setup.problem, setup.rounds
+        self.objects, self._feeds = setup.objects, setup.feeds
         self.optimizers = {
-            name: torch_objects.optimizer(objects.get(name, ObjectFacts()), problem.parameters(name))[0]
-            for name in problem.nets
+            name: torch_objects.optimizer(self.objects.get(name, events.ObjectFacts()), self.problem.parameters(name))[
+                0
+            ]
+            for name in self.problem.nets
         }
         self._schedulers: dict[str, tuple[str, torch.optim.lr_scheduler.LRScheduler]] = {}
         self._values: dict[str, Losses] = {}
         self._numbers: dict[str, float] = {}
-        self._regions: list[Region] = []
+        self._regions: list[events.Region] = []
 
-    def do(self, event: Event) -> None:
+    def do(self, event: events.Event) -> None:
         """Make an event happen."""
         match event:
-            case Assign():
+            case events.Assign():
                 self._assign(event)
-            case AutocastEnter():
+            case events.AutocastEnter():
                 self._regions.append(event.region)
-            case AutocastExit():
+            case events.AutocastExit():
                 self._regions.pop()
-            case Report():
+            case events.Report():
                 self._report(event)
-            case Backward():
+            case events.Backward():
                 self._backward(event)
-            case ZeroGrad():
+            case events.ZeroGrad():
                 for name in self.owners(event):
                     self.optimizers[name].zero_grad()
-            case Clip():
+            case events.Clip():
                 self._clip(event)
-            case GradAccess():
+            case events.GradAccess():
                 self._access(event)
             case _:
                 self.scale_or_step(event)
 
     @abstractmethod
-    def scale_or_step(self, event: Event) -> None:
+    def scale_or_step(self, event: events.Event) -> None:
         """Make an event of a scaler, an optimizer or a scheduler happen."""
 
     @abstractmethod
-    def region(self, region: Region) -> AbstractContextManager[object]:
+    def region(self, region: events.Region) -> AbstractContextManager[object]:
         """The context of an autocast or no-grad region."""
 
     @abstractmethod
@@ -106,7 +108,7 @@ class Training(ABC):
 
     # -- values ----------------------------------------------------------------------------------------------------
 
-    def _assign(self, event: Assign) -> None:
+    def _assign(self, event: events.Assign) -> None:
         inputs, passed = self._differentiable(event.carried), self._differentiable(event.args)
         self._values.pop(event.target, None)
         self._numbers.pop(event.target, None)
@@ -158,7 +160,7 @@ class Training(ABC):
         self._values[reference] = value
         self._numbers[reference] = sum(float(loss.detach()) for loss in value.values())
 
-    def _report(self, event: Report) -> None:
+    def _report(self, event: events.Report) -> None:
         known = [each for each in reference(event.value).wholes if each in self._numbers]
         if known:
             self.record.reported.setdefault(event.site, []).append(self._numbers[known[0]])
@@ -169,7 +171,7 @@ class Training(ABC):
 
     # -- gradients -------------------------------------------------------------------------------------------------
 
-    def _backward(self, event: Backward) -> None:
+    def _backward(self, event: events.Backward) -> None:
         losses = self.loss(event.loss)
         if not all(loss.requires_grad for loss in losses.values()):
             raise NotReplayable("the loss of a backward pass was computed without gradients")
@@ -184,15 +186,15 @@ class Training(ABC):
         parameters = self.problem.parameters(optimizer)
         return flat(torch.zeros_like(each) if each.grad is None else each.grad for each in parameters)
 
-    def owners(self, event: Clip | ZeroGrad | GradAccess) -> list[str]:
+    def owners(self, event: events.Clip | events.ZeroGrad | events.GradAccess) -> list[str]:
         """The optimizers whose gradients an event concerns."""
-        if not isinstance(event, GradAccess) and event.optimizer:
+        if not isinstance(event, events.GradAccess) and event.optimizer:
             return [event.optimizer] if event.optimizer in self.optimizers else []
-        named = {event.owner} if isinstance(event, ZeroGrad) else set(event.owners)
-        owning = [name for name in self.optimizers if named & set(self.objects.get(name, ObjectFacts()).owners)]
+        named = {event.owner} if isinstance(event, events.ZeroGrad) else set(event.owners)
+        owning = [name for name in self.optimizers if named & set(self.objects.get(name, events.ObjectFacts()).owners)]
         return owning or list(self.optimizers)
 
-    def _clip(self, event: Clip) -> None:
+    def _clip(self, event: events.Clip) -> None:
         known = number(event.limit)
         limit = ASSUMED_LIMIT if known is None else known
         parameters = [each for name in self.owners(event) for each in self.problem.parameters(name)]
@@ -201,9 +203,9 @@ class Training(ABC):
         else:
             torch.nn.utils.clip_grad_norm_(parameters, limit, error_if_nonfinite=event.raises)
 
-    def _access(self, event: GradAccess) -> None:
+    def _access(self, event: events.GradAccess) -> None:
         names = self.owners(event)
-        if event.by == ADD:
+        if event.by == events.ADD:
             for parameter in (each for name in names for each in self.problem.parameters(name)):
                 if parameter.grad is not None:
                     parameter.grad += parameter.detach()
@@ -250,14 +252,14 @@ class Training(ABC):
 
     def _scheduler(self, reference: str) -> tuple[str, torch.optim.lr_scheduler.LRScheduler]:
         if reference not in self._schedulers:
-            facts = self.objects.get(reference, ObjectFacts())
+            facts = self.objects.get(reference, events.ObjectFacts())
             recent = [step.optimizer for step in reversed(self.record.steps)]  # of equals, the last that stepped
             name = owner_of(reference, facts, dict.fromkeys((*recent, *self.optimizers)))
             self._schedulers[reference] = name, torch_objects.scheduler(facts, self.optimizers[name])
         return self._schedulers[reference]
 
 
-def by_value(event: Clip) -> bool:
+def by_value(event: events.Clip) -> bool:
     """Whether each element is clipped for itself: a clip by hand, too, if its limit is a number and no coefficient."""
     return event.by == "value" or (event.by == "hand" and number(event.limit) is not None)
 

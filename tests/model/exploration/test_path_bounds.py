@@ -14,6 +14,7 @@ import pytest
 from lowered import file_of, in_loop, kinds
 
 from amplint.hazards.entry_points import objects_in
+from amplint.model.exploration import flow_graph
 from amplint.model.exploration.effects import Flows
 from amplint.model.exploration.explorer import MAX_WORK, Explorer
 
@@ -198,6 +199,22 @@ def test_large_functions_are_explored_in_full(name: str) -> None:
     assert not (explorer.degraded or explorer.gave_up)
     assert explorer.work < MAX_WORK / 20
     assert "clip-before-unscale" in [hazard.kind for hazard in explorer.hazards]
+
+
+def test_blocks_are_numbered_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What follows a loop is not gone through again for each loop."""
+    gone: list[int] = []
+
+    def counted(start: flow_graph.Block) -> list[flow_graph.Block]:
+        found = ordered(start)
+        gone.append(len(found))
+        return found
+
+    ordered = flow_graph._reverse_post_order
+    monkeypatch.setattr(flow_graph, "_reverse_post_order", counted)
+    loops = "\n".join(f"for x in parts_{number}:\n    loss = loss + model(x)" for number in range(50))
+    work(in_loop(f"{loops}\n{DEFECT}"))
+    assert sum(gone[1:]) <= gone[0]
 
 
 # -- calls ---------------------------------------------------------------------------------------------------------------

@@ -10,20 +10,7 @@ Args:
 
 from __future__ import annotations
 
-from amplint.model.events import (
-    Backward,
-    Clip,
-    Event,
-    Forward,
-    GradAccess,
-    InnerGrad,
-    OptimizerStep,
-    Report,
-    ScalerStep,
-    ScalerUpdate,
-    SchedulerStep,
-    Unscale,
-)  # fmt: skip
+from amplint.model import events
 from amplint.model.protocol.hazard import Hazard, Hazards
 from amplint.model.protocol.hazards import gradients, losses, regions, scaling, steps
 from amplint.model.protocol.objects import Known
@@ -32,32 +19,32 @@ from amplint.model.protocol.state import PathState
 __all__ = ["Hazard", "Hazards", "Known", "judge"]
 
 
-def judge(known: Known, path: PathState, event: Event, loops: tuple[int, ...]) -> Hazards:
+def judge(known: Known, path: PathState, event: events.Event, loops: tuple[int, ...]) -> Hazards:
     """The hazards that an event is in a state; `loops` are the sites of the loops around it."""
     state = path.protocol
     match event:
-        case Backward():
+        case events.Backward():
             stale, region = regions.stale_weights(path, event), regions.backward(state, event, loops)
             return (*stale, *region, *scaling.onto_unscaled(known, path, event))
-        case Forward():
+        case events.Forward():
             return regions.stale_weights(path, event)
-        case Unscale():
+        case events.Unscale():
             return (*scaling.after_update(known, state, event), *scaling.unscale(known, state, event))
-        case Clip():
+        case events.Clip():
             return gradients.clip(known, state, event)
-        case GradAccess():
+        case events.GradAccess():
             return gradients.access(known, state, event)
-        case OptimizerStep():
+        case events.OptimizerStep():
             return steps.optimizer_step(known, state, event)
-        case ScalerStep():
+        case events.ScalerStep():
             late = scaling.after_update(known, state, event)
             return (*late, *steps.closure(known, state, event), *steps.scaler_step(known, state, event))
-        case ScalerUpdate():
+        case events.ScalerUpdate():
             return scaling.update(known, state, event)
-        case InnerGrad():
+        case events.InnerGrad():
             return losses.inner_gradient(known, path, event)
-        case Report():
+        case events.Report():
             return losses.report(known, path, event)
-        case SchedulerStep():
+        case events.SchedulerStep():
             return steps.scheduler_step(known, state, event, loops)
     return ()

@@ -1,0 +1,60 @@
+"""Where the modules of a project are looked for, and what that costs."""
+
+from __future__ import annotations
+
+import os
+import time
+from pathlib import Path
+
+import pytest
+
+from amplint.source import FileLocation
+from amplint.syntax.project_files import Modules
+
+
+def _nested(root: Path, depth: int) -> Path:
+    """A file so many folders below a root."""
+    folder = root.joinpath(*("d" * depth))
+    folder.mkdir(parents=True)
+    return folder / "train.py"
+
+
+def _seconds(root: Path, depth: int) -> float:
+    place = FileLocation(_nested(root, depth), root)
+    taken = []
+    for _ in range(3):
+        start = time.process_time()
+        Modules(place)
+        taken.append(time.process_time() - start)
+    return min(taken)
+
+
+def test_the_cost_of_a_file_does_not_grow_with_the_cube_of_its_depth(tmp_path: Path) -> None:
+    (tmp_path / "few").mkdir()
+    (tmp_path / "many").mkdir()
+    assert _seconds(tmp_path / "many", 600) < 24 * _seconds(tmp_path / "few", 100)  # the cube would be 216
+
+
+@pytest.mark.skipif(os.name == "nt", reason="needs symbolic links")
+def test_a_link_that_leads_out_of_the_project_is_not_followed(tmp_path: Path) -> None:
+    root, outside = tmp_path / "root", tmp_path / "outside"
+    outside.mkdir()
+    path = _nested(root, 3)
+    for folder in (outside, root / "lib"):
+        folder.mkdir(exist_ok=True)
+        (folder / "helpers.py").write_text("def step(optimizer):\n    optimizer.step()\n")
+    (root / "d" / "src").symlink_to(outside)
+    assert Modules(FileLocation(path, root)).find("helpers") is None
+    (root / "d" / "src").unlink()
+    (root / "d" / "src").symlink_to(root / "lib")
+    assert Modules(FileLocation(path, root)).find("helpers") is not None
+
+
+@pytest.mark.skipif(os.name == "nt", reason="needs symbolic links")
+def test_a_project_may_itself_lie_behind_a_link(tmp_path: Path) -> None:
+    real = tmp_path / "real"
+    path = _nested(real, 2)
+    (real / "helpers.py").write_text("def step(optimizer):\n    optimizer.step()\n")
+    (tmp_path / "link").symlink_to(real)
+    root = tmp_path / "link"
+    assert Modules(FileLocation(root / path.relative_to(real), root)).find("helpers") is not None
