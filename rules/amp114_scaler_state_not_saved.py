@@ -3,7 +3,8 @@
 ## What it does
 Flags the place where the state of an optimizer, which an enabled scaler steps, goes into a checkpoint without the state
 of the scaler: a dict, a key, a file of its own, or a helper that would take the scaler if you gave it one. Checkpoints
-are followed through variables, later keys and helpers. Where the scaler's state is saved, it flags the load of the
+are followed through variables, later keys and helpers, also into other files and objects that were given the optimizer.
+An object around a scaler (`NativeScaler`) counts as one. Where the scaler's state is saved, it flags the load of the
 optimizer's state from the same checkpoint, if nothing in the file loads the scaler's.
 
 ## Why it matters
@@ -59,9 +60,9 @@ Where the load is out of the scaler's reach, the fix saves only, and a finding a
 fix where the scaler is out of reach, as in a helper that would need a parameter.
 
 ## Limitations
-A checkpoint that something unknown may add to (`**extra`, a callback that gets the dict), or that a function of unknown
-source puts together, is not flagged; nor is one of a scaler that has no life of its own, because each epoch makes
-another (AMP113).
+A checkpoint that something unknown may add to (`**extra`, a callback that gets the dict) is flagged only if nothing
+unknown gets at the scaler. One that a function of unknown source puts together is not flagged; nor is one of a scaler
+that has no life of its own, because each epoch makes another (AMP113).
 
 ## References
 - https://docs.pytorch.org/docs/stable/notes/amp_examples.html#typical-mixed-precision-training

@@ -63,7 +63,16 @@ _NOTE = (
 )
 
 
-@rule("AMP308", "half-checkpoint", WARNING, MEDIUM, "0.1.0", fix=DISPLAY, observable=Observable(ROUNDED))
+@rule(
+    "AMP308",
+    "half-checkpoint",
+    WARNING,
+    MEDIUM,
+    "0.1.0",
+    fix=DISPLAY,
+    triggers=(r"^scale_loss$",),
+    observable=Observable(ROUNDED),
+)
 def check(file: File) -> Iterator[Finding]:
     for each in file.fact(HalfCheckpoints).found:
         yield Finding(

@@ -39,7 +39,7 @@ class HalfCheckpoints:
     """The half checkpoints of one file."""
 
     def __init__(self, file: File) -> None:
-        self._tree, self._names, self._flow = file.tree, file.names, file.flow
+        self._tree, self._names, self._roles, self._flow = file.tree, file.names, file.roles, file.flow
         self._states = file.fact(OptimizerStates)
 
     @cached_property
@@ -54,7 +54,11 @@ class HalfCheckpoints:
 
     def _halves_on_purpose(self, state: SavedState) -> bool:
         """Whether the optimizer's state is made half, too: somebody has weighed what a resumed run loses."""
-        kept = (value for key, value in self._elements(state) if "optim" in key)
+        kept = (
+            value
+            for key, value in self._elements(state)
+            if "optim" in key or any(self._states.is_optimizer(owner) for owner in self._owners(value))
+        )
         return any(vocabulary.HALF.search(word) for value in kept for word in words(value))
 
     def _casts(self, state: SavedState) -> list[cst.Call]:
@@ -72,24 +76,42 @@ class HalfCheckpoints:
         """What a checkpoint holds, by the text of the key."""
         holders: list[cst.BaseExpression | None] = [state.place]
         if state.container:
-            holders += [each.value for each in self._flow.assigned(state.container, state.place)]
+            here = self._tree.order(state.place)
+            made = self._flow.assigned(state.container, state.place)
+            last = max((self._tree.order(each) for each in made if self._tree.order(each) < here), default=0)
+            until = min((self._tree.order(each) for each in made if self._tree.order(each) > here), default=None)
+            if isinstance(state.place, cst.Subscript):
+                holders += [each.value for each in made if self._tree.order(each) < here]
             for target, value in self._flow.put(state.container, state.place):
-                yield self._tree.text(target.slice[0]), value
+                if last < self._tree.order(target) and (until is None or self._tree.order(target) < until):
+                    yield self._tree.text(target.slice[0]), value
         for holder in dict.fromkeys(holders):
             for key, element in elements(holder):
                 computed = self._tree.text(element.key) if isinstance(element, cst.DictElement) else ""
                 yield key or computed, element.value
 
     def _is_weights(self, key: str, value: cst.BaseExpression) -> bool:
-        """Whether an element is weights: by its key, and something other than None or a number."""
+        """Whether an element is weights: by whose state it is, or else by its key, and something other than None or a number."""
         key = key.strip("'\"")
-        if "optim" in key or "sched" in key or "scaler" in key:
-            return False
         plain = isinstance(value, (cst.Integer, cst.Float, cst.BaseString))
         if plain or path_of(value) in _CONSTANTS or (isinstance(value, cst.Dict) and not value.elements):
             return False
-        takes = any(isinstance(node, cst.Attribute) and node.attr.value == "state_dict" for node in within(value))
-        return takes or vocabulary.WEIGHTS.search(key) is not None
+        owners = self._owners(value)
+        if owners:
+            return not any(self._steps(owner) for owner in owners)
+        is_other = "optim" in key or "sched" in key or "scaler" in key
+        return not is_other and vocabulary.WEIGHTS.search(key) is not None
+
+    @staticmethod
+    def _owners(value: cst.BaseExpression) -> list[cst.BaseExpression]:
+        """The objects whose states an element holds."""
+        found = (node for node in within(value) if isinstance(node, cst.Attribute) and node.attr.value == "state_dict")
+        return [node.value for node in found]
+
+    def _steps(self, owner: cst.BaseExpression) -> bool:
+        """Whether an object is an optimizer, a scheduler or a scaler."""
+        role = self._roles.of(owner).role
+        return role in ("scheduler", "scaler") or self._states.is_optimizer(owner)
 
     # -- casts -----------------------------------------------------------------------------------------------------
 
@@ -151,5 +173,13 @@ class HalfCheckpoints:
             if isinstance(above, cst.FunctionDef):
                 return False
             if isinstance(above, (cst.IfExp, cst.If)) and above not in self._tree.ancestors(place):
-                return True
+                return not self._casts_either_way(above)
         return False
+
+    def _casts_either_way(self, choice: cst.IfExp | cst.If) -> bool:
+        """Whether both sides of a choice cast, as for a module that may be wrapped."""
+        sides = (choice.body, choice.orelse)
+        return all(
+            side is not None and any(isinstance(node, cst.Call) and self._casts_to_half(node) for node in within(side))
+            for side in sides
+        )

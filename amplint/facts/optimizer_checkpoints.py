@@ -10,9 +10,9 @@ import libcst as cst
 
 from amplint.file import File
 from amplint.model import vocabulary
-from amplint.syntax.access_paths import called_name, elements, literal_key, path_of
+from amplint.syntax.access_paths import called, called_name, elements, literal_key, path_of
 from amplint.syntax.bindings import targets
-from amplint.syntax.value_flow import How
+from amplint.syntax.value_flow import How, Use
 
 
 @dataclass(frozen=True)
@@ -46,11 +46,18 @@ class OptimizerStates:
         return [state for call, owner in self._flow.methods("state_dict") for state in self._of(call, owner)]
 
     def _of(self, call: cst.Call, owner: cst.BaseExpression) -> Iterator[SavedState]:
-        if self._roles.of(owner).role == "optimizer":
+        if self.is_optimizer(owner):
             for value in self._named(call):
                 state = self._placed(owner, value)
                 if state is not None:
                     yield state
+
+    def is_optimizer(self, node: cst.BaseExpression) -> bool:
+        """Whether an expression names an optimizer, or one that a library hands on (`amp.initialize`) with its state."""
+        role = self._roles.of(node).role
+        return role == "optimizer" or (
+            role == "framework" and vocabulary.OPTIMIZER.search(called(path_of(node))) is not None
+        )
 
     def _named(self, value: cst.BaseExpression) -> list[cst.BaseExpression]:
         """A value, or else the places that read the name which it is given."""
@@ -94,7 +101,8 @@ class OptimizerStates:
             if isinstance(use.node, cst.Dict):
                 is_open = is_open or _is_open(use.node)
             elif use.how is How.ARGUMENT and says_save(use.node):
-                return SavedState(optimizer, holder, entry, key, "", True, False, is_open)
+                told = _is_told(use, holder)
+                return None if told else SavedState(optimizer, holder, entry, key, "", True, False, is_open)
             elif use.how is How.RETURNED:
                 return SavedState(optimizer, holder, entry, key, "", False, True, is_open)
             elif isinstance(use.node, (cst.Assign, cst.AnnAssign)):
@@ -135,6 +143,16 @@ def says_save(call: cst.CSTNode) -> bool:
     name = called_name(call)
     says_other = vocabulary.LOADS.search(name) or vocabulary.FINDS.search(name)
     return vocabulary.SAVES.search(name) is not None and says_other is None
+
+
+def _is_told(use: Use, holder: cst.BaseExpression) -> bool:
+    """Whether a dict only tells about what is saved: by the name of the parameter, or as it goes to a log without any weights."""
+    if use.arg is not None and use.arg.keyword is not None and vocabulary.METADATA.search(use.arg.keyword.value):
+        return True
+    func = use.node.func if isinstance(use.node, cst.Call) else None
+    receiver = path_of(func.value) if isinstance(func, cst.Attribute) else ""
+    holds_weights = any(vocabulary.WEIGHTS.search(key) for key, _ in elements(holder))
+    return not holds_weights and vocabulary.REPORTERS.search(called(receiver)) is not None
 
 
 def _is_open(holder: cst.BaseExpression) -> bool:

@@ -10,9 +10,12 @@ import libcst as cst
 
 from amplint.facts.optimizer_checkpoints import OptimizerStates, SavedState, says_save
 from amplint.facts.restored_checkpoints import Unrestored, unrestored
-from amplint.facts.scaler_checkpoints import ScalerStates
+from amplint.facts.save_helpers import SaveHelpers
+from amplint.facts.scaler_checkpoints import ScalerStates, wrappers_of
+from amplint.facts.scaler_reach import ConfinedScalers
 from amplint.file import File
 from amplint.model import vocabulary
+from amplint.roles.call_targets import Callee
 from amplint.roles.step_pairs import StepPair, Steppers
 from amplint.syntax.access_paths import path_of
 from amplint.syntax.call_arguments import given_by
@@ -26,7 +29,8 @@ class Incomplete:
     """A checkpoint with the state of an optimizer, and without that of the scaler that steps it.
 
     `place` is the dict, the key or the call that puts the optimizer's state there. `state` is None where a `helper` takes it,
-    and `parameter` then that which this helper has for the scaler, if it has one.
+    and `parameter` then that which this helper has for the scaler, if it has one; `saver` is the object that the helper
+    is a method of.
     """
 
     place: cst.BaseExpression
@@ -34,16 +38,20 @@ class Incomplete:
     state: SavedState | None = None
     parameter: str = ""
     helper: cst.FunctionDef | None = None
+    saver: str = ""
 
 
 class Checkpoints:
     """The checkpoints of one file."""
 
     def __init__(self, file: File) -> None:
-        self._callees = file.callees
+        self._callees, self._classes = file.callees, file.classes
         self._tree, self._names, self._roles = file.tree, file.names, file.roles
-        self._steppers = Steppers(self._tree, self._roles)
+        self._wrappers = file.fact(wrappers_of)
+        self._steppers = Steppers(self._tree, self._roles, self._wrappers)
         self._states = file.fact(OptimizerStates)
+        self._helpers = file.fact(SaveHelpers)
+        self._confined = file.fact(ConfinedScalers)
         self.scaler_states = file.fact(ScalerStates)
 
     @cached_property
@@ -52,7 +60,7 @@ class Checkpoints:
         if not self._steppers.pairs:
             return ()
         found: dict[tuple[object, ...], Incomplete] = {}
-        for each in (*self._taken(), *self._left_out()):
+        for each in (*self._taken(), *self._left_out(), *self._given_away()):
             found.setdefault(self._checkpoint(each), each)
         return tuple(sorted(found.values(), key=lambda each: self._tree.order(each.place)))
 
@@ -70,6 +78,8 @@ class Checkpoints:
     def _checkpoint(self, each: Incomplete) -> tuple[object, ...]:
         """What makes several places one checkpoint: a dict, or what one function saves."""
         home = self._tree.function(each.place)
+        if each.saver:
+            return home, "", each.saver
         return (home, each.state.container) if each.state is not None and each.state.container else (id(each.place),)
 
     # -- what is kept ----------------------------------------------------------------------------------------------
@@ -81,7 +91,9 @@ class Checkpoints:
             return  # the scaler's state has a place of its own
         for state in self._states.found:
             pair = self._steppers.of(state.optimizer)
-            if pair is None or state.open or not self._is_held(pair.scaler, state):
+            if pair is None or not self._is_held(pair.scaler, state):
+                continue
+            if state.open and not self._is_confined(pair):
                 continue
             if self._is_saved(state) and not self._is_kept_with(state):
                 yield Incomplete(state.place, pair, state)
@@ -91,8 +103,15 @@ class Checkpoints:
         if path_of(scaler).startswith("self."):
             return True
         given = self._tree.enclosing(scaler, cst.FunctionDef)
-        made = any(self._roles.made_by(value) is not None for value in self._roles.values(scaler))
-        return made or given is None or given in self._tree.ancestors(state.place)
+        return self._is_made(scaler) or given is None or given in self._tree.ancestors(state.place)
+
+    def _is_made(self, scaler: cst.BaseExpression, callers: int = _MAX_CALLERS) -> bool:
+        """Whether a scaler is made in this file: in its function, or by one that hands it on."""
+        values = list(self._roles.values(scaler))
+        if self._wrappers.of(scaler) is not None or any(self._roles.made_by(value) is not None for value in values):
+            return True
+        given = self._steppers.flow.given(scaler) if callers else ()
+        return any(self._is_made(each, callers - 1) if path_of(each) else self._roles.made_by(each) for each in given)
 
     def _is_saved(self, state: SavedState) -> bool:
         """Whether a state is saved: where it is taken, or by those that get it from there."""
@@ -126,56 +145,87 @@ class Checkpoints:
             group.extend({self._tree.enclosing(call, cst.FunctionDef) for call in callers} - set(group))
         for call in self._tree.find(cst.Call):
             if home is not None and home in self._tree.ancestors(call) and self._hands_on(call, state):
-                callee = self._callee(call)
-                group.append(callee)
-                if callee is not None and self.scaler_states.kept_by(callee):
+                callee = self._callees.of(call)
+                if callee is not None and self._helpers.keeps_scaler(callee.node):
                     return True
+                group.append(callee.node if callee is not None else None)
         return any(each in self.scaler_states.keepers for each in group)
 
     @staticmethod
     def _hands_on(call: cst.Call, state: SavedState) -> bool:
         return says_save(call) or any(path_of(arg.value) == state.container != "" for arg in call.args)
 
+    def _is_confined(self, pair: StepPair) -> bool:
+        return self._confined.holds(pair.scaler)
+
     # -- helpers ---------------------------------------------------------------------------------------------------
 
     def _left_out(self) -> Iterator[Incomplete]:
         """Calls of helpers that save the state of an optimizer which they are given, and get no scaler with it."""
         for call in self._tree.find(cst.Call):
-            if not says_save(call) or any(arg.star for arg in call.args):
+            callee = self._helpers.callee(call)
+            pair = self._saved_by(call, callee) if callee is not None else None
+            if callee is None or pair is None or (any(arg.star for arg in call.args) and not self._is_confined(pair)):
                 continue
-            callee = self._callee(call)
-            pair = self._saved_by(callee, call) if callee is not None else None
-            if callee is None or pair is None:
-                continue
-            scalers = [each for each in _optional(callee) if vocabulary.SCALER_STATE.search(each)]
+            scalers = self._scalers_of(callee.node)
+            keeps = self._helpers.keeps_scaler(callee.node)
             if scalers:
-                if self.scaler_states.kept_by(callee) and given_by(call, callee, scalers[0]) is None:
-                    yield Incomplete(call, pair, None, scalers[0], callee)
-            elif self._tree.root(callee) is not self._tree.module and not self.scaler_states.kept_by(callee):
-                if not self._given_scaler(call):
-                    yield Incomplete(call, pair, helper=callee)
+                if keeps and given_by(call, callee.node, scalers[0]) is None:
+                    yield Incomplete(call, pair, None, scalers[0], callee.node)
+            elif self._tree.root(callee.node) is not self._tree.module and not keeps:
+                if not self._gets_scaler(call, callee):
+                    yield Incomplete(call, pair, helper=callee.node, saver=callee.receiver or "")
 
-    def _given_scaler(self, call: cst.Call) -> bool:
-        return any(self.scaler_states.names(node) for arg in call.args for node in within(arg.value)
+    def _given_away(self) -> Iterator[Incomplete]:
+        """Calls that make an object which saves the optimizer that they give it, and never gets the scaler."""
+        for call, callee in self._helpers.savers():
+            pair = self._saved_by(call, callee)
+            if pair is None or self._helpers.keeps_scaler(callee.node) or self._gets_scaler(call, callee):
+                continue
+            if not self._meets_scaler(callee.receiver or ""):
+                yield Incomplete(call, pair, helper=callee.node, saver=callee.receiver or "")
+
+    def _meets_scaler(self, saver: str) -> bool:
+        """Whether something gets an object that saves together with a scaler: it may bring the two together."""
+        for call in self._tree.find(cst.Call):
+            given = [arg.value for arg in call.args]
+            if any(path_of(each) == saver for each in given) and any(map(self.scaler_states.names, given)):
+                return True
+        return False
+
+    def _gets_scaler(self, call: cst.Call, callee: Callee) -> bool:
+        """Whether a helper is given a scaler: by the call, or by one of the object that it is a method of."""
+        calls = [call] if callee.made is None else [call, callee.made]
+        if callee.receiver is not None and callee.receiver != "self":
+            calls += [each for each in self._tree.find(cst.Call) if isinstance(each.func, cst.Attribute)
+                      and path_of(each.func.value) == callee.receiver]  # fmt: skip
+        return any(self.scaler_states.names(node) for each in calls for arg in each.args for node in within(arg.value)
                    if isinstance(node, (cst.Name, cst.Attribute)))  # fmt: skip
 
-    def _saved_by(self, callee: cst.FunctionDef, call: cst.Call) -> StepPair | None:
-        """The pair of an optimizer that is given to a helper which takes its state."""
-        for node in within(callee):
-            match node:
-                case cst.Call(func=cst.Attribute(value=cst.Name(value=name), attr=cst.Name(value="state_dict"))):
-                    given = given_by(call, callee, name)
-                    pair = self._steppers.of(given) if given is not None and path_of(given) else None
-                    if pair is not None:
-                        return pair
-        return None
+    def _saved_by(self, call: cst.Call, callee: Callee) -> StepPair | None:
+        """The pair of an optimizer whose state a helper takes: one that it is given, or that is an attribute of `self`."""
+        for given in self._helpers.given(call, callee):
+            pair = self._steppers.of(given) if path_of(given) else None
+            if pair is not None:
+                return pair
+        if callee.receiver != "self":
+            return None
+        own = self._helpers.taken(callee.node)
+        pairs = (pair for pair in self._steppers.pairs if path_of(pair.optimizer) in own)
+        return next((pair for pair in pairs if self._is_same_object(pair.call, call)), None)
 
-    def _callee(self, call: cst.Call) -> cst.FunctionDef | None:
-        found = self._callees.of(call)
-        return found.node if found is not None else None
+    def _is_same_object(self, one: cst.Call, other: cst.Call) -> bool:
+        """Whether `self` may be the same object at two places."""
+        here, there = self._classes.owner(one), self._classes.owner(other)
+        return here is not None and there is not None and (here in there.lineage or there in here.lineage)
 
-
-def _optional(function: cst.FunctionDef) -> list[str]:
-    """The parameters with a default."""
-    params = (*function.params.params, *function.params.kwonly_params)
-    return [each.name.value for each in params if each.default is not None]
+    def _scalers_of(self, function: cst.FunctionDef) -> list[str]:
+        """The parameters of a helper that take a scaler, or its state, and may be left out."""
+        params = (*function.params.params, *function.params.kwonly_params)
+        names = [each.name.value for each in params if each.default is not None]
+        taken = self._helpers.taken(function)
+        return [
+            name
+            for name in names
+            if vocabulary.SCALER_ITSELF.search(name) or (vocabulary.SCALER_STATE.search(name) and name in taken)
+        ]

@@ -9,55 +9,94 @@ import libcst as cst
 from amplint.facts.optimizer_checkpoints import says_save
 from amplint.file import File
 from amplint.model import vocabulary
+from amplint.roles.scaler_wrappers import ScalerWrappers
 from amplint.syntax.access_paths import literal_key, path_of
 from amplint.syntax.tree import within
+
+
+def wrappers_of(file: File) -> ScalerWrappers:
+    """The objects of a file that step through a scaler of their own."""
+    return ScalerWrappers(file.classes, file.roles)
 
 
 class ScalerStates:
     """The states of scalers that one file keeps, and those that it loads."""
 
     def __init__(self, file: File) -> None:
-        self._tree, self._roles = file.tree, file.roles
+        self._tree, self._roles, self._names = file.tree, file.roles, file.names
+        self._wrappers = file.fact(wrappers_of)
 
     @cached_property
     def keepers(self) -> set[cst.CSTNode | None]:
         """The functions (None: the module) that put the state of a scaler somewhere."""
         nodes = [*self._tree.find(cst.Call), *self._tree.find(cst.DictElement), *self._tree.find(cst.Subscript)]
-        return {self._tree.function(node) for node in nodes if self._is_kept_by(node)}
+        kept = (node for node in nodes if self._is_kept_by(node))
+        return {self._tree.function(node) for node in kept if self._wrappers.around(node) is None}
 
     def kept_by(self, function: cst.FunctionDef) -> bool:
         """Whether a function, of this file or of another one, puts the state of a scaler somewhere."""
         return any(self._is_kept_by(node) for node in within(function))
 
     def _is_kept_by(self, node: cst.CSTNode) -> bool:
-        if isinstance(node, cst.DictElement):
-            return _says_scaler(node.key) or self.names(node.value)
-        if isinstance(node, cst.Subscript):
-            above = self._tree.parent(node)
-            return isinstance(above, cst.AssignTarget) and _says_scaler(node)
-        if not isinstance(node, cst.Call):
-            return False
-        if isinstance(node.func, cst.Attribute) and node.func.attr.value == "state_dict":
-            return self.names(node.func.value)
-        is_dict = path_of(node.func) == "dict" or says_save(node)
-        return is_dict and any(
-            self.names(arg.value) or (arg.keyword is not None and vocabulary.SCALER_STATE.search(arg.keyword.value))
-            for arg in node.args
-        )
+        match node:
+            case cst.DictElement(key=key, value=value):
+                return self._is_kept_under(literal_key(key), value)
+            case cst.Subscript():
+                above = self._tree.parent(node)
+                assign = self._tree.parent(above) if isinstance(above, cst.AssignTarget) else None
+                return isinstance(assign, cst.Assign) and self._is_kept_under(
+                    literal_key(node), assign.value, bare=False
+                )
+            case cst.Call(func=cst.Attribute(value=owner, attr=cst.Name(value="state_dict"))):
+                return self._may_be_scaler(owner)
+            case cst.Call() if path_of(node.func) == "dict" or says_save(node):
+                given = ((arg.keyword.value if arg.keyword is not None else "", arg.value) for arg in node.args)
+                return any(self._is_kept_under(key, value) for key, value in given)
+        return False
+
+    def _is_kept_under(self, key: str, value: cst.BaseExpression, bare: bool = True) -> bool:
+        """Whether a value under a key is the state of a scaler, or (bare) a scaler: by the key, or by its own name."""
+        told = vocabulary.SCALER_STATE.search(key) is not None and not self._is_flag(value)
+        return told or (bare and self.names(value))
+
+    def _is_flag(self, value: cst.BaseExpression) -> bool:
+        """Whether a value says that mixed precision is on (`args.amp`), and is no state of anything."""
+        if isinstance(value, (cst.Comparison, cst.UnaryOperation)) or path_of(value) in ("True", "False"):
+            return True
+        path = path_of(value)
+        named = vocabulary.SCALER_ITSELF.search(path) or vocabulary.STATE.search(path) or self._is_apex(value)
+        return vocabulary.SCALER_STATE.search(path) is not None and not named
+
+    def _is_apex(self, node: cst.BaseExpression) -> bool:
+        """Whether an expression names `apex.amp`, which has a state of its own."""
+        return self._names.any_in(node, {"apex.amp"})
 
     def names(self, node: cst.BaseExpression) -> bool:
         """Whether an expression names a scaler."""
-        named = isinstance(node, (cst.Name, cst.Attribute, cst.Subscript))
-        return named and (
-            self._roles.of(node).role == "scaler" or vocabulary.SCALER_STATE.search(path_of(node)) is not None
-        )
+        if not isinstance(node, (cst.Name, cst.Attribute, cst.Subscript)):
+            return False
+        named = vocabulary.SCALER_ITSELF.search(path_of(node)) is not None
+        if named or self._roles.of(node).role == "scaler" or self._is_apex(node):
+            return True
+        return self._wrappers.of(node) is not None
+
+    def _may_be_scaler(self, owner: cst.BaseExpression) -> bool:
+        """Whether the object of which a state is taken, or which gets one, is a scaler; so no flag."""
+        return self.names(owner) or vocabulary.SCALER_STATE.search(path_of(owner)) is not None
+
+    def has(self, scaler: cst.BaseExpression, method: str) -> bool:
+        """Whether a scaler has a method; an object around one may be without those for its state."""
+        info = self._wrappers.of(scaler)
+        return info is None or info.method(method) is not None
 
     def holds_state(self, node: cst.BaseExpression) -> bool:
         """Whether an expression is the state of a scaler: `scaler.state_dict()`, or that if there is one."""
         if isinstance(node, cst.IfExp):
             return self.holds_state(node.body) or self.holds_state(node.orelse)
         called = node.func if isinstance(node, cst.Call) else None
-        return isinstance(called, cst.Attribute) and called.attr.value == "state_dict" and self.names(called.value)
+        if not isinstance(called, cst.Attribute) or called.attr.value != "state_dict":
+            return False
+        return self._may_be_scaler(called.value)
 
     @cached_property
     def _loads(self) -> list[tuple[cst.Call, cst.BaseExpression]]:
@@ -67,12 +106,12 @@ class ScalerStates:
     @property
     def loads_scaler(self) -> bool:
         """Whether the file loads the state of a scaler."""
-        return any(self.names(owner) for _, owner in self._loads)
+        return any(self._may_be_scaler(owner) for _, owner in self._loads)
 
     @property
     def scaler_key(self) -> str:
         """The key from which the file loads the state of a scaler; empty when that cannot be told."""
-        keys = {literal_key(call.args[0].value) for call, owner in self._loads if self.names(owner)}
+        keys = {literal_key(call.args[0].value) for call, owner in self._loads if self._may_be_scaler(owner)}
         return keys.pop() if len(keys) == 1 else ""
 
     def loads(self, key: str) -> list[tuple[cst.Call, cst.BaseExpression]]:
@@ -84,7 +123,3 @@ class ScalerStates:
             and isinstance(call.args[0].value, cst.Subscript)
             and literal_key(call.args[0].value) == key
         ]
-
-
-def _says_scaler(key: cst.CSTNode | None) -> bool:
-    return vocabulary.SCALER_STATE.search(literal_key(key)) is not None

@@ -17,7 +17,8 @@ class Library:
     `roots` are the dotted names under which its own protocol lives: what is constructed from there is opaque, but for
     `beside`, the parts that have nothing to do with gradients, and for `optimizers`, which step like those of PyTorch.
     `follows` is what amplint understands, `silent` what it leaves alone, and why. A text that tells the library to scale,
-    and need not hold any other word of AMP, has all words of one of `told`, and one of the identifiers `words`.
+    and need not hold any other word of AMP, has all words of one of `told`, and one of the identifiers `words`. `steps`
+    says whether its objects take part in steps; otherwise only what the wrappers say of them counts.
     """
 
     name: str
@@ -28,6 +29,7 @@ class Library:
     words: tuple[str, ...] = ()
     beside: tuple[str, ...] = ()
     optimizers: tuple[str, ...] = ()
+    steps: bool = True
 
     @property
     def tops(self) -> set[str]:
@@ -125,10 +127,17 @@ LIBRARIES = (
         "Detectron2",
         ("detectron2.engine",),
         "classes derived from `AMPTrainer`: its scaler and optimizer, and that `after_backward` runs while the gradients are "
-        "scaled",
+        "scaled; what a `DetectionCheckpointer` saves",
         "trainers that `DefaultTrainer` picks by configuration",
         told=(("AMPTrainer",),),
         words=("AMPTrainer",),
+    ),
+    Library(
+        "fvcore",
+        ("fvcore",),
+        "what a `Checkpointer` saves: an optimizer that it is given without the scaler is a finding",
+        "what `add_checkpointable` adds in other files",
+        steps=False,
     ),
     Library(
         "Composer",
@@ -159,7 +168,7 @@ RETURNS_WHAT_IT_GETS = frozenset({"apex.amp.initialize"})
 _TRAINS = re.compile(r"scaler|optim|\.amp(\.|$)", re.IGNORECASE)
 """What of another framework takes part in training; a PyTorch loop may write its logs with TensorFlow."""
 
-_ROOTS = tuple(root for library in LIBRARIES for root in library.roots)
+_ROOTS = tuple(root for library in LIBRARIES if library.steps for root in library.roots)
 _BESIDE = tuple(part for library in LIBRARIES for part in (*library.beside, *library.optimizers))
 _OPTIMIZERS = tuple(part for library in LIBRARIES for part in library.optimizers)
 _TOLD = tuple(

@@ -57,6 +57,10 @@ SCALER = _any(r"(^|_)(grad_?|loss_|amp_|fp16_)?scaler(s|_\w+)?$")
 """What a scaler is called."""
 SCALER_STATE = _any(r"scaler|(^|[_.])amp(_|$)|grad_?scale")
 """What a key or a parameter for the state of a scaler is called."""
+SCALER_ITSELF = _any("scaler|grad_?scale")
+"""Of these, what no flag is called: `args.amp` says whether there is a scaler."""
+STATE = _any("state")
+"""What the state of an object is called."""
 OPTIMIZER = _any(r"^(?!.*(param|_weights))(.*_)?((optim(izer)?s?|opt)(\d|_|$)|.*optimizer)")
 """What an optimizer is called."""
 OPTIMIZER_MAKER = re.compile(
@@ -133,6 +137,10 @@ LOADS = _any("load|resume|restore|recover|set_state")
 """Functions that read one, or put back what was read."""
 FINDS = _any("exists|remove|latest|find|log$|print|info")
 """Functions that look for one, delete it, or tell of it."""
+REPORTERS = _any("log(ger|s)?(_|$)|wandb|mlflow|neptune|comet|clearml|tensorboard|writer|tracker")
+"""Objects that tell people about a run."""
+METADATA = _any("^(meta(_?data)?|tags|hparams|hyper_?parameters|description|notes)$")
+"""Parameters for what is told about a file that is saved."""
 LOOKS = _any(
     "log|print|display|repr|describe|summary",
     r"^(len|isinstance|hasattr|getattr|id|type|zip|enumerate|list|tuple|dict|set|str|bool|range|iter|next|cast|sorted|reversed|"

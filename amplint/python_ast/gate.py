@@ -23,8 +23,8 @@ class TooDeep(Exception):
 
 
 _LITERALS = (b"utocast", b"uto_cast", b"GradScaler", b".unscale_", b"custom_fwd", b"custom_bwd")
-"""A text that uses AMP holds one of these, or trains with something called a scaler that it gets from elsewhere; looking for
-literals is many times faster than for a pattern."""
+"""A text that uses AMP holds one of these, or trains with something called a scaler that it gets from elsewhere, or saves the
+states of what does; looking for literals is many times faster than for a pattern."""
 
 
 _CONTEXT = r"(?<![a-z])(?:amp|ctx|fp16|half|cast)(?![a-z])|precision|mixed|(?<!null)(?<!app_)context(?!lib|var)"
@@ -72,7 +72,9 @@ def may_matter(data: bytes, triggers: Iterable[str] = ()) -> bool:
         data: the content of a file.
         triggers: the patterns of the rules that run (`amplint.rule.Rule`).
     """
-    if any(literal in data for literal in _LITERALS) or (b"caler" in data and b"backward" in data):
+    if any(literal in data for literal in _LITERALS):
+        return True
+    if b"caler" in data and (b"backward" in data or b".state_dict()" in data):
         return True
     if libraries.told_in(data) or (b"backward" in data and _enters_imported(data)):
         return True

@@ -39,7 +39,8 @@ _SHORT = 40
 
 @dataclass
 class _Unit:
-    """A top-level statement without the methods of a class, or one method. `methods` are units of their own.
+    """A top-level statement without the methods of a class, or one method. `methods` are units of their own;
+    `bases` are the names of what a class derives from.
 
     `names` are what it defines or, for a statement, what it assigns; `node` is where its words stand.
     """
@@ -52,6 +53,7 @@ class _Unit:
     marked: bool = False
     definition: bool = True
     methods: list[_Unit] = field(default_factory=list)
+    bases: frozenset[str] = frozenset()
     kept: bool = False
 
 
@@ -104,6 +106,8 @@ def _keep(units: list[_Unit]) -> None:
         definitions = _telling_names(units)
         for unit in units:
             unit.kept = unit.kept or (follows and unit.definition and not unit.names.isdisjoint(named))
+        for unit in units:
+            unit.kept = unit.kept or not definitions.isdisjoint(unit.bases)
         for unit in busy:
             unit.kept = unit.kept or not definitions.isdisjoint(_all_words(unit))
         for unit, part, words in entering:
@@ -187,6 +191,7 @@ def _unit(statement: ast.stmt) -> _Unit:
         rest = [each for each in statement.body if not isinstance(each, _FUNCTIONS)]
         head = (*statement.bases, *statement.keywords, *statement.decorator_list)
         whole = _spanned(statement, [statement.name], *head, *rest)
+        whole.bases = frozenset(_identifiers(*statement.bases))
         whole.methods = [_spanned(each, [each.name], each) for each in methods]
         if methods and not rest:
             whole.methods[0].kept = True  # a class body must not become empty

@@ -64,19 +64,21 @@ class Callees:
         self._imports = imports
         self._roles = roles
         self._enter = enter
-        self._known: dict[tuple[cst.Call, cst.CSTNode], Callee | None] = {}
+        self._known: dict[tuple[cst.Call, cst.CSTNode, bool], Callee | None] = {}
 
-    def of(self, call: cst.Call, inside: cst.CSTNode | None = None) -> Callee | None:
+    def of(self, call: cst.Call, inside: cst.CSTNode | None = None, wherever: bool = False) -> Callee | None:
         """The function that a call is known to run, in this file or in another one.
 
         Args:
             call: the call.
             inside: the function, or module, that it is taken to stand in; by default the one that it does stand in.
+            wherever: whether it is followed into another file although no word in it has to do with training.
         """
         inside = inside or self._tree.enclosing(call, cst.FunctionDef) or self._tree.root(call)
-        key = call, inside
+        key = call, inside, wherever
         if key not in self._known:
-            self._known[key] = self._of(call, inside)
+            abroad = wherever or any(map(_WORTH_FOLLOWING.search, words(call)))
+            self._known[key] = self._of(call, inside, abroad)
         return self._known[key]
 
     def callers(self, function: cst.CSTNode | None) -> list[cst.Call]:
@@ -92,9 +94,8 @@ class Callees:
                 found.setdefault(callee.node, []).append(call)
         return found
 
-    def _of(self, call: cst.Call, inside: cst.CSTNode) -> Callee | None:
+    def _of(self, call: cst.Call, inside: cst.CSTNode, abroad: bool) -> Callee | None:
         func = call.func
-        abroad = any(map(_WORTH_FOLLOWING.search, words(call)))
         if isinstance(func, cst.Name):
             found = self._named(func, inside, abroad)
             if found is not None:
@@ -154,10 +155,20 @@ class Callees:
         return values[0] if len(values) == 1 and isinstance(values[0], cst.Call) else None
 
     def _values(self, instance: cst.BaseExpression) -> list[cst.BaseExpression]:
-        """What a name may hold, but for the same object that is handed on: `model = model.cuda()`."""
+        """What an expression may name when a method of it is called: neither None nor the same object handed on.
+
+        `model = model.cuda()` hands it on.
+        """
         path = path_of(instance)
-        values = [self._unwrapped(value) for value in self._roles.values(instance)]
-        return [value for value in values if path_of(value) != path]
+        found: list[cst.BaseExpression] = []
+        waiting = list(self._roles.values(instance))
+        while waiting:
+            value = self._unwrapped(waiting.pop(0))
+            if isinstance(value, cst.IfExp):
+                waiting += [value.body, value.orelse]
+            elif path_of(value) not in ("None", path):
+                found.append(value)
+        return found
 
     def _unwrapped(self, value: cst.BaseExpression) -> cst.BaseExpression:
         """The module that an expression gives back: `net` of `net.cuda()`, `DataParallel(net)` and `torch.compile(net)`."""

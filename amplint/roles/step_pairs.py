@@ -9,11 +9,14 @@ from functools import cached_property
 import libcst as cst
 
 from amplint.roles.roles import Roles
+from amplint.roles.scaler_wrappers import ScalerWrappers
 from amplint.syntax.access_paths import path_of
 from amplint.syntax.call_arguments import given_by
 from amplint.syntax.tree import Tree
 
 _MAX_CALLERS = 3
+_MAX_NAMES = 3
+"""From a name to what it was assigned, and so on, so many times."""
 
 
 @dataclass(frozen=True)
@@ -31,10 +34,11 @@ class Steppers:
     Args:
         tree: the file.
         roles: what its objects are.
+        wrappers: its objects that step through a scaler of their own.
     """
 
-    def __init__(self, tree: Tree, roles: Roles) -> None:
-        self._tree, self._roles = tree, roles
+    def __init__(self, tree: Tree, roles: Roles, wrappers: ScalerWrappers) -> None:
+        self._tree, self._roles, self._wrappers = tree, roles, wrappers
         self.flow = roles.flow
 
     @cached_property
@@ -43,18 +47,24 @@ class Steppers:
         return [pair for call in self._tree.find(cst.Call) for pair in self._stepped(call)]
 
     def _stepped(self, call: cst.Call) -> Iterator[StepPair]:
+        if self._wrappers.around(call) is not None:
+            return  # who calls the method knows whose optimizer it is
         given = [arg.value for arg in call.args if isinstance(arg.value, (cst.Name, cst.Attribute, cst.Subscript))]
         if isinstance(call.func, cst.Attribute) and call.func.attr.value == "step" and given:
             if self._is_scaler(call.func.value):
                 yield StepPair(call.func.value, given[0], call)
             return
-        scalers = [each for each in given if self._is_scaler(each)]
+        called = [call.func, call.func.value] if isinstance(call.func, cst.Attribute) else [call.func]
+        wrappers = [each for each in called if self._wrappers.of(each) is not None]
+        scalers = wrappers or [each for each in given if self._is_scaler(each)]
         optimizers = [each for each in given if scalers and self._roles.of(each).role == "optimizer"]
         yield from (StepPair(scaler, optimizer, call) for scaler in scalers[:1] for optimizer in optimizers)
 
     def _is_scaler(self, node: cst.BaseExpression) -> bool:
         facts = self._roles.of(node)
-        return facts.role == "scaler" and facts.enabled != "no"
+        if facts.role == "scaler":
+            return facts.enabled != "no"
+        return self._wrappers.of(node) is not None
 
     def of(self, optimizer: cst.BaseExpression, depth: int = 0) -> StepPair | None:
         """How an optimizer is stepped through a scaler, if it is.
@@ -63,10 +73,10 @@ class Steppers:
             optimizer: the expression that names it.
             depth: how many callers have been asked already what they give for it.
         """
-        values = {id(value) for value in self._roles.values(optimizer)}
+        values = self._objects(optimizer)
         path = path_of(optimizer)
         for pair in self.pairs:
-            others = {id(value) for value in self._roles.values(pair.optimizer)}
+            others = self._objects(pair.optimizer)
             same = bool(values & others) if values and others else last_part(path) == last_part(path_of(pair.optimizer))
             if path and same:
                 return pair
@@ -74,6 +84,20 @@ class Steppers:
             steppers = (self.of(given, depth + 1) for given in self._arguments(optimizer))
             return next((each for each in steppers if each is not None), None)
         return None
+
+    def _objects(self, node: cst.BaseExpression, names: int = _MAX_NAMES) -> set[int]:
+        """The identities of the expressions that may have made what an expression names, through other names that it has."""
+        if isinstance(node, cst.IfExp):
+            return self._objects(node.body, names) | self._objects(node.orelse, names)
+        if isinstance(node, cst.BooleanOperation):
+            return self._objects(node.left, names) | self._objects(node.right, names)
+        if not path_of(node):
+            return {id(node)}
+        if path_of(node) == "None" or not names:
+            return set()
+        values = list(self._roles.values(node)) or list(self.flow.given(node))
+        found = (self._objects(value, names - 1) or {id(value)} for value in values)
+        return set().union(*found)
 
     def _arguments(self, name: cst.Name) -> Iterator[cst.BaseExpression]:
         """What the calls in this file give for a parameter."""

@@ -48,9 +48,9 @@ _WRAPPERS = Path(__file__).parent.parent / "wrappers"
 """One file for each module, called after it."""
 _WORDS = (
     r"^backward$", r"^step$", r"^zero_grad$", r"^clip_grad", r"^grad$", r"LR|Lr[A-Z]|Sched", r"^param_groups$",
-    r"opt\w*(?:\[\w+\])?\.state_dict\(",
+    r"\.state_dict\(\)", r"save\w*\([^()]*\bopt",
 )  # fmt: skip
-"""Besides the words of AMP itself: what a statement of a module is parsed for; the last, as running text."""
+"""Besides the words of AMP itself: what a statement of a module is parsed for; the last two, as running text."""
 
 
 @dataclass(frozen=True)
@@ -84,7 +84,7 @@ class Modules:
             if straight and not path.is_symlink() or self._is_inside(path)
         ]
         self._listings: dict[Path, frozenset[str]] = {}
-        self._top: dict[str, Path | None] = {}
+        self._top: dict[tuple[str, bool], Path | None] = {}
         self._found: dict[str, Module | None] = {}
         self._read: dict[str, str] = {}
         self._absent: dict[str, set[str]] = {}
@@ -102,7 +102,7 @@ class Modules:
             module = self.find(name)
             if module is not None:
                 return module, ".".join(parts[count:])
-            if self._top.get(parts[0]) is None and parts[0] not in self._wrapped:
+            if self._folder_of(parts[0], package=False) is None and parts[0] not in self._wrapped:
                 return None
         return None
 
@@ -116,7 +116,7 @@ class Modules:
         if name in self._wrappers:
             return self._load(self._wrappers[name], name)
         top, *rest = name.split(".")
-        folder = self._folder_of(top)
+        folder = self._folder_of(top, package=bool(rest))
         if folder is None:
             return None
         place = folder.joinpath(top, *rest)
@@ -127,16 +127,22 @@ class Modules:
                 self._absent.setdefault(str(path.parent), set()).add(path.name)
         return None
 
-    def _folder_of(self, top: str) -> Path | None:
-        """The folder in which the top package of a name lies."""
-        if top not in self._top:
-            self._top[top] = next(self._holding(top), None)
-        return self._top[top]
+    def _folder_of(self, top: str, package: bool) -> Path | None:
+        """The folder in which the first part of a name lies.
 
-    def _holding(self, top: str) -> Iterator[Path]:
+        Args:
+            top: the first part.
+            package: whether more parts follow, so that a file of that name will not do.
+        """
+        key = top, package
+        if key not in self._top:
+            self._top[key] = next(self._holding(top, package), None)
+        return self._top[key]
+
+    def _holding(self, top: str, package: bool) -> Iterator[Path]:
         for folder in self._folders:
             names = self._listing(folder)
-            if top in names or f"{top}.py" in names:
+            if top in names or (f"{top}.py" in names and not package):
                 yield folder
             self._absent.setdefault(str(folder), set()).update((top, f"{top}.py"))
 

@@ -24,6 +24,8 @@ def complete(file: File, each: Incomplete) -> Fix | None:
     may_be_none = _may_be_none(file, each.pair.scaler, each.place)
     if may_be_none is None or not is_in_reach(file, each.pair.scaler, each.place):
         return None
+    if not file.fact(Checkpoints).scaler_states.has(each.pair.scaler, "state_dict"):
+        return None
     scaler = file.tree.text(each.pair.scaler)
     if each.state is None:
         if not each.parameter or not isinstance(each.place, cst.Call):
@@ -39,6 +41,8 @@ def complete(file: File, each: Incomplete) -> Fix | None:
     if file.fact(Checkpoints).scaler_states.loads_scaler or not each.state.key:
         return Fix(f"Save `{scaler}.state_dict()`", tuple(sorted(saving)), SAFE)
     pair, found = each.pair, file.fact(Checkpoints).scaler_states.loads(each.state.key)
+    if found and not file.fact(Checkpoints).scaler_states.has(pair.scaler, "load_state_dict"):
+        return None
     loads = [Load(*load, pair.scaler, pair.call, key, may_be_none) for load in found]
     loading, trust = restored(file, loads)
     title = f"Save `{scaler}.state_dict()`" + (" and load it" if loading else "")

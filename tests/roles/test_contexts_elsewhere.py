@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from amplint.python_ast import gate
-from tests.support.project import check, project
+from project import check, project
 
 TRAIN = """
 import torch

@@ -1,0 +1,133 @@
+"""Helpers and objects that save the states of what they are given: functions, methods, and savers that keep an optimizer."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import cached_property
+
+import libcst as cst
+
+from amplint.facts.optimizer_checkpoints import says_save
+from amplint.facts.scaler_checkpoints import ScalerStates
+from amplint.file import File
+from amplint.model import vocabulary
+from amplint.roles.call_targets import Callee
+from amplint.syntax.access_paths import called_name, path_of
+from amplint.syntax.bindings import targets
+from amplint.syntax.call_arguments import given_by, params_of
+from amplint.syntax.tree import within
+
+_MAX_DEPTH = 3
+"""From a helper to one that it calls, so many times."""
+
+
+class SaveHelpers:
+    """What the helpers that one file calls save, however deep they lie."""
+
+    def __init__(self, file: File) -> None:
+        self._tree, self._callees, self._classes = file.tree, file.callees, file.classes
+        self._scaler_states = file.fact(ScalerStates)
+        self._taken: dict[cst.FunctionDef, tuple[str, ...]] = {}
+
+    def callee(self, call: cst.Call) -> Callee | None:
+        """The function that a call runs, if its name says that it saves something."""
+        return self._callees.of(call, wherever=True) if says_save(call) else None
+
+    def savers(self) -> Iterator[tuple[cst.Call, Callee]]:
+        """The calls that make an object of another file for saving, on which nothing in this file calls a method to save."""
+        for call in self._tree.find(cst.Call):
+            info = self._classes.instance_of(call) if vocabulary.SAVES.search(called_name(call)) else None
+            statement = self._tree.parent(call)
+            names = [path_of(each) for each in targets(statement)] if statement is not None else []
+            if info is None or self._tree.root(info.node) is self._tree.module or len(names) != 1 or not names[0]:
+                continue
+            if not any(says_save(use) for use, on in self._calls_on_objects if path_of(on) == names[0]):
+                methods = {name: method for each in reversed(info.lineage) for name, method in each.methods.items()}
+                yield from (
+                    (call, Callee("", method, names[0], call))
+                    for name, method in methods.items()
+                    if vocabulary.SAVES.search(name)
+                )
+
+    @cached_property
+    def _calls_on_objects(self) -> list[tuple[cst.Call, cst.BaseExpression]]:
+        return [(call, call.func.value) for call in self._tree.find(cst.Call) if isinstance(call.func, cst.Attribute)]
+
+    def taken(self, function: cst.FunctionDef) -> tuple[str, ...]:
+        """The parameters and attributes of `self` whose state a function takes, or one that it calls to save them."""
+        if function not in self._taken:
+            self._taken[function] = ()  # stands while it is worked out: a function may call itself
+            self._taken[function] = tuple(dict.fromkeys(self._takes(function)))
+        return self._taken[function]
+
+    def keeps_scaler(self, function: cst.FunctionDef) -> bool:
+        """Whether a function puts the state of a scaler somewhere, or one that it calls to save something."""
+        return any(map(self._scaler_states.kept_by, (function, *self._below(function))))
+
+    def given(self, call: cst.Call, callee: Callee) -> Iterator[cst.BaseExpression]:
+        """The objects, seen from a call of a helper, whose states that takes."""
+        for path in self.taken(callee.node):
+            if path.startswith("self."):
+                yield from self._kept(path.removeprefix("self."), callee)
+            else:
+                yield from _argument(call, callee.node, path)
+
+    # -- inside ----------------------------------------------------------------------------------------------------
+
+    def _takes(self, function: cst.FunctionDef) -> Iterator[str]:
+        members = dict(_loops(function))
+        for node in within(function):
+            match node:
+                case cst.Call(func=cst.Attribute(value=owner, attr=cst.Name(value="state_dict"))):
+                    yield members.get(path_of(owner), path_of(owner))
+                case cst.Call():
+                    callee = self.callee(node)
+                    inner = self.taken(callee.node) if callee is not None else ()
+                    yield from (outer for path in inner if callee and (outer := _seen_outside(path, node, callee)))
+
+    def _below(self, function: cst.FunctionDef) -> Iterator[cst.FunctionDef]:
+        """The functions that a function calls to save something, and those that they call."""
+        waiting = [function]
+        for _ in range(_MAX_DEPTH):
+            calls = [node for each in waiting for node in within(each) if isinstance(node, cst.Call)]
+            waiting = [callee.node for call in calls if (callee := self.callee(call)) is not None]
+            yield from waiting
+
+    def _kept(self, attribute: str, callee: Callee) -> Iterator[cst.BaseExpression]:
+        """What an object was given for one of its attributes when it was made."""
+        info = self._classes.owner(callee.node)
+        if info is None or callee.made is None:
+            return
+        init = (self._classes.instance_of(callee.made) or info).method("__init__")
+        for value in info.values(attribute):
+            if isinstance(value, cst.Name) and init is not None:
+                yield from _argument(callee.made, init, value.value)
+
+
+def _loops(function: cst.FunctionDef) -> Iterator[tuple[str, str]]:
+    """The loop variables of a function, each with what it goes through."""
+    for node in within(function):
+        if isinstance(node, (cst.For, cst.CompFor)):
+            through = node.iter
+            if isinstance(through, cst.Call) and isinstance(through.func, cst.Attribute):
+                through = through.func.value  # `.items()`, `.values()`
+            target = node.target.elements[-1].value if isinstance(node.target, cst.Tuple) else node.target
+            yield path_of(target), path_of(through)
+
+
+def _seen_outside(path: str, call: cst.Call, callee: Callee) -> str:
+    """What a function that makes a call calls the object that is `path` to the function which it runs; empty for nothing."""
+    if path.startswith("self."):
+        return path if callee.receiver == "self" else ""
+    given = next(_argument(call, callee.node, path), None)
+    return path_of(given) if given is not None else ""
+
+
+def _argument(call: cst.Call, function: cst.FunctionDef, name: str) -> Iterator[cst.BaseExpression]:
+    """What a call gives for a parameter, or for one of those that a function takes as `**name`."""
+    rest = function.params.star_kwarg
+    if rest is not None and rest.name.value == name:
+        named = {each.name.value for each in params_of(function)}
+        yield from (arg.value for arg in call.args if arg.keyword is not None and arg.keyword.value not in named)
+    elif (given := given_by(call, function, name)) is not None:
+        yield given

@@ -1,0 +1,228 @@
+"""AMP114 where the checkpoint is put together in another file than the one that trains."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from project import check, codes, project
+
+TRAIN = """
+import torch
+{imports}
+
+def train(model, loader, path, names):
+    optimizer = torch.optim.AdamW(model.parameters())
+    scaler = torch.amp.GradScaler("cuda")
+    {before}
+    for epoch in range(9):
+        for data, target in loader:
+            optimizer.zero_grad()
+            with torch.autocast("cuda", dtype=torch.float16):
+                loss = torch.nn.functional.mse_loss(model(data), target)
+            scaler.scale(loss).backward()
+            scaler.step(optimizer)
+            scaler.update()
+        {save}
+"""
+CALL = 17
+"""The row of `save`."""
+PLAIN = """
+import torch
+
+def save(path, model, optimizer):
+    torch.save({"model": model.state_dict(), "optimizer": optimizer.state_dict()}, path)
+"""
+
+
+def training(imports: str, save: str, before: str = "pass") -> str:
+    """A training loop that saves after each epoch."""
+    return TRAIN.format(imports=imports, save=save, before=before)
+
+
+def found(root: Path, name: str = "train.py") -> list[tuple[str, int]]:
+    """Codes and rows of what is found in one file."""
+    return [(each.code, each.range.start.row) for each in check(root, name).diagnostics]
+
+
+def test_a_file_that_is_called_like_the_package_around_it(tmp_path: Path) -> None:
+    loop = training("from train import files", "files.save(path, model, optimizer)")
+    root = project(tmp_path, train_files=PLAIN, train_train=loop)
+    assert found(root, "train/train.py") == [("AMP114", CALL)]
+    assert codes(root, "train/files.py") == []
+
+
+FILES = """
+import torch
+
+def write(path, model, optimizer, **extra):
+    state = {"model": model.state_dict(), "optimizer": optimizer.state_dict()}
+    state.update(extra)
+    torch.save(state, path)
+
+def save(folder, model, optimizer, **extra):
+    save_twice(folder, model, optimizer, **extra)
+
+def save_twice(folder, model, optimizer, **extra):
+    save_as(folder + "/last.pt", model, optimizer, **extra)
+    save_as(folder + "/best.pt", model, optimizer, **extra)
+
+def save_as(path, model, optimizer, **extra):
+    torch.save({"model": model.state_dict(), "optimizer": optimizer.state_dict(), **extra}, path)
+
+def save_all(path, **objects):
+    torch.save({name: each.state_dict() for name, each in objects.items()}, path)
+
+class Saver:
+    def __init__(self, path, model, optimizer=None, scaler=None):
+        self.path, self.model, self.optimizer = path, model, optimizer
+
+    def save(self, epoch):
+        state = {"model": self.model.state_dict(), "epoch": epoch}
+        if self.optimizer is not None:
+            state["optimizer"] = self.optimizer.state_dict()
+        torch.save(state, self.path)
+
+class Quick(Saver):
+    pass
+
+class Whole(Saver):
+    def save(self, epoch, scaler=None):
+        self.dump({"model": self.model.state_dict(), "optimizer": self.optimizer.state_dict()}, scaler)
+
+    def dump(self, state, scaler):
+        if scaler is not None:
+            state["scaler"] = scaler.state_dict()
+        torch.save(state, self.path)
+"""
+
+
+@pytest.mark.parametrize(
+    ("before", "save"),
+    [
+        ("pass", "files.save(path, model, optimizer, epoch=epoch)"),
+        ("pass", "files.save_all(path, model=model, optimizer=optimizer)"),
+        ("pass", "files.save(path, model, optimizer, **{'epoch': epoch})"),
+        ("saver = files.Saver(path, model, optimizer)", "saver.save(epoch)"),
+        ("saver = files.Quick(path, model, optimizer=optimizer)", "saver.save(epoch)"),
+        ("saver = files.Quick(path, model, optimizer) if names else None", "saver.save(epoch)"),
+        ("saver = files.Whole(path, model, optimizer)", "saver.save(epoch)"),
+        ("kept = optimizer if names else None", "files.save_as(path, model, kept)"),
+    ],
+)
+def test_a_helper_of_another_file_gets_no_scaler(tmp_path: Path, before: str, save: str) -> None:
+    root = project(tmp_path, files=FILES, train=training("import files", save, before))
+    assert found(root) == [("AMP114", CALL)]
+    assert codes(root, "files.py") == []
+
+
+@pytest.mark.parametrize(
+    ("before", "save"),
+    [
+        ("pass", "files.save(path, model, optimizer, scaler=scaler.state_dict())"),
+        ("pass", "files.save_all(path, model=model, optimizer=optimizer, gs=scaler)"),
+        ("more = {'gs': scaler.state_dict()}", "files.save(path, model, optimizer, **more)"),
+        ("saver = files.Saver(path, model)", "saver.save(epoch)"),
+        ("saver = files.Saver(path, model, optimizer); saver.add(scaler)", "saver.save(epoch)"),
+        ("saver = files.Saver(path, model, optimizer, scaler)", "saver.save(epoch)"),
+        ("saver = files.Whole(path, model, optimizer)", "saver.save(epoch, scaler)"),
+        ("other = torch.optim.SGD(model.parameters())", "files.save(path, model, other)"),
+    ],
+)
+def test_a_helper_of_another_file_that_gets_one_or_saves_no_optimizer(tmp_path: Path, before: str, save: str) -> None:
+    root = project(tmp_path, files=FILES, train=training("import files", save, before))
+    assert found(root) == []
+
+
+BASE = """
+import torch
+
+class Base:
+    def save_state(self, path):
+        torch.save({{"model": self.model.state_dict(), "optimizer": self.optimizer.state_dict()}}, path)
+        {more}
+"""
+TRAINER = """
+import torch
+from base import Base
+
+class Trainer(Base):
+    def __init__(self, model):
+        self.model = model
+        self.optimizer = torch.optim.AdamW(model.parameters())
+        self.scaler = torch.amp.GradScaler("cuda")
+
+    def fit(self, loader, path):
+        for data, target in loader:
+            self.optimizer.zero_grad()
+            with torch.autocast("cuda", dtype=torch.float16):
+                loss = torch.nn.functional.mse_loss(self.model(data), target)
+            self.scaler.scale(loss).backward()
+            self.scaler.step(self.optimizer)
+            self.scaler.update()
+        self.save_state(path)
+"""
+
+
+def test_a_method_of_a_base_class_saves(tmp_path: Path) -> None:
+    root = project(tmp_path, base=BASE.format(more="pass"), trainer=TRAINER)
+    assert found(root, "trainer.py") == [("AMP114", 19)]
+
+
+def test_a_method_of_a_base_class_saves_the_scaler_too(tmp_path: Path) -> None:
+    root = project(
+        tmp_path, base=BASE.format(more="torch.save(self.scaler.state_dict(), 'scaler.pt')"), trainer=TRAINER
+    )
+    assert found(root, "trainer.py") == []
+
+
+STEPPER = """
+import torch
+
+class LossScaler:
+    def __init__(self):
+        self._gs = torch.amp.GradScaler("cuda")
+
+    def __call__(self, loss, optimizer):
+        self._gs.scale(loss).backward()
+        self._gs.step(optimizer)
+        self._gs.update()
+
+    def state_dict(self):
+        return self._gs.state_dict()
+"""
+ENGINE = """
+import torch
+
+def train_one_epoch(model, loader, optimizer, loss_scaler):
+    for data, target in loader:
+        optimizer.zero_grad()
+        with torch.autocast("cuda", dtype=torch.float16):
+            loss = torch.nn.functional.mse_loss(model(data), target)
+        loss_scaler(loss, optimizer)
+"""
+MAIN = """
+import torch
+from engine import train_one_epoch
+from {module} import {name}
+
+def main(model, loader, path):
+    optimizer = torch.optim.AdamW(model.parameters())
+    loss_scaler = {name}()
+    for epoch in range(9):
+        train_one_epoch(model, loader, optimizer, loss_scaler)
+        torch.save({{"model": model.state_dict(), "optimizer": optimizer.state_dict(){more}}}, path)
+"""
+
+
+@pytest.mark.parametrize(("module", "name"), [("stepper", "LossScaler"), ("timm.utils", "NativeScaler")])
+def test_an_object_around_the_scaler_that_another_file_steps_with(tmp_path: Path, module: str, name: str) -> None:
+    root = project(tmp_path, engine=ENGINE, stepper=STEPPER, main=MAIN.format(module=module, name=name, more=""))
+    assert found(root, "main.py") == [("AMP114", 11)]
+    kept = MAIN.format(module=module, name=name, more=", 'scaling': loss_scaler.state_dict()")
+    assert found(project(tmp_path, main=kept), "main.py") == []
+
+
+def test_an_object_that_nobody_knows_is_no_scaler(tmp_path: Path) -> None:
+    loop = MAIN.format(module="elsewhere", name="LossScaler", more="")
+    assert found(project(tmp_path, engine=ENGINE, main=loop), "main.py") == []
