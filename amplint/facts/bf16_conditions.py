@@ -28,7 +28,12 @@ class Bf16Conditions:
         self._names = names
 
     def asks(self, test: cst.BaseExpression, truth: bool = True) -> bool:
-        """Whether a condition has the given truth in bfloat16 alone, as far as it says so in words."""
+        """Whether a condition has the given truth in bfloat16 alone, as far as it says so in words.
+
+        Args:
+            test: the condition.
+            truth: what it evaluates to.
+        """
         return self._asks(test, truth, _MAX_NAMES)
 
     def _asks(self, test: cst.BaseExpression, truth: bool, depth: int) -> bool:

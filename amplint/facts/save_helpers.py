@@ -65,7 +65,12 @@ class SaveHelpers:
         return any(map(self._scaler_states.kept_by, (function, *self._below(function))))
 
     def given(self, call: cst.Call, callee: Callee) -> Iterator[cst.BaseExpression]:
-        """The objects, seen from a call of a helper, whose states that takes."""
+        """The objects, seen from a call of a helper, whose states that takes.
+
+        Args:
+            call: the call.
+            callee: the helper that it runs.
+        """
         for path in self.taken(callee.node):
             if path.startswith("self."):
                 yield from self._kept(path.removeprefix("self."), callee)

@@ -85,7 +85,12 @@ class ScalerStates:
         return self.names(owner) or vocabulary.SCALER_STATE.search(path_of(owner)) is not None
 
     def has(self, scaler: cst.BaseExpression, method: str) -> bool:
-        """Whether a scaler has a method; an object around one may be without those for its state."""
+        """Whether a scaler has a method; an object around one may be without those for its state.
+
+        Args:
+            scaler: the path of the scaler.
+            method: the name of the method.
+        """
         info = self._wrappers.of(scaler)
         return info is None or info.method(method) is not None
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from project import check, project
 
 from amplint.python_ast import gate
-from project import check, project
 
 TRAIN = """
 import torch
