@@ -30,13 +30,6 @@ def told(made: Known) -> Known:
 
 
 @silent
-def scaler_as_argument(program: Planted) -> bool:
-    """A scaler that a function gets as an argument, or in one, is not always known for the one that is made."""
-    given = re.search(r"^def \w+\(.*\b(the_|loss_)?scaler", program.text, re.MULTILINE)
-    return program.code in ("AMP118", "AMP124") and given is not None
-
-
-@silent
 def region_handed_out(program: Planted) -> bool:
     """What a function hands out is a region where it is entered, and asked about where it is made."""
     return program.code == "AMP403" and re.search(r"return torch\.(amp\.)?autocast\(", program.text) is not None
