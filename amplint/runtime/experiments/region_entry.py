@@ -51,7 +51,7 @@ def take(before: File, after: File, diagnostic: Diagnostic, device: str, seed: i
 
 
 def _places(file: File) -> list[cst.BaseExpression]:
-    """Everything that is entered or decorates, in the order of the file; of `with a and b:` both, although only `b` is entered."""
+    """Everything that is entered or decorates, in the order of the file; of `with a and b:` also `a`, which is not entered."""
     decorators = [each.decorator for each in file.tree.find(cst.Decorator)]
     entered = [part for item in file.tree.find(cst.WithItem) for part in _parts(item.item)]
     return sorted([*decorators, *entered], key=file.tree.span)
