@@ -244,7 +244,7 @@ class CallReader:
         return any(self._gives(arg.value) for arg in call.args)
 
     def _gives(self, node: cst.BaseExpression) -> bool:
-        if isinstance(node, (cst.Name, cst.Attribute, cst.Subscript)):
+        if path_of(node):
             return path_of(node) == "self" or self._roles.of(node).role in ("scaler", "optimizer", "framework")
         if isinstance(node, (cst.List, cst.Tuple, cst.Dict)):
             return any(self._gives(item.value) for item in node.elements)

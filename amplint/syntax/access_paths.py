@@ -36,8 +36,8 @@ def called(path: str) -> str:
 
 def called_name(call: cst.CSTNode | None) -> str:
     """The last name of what is called; empty for anything that is no call or calls something without a name."""
-    func = call.func if isinstance(call, cst.Call) else None
-    return func.attr.value if isinstance(func, cst.Attribute) else func.value if isinstance(func, cst.Name) else ""
+    func = call.func if type(call) is cst.Call else None
+    return func.attr.value if type(func) is cst.Attribute else func.value if type(func) is cst.Name else ""
 
 
 def literal_key(node: cst.CSTNode | None) -> str:
