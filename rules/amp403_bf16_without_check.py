@@ -201,9 +201,7 @@ def _is_chosen(file: File, place: cst.CSTNode) -> bool:
     ):
         return True
     tests = [each.test for each in file.tree.find(cst.If)] + [each.test for each in file.tree.find(cst.IfExp)]
-    return any(
-        _home(file, test) is home and vocabulary.PRECISION_CHOICE.search(file.tree.text(test)) for test in tests
-    )
+    return any(_home(file, test) is home and vocabulary.PRECISION_CHOICE.search(file.tree.text(test)) for test in tests)
 
 
 def _home(file: File, place: cst.CSTNode) -> cst.CSTNode:
