@@ -252,7 +252,7 @@ class Contexts:
     def _dtype(self, given: Arguments, device: str) -> str:
         node = given.get("dtype")
         if node is None or (isinstance(node, cst.Name) and node.value == "None"):
-            return DEFAULT_DTYPE.get(device, "?")
+            return DEFAULT_DTYPE.get(device, EITHER_HALF)
         return self.dtype(node)
 
     def dtype(self, node: cst.BaseExpression) -> str:
