@@ -51,8 +51,8 @@ region under an `if`, or asks an attribute that is None before it sets it.
 
 ## Limitations
 A model is known by its name in the file, or by the attribute of its class. That another file calls a function inside a
-region is not known. A pass whose outputs nobody uses only warms up, and one with inputs that are cast by hand is of a
-half model: both are silent.
+region is not known. A pass whose outputs nobody uses only warms up, one with inputs that are cast by hand is of a half
+model, and one in a region that is switched off (`enabled=False`) runs in float32 on purpose: all are silent.
 
 ## References
 - https://docs.pytorch.org/docs/stable/amp.html#torch.autocast

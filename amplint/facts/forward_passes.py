@@ -47,8 +47,19 @@ class ForwardPass:
     @property
     def entry(self) -> Entry | None:
         """The autocast region that decides its precision; None where there is none, or it is switched off."""
+        innermost = self._innermost
+        return innermost if innermost is not None and innermost[0].lowers else None
+
+    @property
+    def switched_off(self) -> bool:
+        """Whether its author has put it into a region that is off: `autocast(enabled=False)`."""
+        innermost = self._innermost
+        return innermost is not None and innermost[0].enabled == "no"
+
+    @property
+    def _innermost(self) -> Entry | None:
         regions = [entry for entry in self.entries if entry[0].device != "grad"]
-        return regions[-1] if regions and regions[-1][0].lowers else None
+        return regions[-1] if regions else None
 
 
 class Forwards:
@@ -71,9 +82,10 @@ class Forwards:
         """The evaluations that run in no autocast region, each with a training pass of the same model that does.
 
         A call that this file comes to inside of a region, or of a context that may be one, is none of them; nor are those of
-        a model that is both trained and evaluated in a region and out of it, for then there is a choice.
+        a model that is both trained and evaluated in a region and out of it, for then there is a choice. Whoever switches a
+        region off for an evaluation has made one, too.
         """
-        covered = {each.call for each in self.passes if each.entry is not None or each.obscure}
+        covered = {each.call for each in self.passes if each.entry is not None or each.switched_off or each.obscure}
         chosen = self._chosen()
         done: set[cst.Call] = set()
         for each in self.passes:
@@ -114,8 +126,12 @@ class Forwards:
         values = [_innermost(value) for value in self._file.roles.values(func) if isinstance(value, cst.Call)]
         if any(self._makes_loss(value) for value in values):
             return False
+        last = path.rpartition(".")[2]
+        if vocabulary.MODEL.search(last):
+            return True
         made = any(self._makes_module(value) for value in values)
-        return made or path in self._used_as_model or vocabulary.MODEL.search(path.rpartition(".")[2]) is not None
+        # A criterion may have parameters, and modes, as a model has.
+        return made or path in self._used_as_model and vocabulary.LOSS.search(last) is None
 
     def _makes_module(self, value: cst.Call) -> bool:
         info = self._file.classes.instance_of(value)
