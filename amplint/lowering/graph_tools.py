@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
-from amplint.model.event_graph import Branch, Call, Condition, Jump, Loop, Node, Not, Scoped, Seq, Test, Try, parts_of
+from amplint.model.event_graph import Branch, Call, Jump, Loop, Node, Scoped, Seq, Try, parts_of
 from amplint.model.events import Event
 
 
@@ -36,13 +36,3 @@ def events_in(node: Node) -> Iterator[Event | Call | Jump]:
         yield node
     for part in parts_of(node):
         yield from events_in(part)
-
-
-def refs_in(condition: Condition) -> frozenset[str]:
-    """The references that a condition looks at."""
-    match condition:
-        case Test():
-            return condition.refs
-        case Not():
-            return refs_in(condition.part)
-    return frozenset().union(*map(refs_in, condition.parts))
