@@ -10,7 +10,7 @@ from amplint.lowering.counters import CounterReader
 from amplint.lowering.function_scope import FunctionScope
 from amplint.model import vocabulary
 from amplint.model.event_graph import Both, Condition, Not, Test
-from amplint.syntax.access_paths import option_key
+from amplint.syntax.access_paths import option_key, path_of
 from amplint.syntax.tree import children
 from amplint.syntax.words import words
 
@@ -82,7 +82,7 @@ class ConditionReader:
             return self._test(node, "mode")
         if role in ("optimizer", "scheduler"):
             return self._test(node, "config")
-        changes = isinstance(node, cst.Name) and node.value in self.changing
+        changes = path_of(node).partition(".")[0] in self.changing
         return self._test(node, "varying" if changes else "config")
 
     def _comparison(self, node: cst.Comparison, target: cst.ComparisonTarget, depth: int) -> Condition:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
-from amplint.model.event_graph import Branch, Call, Condition, Jump, Loop, Node, Not, Scoped, Seq, Test, Try, parts_of
+from amplint.model.event_graph import Branch, Call, Jump, Loop, Node, Scoped, Seq, Try, parts_of
 from amplint.model.events import Assign, Event, Forward, SchedulerStep
 
 _ASKING = frozenset({"isinstance", "hasattr", "len", "range", "print"})
@@ -49,13 +49,3 @@ def only_advances(body: Node) -> bool:
         or (isinstance(event, Forward) and (event.model in _ASKING or event.model.rpartition(".")[0] in schedules))
         for event in inside
     )
-
-
-def refs_in(condition: Condition) -> frozenset[str]:
-    """The references that a condition looks at."""
-    match condition:
-        case Test():
-            return condition.refs
-        case Not():
-            return refs_in(condition.part)
-    return frozenset().union(*map(refs_in, condition.parts))

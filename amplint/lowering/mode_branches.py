@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from amplint.lowering.graph_tools import events_in, refs_in
+from amplint.lowering.graph_tools import events_in
 from amplint.model import vocabulary
-from amplint.model.event_graph import Both, Branch, Call, Condition, Jump, Node, Not, Test
+from amplint.model.event_graph import Both, Branch, Call, Condition, Jump, Node, Not, Test, mentioned
 from amplint.model.events import (
     Backward,
     Escape,
@@ -105,7 +105,7 @@ def _negated(condition: Condition) -> Condition:
 
 
 def _mode(condition: Condition) -> Test:
-    return Test(_text(condition), refs_in(condition), "mode")
+    return Test(_text(condition), mentioned(condition), "mode")
 
 
 def _text(condition: Condition) -> str:
