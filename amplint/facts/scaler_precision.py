@@ -107,8 +107,9 @@ class Precisions:
         return any(self._speaks(test) for test, _ in self._conditions(made))
 
     def made_for_bf16(self, made: cst.Call) -> cst.BaseExpression | None:
-        """The condition by which a scaler is made, or enabled, in bfloat16 alone, in a file that computes in it."""
-        if not any(self._names.references(precision.named(precision.BFLOAT16))):
+        """The condition by which a scaler is made, or enabled, in bfloat16 alone; the file's own regions may be in it."""
+        regions = any(self._names.references(torch_names.AUTOCAST))
+        if regions and not any(self._names.references(precision.named(precision.BFLOAT16))):
             return None
         reader = Bf16Conditions(self._names)
         if any(self._speaks(test) and not reader.asks(test) for test in _switches(made)):
