@@ -135,8 +135,7 @@ class ConditionReader:
         value = " ".join(words(right))
         key = f"({self.normal(left)} == {self.normal(right)})"
         refs = frozenset((*self._refs(left), *self._refs(right)))
-        option = " ".join(words(left))
-        named = vocabulary.AMP_FLAG.search(option) or vocabulary.PRECISION.search(option)
+        named = any(vocabulary.AMP_FLAG.search(word) or vocabulary.PRECISION.search(word) for word in words(left))
         if named and vocabulary.AMP_VALUE.search(value) and "bfloat" not in value:
             return Test(key, refs, "mode")
         if named and vocabulary.FULL_VALUE.search(value):

@@ -75,6 +75,14 @@ class Imports:
                 meanings.add(binding.qualified or UNKNOWN)
         return frozenset(meanings)
 
+    def lead_to(self, word: str) -> bool:
+        """Whether a file of the project that this one imports, or that such a file imports, holds a word.
+
+        Args:
+            word: what is looked for.
+        """
+        return self._modules is not None and self._modules.lead_to(word, self._tree.source.text)
+
     def is_own(self, qualified: str) -> bool:
         """Whether a qualified name belongs to a file of the project, whatever it means there."""
         return self._modules is not None and self._modules.split(absolute(qualified, self._modules.name)) is not None
