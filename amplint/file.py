@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import cached_property
 from typing import Any, TypeVar
 
@@ -13,6 +13,7 @@ from amplint.edits.imports import Importer
 from amplint.edits.statements import Editor
 from amplint.hazards.analysis import Analysis
 from amplint.lowering.program import Program
+from amplint.model.caller_contexts import CallerContext
 from amplint.model.torch import names as torch_names
 from amplint.python_ast import gate
 from amplint.python_ast.definite_assignment import Assigned
@@ -40,11 +41,13 @@ class File:
     Args:
         tree: its syntax tree.
         torch: the oldest PyTorch (major, minor) that the linted project supports (`target torch`).
+        entered: how code of other files enters its functions.
     """
 
-    def __init__(self, tree: Tree, torch: tuple[int, int]) -> None:
+    def __init__(self, tree: Tree, torch: tuple[int, int], entered: Sequence[CallerContext] = ()) -> None:
         self.tree = tree
         self.torch = torch
+        self.entered = tuple(entered)
         self._facts: dict[object, Any] = {}
 
     def fact(self, kind: Callable[[File], Fact]) -> Fact:

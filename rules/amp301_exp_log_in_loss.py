@@ -86,7 +86,16 @@ from ._support.float32_operands import widened
 _HALF = LIMITS[FLOAT16]
 
 
-@rule("AMP301", "exp-log-in-loss", WARNING, HIGH, "0.1.0", fix=SAFE, observable=Observable(NON_FINITE))
+@rule(
+    "AMP301",
+    "exp-log-in-loss",
+    WARNING,
+    HIGH,
+    "0.1.0",
+    fix=SAFE,
+    entered=r"\b(?:log\d*p?|logit|exp2?|expm1|pow|rsqrt|reciprocal|xlogy)\(|\*\*",
+    observable=Observable(NON_FINITE),
+)
 def check(file: File) -> Iterator[Finding]:
     for hazard in file.fact(Dtypes).loss_hazards:
         message, note = _words(hazard)

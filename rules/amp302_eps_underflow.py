@@ -74,7 +74,16 @@ _FAR = 2.0**-10
 """What lies above this much does not depend on its epsilon."""
 
 
-@rule("AMP302", "eps-underflow", WARNING, HIGH, "0.1.0", fix=SAFE, observable=Observable(NON_FINITE))
+@rule(
+    "AMP302",
+    "eps-underflow",
+    WARNING,
+    HIGH,
+    "0.1.0",
+    fix=SAFE,
+    entered=r"[eE]-(?:0?[89]|[1-9]\d)",
+    observable=Observable(NON_FINITE),
+)
 def check(file: File) -> Iterator[Finding]:
     told = {each.operand.lost.node for each in file.fact(Dtypes).loss_hazards if each.operand.lost is not None}
     for constant in file.fact(Dtypes).constants:

@@ -83,7 +83,16 @@ _VERBS = {
 }
 
 
-@rule("AMP303", "constant-overflows-half", ERROR, HIGH, "0.1.0", fix=SAFE, observable=Observable(NON_FINITE))
+@rule(
+    "AMP303",
+    "constant-overflows-half",
+    ERROR,
+    HIGH,
+    "0.1.0",
+    fix=SAFE,
+    entered=r"\d[eE]\+?(?:[4-9]|\d\d)|\d{5}",
+    observable=Observable(NON_FINITE),
+)
 def check(file: File) -> Iterator[Finding]:
     calls: dict[cst.CSTNode, list[ConstantUse]] = {}
     for constant in filter(_overflows, file.fact(Dtypes).constants):

@@ -73,7 +73,9 @@ _NAMES = {"softmax": "a softmax", "sigmoid": "a sigmoid", "sum": "a sum of expon
 _DIMENSIONS = frozenset({"dim", "axis", "keepdim"})
 
 
-@rule("AMP305", "log-of-softmax", WARNING, HIGH, "0.1.0", fix=SAFE, observable=Observable(NON_FINITE))
+@rule(
+    "AMP305", "log-of-softmax", WARNING, HIGH, "0.1.0", fix=SAFE, entered=r"\blog\(", observable=Observable(NON_FINITE)
+)
 def check(file: File) -> Iterator[Finding]:
     seen: set[cst.CSTNode] = set()
     for operation in file.fact(Dtypes).lowered:

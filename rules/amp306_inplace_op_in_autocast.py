@@ -63,7 +63,16 @@ from amplint.model.torch.precision import FLOAT16, LIMITS, lifted
 from amplint.rule import HIGH, WARNING, File, Finding, rule
 
 
-@rule("AMP306", "inplace-op-in-autocast", WARNING, HIGH, "0.1.0", fix=UNSAFE, observable=Observable(VALUE_ERROR))
+@rule(
+    "AMP306",
+    "inplace-op-in-autocast",
+    WARNING,
+    HIGH,
+    "0.1.0",
+    fix=UNSAFE,
+    entered=r"\w_\(|\bout=",
+    observable=Observable(VALUE_ERROR),
+)
 def check(file: File) -> Iterator[Finding]:
     seen: set[cst.CSTNode] = {hazard.operation.node for hazard in file.fact(Dtypes).loss_hazards}
     for operation in file.fact(Dtypes).lowered:

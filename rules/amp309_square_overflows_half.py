@@ -65,6 +65,7 @@ _OVERFLOWS = 256.0
     "0.1.0",
     fix=UNSAFE,
     default=False,
+    entered=r"(\b\w+) ?\* ?\1\b",
     observable=Observable(NON_FINITE),
 )
 def check(file: File) -> Iterator[Finding]:

@@ -12,11 +12,14 @@ from functools import cached_property
 
 import libcst as cst
 
+from amplint.diagnostics import Position, Range, Related
+from amplint.dtypes.callees_elsewhere import CalleesElsewhere
 from amplint.dtypes.constants import ConstantEffect, ConstantUse, constants
 from amplint.dtypes.hazards import Danger, DtypeHazard, calls_followed, loss_hazards
 from amplint.dtypes.statements import Statements
 from amplint.dtypes.values import Operation, Tensor
 from amplint.file import File
+from amplint.model.caller_contexts import CallerContext
 from amplint.model.events import Region
 from amplint.model.torch.precision import FLOAT16
 
@@ -30,13 +33,38 @@ class Dtypes:
     """The dtype flow of one file; evaluated when first asked."""
 
     def __init__(self, file: File) -> None:
-        self._tree, self._contexts = file.tree, file.contexts
+        self._file, self._tree, self._contexts = file, file.tree, file.contexts
+        self._callers: dict[Operation, CallerContext] = {}
         self._idle = Statements(file.tree, file.names, file.contexts, file.classes, _BUDGET)
 
     @cached_property
     def _flow(self) -> Statements:
-        self._idle.whole_file()
-        return self._idle
+        flow = self._idle
+        flow.whole_file()
+        for context in self._file.entered:
+            before = len(flow.operations)
+            flow.enter_as(context)
+            self._callers.update((operation, context) for operation in flow.operations[before:])
+        return flow
+
+    @cached_property
+    def contexts(self) -> tuple[CallerContext, ...]:
+        """How the calls of this file enter functions of other files."""
+        leaving = {call: loss or call in self._flow.reached for call, loss in self._flow.leaving.items()}
+        return CalleesElsewhere(self._file).contexts(leaving)
+
+    def caller(self, operation: Operation) -> tuple[Related, ...]:
+        """Where another file enters the region in which an operation runs, as a second location; empty for one of this file."""
+        context = self._callers.get(operation)
+        if context is None:
+            return ()
+        place = Position(context.row, context.column, 0)
+        what = (
+            "the autocast region is entered here"
+            if context.region is not None
+            else "it is called with half operands here"
+        )
+        return (Related(what, Range(place, place), context.caller),)
 
     @property
     def operations(self) -> list[Operation]:
@@ -83,6 +111,7 @@ class Dtypes:
             region = self._contexts.of(expression)
             if region is not None:
                 yield region
+        yield from (context.region for context in self._file.entered if context.region is not None)
 
     def in_loss(self, operation: Operation) -> bool:
         """Whether a gradient that starts at a loss flows through the operation."""

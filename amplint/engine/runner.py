@@ -6,11 +6,13 @@ import gc
 import os
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from contextlib import closing, contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 from amplint.diagnostics import FileReport
-from amplint.engine.checker import check_bytes, matters, withdraw
+from amplint.engine.caller_rounds import CallerRounds, Entered
+from amplint.engine.checker import check_bytes, check_entered, matters, withdraw
 from amplint.engine.config import ConfigError, Settings
 from amplint.engine.registry import RegistryError, load_rules
 from amplint.system import limits
@@ -19,6 +21,7 @@ from amplint.system.reading import read_file
 if TYPE_CHECKING:
     from amplint.engine.cache import Cache
     from amplint.engine.discovery import FoundFile
+    from amplint.model.caller_contexts import CallerContext
 
 _FEW = 16
 """Up to so many files, reading them all costs less than opening the cache."""
@@ -46,6 +49,7 @@ class _Task(NamedTuple):
     settings: Settings
     path: Path
     explicit: bool
+    entered: tuple[CallerContext, ...] = ()
 
 
 def run(
@@ -69,16 +73,14 @@ def run(
         ConfigError: settings turn out to be of no use.
         RegistryError: a rule pack cannot be loaded.
     """
-    facts: set[str] = set()
-    held: list[FileReport] = []
-    for report in _in_order(_reports(found, options, on_note), len(found), on_progress):
-        facts |= report.facts
-        if held or any(diagnostic.needs - facts for diagnostic in report.diagnostics):
-            held.append(report)
-        else:
-            yield withdraw(report, frozenset(facts))
-    for report in held:
-        yield withdraw(report, frozenset(facts))
+    reports = list(_in_order(_reports(found, options, on_note), len(found), on_progress))
+    rounds = CallerRounds(found)
+    while due := rounds.due(reports):
+        for position, report in _reports_entered(found, due, options):
+            reports[position] = report
+    facts = frozenset(fact for report in reports for fact in report.facts)
+    for report in reports:
+        yield withdraw(report, facts)
 
 
 def check_text(
@@ -173,11 +175,39 @@ def _reports(
                 on_note(problem)
 
 
+def _reports_entered(
+    found: Sequence[FoundFile], due: Iterable[Entered], options: RunOptions
+) -> Iterator[tuple[int, FileReport]]:
+    """The reports on files that are checked as other files enter them."""
+    caches = _Caches(options)
+    pending: list[_Pending] = []
+    for one in due:
+        item = found[one.position]
+        task = _Task(item.display, one.data, item.settings, item.path, item.explicit, one.contexts)
+        cache = caches.of(item.settings)
+        if cache is None:
+            pending.append(_Pending(task, None, position=one.position))
+            continue
+        from amplint.engine.cache import digest
+
+        key, content = cache.entered_key(os.fspath(item.path), one.contexts), digest(one.data)
+        known = cache.by_content(key, item.display, None, content)
+        if known is not None:
+            yield one.position, replace(known, entered=one.contexts)
+        else:
+            pending.append(_Pending(task, None, cache, key, content, one.position))
+    for done, report in _lint(pending, options.jobs):
+        if done.cache is not None:
+            done.cache.keep(done.key, None, done.content, report)
+        yield done.position, report
+    caches.save()
+
+
 class _Pending(NamedTuple):
     """A file that must be parsed, its position in the run, and where its report is to be kept."""
 
     task: _Task
-    stat: os.stat_result
+    stat: os.stat_result | None
     cache: Cache | None = None
     key: str = ""
     content: str = ""
@@ -280,6 +310,8 @@ def _neighbourhood(task: _Task) -> Path:
 def _check(task: _Task) -> FileReport:
     try:
         with _collector_paused():
+            if task.entered:
+                return check_entered(task.display, task.data, task.settings, task.path, task.entered)
             return check_bytes(task.display, task.data, task.settings, task.path, task.explicit)
     except (ConfigError, RegistryError):
         raise  # no fault of the file: it would be the same for all

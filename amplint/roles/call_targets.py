@@ -151,10 +151,10 @@ class Callees:
 
     def _maker(self, instance: cst.BaseExpression) -> cst.Call | None:
         """The only call that makes an object."""
-        values = self._values(instance)
+        values = self.held(instance)
         return values[0] if len(values) == 1 and isinstance(values[0], cst.Call) else None
 
-    def _values(self, instance: cst.BaseExpression) -> list[cst.BaseExpression]:
+    def held(self, instance: cst.BaseExpression) -> list[cst.BaseExpression]:
         """What an expression may name when a method of it is called: neither None nor the same object handed on.
 
         `model = model.cuda()` hands it on.
@@ -194,7 +194,7 @@ class Callees:
     def _class_of(self, instance: cst.BaseExpression, abroad: bool, names: int) -> ClassInfo | None:
         if path_of(instance) in ("", "self") or not names:
             return None
-        values = self._values(instance) or list(self._roles.flow.given(instance))
+        values = self.held(instance) or list(self._roles.flow.given(instance))
         if isinstance(instance, cst.Subscript):
             values = [member for value in values for member in displayed(value)]
         infos = {

@@ -106,6 +106,17 @@ class Modules:
                 return None
         return None
 
+    def place(self, qualified: str) -> tuple[Path, str] | None:
+        """The file in which a qualified name is looked for, and the rest of the name; it is not read."""
+        parts = qualified.split(".")
+        for count in range(len(parts) - 1, 0, -1):
+            path = self._path_of(".".join(parts[:count]))
+            if path is not None:
+                return path, ".".join(parts[count:])
+            if self._folder_of(parts[0], package=False) is None:
+                return None
+        return None
+
     def find(self, name: str) -> Module | None:
         """The module of this dotted name; None when the project has none, or it does nothing that AMP would notice."""
         if name not in self._found:
@@ -115,6 +126,11 @@ class Modules:
     def _look(self, name: str) -> Module | None:
         if name in self._wrappers:
             return self._load(self._wrappers[name], name)
+        path = self._path_of(name)
+        return self._load(path) if path is not None and path != self._path else None
+
+    def _path_of(self, name: str) -> Path | None:
+        """The file of the module of a dotted name; None when the project has none."""
         top, *rest = name.split(".")
         folder = self._folder_of(top, package=bool(rest))
         if folder is None:
@@ -122,7 +138,7 @@ class Modules:
         place = folder.joinpath(top, *rest)
         for path in (place.with_name(f"{place.name}.py"), place / "__init__.py"):
             if path.is_file():
-                return self._load(path) if path != self._path else None
+                return path
             if path.parent.is_dir():
                 self._absent.setdefault(str(path.parent), set()).add(path.name)
         return None
