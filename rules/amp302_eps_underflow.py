@@ -97,7 +97,9 @@ def _vanishes(constant: ConstantUse) -> bool:
         or not 0 < abs(constant.value) <= _HALF.vanishing
     ):
         return False
-    return constant.operand.sure and constant.operand.low < _FAR
+    # What goes through a sigmoid has left a linear layer or a convolution: half, if the outputs of the model are.
+    sure = constant.operand.sure or constant.operand.saturated is not None
+    return sure and constant.operand.low < _FAR
 
 
 def _finding(file: File, constant: ConstantUse) -> Finding:

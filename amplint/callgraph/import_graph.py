@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import cached_property
 from pathlib import Path
 
 from amplint.system.reading import read_file
 
-_IMPORT = re.compile(
-    rb"^[ \t]*(?:from[ \t]+([.\w]+)[ \t]+import\b[ \t]*(\([^)]*\)|[^\n#;]*)|import[ \t]+([^\n#;]+))", re.MULTILINE
-)
+_IMPORT = re.compile(rb"import\b[ \t]*(\([^)]*\)|[^\n#;]*)")
 _NAME = re.compile(rb"\w+")
 
 
@@ -32,7 +30,7 @@ class ImportGraph:
         self._paths = {str(path) for path in self.files}
         self._data: dict[Path, bytes] = {}
         self._imported: dict[Path, frozenset[Path]] = {}
-        self._users: dict[Path, frozenset[Path]] = {}
+        self._families: dict[Path, frozenset[Path]] = {}
 
     def data(self, path: Path) -> bytes:
         """The content of a file; nothing where it cannot be read."""
@@ -91,23 +89,13 @@ class ImportGraph:
         return found
 
     def _find_all(self, path: Path) -> Iterator[Path]:
-        for module, names, plain in _IMPORT.findall(self.data(path)):
-            if module:
-                found = self.find(module.decode("ascii", "replace"), path)
-                if found is None:
-                    continue
+        for module, names in _statements(self.data(path)):
+            found = self.find(module, path)
+            if found is not None:
                 yield found
                 if found.name == "__init__.py":
-                    below = (
-                        self._at(f"{found.parent}/{name.decode('ascii', 'replace')}") for name in _NAME.findall(names)
-                    )
+                    below = (self._at(f"{found.parent}/{name}") for name in names)
                     yield from (each for each in below if each is not None)
-            else:
-                for part in plain.split(b","):
-                    words = part.split()
-                    found = self.find(words[0].decode("ascii", "replace"), path) if words else None
-                    if found is not None:
-                        yield found
 
     @cached_property
     def _importers(self) -> Mapping[Path, list[Path]]:
@@ -117,18 +105,31 @@ class ImportGraph:
                 found.setdefault(other, []).append(path)
         return found
 
-    def users(self, path: Path) -> frozenset[Path]:
-        """A file, and all that lead to it by imports."""
-        if path not in self._users:
-            seen, waiting = {path}, [path]
-            while waiting:
-                for each in self._importers.get(waiting.pop(), ()):
-                    if each not in seen:
-                        seen.add(each)
-                        waiting.append(each)
-            self._users[path] = frozenset(seen)
-        return self._users[path]
+    def family(self, path: Path) -> frozenset[Path]:
+        """The files that are led to together with a file: what one of them makes may be handed to another."""
+        if path not in self._families:
+            users = _closure([path], lambda each: self._importers.get(each, ()))
+            self._families[path] = _closure(users, self.imported)
+        return self._families[path]
 
-    def together(self, one: Path, other: Path) -> bool:
-        """Whether some file leads to both of two files, so that what one makes may be handed to the other."""
-        return not self.users(one).isdisjoint(self.users(other))
+
+def _closure(start: Iterable[Path], following: Callable[[Path], Iterable[Path]]) -> frozenset[Path]:
+    seen = set(start)
+    waiting = [*seen]
+    while waiting:
+        new = set(following(waiting.pop())) - seen
+        seen |= new
+        waiting += new
+    return frozenset(seen)
+
+
+def _statements(data: bytes) -> Iterator[tuple[str, list[str]]]:
+    """The modules that a text imports, each with the names that it takes from it."""
+    for found in _IMPORT.finditer(data):
+        before = data[data.rfind(b"\n", 0, found.start()) + 1 : found.start()].split()
+        if not before:
+            modules = [part.split()[0] for part in found[1].split(b",") if part.split()]
+            yield from ((module.decode("ascii", "replace"), []) for module in modules)
+        elif len(before) == 2 and before[0] == b"from":
+            names = _NAME.findall(found[1])
+            yield before[1].decode("ascii", "replace"), [name.decode("ascii", "replace") for name in names]

@@ -32,12 +32,13 @@ class Links:
         self._makers = Makers(self._graph)
         self._resolved: dict[tuple[Target, str], tuple[Target, ...]] = {}
         self._named: dict[str, list[tuple[Path, str]]] = {}
+        self._searched: set[tuple[Path, str]] = set()
 
     def by_file(self, contexts: Iterable[CallerContext]) -> dict[str, tuple[CallerContext, ...]]:
         """The contexts of the functions of each file, by its path, with the targets as that file defines them."""
         found: dict[str, list[CallerContext]] = {}
         waiting = list(contexts)
-        self._look_for({each.target.name for each in waiting if not each.target.file})
+        self._look_for({(each.target.name, each.caller) for each in waiting if not each.target.file})
         for context in waiting:
             for target in self._targets(context.target, context.caller):
                 found.setdefault(target.file, []).append(context._replace(target=target))
@@ -62,26 +63,28 @@ class Links:
     def _by_name(self, target: Target, caller: Path) -> Iterator[Target]:
         classes: dict[tuple[Path, str], Definition] = {}
         for path, maker in self._named.get(target.name, ()):
-            if self._graph.together(path, caller):
+            if path in self._graph.family(caller):
                 for found in self._makers.classes(path, maker, target.name):
                     classes[found.path, found.node.name] = found
         if len(classes) <= _MOST_CLASSES:
             yield from (_of(each, target) for each in classes.values())
 
-    def _look_for(self, names: set[str]) -> None:
-        """Find what the files of the project assign to names, or hand over under them."""
-        new = sorted(names - self._named.keys())
-        if not new:
-            return
-        self._named.update((name, []) for name in new)
-        pattern = _making(tuple(new))
-        for path in self._graph.files:
-            for found in pattern.finditer(self._graph.data(path)):
-                name, maker = found[1] or found[2], found[3]
-                self._named[name.decode()].append((path, maker.decode()))
+    def _look_for(self, asked: set[tuple[str, str]]) -> None:
+        """Find what files assign to names, or hand over under them, that may come to the callers which ask for these names."""
+        new: dict[Path, set[str]] = {}
+        for name, caller in sorted(asked):
+            for path in self._graph.family(Path(caller)):
+                if (path, name) not in self._searched:
+                    new.setdefault(path, set()).add(name)
+        for path, names in new.items():
+            self._searched |= {(path, name) for name in names}
+            data = self._graph.data(path)
+            held = tuple(sorted(name for name in names if name.encode() in data))
+            for found in _making(held).finditer(data) if held else ():
+                self._named.setdefault((found[1] or found[2]).decode(), []).append((path, found[3].decode()))
 
 
-@lru_cache(maxsize=8)
+@lru_cache(maxsize=256)
 def _making(names: tuple[str, ...]) -> re.Pattern[bytes]:
     """`criterion = X(`, `criterion=X(` and `"criterion": X(` for any of some names."""
     which = "|".join(map(re.escape, names))

@@ -50,6 +50,8 @@ class Dtypes:
     @cached_property
     def contexts(self) -> tuple[CallerContext, ...]:
         """How the calls of this file enter functions of other files."""
+        if not any(region.lowers for region in self._regions()):
+            return ()
         leaving = {call: loss or call in self._flow.reached for call, loss in self._flow.leaving.items()}
         return CalleesElsewhere(self._file).contexts(leaving)
 

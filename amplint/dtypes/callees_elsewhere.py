@@ -10,6 +10,7 @@ from amplint.dtypes.shapes import shape_of
 from amplint.dtypes.values import Operation
 from amplint.file import File
 from amplint.model.caller_contexts import CallerContext, Target, distinct
+from amplint.model.torch.operators import OPERATORS
 from amplint.syntax.access_paths import path_of
 
 
@@ -56,7 +57,7 @@ class CalleesElsewhere:
         if named:
             return [Target(path, name) for path, name in named]
         made = self._made(func, "")
-        if not made and isinstance(func, cst.Attribute):
+        if not made and isinstance(func, cst.Attribute) and not _is_common(func.attr.value):
             made = self._made(func.value, func.attr.value)
         return made
 
@@ -86,3 +87,11 @@ class CalleesElsewhere:
             return path_of(instance).startswith("self.")
         bindings = self._file.names.bindings(instance.value, instance) if isinstance(instance, cst.Name) else []
         return bool(bindings) and all(isinstance(each.node, (cst.Param, cst.Name)) for each in bindings)
+
+
+_CONTAINERS = frozenset(name for kind in (dict, list, set, str) for name in dir(kind))
+
+
+def _is_common(method: str) -> bool:
+    """Whether a method is one of tensors, or of Python's own types."""
+    return method in _CONTAINERS or method in OPERATORS
