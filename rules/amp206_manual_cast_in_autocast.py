@@ -79,7 +79,8 @@ def check(file: File) -> Iterator[Finding]:
             kept = operation.operand.dtype
             note = f"autocast casts what layers and matrix products get by itself; this cast takes the range of {kept} away"
             message = f"Activation is cast to {operation.dtype} by hand inside an autocast region"
-            yield Finding(file.range(operation.node), message, note, fix=_fix(file, operation))
+            related = file.fact(Dtypes).caller(operation)
+            yield Finding(file.range(operation.node), message, note, related, _fix(file, operation))
 
 
 def _narrows(file: File, cast: Operation) -> bool:

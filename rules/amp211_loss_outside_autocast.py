@@ -82,7 +82,6 @@ _CLASSIFIES = "cross_entropy"
     HIGH,
     "0.1.0",
     fix=SAFE,
-    entered=r"_loss\b|Loss\b|cross_entropy",
     observable=Observable(VALUE_ERROR),
 )
 def check(file: File) -> Iterator[Finding]:

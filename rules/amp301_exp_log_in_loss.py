@@ -99,7 +99,8 @@ _HALF = LIMITS[FLOAT16]
 def check(file: File) -> Iterator[Finding]:
     for hazard in file.fact(Dtypes).loss_hazards:
         message, note = _words(hazard)
-        yield Finding(file.range(hazard.operation.node), message, note, _related(file, hazard), _fix(file, hazard))
+        related = (*_related(file, hazard), *file.fact(Dtypes).caller(hazard.operation))
+        yield Finding(file.range(hazard.operation.node), message, note, related, _fix(file, hazard))
 
 
 def _words(hazard: DtypeHazard) -> tuple[str, str]:

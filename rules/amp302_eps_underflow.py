@@ -110,7 +110,7 @@ def _finding(file: File, constant: ConstantUse) -> Finding:
     if fix is not None and fix.applicability is UNSAFE:
         note += "; 1e-4 would keep the gradient finite as well"
     made = constant.operand.half_at
-    related = file.related("computed in float16 here", made)
+    related = (*file.related("computed in float16 here", made), *file.fact(Dtypes).caller(constant.operation))
     return Finding(
         file.range(constant.operation.node), f"Epsilon {eps} {done} a float16 tensor is lost", note, related, fix
     )

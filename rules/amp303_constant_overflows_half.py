@@ -100,7 +100,7 @@ def check(file: File) -> Iterator[Finding]:
     for node, (first, *others) in calls.items():
         message = f"Constant {first.value:g} {_VERBS[first.use]} a float16 tensor exceeds 65504"
         made = first.operand.half_at
-        related = file.related("computed in float16 here", made)
+        related = (*file.related("computed in float16 here", made), *file.fact(Dtypes).caller(first.operation))
         yield Finding(file.range(node), message, _OUTCOME[first.use], related, _fix(file, [first, *others]))
 
 

@@ -87,7 +87,11 @@ def check(file: File) -> Iterator[Finding]:
             name = "BCELoss" if operation.layer is not None else _NAME
             message = f"`{name}` is called inside an autocast region"
             yield Finding(
-                file.range(operation.node), message, _NOTE, fix=_with_logits(file, operation) or _apart(file, operation)
+                file.range(operation.node),
+                message,
+                _NOTE,
+                file.fact(Dtypes).caller(operation),
+                _with_logits(file, operation) or _apart(file, operation),
             )
 
 

@@ -84,7 +84,7 @@ def check(file: File) -> Iterator[Finding]:
             continue
         seen.add(operation.node)
         message = f"Logarithm of {_NAMES[inner.op]}, which `{_FUSED[inner.op].rpartition('.')[2]}` computes at once"
-        related = file.related("computed here", inner.node)
+        related = (*file.related("computed here", inner.node), *file.fact(Dtypes).caller(operation))
         yield Finding(file.range(operation.node), message, _why(inner), related, _fix(file, operation, inner))
 
 

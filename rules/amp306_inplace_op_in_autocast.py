@@ -79,7 +79,7 @@ def check(file: File) -> Iterator[Finding]:
         if operation.node not in seen and _stays_in_half(operation):
             seen.add(operation.node)
             made = operation.operand.half_at
-            related = file.related("computed in float16 here", made)
+            related = (*file.related("computed in float16 here", made), *file.fact(Dtypes).caller(operation))
             yield Finding(
                 file.range(operation.node),
                 f"`{_spelling(operation)}` runs in float16, where `{operation.op}` would run in float32",

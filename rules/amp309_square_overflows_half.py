@@ -74,7 +74,7 @@ def check(file: File) -> Iterator[Finding]:
         if operation.node not in seen and _squares(operation):
             seen.add(operation.node)
             made = operation.operand.half_at
-            related = file.related("computed in float16 here", made)
+            related = (*file.related("computed in float16 here", made), *file.fact(Dtypes).caller(operation))
             yield Finding(
                 file.range(operation.node),
                 "Square of a float16 tensor overflows from 256 on",
