@@ -127,7 +127,8 @@ def rule(
     def wrap(check: Check) -> Rule:
         page = inspect.cleandoc(sys.modules[check.__module__].__doc__ or "")
         return Rule(
-            code, str(name), severity, confidence, since, check, fix, default, triggers, entered, page, check.__module__, observable
+            code, str(name), severity, confidence, since, check, fix, default, triggers, entered, page, check.__module__,
+            observable,
         )  # fmt: skip
 
     return wrap

@@ -1,1 +1,1 @@
-"""Who calls whom across the files of a project: which function a call in another file means, told from bytes and Python's tree."""
+"""Which function of another file does a call mean, as far as bytes and Python's own tree tell?"""

@@ -79,7 +79,7 @@ class CalleesElsewhere:
     def _is_unpacked(self, value: cst.Call) -> bool:
         """Whether only a part of what a call returns is meant."""
         assign = self._file.tree.enclosing(value, cst.Assign)
-        return assign is not None and any(isinstance(each.target, cst.Tuple) for each in assign.targets)
+        return isinstance(assign, cst.Assign) and any(isinstance(each.target, cst.Tuple) for each in assign.targets)
 
     def _is_given(self, instance: cst.BaseExpression) -> bool:
         """Whether an object comes from a caller: as a parameter, as an attribute, or from a call that gives several."""

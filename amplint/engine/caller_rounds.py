@@ -33,13 +33,13 @@ class CallerRounds:
     """Tells which files of a run are to be checked again.
 
     Args:
-        found: the files of the run.
-        others: further files of the project, which may call those.
+        found: the files.
+        text: the content of the first, where it does not come from the disk.
     """
 
-    def __init__(self, found: Sequence[FoundFile], others: Sequence[FoundFile] = ()) -> None:
+    def __init__(self, found: Sequence[FoundFile], text: bytes | None = None) -> None:
         self._found = found
-        self._all = [each for each in (*found, *others) if not is_notebook(each.display)]
+        self._text = text
         self._positions = {str(each.path): position for position, each in enumerate(found)}
         self._given: dict[int, tuple[CallerContext, ...]] = {}
         self._seen: set[CallerContext] = set()
@@ -62,7 +62,7 @@ class CallerRounds:
             if position is None or self._given.get(position) == contexts:
                 continue
             self._given[position] = contexts
-            item, data = self._found[position], _content(path)
+            item, data = self._found[position], self._content(position)
             if not is_notebook(item.display) and is_concerned(data, item.settings, item.path):
                 due.append(Entered(position, data, contexts))
         return due
@@ -71,14 +71,16 @@ class CallerRounds:
     def _links(self) -> Links:
         from amplint.callgraph.linking import Links  # brings `ast`
 
-        return Links((each.path for each in self._all), Path(*_common([each.settings.root for each in self._all])))
+        files = [each for each in self._found if not is_notebook(each.display)]
+        return Links((each.path for each in files), Path(*_common([each.settings.root for each in files])))
 
-
-def _content(path: str) -> bytes:
-    try:
-        return read_file(path)
-    except OSError:
-        return b""
+    def _content(self, position: int) -> bytes:
+        if position == 0 and self._text is not None:
+            return self._text
+        try:
+            return read_file(self._found[position].path)
+        except OSError:
+            return b""
 
 
 def _common(roots: Sequence[Path]) -> tuple[str, ...]:

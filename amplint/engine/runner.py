@@ -57,34 +57,51 @@ def run(
     options: RunOptions,
     on_progress: Callable[[int, int], None] | None = None,
     on_note: Callable[[str], None] | None = None,
+    others: Sequence[FoundFile] = (),
+    project: Callable[[], Sequence[FoundFile]] = tuple,
 ) -> Iterator[FileReport]:
     """Check files; yields one report for each, in their order.
 
     A file that cannot be read, and one on which a rule or a whole process dies, has a report with an error; the others are
-    checked all the same. Findings that need a fact of the whole run are withdrawn when no file establishes it.
+    checked all the same. Findings that need a fact of the whole project are withdrawn when no file establishes it.
 
     Args:
         found: the files, each with its settings.
         options: how to go about it.
         on_progress: called with the number of files done and of all files, whenever one is done.
         on_note: called with a line that says why nothing could be cached.
+        others: files that are not part of the run, but tell how the functions of those that are may be called.
+        project: gives the files that may establish facts besides, if any are wanted.
 
     Raises:
         ConfigError: settings turn out to be of no use.
         RegistryError: a rule pack cannot be loaded.
     """
-    reports = list(_in_order(_reports(found, options, on_note), len(found), on_progress))
-    rounds = CallerRounds(found)
-    while due := rounds.due(reports):
-        for position, report in _reports_entered(found, due, options):
-            reports[position] = report
-    facts = frozenset(fact for report in reports for fact in report.facts)
-    for report in reports:
+    everything = [*found, *others]
+    reports = list(_in_order(_reports(everything, options, on_note), len(everything), on_progress))
+    _enter(everything, reports, options)
+    facts = _facts(reports, options, project)
+    for report in reports[: len(found)]:
         yield withdraw(report, facts)
 
 
+def _enter(
+    found: Sequence[FoundFile], reports: list[FileReport], options: RunOptions, text: bytes | None = None
+) -> None:
+    """Check again, in place, the files whose functions other files enter; `text` is the content of the first, if it is given."""
+    rounds = CallerRounds(found, text)
+    while due := rounds.due(reports):
+        for position, report in _reports_entered(found, due, options):
+            reports[position] = report
+
+
 def check_text(
-    item: FoundFile, data: bytes, options: RunOptions, on_note: Callable[[str], None] | None = None
+    item: FoundFile,
+    data: bytes,
+    options: RunOptions,
+    on_note: Callable[[str], None] | None = None,
+    others: Sequence[FoundFile] = (),
+    project: Callable[[], Sequence[FoundFile]] = tuple,
 ) -> FileReport:
     """The report on a file as an editor holds it, whatever lies on the disk; from the cache where that knows the text.
 
@@ -93,6 +110,11 @@ def check_text(
         data: its content.
         options: how to go about it.
         on_note: called with a line that says why nothing could be cached.
+        others: further files of the project, which tell how the functions of this one may be called.
+        project: gives the files that may establish facts besides, if any are wanted.
+
+    Returns:
+        The report, without the findings that need facts which no file establishes.
 
     Raises:
         ConfigError: settings turn out to be of no use.
@@ -105,7 +127,9 @@ def check_text(
     for problem in caches.save():
         if on_note is not None:
             on_note(problem)
-    return report
+    reports = [report, *_in_order(_reports(others, options), len(others), None)]
+    _enter([item, *others], reports, options, data)
+    return withdraw(reports[0], _facts(reports, options, project))
 
 
 def _known_or_checked(task: _Task, cache: Cache) -> FileReport:

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 ALL = "ALL"
 SYNTAX_ERROR, UNUSED_SUPPRESSION, UNKNOWN_SUPPRESSION = "AMP900", "AMP901", "AMP902"
 
-_OWN = (True, (), "", "", "error", "high", "0.1.0")
+_OWN = (True, (), "", "error", "high", "0.1.0")
 ENGINE_RULES = (
     RuleInfo(SYNTAX_ERROR, "syntax-error", "The file is no valid Python", None, *_OWN),
     RuleInfo(UNUSED_SUPPRESSION, "unused-suppression", "A comment suppresses nothing", "safe", *_OWN)._replace(
