@@ -10,6 +10,7 @@ from amplint.cli.summary import Result
 from amplint.cli.targets import Targets, find_targets
 from amplint.diagnostics import FileReport
 from amplint.engine.config import SettingsResolver
+from amplint.engine.discovery import FoundFile
 from amplint.engine.neighbours import neighbours, project_files
 from amplint.engine.registry import rule_index
 from amplint.engine.runner import RunOptions, check_text, run
@@ -58,12 +59,14 @@ def _reports(wanted: Targets, options: Options, resolver: SettingsResolver, cons
 
     named = () if wanted.stdin is not None else options.paths or (".",)
     others = neighbours(wanted.files, named, resolver, wanted.stdin)
+
+    def project() -> list[FoundFile]:
+        return project_files(wanted.files, named, resolver)
+
     if wanted.stdin is not None:
-        return [check_text(one, wanted.stdin, how, note, others) for one in wanted.files]
+        return [check_text(one, wanted.stdin, how, note, others, project) for one in wanted.files]
     try:
-        return list(
-            run(wanted.files, how, console.progress, note, others, lambda: project_files(wanted.files, named, resolver))
-        )
+        return list(run(wanted.files, how, console.progress, note, others, project))
     finally:
         console.end_progress()
 

@@ -85,6 +85,15 @@ def run(
         yield withdraw(report, facts)
 
 
+def _facts(
+    reports: Sequence[FileReport], options: RunOptions, project: Callable[[], Sequence[FoundFile]]
+) -> frozenset[str]:
+    """What the files of a run establish, and those of the project as far as findings need it."""
+    facts = frozenset(fact for report in reports for fact in report.facts)
+    wanted = frozenset(fact for report in reports for each in report.diagnostics for fact in each.needs) - facts
+    return facts | establish(project(), options, wanted) if wanted else facts
+
+
 def _enter(
     found: Sequence[FoundFile], reports: list[FileReport], options: RunOptions, text: bytes | None = None
 ) -> None:
