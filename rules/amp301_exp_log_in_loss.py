@@ -100,7 +100,8 @@ def check(file: File) -> Iterator[Finding]:
     for hazard in file.fact(Dtypes).loss_hazards:
         message, note = _words(hazard)
         related = (*_related(file, hazard), *file.fact(Dtypes).caller(hazard.operation))
-        yield Finding(file.range(hazard.operation.node), message, note, related, _fix(file, hazard))
+        needs = file.fact(Dtypes).needs(hazard.operation)
+        yield Finding(file.range(hazard.operation.node), message, note, related, _fix(file, hazard), needs)
 
 
 def _words(hazard: DtypeHazard) -> tuple[str, str]:

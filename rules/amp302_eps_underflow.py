@@ -111,9 +111,9 @@ def _finding(file: File, constant: ConstantUse) -> Finding:
         note += "; 1e-4 would keep the gradient finite as well"
     made = constant.operand.half_at
     related = (*file.related("computed in float16 here", made), *file.fact(Dtypes).caller(constant.operation))
-    return Finding(
-        file.range(constant.operation.node), f"Epsilon {eps} {done} a float16 tensor is lost", note, related, fix
-    )
+    message = f"Epsilon {eps} {done} a float16 tensor is lost"
+    needs = file.fact(Dtypes).needs(constant.operation)
+    return Finding(file.range(constant.operation.node), message, note, related, fix, needs)
 
 
 def _fix(file: File, constant: ConstantUse) -> Fix | None:

@@ -85,7 +85,8 @@ def check(file: File) -> Iterator[Finding]:
         seen.add(operation.node)
         message = f"Logarithm of {_NAMES[inner.op]}, which `{_FUSED[inner.op].rpartition('.')[2]}` computes at once"
         related = (*file.related("computed here", inner.node), *file.fact(Dtypes).caller(operation))
-        yield Finding(file.range(operation.node), message, _why(inner), related, _fix(file, operation, inner))
+        needs = file.fact(Dtypes).needs(operation)
+        yield Finding(file.range(operation.node), message, _why(inner), related, _fix(file, operation, inner), needs)
 
 
 def _inner(file: File, log: Operation) -> Operation | None:

@@ -86,6 +86,7 @@ def check(file: File) -> Iterator[Finding]:
                 "autocast leaves in-place forms and `out=` alone: their result has to fit into the tensor that is there",
                 related,
                 _fix(file, operation),
+                file.fact(Dtypes).needs(operation),
             )
 
 

@@ -16,9 +16,10 @@ from amplint.diagnostics import Position, Range, Related
 from amplint.dtypes.callees_elsewhere import CalleesElsewhere
 from amplint.dtypes.constants import ConstantEffect, ConstantUse, constants
 from amplint.dtypes.hazards import Danger, DtypeHazard, calls_followed, loss_hazards
+from amplint.dtypes.islands import islands
 from amplint.dtypes.statements import Statements
 from amplint.dtypes.values import Operation, Tensor
-from amplint.file import File
+from amplint.file import FLOAT16_TRAINING, File
 from amplint.model.caller_contexts import CallerContext
 from amplint.model.events import Region
 from amplint.model.torch.precision import FLOAT16
@@ -35,17 +36,23 @@ class Dtypes:
     def __init__(self, file: File) -> None:
         self._file, self._tree, self._contexts = file, file.tree, file.contexts
         self._callers: dict[Operation, CallerContext] = {}
-        self._idle = Statements(file.tree, file.names, file.contexts, file.classes, _BUDGET)
+        self._idle, self._elsewhere = (
+            Statements(file.tree, file.names, file.contexts, file.classes, _BUDGET) for _ in range(2)
+        )
 
     @cached_property
     def _flow(self) -> Statements:
         flow = self._idle
         flow.whole_file()
-        for context in self._file.entered:
+        for context in self._entered:
             before = len(flow.operations)
             flow.enter_as(context)
             self._callers.update((operation, context) for operation in flow.operations[before:])
         return flow
+
+    @cached_property
+    def _entered(self) -> tuple[CallerContext, ...]:
+        return (*self._file.entered, *islands(self._file))
 
     @cached_property
     def contexts(self) -> tuple[CallerContext, ...]:
@@ -60,13 +67,19 @@ class Dtypes:
         context = self._callers.get(operation)
         if context is None:
             return ()
-        place = Position(context.row, context.column, 0)
+        if not context.caller:
+            return (Related("autocast is switched off here, as code does that is called under it", _place(context)),)
         what = (
             "the autocast region is entered here"
             if context.region is not None
             else "it is called with half operands here"
         )
-        return (Related(what, Range(place, place), context.caller),)
+        return (Related(what, _place(context), context.caller),)
+
+    def needs(self, operation: Operation) -> frozenset[str]:
+        """The facts of the project without which nothing can be said about an operation."""
+        context = self._callers.get(operation)
+        return frozenset({FLOAT16_TRAINING}) if context is not None and not context.caller else frozenset()
 
     @property
     def operations(self) -> list[Operation]:
@@ -91,6 +104,25 @@ class Dtypes:
         found = {(each.operation.node, each.use): each for each in reversed(list(constants(self.lowered)))}
         return tuple(reversed(found.values()))
 
+    @cached_property
+    def constants_if_lowered(self) -> tuple[ConstantUse, ...]:
+        """Constants that would meet float16 tensors, which the function itself computes, if its caller entered a region.
+
+        Nothing of a file that enters regions itself, or is known to be called in one: there is no need to guess.
+        """
+        if any(True for _ in self._regions()):
+            return ()
+        self._elsewhere.whole_file(Region("cuda", FLOAT16, "maybe"))
+        found = {
+            (each.operation.node, each.use): each for each in reversed(list(constants(self._elsewhere.operations)))
+        }
+        return tuple(each for each in reversed(found.values()) if self._is_made_beside(each))
+
+    def _is_made_beside(self, constant: ConstantUse) -> bool:
+        """Whether the operand is brought to half by the function in which the constant stands."""
+        made, function = constant.operand.half_at, self._tree.enclosing(constant.operation.node, cst.FunctionDef)
+        return made is not None and function is not None and self._tree.enclosing(made, cst.FunctionDef) is function
+
     def users(self, node: cst.CSTNode) -> list[Operation]:
         """The operations that are given what `node` computes, as it is or as some of its elements."""
         return self._users.get(node, [])
@@ -113,8 +145,13 @@ class Dtypes:
             region = self._contexts.of(expression)
             if region is not None:
                 yield region
-        yield from (context.region for context in self._file.entered if context.region is not None)
+        yield from (context.region for context in self._entered if context.region is not None)
 
     def in_loss(self, operation: Operation) -> bool:
         """Whether a gradient that starts at a loss flows through the operation."""
         return operation in self._flow.reached
+
+
+def _place(context: CallerContext) -> Range:
+    place = Position(context.row, context.column, 0)
+    return Range(place, place)

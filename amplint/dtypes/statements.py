@@ -25,9 +25,13 @@ class Statements(Calls):
                 return
             self._statement(statement, frame)
 
-    def whole_file(self) -> None:
-        """The module from top to bottom, then every function as if called from elsewhere."""
-        top = StackFrame(self.tree.module)
+    def whole_file(self, region: Region | None = None) -> None:
+        """The module from top to bottom, then every function as if called from elsewhere.
+
+        Args:
+            region: that in which it is called.
+        """
+        top = StackFrame(self.tree.module, regions=() if region is None else (region,))
         try:
             for statement in self.tree.module.body:
                 self._statement(statement, top)
