@@ -25,11 +25,14 @@ class Links:
     Args:
         files: the files of the project.
         root: its folder.
+
+    Attributes:
+        graph: the imports between the files.
     """
 
     def __init__(self, files: Iterable[Path], root: Path) -> None:
-        self._graph = ImportGraph(files, root)
-        self._makers = Makers(self._graph)
+        self.graph = ImportGraph(files, root)
+        self._makers = Makers(self.graph)
         self._resolved: dict[tuple[Target, str], tuple[Target, ...]] = {}
         self._named: dict[str, list[tuple[Path, str]]] = {}
         self._searched: set[tuple[Path, str]] = set()
@@ -63,7 +66,7 @@ class Links:
     def _by_name(self, target: Target, caller: Path) -> Iterator[Target]:
         classes: dict[tuple[Path, str], Definition] = {}
         for path, maker in self._named.get(target.name, ()):
-            if path in self._graph.family(caller):
+            if path in self.graph.family(caller):
                 for found in self._makers.classes(path, maker, target.name):
                     classes[found.path, found.node.name] = found
         if len(classes) <= _MOST_CLASSES:
@@ -73,12 +76,12 @@ class Links:
         """Find what files assign to names, or hand over under them, that may come to the callers which ask for these names."""
         new: dict[Path, set[str]] = {}
         for name, caller in sorted(asked):
-            for path in self._graph.family(Path(caller)):
+            for path in self.graph.family(Path(caller)):
                 if (path, name) not in self._searched:
                     new.setdefault(path, set()).add(name)
         for path, names in new.items():
             self._searched |= {(path, name) for name in names}
-            data = self._graph.data(path)
+            data = self.graph.data(path)
             held = tuple(sorted(name for name in names if name.encode() in data))
             for found in _making(held).finditer(data) if held else ():
                 self._named.setdefault((found[1] or found[2]).decode(), []).append((path, found[3].decode()))

@@ -45,9 +45,11 @@ class Dtypes:
         flow = self._idle
         flow.whole_file()
         for context in self._entered:
-            before = len(flow.operations)
+            before, leaving = len(flow.operations), dict(flow.leaving)
             flow.enter_as(context)
             self._callers.update((operation, context) for operation in flow.operations[before:])
+            if not context.caller:  # what is only taken for granted is not handed on
+                flow.leaving = leaving
         return flow
 
     @cached_property

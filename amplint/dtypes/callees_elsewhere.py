@@ -68,13 +68,14 @@ class CalleesElsewhere:
 
     def _made(self, instance: cst.BaseExpression, method: str) -> list[Target]:
         """The methods that may be called on an object which something in another file makes."""
-        if not path_of(instance):
-            return []
-        values = [value for value in self._file.callees.held(instance) if isinstance(value, cst.Call)]
+        callees = self._file.callees
+        objects = callees.held(instance) if path_of(instance) else [callees.unwrapped(instance)]
+        values = [value for value in objects if isinstance(value, cst.Call)]
         places = [place for value in values if not self._is_unpacked(value) for place in self._places(value.func)]
         if places:
             return [Target(path, name, True, method) for path, name in sorted(set(places))]
-        return [Target("", path_of(instance).rpartition(".")[2], True, method)] if self._is_given(instance) else []
+        name = path_of(instance).rpartition(".")[2]
+        return [Target("", name, True, method)] if name and self._is_given(instance) else []
 
     def _is_unpacked(self, value: cst.Call) -> bool:
         """Whether only a part of what a call returns is meant."""

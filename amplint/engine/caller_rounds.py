@@ -63,9 +63,18 @@ class CallerRounds:
                 continue
             self._given[position] = contexts
             item, data = self._found[position], self._content(position)
-            if not is_notebook(item.display) and is_concerned(data, item.settings, item.path):
+            if not is_notebook(item.display) and (self._concerned(item, data) or self._hands_on(item)):
                 due.append(Entered(position, data, contexts))
         return due
+
+    def _hands_on(self, item: FoundFile) -> bool:
+        """Whether a file imports one that asks how it is entered, or a file that imports one."""
+        near = self._links.graph.imported(item.path)
+        far = near.union(*map(self._links.graph.imported, near))
+        return any(self._concerned(item, self._links.graph.data(each)) for each in far)
+
+    def _concerned(self, item: FoundFile, data: bytes) -> bool:
+        return is_concerned(data, item.settings, item.path)
 
     @cached_property
     def _links(self) -> Links:

@@ -61,10 +61,10 @@ def check_entered(
     Raises:
         SourceError: the bytes are no text.
     """
-    concerned = _concerned(data, settings, path)
     own = matters(data, settings)
     source = Source.from_bytes(display, data)
-    report = check_source(source, settings, path, None if own else concerned, entered)
+    rules = None if own else [rule for rule in rule_index() if rule.entered]
+    report = check_source(source, settings, path, rules, entered)
     silent = report.error or any(diagnostic.code == SYNTAX_ERROR for diagnostic in report.diagnostics)
     return FileReport(display, entered=entered) if silent and not own else report
 

@@ -163,14 +163,14 @@ class Callees:
         found: list[cst.BaseExpression] = []
         waiting = list(self._roles.values(instance))
         while waiting:
-            value = self._unwrapped(waiting.pop(0))
+            value = self.unwrapped(waiting.pop(0))
             if isinstance(value, cst.IfExp):
                 waiting += [value.body, value.orelse]
             elif path_of(value) not in ("None", path):
                 found.append(value)
         return found
 
-    def _unwrapped(self, value: cst.BaseExpression) -> cst.BaseExpression:
+    def unwrapped(self, value: cst.BaseExpression) -> cst.BaseExpression:
         """The module that an expression gives back: `net` of `net.cuda()`, `DataParallel(net)` and `torch.compile(net)`."""
         while isinstance(value, cst.Call):
             func = value.func
