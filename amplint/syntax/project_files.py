@@ -127,6 +127,17 @@ class Modules:
                 waiting += [(module.name, module.tree.source.text)] if module is not None else []
         return False
 
+    def place(self, qualified: str) -> tuple[Path, str] | None:
+        """The file in which a qualified name is looked for, and the rest of the name; it is not read."""
+        parts = qualified.split(".")
+        for count in range(len(parts) - 1, 0, -1):
+            path = self._place_of(".".join(parts[:count]))
+            if path is not None:
+                return path, ".".join(parts[count:])
+            if self._folder_of(parts[0], package=False) is None:
+                return None
+        return None
+
     def find(self, name: str) -> Module | None:
         """The module of this dotted name; None when the project has none, or it does nothing that AMP would notice."""
         if name not in self._found:
