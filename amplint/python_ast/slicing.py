@@ -119,7 +119,7 @@ def _keep(units: list[_Unit]) -> None:
     words = frozenset().union(*map(_all_words, units))
     trains = "backward" in words or any(_SCALER.search(word) for word in words)
     protocol = frozenset(filter(pattern(_PROTOCOL_WORDS).search, words)) if trains else frozenset[str]()
-    follows = trains or any(_LOSS.search(word) or _HALF.search(word) for word in words)
+    follows = trains or "grad" in words or any(_LOSS.search(word) or _HALF.search(word) for word in words)
     for unit in units:
         short = not unit.definition and unit.last - unit.first < _SHORT
         unit.kept = short or unit.marked or any(method.marked for method in unit.methods)
@@ -150,6 +150,8 @@ def _keep(units: list[_Unit]) -> None:
 def _keep_callers(units: list[_Unit]) -> None:
     """Mark the definitions that lead to one which matters for its own sake, through others: they say what it is given."""
     names = frozenset().union(*(unit.names for unit in units if unit.kept and unit.definition))
+    methods = (method for unit in units for method in unit.methods if method.marked and not _is_special(method))
+    names = names.union(*(method.names for method in methods))
     waiting = [unit for unit in units if unit.definition and not unit.kept]
     while names:
         found = [unit for unit in waiting if not names.isdisjoint(_all_words(unit))]
@@ -182,7 +184,7 @@ def _keep_methods(unit: _Unit, named: frozenset[str], protocol: frozenset[str]) 
 
 
 def _is_special(method: _Unit) -> bool:
-    return any(name.startswith("__") or name == "forward" for name in method.names)
+    return any(name.startswith("__") or name in ("forward", "load_state_dict") for name in method.names)
 
 
 def _all_words(unit: _Unit) -> frozenset[str]:

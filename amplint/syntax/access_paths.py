@@ -47,6 +47,17 @@ def literal_key(node: cst.CSTNode | None) -> str:
     return node.value.strip("'\"") if isinstance(node, cst.SimpleString) else ""
 
 
+def option_key(node: cst.CSTNode) -> str:
+    """The name of what is asked for by a literal key: of `cfg["amp"]`, `cfg.get("amp")` and `getattr(args, "amp", False)`; else
+    empty."""
+    if isinstance(node, cst.Subscript):
+        return literal_key(node)
+    key = {"get": 0, "getattr": 1}.get(called_name(node))
+    if not isinstance(node, cst.Call) or key is None or len(node.args) <= key:
+        return ""
+    return literal_key(node.args[key].value)
+
+
 def elements(holder: cst.BaseExpression | None) -> Iterator[tuple[str, cst.DictElement | cst.Arg]]:
     """The elements of a dict, be it a display or a call with keywords, by literal key."""
     if isinstance(holder, cst.Dict):
