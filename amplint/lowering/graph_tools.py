@@ -34,10 +34,13 @@ def with_parts(node: Node, parts: Sequence[Node]) -> Node:
 
 def events_in(node: Node) -> Iterator[Event | Call | Jump]:
     """All events, calls and jumps inside a node."""
-    if isinstance(node, (Event, Call, Jump)):
-        yield node
-    for part in parts_of(node):
-        yield from events_in(part)
+    waiting = [node]
+    while waiting:
+        current = waiting.pop()
+        if isinstance(current, (Event, Call, Jump)):
+            yield current
+        else:
+            waiting.extend(reversed(parts_of(current)))
 
 
 def only_advances(body: Node) -> bool:
