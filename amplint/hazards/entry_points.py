@@ -153,7 +153,7 @@ def worth_exploring(entries: Sequence[Entry]) -> Iterator[Entry]:
 def _hands_nothing_to(function: Function) -> str:
     """The key of the function whose one call is all that happens in a function, once, and without an object or a constant
     that it is given: what that one shows by itself, it shows here; empty where more happens."""
-    happening = [event for event in events_in(function.body) if not isinstance(event, (Assign, Jump))]
+    happening = [event for event in events_in(function.body) if not isinstance(event, (Assign, Jump, Escape))]
     call = happening[0] if len(happening) == 1 else None
     if not isinstance(call, Call) or call.function == function.key or call.truths or _is_amid(call, function.body):
         return ""
