@@ -2,7 +2,8 @@
 
 ## What it does
 Flags a subclass of `torch.autograd.Function` whose `backward` runs matrix products or convolutions, and whose methods
-lack `custom_fwd` or `custom_bwd`, in a project that trains in mixed precision.
+lack `custom_fwd` or `custom_bwd`, in a project that trains in mixed precision: one of its files makes a `GradScaler`, or
+enters a region and calls `backward()`.
 
 ## Why it matters
 In a region your `forward` gets its products in half, and saves tensors that are float32. Your `backward` runs outside
@@ -29,6 +30,7 @@ class Product(torch.autograd.Function):
 
 with torch.autocast("cuda"):
     loss = Product.apply(data, weight).float().mean()
+loss.backward()
 ```
 
 ## Use instead
@@ -50,6 +52,7 @@ class Product(torch.autograd.Function):
 
 with torch.autocast("cuda"):
     loss = Product.apply(data, weight).float().mean()
+loss.backward()
 ```
 
 ## Fix safety
@@ -72,7 +75,7 @@ from collections.abc import Iterator
 from amplint.diagnostics import UNSAFE, Edit, Fix
 from amplint.facts.autograd_functions import CustomFunction, CustomFunctions
 from amplint.model.observables import BACKWARD_ERROR, Observable
-from amplint.rule import ERROR, MEDIUM, MIXED_PRECISION, File, Finding, rule
+from amplint.rule import ERROR, MEDIUM, TRAINING, File, Finding, rule
 
 
 @rule(
@@ -94,7 +97,7 @@ def check(file: File) -> Iterator[Finding]:
             "under autocast its backward pass mixes half gradients with what `forward` saved, and raises",
             related=file.related("this is lowered in `forward` only", function.product),
             fix=_fix(file, function),
-            needs=frozenset({MIXED_PRECISION}),
+            needs=frozenset({TRAINING}),
         )
 
 
