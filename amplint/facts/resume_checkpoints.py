@@ -205,21 +205,14 @@ class Checkpoints:
     def _saved_by(self, call: cst.Call, callee: Callee) -> StepPair | None:
         """The pair of an optimizer whose state a helper takes: one that it is given, or that is an attribute of `self`."""
         for given in self._helpers.given(call, callee):
-            for each in self._choices(given):
-                pair = self._steppers.of(each) if path_of(each) else None
-                if pair is not None:
-                    return pair
+            pair = self._steppers.of(given) if path_of(given) else None
+            if pair is not None:
+                return pair
         if callee.receiver != "self":
             return None
         own = self._helpers.taken(callee.node)
         pairs = (pair for pair in self._steppers.pairs if path_of(pair.optimizer) in own)
         return next((pair for pair in pairs if self._is_same_object(pair.call, call)), None)
-
-    def _choices(self, given: cst.BaseExpression) -> Iterator[cst.BaseExpression]:
-        """What is given, and what a conditional expression chooses it from: `optimizer if save_optimizer else None`."""
-        yield given
-        values = self._roles.values(given) if isinstance(given, cst.Name) else (given,)
-        yield from (side for each in values if isinstance(each, cst.IfExp) for side in (each.body, each.orelse))
 
     def _is_same_object(self, one: cst.Call, other: cst.Call) -> bool:
         """Whether `self` may be the same object at two places."""

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import libcst as cst
 
 from amplint.model.torch import names as torch_names
@@ -82,6 +84,12 @@ class Imports:
             word: what is looked for.
         """
         return self._modules is not None and self._modules.lead_to(word, self._tree.source.text)
+
+    def place(self, qualified: str) -> tuple[Path, str] | None:
+        """The file of the project in which a qualified name is looked for, and the rest of the name; None for other names."""
+        if self._modules is None or qualified == UNKNOWN or qualified.startswith((f"{LOCAL}.", "builtins.", "torch.")):
+            return None
+        return self._modules.place(self.absolute(qualified))
 
     def is_own(self, qualified: str) -> bool:
         """Whether a qualified name belongs to a file of the project, whatever it means there."""

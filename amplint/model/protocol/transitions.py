@@ -54,6 +54,8 @@ Outcome = tuple[PathState, tuple[Hazard, ...]]
 class Protocol:
     """The transitions.
 
+    `rests` are the steps (the optimizer, and the loops around) for what a loop has left over: no schedule goes by those.
+
     Args:
         objects: what is known of each reference from its construction.
         nothing_scales: whether the whole program is known to call `scale` nowhere, so that no loss can be scaled.
@@ -62,6 +64,7 @@ class Protocol:
     def __init__(self, objects: Mapping[str, ObjectFacts], nothing_scales: bool = False) -> None:
         self._known = Known(objects)
         self._nothing_scales = nothing_scales
+        self.rests: frozenset[tuple[str, tuple[int, ...]]] = frozenset()
 
     def apply(self, state: PathState, event: Event, loops: tuple[int, ...] = ()) -> Outcome:
         """The state after an event, and the hazards that the event is.
@@ -175,7 +178,8 @@ class Protocol:
             return self._forget_grads(state)
         before = state.stage(event.scaler, event.optimizer)
         tested = before is not None and before.name == "unscaled" and before.tested
-        step = None if tested else Stepped(event.scaler, event.optimizer, event.site, loops)
+        is_rest = (event.optimizer, loops) in self.rests
+        step = None if tested or is_rest else Stepped(event.scaler, event.optimizer, event.site, loops)
         stages = state.stages.put((event.scaler, event.optimizer), Stage("stepped", event.site))
         # A step unscales, too.
         grad = Grad(state.grad(event.optimizer).parts, event.site, stepped=True)
