@@ -123,6 +123,10 @@ class Modules:
         called = f"{name}.__init__" if path.name == "__init__.py" and not name.endswith("__init__") else name
         return self._load(path, known if self._place_of(known) == path else called)
 
+    def holds(self, name: str) -> bool:
+        """Whether a module is a file of the project, whatever a wrapper says in its place."""
+        return self._place_of(name) is not None
+
     def _place_of(self, name: str) -> Path | None:
         """The file of a module of the project."""
         top, *rest = name.split(".")

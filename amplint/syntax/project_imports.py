@@ -55,6 +55,21 @@ class Imports:
             self._bindings[qualified] = self._follow(absolute(qualified, self._modules.name), 0)
         return self._bindings[qualified]
 
+    def homes(self, qualified: str) -> list[cst.Module]:
+        """The other file of the project from which a qualified name is imported, whether it is read as far as that or not,
+        and those from which that file imports in turn."""
+        if self._modules is None:
+            return []
+        found = self._modules.split(self.absolute(qualified))
+        if found is None or not self._modules.holds(found[0].name):
+            return []
+        scope = found[0].bindings.by_scope.get(found[0].tree.module, {})
+        imported = [
+            each.qualified for bindings in scope.values() for each in bindings if isinstance(each.node, cst.ImportAlias)
+        ]
+        behind = [brought[0] for name in imported if (brought := self._modules.split(name)) is not None]
+        return list(dict.fromkeys(each.tree.module for each in (found[0], *behind) if self._graft(each)))
+
     def originals(self, qualified: str) -> frozenset[str]:
         """What a name stands for that another file of the project hands on, as `compat.autocast` may for `torch.autocast`."""
         return self._originals(self.absolute(qualified), 0) or frozenset({qualified})

@@ -427,3 +427,50 @@ def test_after_another_backward_pass_a_helper_does_another_defect(tmp_path: Path
     found = check(root, "train.py").diagnostics
     assert [(each.code, each.range.start.row) for each in found] == [("AMP102", 12), ("AMP102", 17)]
     assert codes(root, "utils.py") == []
+
+
+TRAINER = """
+import torch
+
+class HookBase:
+    trainer = None
+
+class Trainer:
+    def __init__(self, model, optimizer, grad_scaler=None):
+        self.model, self.optimizer, self._hooks = model, optimizer, []
+        self.grad_scaler = torch.amp.GradScaler("cuda") if grad_scaler is None else grad_scaler
+
+    def run_step(self, batch):
+        with torch.autocast("cuda", dtype=torch.float16):
+            loss = self.model(batch)
+        self.optimizer.zero_grad()
+        self.grad_scaler.scale(loss).backward()
+        self.grad_scaler.step(self.optimizer)
+        self.grad_scaler.update()
+"""
+
+HOOK = """
+from {module} import HookBase
+
+class Schedule(HookBase):
+    def {method}(self):
+        self.trainer.scheduler.step()
+"""
+
+
+@pytest.mark.parametrize(
+    ("module", "method", "found"),
+    [
+        (".loop", "after_step", ["AMP107"]),
+        ("pkg.loop", "after_train_iter", ["AMP107"]),
+        ("pkg", "after_step", ["AMP107"]),
+        (".loop", "after_epoch", []),
+        ("detectron2.engine", "after_step", []),
+        ("lightning", "on_train_batch_end", []),
+    ],
+)
+def test_a_hook_of_a_trainer_in_another_file(tmp_path: Path, module: str, method: str, found: list[str]) -> None:
+    hook = HOOK.format(module=module, method=method)
+    files = {"pkg_init": "from .loop import HookBase\n", "pkg_loop": TRAINER, "pkg_hooks": hook}
+    root = project(tmp_path, **files)
+    assert codes(root, "pkg/hooks.py") == found
