@@ -26,7 +26,8 @@ class SaveHelpers:
     """What the helpers that one file calls save, however deep they lie."""
 
     def __init__(self, file: File) -> None:
-        self._tree, self._callees, self._classes, self._flow = file.tree, file.callees, file.classes, file.flow
+        self._tree, self._callees, self._classes = file.tree, file.callees, file.classes
+        self._roles, self._flow = file.roles, file.flow
         self._scaler_states = file.fact(ScalerStates)
         self._taken: dict[cst.FunctionDef, tuple[str, ...]] = {}
 
@@ -82,8 +83,9 @@ class SaveHelpers:
                 found = self._kept(path.removeprefix("self."), callee)
             else:
                 found = _argument(call, callee.node, path)
-            for each in found:
-                yield from self.members(each)
+            for node in found:
+                for member in self.members(node):
+                    yield from self._chosen(member)
 
     def members(self, node: cst.BaseExpression) -> list[cst.BaseExpression]:
         """The elements of the dict, or the list, that an expression is or names; else the expression itself."""
@@ -98,6 +100,14 @@ class SaveHelpers:
         return any(through in taken & names for _, through in _loops(function))
 
     # -- inside ----------------------------------------------------------------------------------------------------
+
+    def _chosen(self, node: cst.BaseExpression) -> Iterator[cst.BaseExpression]:
+        """An argument, and what it may be if a condition chooses: `optimizer if options.whole else None`, or a name for that."""
+        yield node
+        values = self._roles.values(node) if isinstance(node, cst.Name) else [node]
+        for choice in values:
+            if isinstance(choice, cst.IfExp):
+                yield from (choice.body, choice.orelse)
 
     def _takes(self, function: cst.FunctionDef) -> Iterator[str]:
         members = dict(_loops(function))

@@ -240,6 +240,7 @@ class CallReader:
             value |= self._read(base)
         name = path_of(call.func).rpartition(".")[2]
         if not (name and vocabulary.HARMLESS.search(name)) and self._hands_over(call, base):
+            self._scope.note_driver(call.func)
             self._escape(call)
             return Provenance(("?",), value.as_argument().args, True)
         return Provenance(computes=True) if name in SCALE_FREE else value.as_argument()
@@ -254,7 +255,7 @@ class CallReader:
         return any(self._gives(arg.value) for arg in call.args)
 
     def _gives(self, node: cst.BaseExpression) -> bool:
-        if isinstance(node, (cst.Name, cst.Attribute, cst.Subscript)):
+        if path_of(node):
             return path_of(node) == "self" or self._roles.of(node).role in ("scaler", "optimizer", "framework")
         if isinstance(node, (cst.List, cst.Tuple, cst.Dict)):
             return any(self._gives(item.value) for item in node.elements)

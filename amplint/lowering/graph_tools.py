@@ -6,7 +6,9 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 from amplint.model.event_graph import Branch, Call, Jump, Loop, Node, Scoped, Seq, Try, parts_of
-from amplint.model.events import Event
+from amplint.model.events import Assign, Event, Forward, SchedulerStep
+
+_ASKING = frozenset({"isinstance", "hasattr", "len", "range", "print"})
 
 
 def with_parts(node: Node, parts: Sequence[Node]) -> Node:
@@ -36,3 +38,14 @@ def events_in(node: Node) -> Iterator[Event | Call | Jump]:
         yield node
     for part in parts_of(node):
         yield from events_in(part)
+
+
+def only_advances(body: Node) -> bool:
+    """Whether all that the body of a loop does is to advance schedules, as often as there are micro-batches or processes."""
+    inside = list(events_in(body))
+    schedules = [event.scheduler for event in inside if isinstance(event, SchedulerStep)]
+    return bool(schedules) and all(
+        isinstance(event, (Assign, SchedulerStep))
+        or (isinstance(event, Forward) and (event.model in _ASKING or event.model.rpartition(".")[0] in schedules))
+        for event in inside
+    )

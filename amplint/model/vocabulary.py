@@ -116,9 +116,9 @@ AMP_FLAG = _any(
     r"(^|_)(amp|fp16|half|autocast|scaler|mixed|mixed_precision|float16)(_|$)|use_?amp|grad_?scaler|mixed_?prec"
 )
 """What a flag is called that is set where AMP is on."""
-AMP_VALUE = _any(r"fp16|float16|half|16-mixed|(^|\W)amp|mixed|^16$")
+AMP_VALUE = _any(r"fp16|float16|half|16-mixed|(^|\W)amp|mixed|^16$|^o[123]$")
 """Values of an option that say that AMP is on."""
-FULL_VALUE = _any("fp32|float32|^32|full|single|^no(ne)?$|32-true")
+FULL_VALUE = _any("fp32|float32|^32|full|single|^no(ne)?$|32-true|^o0$")
 """Values of an option that say that it is off."""
 DEVICE = _any("cuda|cpu|gpu|device")
 """What speaks of a kind of device."""

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 
 from amplint.model import libraries
@@ -33,6 +33,10 @@ _NAMED_BY: dict[type[ast.AST], str] = {
 _SCALER = re.compile("[Ss]caler")
 _LOSS = re.compile("loss|criterion", re.IGNORECASE)
 _HALF = re.compile("^b?float16$|^half$")
+_DECLARES = "add_argument"
+"""How a program declares an option: nothing is asked of the declaration."""
+_CONTINUED = re.compile(r";[ \t\f]*\\\r?$", re.MULTILINE)
+"""A statement goes on behind another one, in the next row: that row must not go without the first."""
 _SHORT = 40
 """Statements outside of definitions bind names; a longer one than this many rows is a table or a text."""
 
@@ -81,7 +85,30 @@ def relevant_rows(source: Source, module: ast.Module, triggers: Iterable[str] = 
             for method in unit.methods:
                 if not method.kept:
                     rows.difference_update(range(method.first, method.last + 1))
+            if _DECLARES in _all_words(unit) and not _CONTINUED.search(source.text):
+                rows.difference_update(_declared([unit.node]))
     return None if len(rows) == len(source.line_starts) else sorted(rows)
+
+
+def _declared(block: Sequence[ast.stmt]) -> Iterator[int]:
+    """The rows of what does nothing but declare an option of a program, in a block and below it; no block becomes empty."""
+    options = [each for each in block if _declares(each)]
+    kept = [each for each in block if each not in options] or options[:1]
+    shared = {row for each in kept for row in (each.lineno, each.end_lineno)}
+    for each in options:
+        rows = range(each.lineno, (each.end_lineno or each.lineno) + 1)
+        if shared.isdisjoint((rows[0], rows[-1])):
+            yield from rows
+    for each in kept:
+        for name in ("body", "orelse", "finalbody", "handlers"):
+            yield from _declared(getattr(each, name, ()))
+
+
+def _declares(statement: ast.stmt) -> bool:
+    match statement:
+        case ast.Expr(value=ast.Call(func=ast.Attribute(attr=name))):
+            return name == _DECLARES
+    return False
 
 
 def _keep(units: list[_Unit]) -> None:

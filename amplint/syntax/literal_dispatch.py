@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import libcst as cst
 
 from amplint.syntax.names import Names
 from amplint.syntax.tree import Tree
+
+_Known = Callable[[str], object]
+"""The value of a parameter, by its name; raises `_Undecided` where no literal tells it."""
 
 
 class _Undecided(Exception):
@@ -25,14 +28,22 @@ def returned_for(function: cst.FunctionDef, call: cst.Call, tree: Tree, names: N
         tree: the tree that the function is in.
         names: what the names of that file mean.
     """
+    given = _given(function, call)
+
+    def known(name: str) -> object:
+        value = _constant(given[name], names) if name in given else None
+        if value is None:
+            raise _Undecided
+        return _literal(value, tree)
+
     try:
-        return _first_return(function.body.body, _literals(function, call, tree, names), tree)
+        return _first_return(function.body.body, known, tree)
     except _Undecided:
         return None
 
 
-def _literals(function: cst.FunctionDef, call: cst.Call, tree: Tree, names: Names) -> dict[str, object]:
-    """The parameters whose value the call spells out, or leaves at a default that is spelled out."""
+def _given(function: cst.FunctionDef, call: cst.Call) -> dict[str, cst.BaseExpression | None]:
+    """What a call gives to the parameters of a function, or leaves at their defaults; None for what is not known."""
     params = function.params
     ordered = [param.name.value for param in (*params.posonly_params, *params.params)]
     given: dict[str, cst.BaseExpression | None] = {
@@ -44,18 +55,10 @@ def _literals(function: cst.FunctionDef, call: cst.Call, tree: Tree, names: Name
     for arg in call.args:
         if not arg.star:
             given[arg.keyword.value if arg.keyword is not None else next(free, "")] = arg.value
-    found: dict[str, object] = {}
-    for name, value in given.items():
-        constant = _constant(value, names) if value is not None else None
-        if constant is not None:
-            try:
-                found[name] = _literal(constant, tree)
-            except (ValueError, SyntaxError, TypeError):
-                continue  # a value that is worked out
-    return found
+    return given
 
 
-def _constant(value: cst.BaseExpression, names: Names) -> cst.BaseExpression | None:
+def _constant(value: cst.BaseExpression | None, names: Names) -> cst.BaseExpression | None:
     """What an argument stands for: itself, or what a name is assigned once."""
     bound = names.bindings(value.value, value) if isinstance(value, cst.Name) else []
     return bound[0].value if len(bound) == 1 else value if not bound else None
@@ -65,15 +68,15 @@ def _literal(node: cst.BaseExpression, tree: Tree) -> Any:
     """The value of a literal.
 
     Raises:
-        ValueError: it is an expression of another kind.
-        SyntaxError: likewise.
-        TypeError: it is a set, or the keys of a dict, of what cannot be in one.
+        _Undecided: it is an expression of another kind, or a set or a dict of what cannot be in one.
     """
-    # Not `tree.text`: it needs the places of all nodes of the file, which cost as much as the parse.
-    return ast.literal_eval(tree.module.code_for_node(node))
+    try:
+        return ast.literal_eval(tree.module.code_for_node(node))
+    except (ValueError, SyntaxError, TypeError) as error:
+        raise _Undecided from error
 
 
-def _first_return(statements: Sequence[cst.CSTNode], given: dict[str, object], tree: Tree) -> cst.BaseExpression | None:
+def _first_return(statements: Sequence[cst.CSTNode], known: _Known, tree: Tree) -> cst.BaseExpression | None:
     """What the first `return` that is reached returns.
 
     Raises:
@@ -83,10 +86,10 @@ def _first_return(statements: Sequence[cst.CSTNode], given: dict[str, object], t
         if isinstance(statement, cst.SimpleStatementLine) and isinstance(statement.body[-1], cst.Return):
             return statement.body[-1].value
         if isinstance(statement, cst.If):
-            taken = statement.body if _truth(statement.test, given, tree) else statement.orelse
+            taken = statement.body if _truth(statement.test, known, tree) else statement.orelse
             inner = taken.body if isinstance(taken, cst.Else) else taken
             block = [inner] if isinstance(inner, cst.If) else inner.body if inner is not None else ()
-            found = _first_return(block, given, tree)
+            found = _first_return(block, known, tree)
             if found is not None:
                 return found
         elif not isinstance(statement, (cst.SimpleStatementLine, cst.FunctionDef, cst.ClassDef)):
@@ -94,7 +97,7 @@ def _first_return(statements: Sequence[cst.CSTNode], given: dict[str, object], t
     return None
 
 
-def _truth(test: cst.BaseExpression, given: dict[str, object], tree: Tree) -> bool:
+def _truth(test: cst.BaseExpression, known: _Known, tree: Tree) -> bool:
     """The truth of a test that compares a parameter with literals.
 
     Raises:
@@ -102,11 +105,10 @@ def _truth(test: cst.BaseExpression, given: dict[str, object], tree: Tree) -> bo
     """
     if isinstance(test, cst.Comparison) and len(test.comparisons) == 1 and isinstance(test.left, cst.Name):
         operator, right = test.comparisons[0].operator, test.comparisons[0].comparator
-        if test.left.value in given and isinstance(operator, (cst.Equal, cst.Is, cst.In)):
-            value = given[test.left.value]
+        if isinstance(operator, (cst.Equal, cst.Is, cst.In)):
+            value, wanted = known(test.left.value), _literal(right, tree)
             try:
-                wanted = _literal(right, tree)
                 return value in wanted if isinstance(operator, cst.In) else bool(value == wanted)
-            except (ValueError, SyntaxError, TypeError) as error:
+            except TypeError as error:
                 raise _Undecided from error
     raise _Undecided

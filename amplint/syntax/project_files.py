@@ -8,7 +8,6 @@ Wrappers are ordinary modules: those of `amplint/wrappers` know widely used libr
 
 from __future__ import annotations
 
-import ast
 import os
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -20,6 +19,7 @@ import libcst as cst
 
 from amplint.diagnostics import Footing
 from amplint.python_ast import gate
+from amplint.python_ast.imports import import_rows, names_imported_by
 from amplint.python_ast.slicing import relevant_rows
 from amplint.python_ast.walk import has_long_name, is_too_deep
 from amplint.source import FileLocation, Source, SourceError
@@ -44,6 +44,8 @@ _TELLING = (
     b"param_groups",
 )
 """A module without any of these does nothing that AMP would notice; a package may still hand on what others do."""
+_MOST_NAMES = 200
+"""So many imported names are looked behind for what they lead to."""
 _WRAPPERS = Path(__file__).parent.parent / "wrappers"
 """One file for each module, called after it."""
 _WORDS = (
@@ -103,6 +105,36 @@ class Modules:
             if module is not None:
                 return module, ".".join(parts[count:])
             if self._folder_of(parts[0], package=False) is None and parts[0] not in self._wrapped:
+                return None
+        return None
+
+    def lead_to(self, word: str, text: str) -> bool:
+        """Whether a module that a file imports, or one that such a module imports, holds a word.
+
+        Args:
+            word: what is looked for.
+            text: the file.
+        """
+        waiting, seen = [(self.name, text)], set[str]()
+        while waiting and len(seen) < _MOST_NAMES:
+            importer, text = waiting.pop()
+            for name in names_imported_by(gate.parse(text), importer):
+                known = name in seen or name.partition(".")[0] in self._wrapped
+                module = None if known else self.find(name)
+                seen.add(name)
+                if module is not None and word in module.tree.source.text:
+                    return True
+                waiting += [(module.name, module.tree.source.text)] if module is not None else []
+        return False
+
+    def place(self, qualified: str) -> tuple[Path, str] | None:
+        """The file in which a qualified name is looked for, and the rest of the name; it is not read."""
+        parts = qualified.split(".")
+        for count in range(len(parts) - 1, 0, -1):
+            path = self._place_of(".".join(parts[:count]))
+            if path is not None:
+                return path, ".".join(parts[count:])
+            if self._folder_of(parts[0], package=False) is None:
                 return None
         return None
 
@@ -180,12 +212,6 @@ class Modules:
         return module
 
 
-def _import_rows(module: ast.Module) -> list[int]:
-    """The rows of the imports of a package that does nothing itself, but may hand on what others do."""
-    imports = (node for node in module.body if isinstance(node, ast.Import | ast.ImportFrom))
-    return sorted({row for node in imports for row in range(node.lineno, (node.end_lineno or node.lineno) + 1)})
-
-
 @lru_cache(maxsize=1)
 def _known_wrappers() -> dict[str, Path]:
     return {path.name.removesuffix(".pyi"): path for path in _WRAPPERS.glob("*.pyi")}
@@ -232,7 +258,7 @@ def _read(path: str, name: str, is_wrapper: bool, size: int, changed: int) -> tu
         if is_too_deep(parsed, source.text) or has_long_name(parsed, source.text):
             return digest, None
         rows = None if is_wrapper else relevant_rows(source, parsed, _WORDS)
-        tree = Tree(source, _import_rows(parsed) if rows == [] else rows)
+        tree = Tree(source, import_rows(parsed) if rows == [] else rows)
         return digest, Module(name, tree, collect(tree, name))
     except (SourceError, SyntaxError, gate.TooDeep, limits.TextTooLong, cst.ParserSyntaxError, RecursionError):
         return digest, None

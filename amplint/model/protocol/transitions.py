@@ -93,7 +93,7 @@ class Protocol:
         """What decides on hazards, after an event that does something to gradients or asks for them."""
         match event:
             case Backward():
-                return self._backward(state, facts.value(event.loss) or Value(), event.site)
+                return self._backward(state, facts.value(event.loss) or Value(), event)
             case Unscale():
                 return self._unscale(state, event)
             case ScalerStep():
@@ -150,12 +150,14 @@ class Protocol:
 
     # -- gradients -------------------------------------------------------------------------------------------------
 
-    def _backward(self, state: ProtocolState, value: Value, site: int) -> ProtocolState:
+    def _backward(self, state: ProtocolState, value: Value, event: Backward) -> ProtocolState:
         unknown = "plain" if self._nothing_scales else "unknown"
         kind = {UNKNOWN_SCALER: unknown, "": "plain"}.get(value.scaler, "scaled")
-        part = Part(kind, site, value.scaler if kind == "scaled" else "", value.half)
-        changes: dict[str, Grad] = {}
+        part = Part(kind, event.site, value.scaler if kind == "scaled" else "", value.half)
+        changes = {optimizer: state.grad(optimizer) for optimizer in self._known.spared(event.sources)}
         for optimizer, grad in state.grads().items():
+            if optimizer in changes:
+                continue
             waits = bool(grad.parts) and grad.unscaled_at >= 0 and not grad.stepped
             fresh = grad.unscaled_at >= 0 or grad.kinds == {"unknown"}
             parts = frozenset({part}) if fresh else grad.parts | {part}
