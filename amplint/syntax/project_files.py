@@ -42,6 +42,7 @@ _TELLING = (
     b"torch.save",
     b"LRScheduler",
     b"param_groups",
+    b".half()",
 )
 """A module without any of these does nothing that AMP would notice; a package may still hand on what others do."""
 _MOST_NAMES = 200
@@ -50,7 +51,7 @@ _WRAPPERS = Path(__file__).parent.parent / "wrappers"
 """One file for each module, called after it."""
 _WORDS = (
     r"^backward$", r"^step$", r"^zero_grad$", r"^clip_grad", r"^grad$", r"LR|Lr[A-Z]|Sched", r"^param_groups$",
-    r"\.state_dict\(\)", r"save\w*\([^()]*\bopt",
+    r"^half$", r"\.state_dict\(\)", r"save\w*\([^()]*\bopt",
 )  # fmt: skip
 """Besides the words of AMP itself: what a statement of a module is parsed for; the last two, as running text."""
 

@@ -7,7 +7,7 @@ from pathlib import Path
 import libcst as cst
 
 from amplint.model.torch import names as torch_names
-from amplint.syntax.bindings import LOCAL, Binding, absolute
+from amplint.syntax.bindings import LOCAL, Binding, absolute, dotted
 from amplint.syntax.names import UNKNOWN, Names
 from amplint.syntax.project_files import Module, Modules
 from amplint.syntax.tree import Tree
@@ -39,8 +39,10 @@ class Imports:
     def defined(self, node: cst.BaseExpression) -> Definition | None:
         """The function or class of another file that an expression names, or that a star import must have brought."""
         meanings = self._names.resolve(node)
-        if meanings == {UNKNOWN} and isinstance(node, cst.Name):
-            brought = [found for name in self._names.from_stars(node) if (found := self.definition(name)) is not None]
+        if meanings == {UNKNOWN} and (root := _root(node)) is not None:
+            rest = dotted(node)[len(root.value) :]
+            names = (f"{name}{rest}" for name in self._names.from_stars(root))
+            brought = [found for name in names if (found := self.definition(name)) is not None]
             return brought[0] if len(brought) == 1 else None
         return self.definition(next(iter(meanings))) if len(meanings) == 1 else None
 
@@ -125,13 +127,14 @@ class Imports:
         if found is None or hops > _MAX_HOPS:
             return []
         module, name = found
-        if "." in name or not self._graft(module):
+        if not self._graft(module):
             return []
-        bindings = module.bindings.by_scope.get(module.tree.module, {}).get(name, [])
+        first, dot, rest = name.partition(".")
+        bindings = module.bindings.by_scope.get(module.tree.module, {}).get(first, [])
         if len(bindings) == 1 and isinstance(bindings[0].node, cst.ImportAlias):
-            return self._follow(bindings[0].qualified, hops + 1)
+            return self._follow(f"{bindings[0].qualified}{dot}{rest}", hops + 1)
         if bindings:
-            return bindings
+            return [] if rest else bindings
         starred = [each for star in module.bindings.stars if (each := self._follow(f"{star}.{name}", hops + 1))]
         return starred[0] if len(starred) == 1 else []
 
@@ -145,3 +148,10 @@ class Imports:
             self._tree.graft(module.tree)
             self._names.graft(module.bindings)
         return True
+
+
+def _root(node: cst.BaseExpression) -> cst.Name | None:
+    """The name that a chain of names and attributes begins with."""
+    while isinstance(node, cst.Attribute):
+        node = node.value
+    return node if isinstance(node, cst.Name) else None
