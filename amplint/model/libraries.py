@@ -54,11 +54,20 @@ LIBRARIES = (
         "Lightning, Fabric",
         ("lightning", "pytorch_lightning", "lightning_fabric"),
         '`Fabric(precision="16-mixed")`: `backward` scales, `clip_gradients` unscales; torch\'s own clips and readings of '
-        "gradients in between are findings",
-        "a precision that is an option, strategies other than DDP and FSDP; `LightningModule`, whose precision its `Trainer` "
-        "decides, in manual optimisation, too",
-        told=(("Fabric", "16-mixed", ".backward("),),
-        words=("Fabric",),
+        'gradients in between are findings. Where the file makes a `Trainer(precision="16-mixed")`: the steps of its '
+        "`LightningModule`s run in a region of float16, gradients are scaled in `on_after_backward` and after "
+        "`manual_backward`, and unscaled from `on_before_optimizer_step` on; `clip_gradients` does not unscale in manual "
+        "optimisation, and a plain `loss.backward()` there is a finding",
+        "a precision that is an option, strategies other than DDP and, of Fabric, FSDP; modules whose `Trainer` another file "
+        "makes; schedulers, which a `Trainer` steps whatever the scaler skipped",
+        told=(
+            ("Fabric", "16-mixed", ".backward("),
+            *(("LightningModule", f"precision={value}") for value in ('"16', "'16", "16")),
+        ),
+        words=(
+            *("Fabric", "Trainer", "LightningModule", "Callback"),
+            *("training_step", "validation_step", "on_after_backward", "manual_backward"),
+        ),
         beside=tuple(
             f"{top}.{part}"
             for top in ("lightning.pytorch", "pytorch_lightning", "lightning.fabric", "lightning_fabric", "lightning")

@@ -73,7 +73,7 @@ def relevant_rows(source: Source, module: ast.Module, triggers: Iterable[str] = 
     units = _units(source, module, sorted(set(triggers)))
     if not any(unit.marked or any(method.marked for method in unit.methods) for unit in units):
         return []
-    _keep(units)
+    _keep(units, bool(libraries.told_in(source.text.encode())))
     rows: set[int] = set()
     for unit in units:
         if unit.kept:
@@ -84,10 +84,10 @@ def relevant_rows(source: Source, module: ast.Module, triggers: Iterable[str] = 
     return None if len(rows) == len(source.line_starts) else sorted(rows)
 
 
-def _keep(units: list[_Unit]) -> None:
-    """Mark what matters, until nothing new is named."""
+def _keep(units: list[_Unit], told: bool) -> None:
+    """Mark what matters, until nothing new is named; `told` says whether the text tells a library to scale."""
     words = frozenset().union(*map(_all_words, units))
-    trains = "backward" in words or any(_SCALER.search(word) for word in words)
+    trains = told or "backward" in words or any(_SCALER.search(word) for word in words)
     protocol = frozenset(filter(pattern(_PROTOCOL_WORDS).search, words)) if trains else frozenset[str]()
     follows = trains or any(_LOSS.search(word) or _HALF.search(word) for word in words)
     for unit in units:

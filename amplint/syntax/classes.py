@@ -9,7 +9,7 @@ import libcst as cst
 
 from amplint.syntax import literal_dispatch
 from amplint.syntax.names import LOCAL, UNKNOWN, Names
-from amplint.syntax.project_imports import Imports
+from amplint.syntax.project_imports import Definition, Imports
 from amplint.syntax.tree import Tree
 
 _PLAIN_BASES = frozenset({"builtins.object", "torch.nn.Module", "torch.autograd.Function", "abc.ABC", "typing.Generic"})
@@ -120,7 +120,29 @@ class Classes:
         if name.startswith(f"{LOCAL}."):
             return self.by_name.get(name[len(LOCAL) + 1 :])
         node = self._imports.definition(name)
+        if isinstance(node, cst.FunctionDef):
+            node = self._driven(node)
         return self.of(node) if isinstance(node, cst.ClassDef) else None
+
+    def _driven(self, function: cst.FunctionDef) -> Definition | None:
+        """The class that a function of a wrapper stands for where the text makes what its parameters are annotated with.
+
+        `def LightningModule(trainer: Trainer): return Scaled` is the class `Scaled` to a file with a `Trainer` that scales.
+        """
+        drivers = [each.annotation.annotation for each in function.params.params if each.annotation is not None]
+        returned = literal_dispatch.only_return(function)
+        if not drivers or returned is None or not all(map(self._is_made_by, drivers)):
+            return None
+        return self._imports.defined(returned)
+
+    def _is_made_by(self, name: cst.BaseExpression) -> bool:
+        """Whether a call in the file makes something by a function of a wrapper, which it does for certain literals only."""
+        maker = self._imports.defined(name)
+        if not isinstance(maker, cst.FunctionDef):
+            return False
+        calls = (call for call in self._tree.find(cst.Call) if self._imports.defined(call.func) is maker)
+        made = (literal_dispatch.returned_for(maker, call, self._tree, self._names) for call in calls)
+        return any(each is not None for each in made)
 
     def of(self, node: cst.ClassDef) -> ClassInfo:
         """What is known about a class, whichever file it stands in."""

@@ -3,13 +3,20 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from itertools import islice, product
 from typing import Any
 
 import libcst as cst
 
 from amplint.syntax.names import Names
 from amplint.syntax.tree import Tree
+
+_MAX_CHOICES = 16
+"""So many ways in which a call may fill its parameters are tried."""
+
+_MAX_NAMES = 4
+"""From a choice to the choice that one of its sides names, so many times."""
 
 
 class _Undecided(Exception):
@@ -19,20 +26,34 @@ class _Undecided(Exception):
 def returned_for(function: cst.FunctionDef, call: cst.Call, tree: Tree, names: Names) -> cst.BaseExpression | None:
     """What a call of a function returns, if the literals among its arguments decide that.
 
+    Of an argument that is chosen (`"fp16" if half else "no"`), each may be it: the first that makes something counts.
+
     Args:
         function: the function, in whatever file.
         call: the call of it.
         tree: the tree that the function is in.
         names: what the names of that file mean.
     """
-    try:
-        return _first_return(function.body.body, _literals(function, call, tree, names), tree)
-    except _Undecided:
-        return None
+    for given in _literals(function, call, tree, names):
+        try:
+            found = _first_return(function.body.body, given, tree)
+        except _Undecided:
+            continue
+        if found is not None:
+            return found
+    return None
 
 
-def _literals(function: cst.FunctionDef, call: cst.Call, tree: Tree, names: Names) -> dict[str, object]:
-    """The parameters whose value the call spells out, or leaves at a default that is spelled out."""
+def only_return(function: cst.FunctionDef) -> cst.BaseExpression | None:
+    """What a function returns that does nothing else."""
+    body = function.body.body
+    line = body[0] if len(body) == 1 else None
+    small = line.body[0] if isinstance(line, cst.SimpleStatementLine) else None
+    return small.value if isinstance(small, cst.Return) else None
+
+
+def _literals(function: cst.FunctionDef, call: cst.Call, tree: Tree, names: Names) -> Iterator[dict[str, object]]:
+    """The parameters whose value the call spells out, or leaves at a default that is spelled out; several where it chooses."""
     params = function.params
     ordered = [param.name.value for param in (*params.posonly_params, *params.params)]
     given: dict[str, cst.BaseExpression | None] = {
@@ -44,15 +65,26 @@ def _literals(function: cst.FunctionDef, call: cst.Call, tree: Tree, names: Name
     for arg in call.args:
         if not arg.star:
             given[arg.keyword.value if arg.keyword is not None else next(free, "")] = arg.value
-    found: dict[str, object] = {}
-    for name, value in given.items():
-        constant = _constant(value, names) if value is not None else None
-        if constant is not None:
-            try:
-                found[name] = _literal(constant, tree)
-            except (ValueError, SyntaxError, TypeError):
-                continue  # a value that is worked out
-    return found
+    found = {
+        name: values
+        for name, value in given.items()
+        if value is not None and (values := list(_spelled_out(value, tree, names, _MAX_NAMES)))
+    }
+    for chosen in islice(product(*found.values()), _MAX_CHOICES):
+        yield dict(zip(found, chosen))
+
+
+def _spelled_out(value: cst.BaseExpression, tree: Tree, names: Names, depth: int) -> Iterator[object]:
+    """The literals that an argument may be."""
+    constant = _constant(value, names)
+    if isinstance(constant, cst.IfExp):
+        for each in (constant.body, constant.orelse) if depth else ():
+            yield from _spelled_out(each, tree, names, depth - 1)
+    elif constant is not None:
+        try:
+            yield _literal(constant, tree)
+        except (ValueError, SyntaxError, TypeError):
+            return  # a value that is worked out
 
 
 def _constant(value: cst.BaseExpression, names: Names) -> cst.BaseExpression | None:
