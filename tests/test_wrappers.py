@@ -109,6 +109,11 @@ PRECISIONS = {
     "Accelerator(mixed_precision=precision)": [],
     "Accelerator(mixed_precision=HALF)": ["AMP101"],
     "Accelerator(mixed_precision=CHANGED)": [],
+    'Accelerator(mixed_precision="fp16" if precision else "no")': ["AMP101"],
+    "Accelerator(mixed_precision=HALF if precision else CHANGED)": ["AMP101"],
+    "Accelerator(mixed_precision=args.precision)": ["AMP101"],
+    "Accelerator(mixed_precision=args.full_precision)": [],
+    "Accelerator(mixed_precision=args.other)": [],
     "Accelerator(**options)": [],
     'Accelerator(mixed_precision="fp16", cpu=True)': [],
     'Accelerator(mixed_precision="fp16", deepspeed_plugin=plugin)': [],
@@ -121,6 +126,8 @@ def test_the_precision_must_stand_in_the_text(maker: str, tmp_path: Path) -> Non
     path = tmp_path / "train.py"
     text = (SCRIPTS / "accelerate" / "flagged_torch_clip.py").read_text()
     names = 'HALF = "fp16"\nCHANGED = "fp16"\nCHANGED = "no"\n'
+    names += 'parser.add_argument("--precision", choices=("no", "fp16"))\n'
+    names += 'parser.add_argument("--full-precision", default="no")\n'
     path.write_text(names + text.replace('Accelerator(mixed_precision="fp16")', maker))
     assert [each.code for each in check(path).diagnostics] == PRECISIONS[maker]
 

@@ -42,10 +42,10 @@ LIBRARIES = (
         "accelerate",
         ("accelerate",),
         'an `Accelerator(mixed_precision="fp16")`: `backward` scales, `clip_grad_norm_`, `clip_grad_value_` and '
-        "`unscale_gradients` unscale; torch's own clips and readings of gradients in between are findings, and a clip is "
-        "replaced by the accelerator's",
-        "a precision that is an option, bfloat16, DeepSpeed and Megatron plugins; what `prepare` returns steps and skips on "
-        "its own",
+        "`unscale_gradients` unscale, `autocast` is a region; torch's own clips and readings of gradients in between are "
+        "findings, and a clip is replaced by the accelerator's",
+        "a precision that the text does not tell, bfloat16, DeepSpeed and Megatron plugins; what `prepare` returns steps and "
+        "skips on its own",
         told=(("mixed_precision", "fp16", ".backward("),),
         words=("mixed_precision",),
         beside=("accelerate.logging", "accelerate.utils.set_seed", "accelerate.utils.tqdm"),
@@ -58,8 +58,8 @@ LIBRARIES = (
         "`LightningModule`s run in a region of float16, gradients are scaled in `on_after_backward` and after "
         "`manual_backward`, and unscaled from `on_before_optimizer_step` on; `clip_gradients` does not unscale in manual "
         "optimisation, and a plain `loss.backward()` there is a finding",
-        "a precision that is an option, strategies other than DDP and, of Fabric, FSDP; modules whose `Trainer` another file "
-        "makes; schedulers, which a `Trainer` steps whatever the scaler skipped",
+        "a precision that the text does not tell, strategies other than DDP and, of Fabric, FSDP; modules whose `Trainer` "
+        "another file makes; schedulers, which a `Trainer` steps whatever the scaler skipped",
         told=(
             ("Fabric", "16-mixed", ".backward("),
             *(("LightningModule", f"precision={value}") for value in ('"16', "'16", "16")),

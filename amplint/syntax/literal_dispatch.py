@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-import ast
 from collections.abc import Iterator, Sequence
 from itertools import islice, product
-from typing import Any
 
 import libcst as cst
 
+from amplint.syntax import options
 from amplint.syntax.names import Names
+from amplint.syntax.options import literal
 from amplint.syntax.tree import Tree
 
 _MAX_CHOICES = 16
@@ -80,9 +80,11 @@ def _spelled_out(value: cst.BaseExpression, tree: Tree, names: Names, depth: int
     if isinstance(constant, cst.IfExp):
         for each in (constant.body, constant.orelse) if depth else ():
             yield from _spelled_out(each, tree, names, depth - 1)
+    elif isinstance(constant, cst.Attribute):
+        yield from options.values(constant.attr.value, tree)
     elif constant is not None:
         try:
-            yield _literal(constant, tree)
+            yield literal(constant, tree)
         except (ValueError, SyntaxError, TypeError):
             return  # a value that is worked out
 
@@ -91,18 +93,6 @@ def _constant(value: cst.BaseExpression, names: Names) -> cst.BaseExpression | N
     """What an argument stands for: itself, or what a name is assigned once."""
     bound = names.bindings(value.value, value) if isinstance(value, cst.Name) else []
     return bound[0].value if len(bound) == 1 else value if not bound else None
-
-
-def _literal(node: cst.BaseExpression, tree: Tree) -> Any:
-    """The value of a literal.
-
-    Raises:
-        ValueError: it is an expression of another kind.
-        SyntaxError: likewise.
-        TypeError: it is a set, or the keys of a dict, of what cannot be in one.
-    """
-    # Not `tree.text`: it needs the places of all nodes of the file, which cost as much as the parse.
-    return ast.literal_eval(tree.module.code_for_node(node))
 
 
 def _first_return(statements: Sequence[cst.CSTNode], given: dict[str, object], tree: Tree) -> cst.BaseExpression | None:
@@ -137,7 +127,7 @@ def _truth(test: cst.BaseExpression, given: dict[str, object], tree: Tree) -> bo
         if test.left.value in given and isinstance(operator, (cst.Equal, cst.Is, cst.In)):
             value = given[test.left.value]
             try:
-                wanted = _literal(right, tree)
+                wanted = literal(right, tree)
                 return value in wanted if isinstance(operator, cst.In) else bool(value == wanted)
             except (ValueError, SyntaxError, TypeError) as error:
                 raise _Undecided from error

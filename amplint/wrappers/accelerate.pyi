@@ -33,6 +33,9 @@ class Scaling:
     def __init__(self):
         self.scaler = torch.amp.GradScaler("cuda")
 
+    def autocast(self, autocast_handler=None):
+        return torch.autocast("cuda", dtype=torch.float16)
+
     def backward(self, loss, **kwargs):
         self.scaler.scale(loss).backward(**kwargs)
 

@@ -1,0 +1,61 @@
+"""Options of the command line that a file declares: what a user may choose for one."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from typing import Any
+
+import libcst as cst
+
+from amplint.syntax.access_paths import called_name
+from amplint.syntax.tree import Tree
+
+
+def values(name: str, tree: Tree) -> Iterator[object]:
+    """What an option may be: one of its choices, or what it is by default; nothing where the file does not say so.
+
+    Args:
+        name: the attribute that the parsed arguments have for it.
+        tree: the file.
+    """
+    for call in tree.find(cst.Call, around=tree.module):
+        if called_name(call) == "add_argument" and name in _attributes(call):
+            given = {arg.keyword.value: arg.value for arg in call.args if arg.keyword is not None}
+            yield from _literals(given, tree)
+
+
+def _attributes(call: cst.Call) -> Iterator[str]:
+    """The attributes that a declared option may be found under."""
+    for arg in call.args:
+        if arg.keyword is None and isinstance(arg.value, cst.SimpleString):
+            yield str(arg.value.evaluated_value).lstrip("-").replace("-", "_")
+
+
+def _literals(given: dict[str, cst.BaseExpression], tree: Tree) -> Iterator[object]:
+    """The values that the declaration of an option spells out, by its keyword arguments."""
+    try:
+        if "action" in given:
+            yield from (True, False) if str(literal(given["action"], tree)).startswith("store_") else ()
+            return
+        if "default" in given:
+            yield literal(given["default"], tree)
+        yield from literal(given["choices"], tree) if "choices" in given else ()
+    except (ValueError, SyntaxError, TypeError):
+        return  # worked out
+
+
+def literal(node: cst.BaseExpression, tree: Tree) -> Any:
+    """The value of a literal.
+
+    Args:
+        node: the expression.
+        tree: the tree that it is in.
+
+    Raises:
+        ValueError: it is an expression of another kind.
+        SyntaxError: likewise.
+        TypeError: it is a set, or the keys of a dict, of what cannot be in one.
+    """
+    # Not `tree.text`: it needs the places of all nodes of the file, which cost as much as the parse.
+    return ast.literal_eval(tree.module.code_for_node(node))
