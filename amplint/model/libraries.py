@@ -54,15 +54,15 @@ LIBRARIES = (
         "Lightning, Fabric",
         ("lightning", "pytorch_lightning", "lightning_fabric"),
         '`Fabric(precision="16-mixed")`: `backward` scales, `clip_gradients` unscales; torch\'s own clips and readings of '
-        'gradients in between are findings. Where the file makes a `Trainer(precision="16-mixed")`: the steps of its '
+        'gradients in between are findings. Where the file makes a `Trainer(precision="16-mixed")`: the steps of the '
         "`LightningModule`s run in a region of float16, gradients are scaled in `on_after_backward` and after "
         "`manual_backward`, and unscaled from `on_before_optimizer_step` on; `clip_gradients` does not unscale in manual "
         "optimisation, and a plain `loss.backward()` there is a finding",
-        "a precision that the text does not tell, strategies other than DDP and, of Fabric, FSDP; modules whose `Trainer` "
-        "another file makes; schedulers, which a `Trainer` steps whatever the scaler skipped",
+        "a precision that the text does not tell, strategies other than DDP and, of Fabric, FSDP; modules that "
+        "are not made beside the `Trainer`; schedulers, which a `Trainer` steps whatever the scaler skipped",
         told=(
             ("Fabric", "16-mixed", ".backward("),
-            *(("LightningModule", f"precision={value}") for value in ('"16', "'16", "16")),
+            *(("Trainer(", f"precision={value}") for value in ('"16', "'16", "16")),
         ),
         words=(
             *("Fabric", "Trainer", "LightningModule", "Callback"),
@@ -94,8 +94,11 @@ LIBRARIES = (
     Library(
         "Transformers",
         ("transformers.Trainer", "transformers.Seq2SeqTrainer", "transformers.trainer"),
-        "",
-        "`Trainer` and what overrides its methods: `TrainingArguments` decide the precision, elsewhere",
+        "classes derived from `Trainer`, where the file makes `TrainingArguments(fp16=True)`: gradients are scaled after "
+        "`training_step` and after `self.accelerator.backward`, and a plain `loss.backward()` is a finding",
+        "a precision that the text does not tell, DeepSpeed; callbacks",
+        told=(("TrainingArguments", "fp16", "Trainer)"),),
+        words=("TrainingArguments", "Trainer", "Seq2SeqTrainer", "training_step"),
     ),
     Library(
         "fairseq",

@@ -104,6 +104,7 @@ class Classes:
         self._imports = imports or Imports(tree, names)
         self._infos: dict[cst.ClassDef, ClassInfo] = {}
         self._owners: dict[cst.CSTNode, ClassInfo] = {}
+        self._driven_bases: set[Definition | None] = set()
         self.own = list(self._take(tree).values())
         self.by_name: dict[str, ClassInfo] = {info.name: info for info in self.own}
 
@@ -133,7 +134,13 @@ class Classes:
         returned = literal_dispatch.only_return(function)
         if not drivers or returned is None or not all(map(self._is_made_by, drivers)):
             return None
-        return self._imports.defined(returned)
+        found = self._imports.defined(returned)
+        self._driven_bases.add(found)
+        return found
+
+    def is_driven(self, info: ClassInfo) -> bool:
+        """Whether a library drives the objects of a class in a way that it would not without what this file makes."""
+        return any(base.node in self._driven_bases for base in info.lineage)
 
     def _is_made_by(self, name: cst.BaseExpression) -> bool:
         """Whether a call in the file makes something by a function of a wrapper, which it does for certain literals only."""

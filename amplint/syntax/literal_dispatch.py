@@ -8,6 +8,7 @@ from itertools import islice, product
 import libcst as cst
 
 from amplint.syntax import options
+from amplint.syntax.access_paths import called_name
 from amplint.syntax.names import Names
 from amplint.syntax.options import literal
 from amplint.syntax.tree import Tree
@@ -82,11 +83,20 @@ def _spelled_out(value: cst.BaseExpression, tree: Tree, names: Names, depth: int
             yield from _spelled_out(each, tree, names, depth - 1)
     elif isinstance(constant, cst.Attribute):
         yield from options.values(constant.attr.value, tree)
+    elif constant is not None and _asks(constant):
+        yield from (True, False)
     elif constant is not None:
         try:
             yield literal(constant, tree)
         except (ValueError, SyntaxError, TypeError):
             return  # a value that is worked out
+
+
+def _asks(value: cst.BaseExpression) -> bool:
+    """Whether an expression is a question that the run answers: `not bf16`, `torch.cuda.is_available()`."""
+    if isinstance(value, cst.UnaryOperation):
+        return isinstance(value.operator, cst.Not)
+    return isinstance(value, cst.Comparison) or (isinstance(value, cst.Call) and called_name(value).startswith("is_"))
 
 
 def _constant(value: cst.BaseExpression, names: Names) -> cst.BaseExpression | None:

@@ -370,3 +370,62 @@ def test_a_scaler_of_another_framework_in_another_file_is_left_alone(tmp_path: P
     """
     root = project(tmp_path, own=own, train=train)
     assert codes(root, "train.py") == []
+
+
+MODULES = """
+import lightning.pytorch as pl
+import torch
+
+class Net(pl.LightningModule):
+    def on_after_backward(self):
+        torch.nn.utils.clip_grad_norm_(self.parameters(), 1.0)
+
+class Manual(pl.LightningModule):
+    automatic_optimization = False
+
+    def training_step(self, batch, batch_idx):
+        opt = self.optimizers()
+        opt.zero_grad()
+        self.manual_backward(self(batch).mean())
+        self.clip_gradients(opt, gradient_clip_val=0.5)
+        opt.step()
+
+class Careful(pl.LightningModule):
+    def on_before_optimizer_step(self, optimizer):
+        torch.nn.utils.clip_grad_norm_(self.parameters(), 1.0)
+
+class Norms(pl.Callback):
+    def on_after_backward(self, trainer, module):
+        module.log("norm", sum(param.grad.norm() for param in module.parameters()))
+"""
+TRAINING = """
+import lightning.pytorch as pl
+from modules import Careful, Manual, Net, Norms
+
+def main(loader):
+    trainer = pl.Trainer(precision={precision}, callbacks=[Norms()])
+    trainer.fit(Careful(), loader)
+    trainer.fit(Manual(), loader)
+    trainer.fit(Net(), loader)
+"""
+
+
+def test_a_trainer_in_another_file_scales_what_modules_and_callbacks_meet(tmp_path: Path) -> None:
+    root = project(tmp_path, modules=MODULES, train=TRAINING.format(precision='"16-mixed"'))
+    found = check(root, "train.py").diagnostics
+    assert [(each.code, each.range.start.row) for each in found] == [("AMP102", 6), ("AMP101", 8), ("AMP101", 9)]
+    assert {each.related[-1].path for each in found} == {str(root / "modules.py")}
+    assert codes(root, "modules.py") == []
+
+
+@pytest.mark.parametrize("precision", ['"bf16-mixed"', '"32-true"', "args.precision"])
+def test_a_trainer_of_another_precision_scales_nothing(precision: str, tmp_path: Path) -> None:
+    root = project(tmp_path, modules=MODULES, train=TRAINING.format(precision=precision))
+    assert codes(root, "train.py") == codes(root, "modules.py") == []
+
+
+def test_a_file_with_a_trainer_of_its_own_speaks_for_itself(tmp_path: Path) -> None:
+    own = f"{MODULES}\ntrainer = pl.Trainer(precision=16)\n"
+    root = project(tmp_path, modules=own, train=TRAINING.format(precision=16))
+    assert codes(root, "train.py") == []
+    assert codes(root, "modules.py") == ["AMP101", "AMP101", "AMP102"]

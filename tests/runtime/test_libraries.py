@@ -6,6 +6,7 @@ Their scalers are put on the CPU; nothing else of them is changed.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -147,6 +148,40 @@ def test_manual_optimization_clips_what_is_still_scaled() -> None:
     met = dict(with_lightning(automatic=False, training_step=training_step))
     assert met["after the backward pass"] > 0.01
     assert met["before the step"] == met["in the step"] == pytest.approx(0.01 / 1024, rel=1e-2)
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_transformers_unscales_between_the_training_step_and_the_optimizers(tmp_path: Path) -> None:
+    transformers = pytest.importorskip("transformers")
+    trainer_class = pytest.importorskip("transformers.trainer").Trainer
+    run = Run()
+    met: list[float] = []
+
+    class Model(torch.nn.Module):  # type: ignore[misc, name-defined]
+        def __init__(self) -> None:
+            super().__init__()
+            self.model = run.model
+
+        def forward(self, values: Any) -> dict[str, Any]:
+            return {"loss": torch.nn.functional.mse_loss(self.model(values), run.targets)}
+
+    class Trainer(trainer_class):  # type: ignore[misc, valid-type]
+        def training_step(self, *given: Any) -> Any:
+            loss = super().training_step(*given)
+            met.append(torch.nn.utils.get_total_norm([each.grad for each in run.model.parameters()]).item())
+            return loss
+
+    quiet = {"report_to": [], "save_strategy": "no", "logging_strategy": "no", "disable_tqdm": True}
+    args = transformers.TrainingArguments(
+        str(tmp_path), use_cpu=True, max_steps=1, per_device_train_batch_size=16, remove_unused_columns=False, **quiet
+    )
+    data = [{"values": each} for each in run.inputs]
+    trainer = Trainer(Model(), args, train_dataset=data, optimizers=(run.optimizer, None))
+    trainer.accelerator.scaler, trainer.accelerator.native_amp = torch.amp.GradScaler("cpu", init_scale=1024.0), True
+    trainer.accelerator.state._mixed_precision = "fp16"
+    trainer.train()
+    assert met[0] > 1024 * 1.0
+    assert run.norms == pytest.approx([1.0], rel=1e-3), "the trainer clips to 1 by itself"
 
 
 @pytest.fixture(params=["accelerate", "fabric", "mmengine"])
