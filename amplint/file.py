@@ -13,6 +13,7 @@ from amplint.edits.imports import Importer
 from amplint.edits.statements import Editor
 from amplint.hazards.analysis import Analysis
 from amplint.lowering.program import Program
+from amplint.model.libraries import told_in
 from amplint.model.torch import names as torch_names
 from amplint.python_ast import gate
 from amplint.python_ast.definite_assignment import Assigned
@@ -40,11 +41,13 @@ class File:
     Args:
         tree: its syntax tree.
         torch: the oldest PyTorch (major, minor) that the linted project supports (`target torch`).
+        supposing: whether libraries are taken to drive its classes in float16, although nothing in it makes them do so.
     """
 
-    def __init__(self, tree: Tree, torch: tuple[int, int]) -> None:
+    def __init__(self, tree: Tree, torch: tuple[int, int], supposing: bool = False) -> None:
         self.tree = tree
         self.torch = torch
+        self._supposing = supposing
         self._facts: dict[object, Any] = {}
 
     def fact(self, kind: Callable[[File], Fact]) -> Fact:
@@ -76,7 +79,12 @@ class File:
     @cached_property
     def classes(self) -> Classes:
         """The classes it defines."""
-        return Classes(self.tree, self.names, self.imports)
+        return Classes(self.tree, self.names, self.imports, self._supposing)
+
+    @property
+    def may_be_driven(self) -> bool:
+        """Whether a library would do more around some of its classes if it were told to."""
+        return bool(told_in(self.source.text.encode())) and bool(self.classes.undriven)
 
     @cached_property
     def imports(self) -> Imports:

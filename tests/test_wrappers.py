@@ -15,7 +15,7 @@ from fixture_harness import found, read_marks
 
 import amplint
 from amplint.diagnostics import FileReport
-from amplint.engine.checker import check_source, matters
+from amplint.engine.checker import check_source, matters, withdraw
 from amplint.engine.config import Settings
 from amplint.engine.fixer import fix_source
 from amplint.model.libraries import LIBRARIES, Library
@@ -34,7 +34,8 @@ def settings_of(path: Path) -> Settings:
 
 def check(path: Path, source: Source | None = None) -> FileReport:
     source = source or Source.from_bytes(str(path), path.read_bytes())
-    return check_source(source, settings_of(path), path)
+    report = check_source(source, settings_of(path), path)
+    return withdraw(report, report.facts)
 
 
 def read_for(path: Path) -> set[str]:

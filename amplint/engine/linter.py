@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     import ast
 
     from amplint.engine.registry import RuleInfo
-    from amplint.rule import Rule
+    from amplint.rule import File, Rule
 
 SYNTAX_ERROR = "AMP900"
 
@@ -76,6 +76,7 @@ def _check(
 ) -> FileReport:
     import libcst  # not at the top: most files are settled before a parse, and libcst is slow to import
 
+    from amplint.engine import driven
     from amplint.rule import File
     from amplint.syntax.tree import Tree
 
@@ -83,15 +84,12 @@ def _check(
     crashes: dict[str, Exception] = {}
     try:
         file = File(Tree(source, rows, module), torch)
-        for rule in _loaded(rules):
-            limits.look()
-            try:
-                found.extend(list(rule.run(file)))
-            except RecursionError:
-                raise  # it takes a deep tree to get there, whatever rule it is that does
-            except Exception as error:  # a rule must not take the other rules and files down with it
-                crashes[rule.code] = error
-        says = file.says
+        found += _found(file, rules, crashes)
+        says = file.says | driven.stated(file)
+        if file.may_be_driven:
+            known = {(each.code, each.range) for each in found}
+            supposed = _found(File(Tree(source, rows, module), torch, supposing=True), rules, crashes)
+            found += driven.needing(file, [each for each in supposed if (each.code, each.range) not in known])
     except libcst.ParserSyntaxError as error:
         row = error.raw_line if rows is None else rows[min(error.raw_line, len(rows)) - 1]
         return FileReport(source.path, error=f"LibCST cannot read row {row}: {error.message}")
@@ -99,6 +97,20 @@ def _check(
         return FileReport(source.path, error=_TOO_DEEP)
     ordered = tuple(sorted(found, key=lambda diagnostic: diagnostic.sort_key))
     return FileReport(source.path, ordered, says, _told(crashes, source.path), file.footing, file.partly)
+
+
+def _found(file: File, rules: Sequence[Rule | RuleInfo], crashes: dict[str, Exception]) -> list[Diagnostic]:
+    """What the rules find in a file; what crashes is noted down."""
+    found: list[Diagnostic] = []
+    for rule in _loaded(rules):
+        limits.look()
+        try:
+            found.extend(list(rule.run(file)))
+        except RecursionError:
+            raise  # it takes a deep tree to get there, whatever rule it is that does
+        except Exception as error:  # a rule must not take the other rules and files down with it
+            crashes[rule.code] = error
+    return found
 
 
 def _told(crashes: dict[str, Exception], path: str) -> str:

@@ -88,7 +88,6 @@ class Analysis:
             shown = ShownPaths(explorer)
             for hazard in explorer.hazards:
                 site = self._elsewhere.site_here(hazard)
-                site = site if site >= 0 or self._elsewhere.is_of_library(hazard) else entry.made
                 if site < 0:
                     continue
                 place = (hazard.kind, site)

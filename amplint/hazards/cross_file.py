@@ -62,10 +62,6 @@ class Elsewhere:
         tree = self._program.tree
         return tree.root(self._program.places[site]) is tree.module
 
-    def is_of_library(self, hazard: Hazard) -> bool:
-        """Whether a hazard happens in what a wrapper says of a library, and not in the user's own code."""
-        return self._program.tree.home(self._program.places[hazard.site]).source.path.endswith(".pyi")
-
     def _shown_alone(self, key: str) -> frozenset[tuple[HazardKind, cst.CSTNode]]:
         """The hazards, by kind and place, that a function of another file shows whoever calls it."""
         if key not in self._alone:

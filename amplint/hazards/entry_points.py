@@ -25,9 +25,7 @@ from amplint.syntax.classes import ClassInfo
 class Entry:
     """A function that is explored: with the graphs that its calls may enter, and what is known of the objects in all of them.
 
-    `heir` is the class that inherits the function, where it is explored with the methods that this class overrides. `made` is
-    the site of the call that makes an object of it, where only this file has a library drive such objects, and another one
-    defines the class; -1 elsewhere.
+    `heir` is the class that inherits the function, where it is explored with the methods that this class overrides.
     """
 
     function: Function
@@ -35,7 +33,6 @@ class Entry:
     objects: Mapping[str, ObjectFacts]
     nothing_scales: bool = False
     heir: str = ""
-    made: int = -1
     flows: Flows | None = field(default=None, compare=False, repr=False)
     """The control-flow graphs of `functions`, which entries may share."""
 
@@ -63,10 +60,11 @@ class Entries:
             return ()
         flows: dict[int, Flows] = {}
         found: list[Entry] = []
-        for function, functions, heir, made in self._roots():
+        for function, functions, heir in self._roots():
             shared = flows.setdefault(id(functions), Flows(functions))
-            objects = objects_in(function, functions)
-            found.append(Entry(function, functions, objects, self._nothing_scales, heir, made, shared))
+            found.append(
+                Entry(function, functions, objects_in(function, functions), self._nothing_scales, heir, shared)
+            )
         return tuple(found)
 
     def _trains(self) -> bool:
@@ -82,7 +80,7 @@ class Entries:
         hands_on = clips or reads or "step" in called or any(self._program.names.references(GRAD_SCALER))
         if hands_on and self._program.leads_elsewhere():
             return True
-        return bool(self._program.driven or ((clips or reads) and self._program.templates))
+        return (clips or reads or "step" in called) and bool(self._program.templates)
 
     @cached_property
     def _nothing_scales(self) -> bool:
@@ -97,23 +95,23 @@ class Entries:
             and not any(isinstance(each, (Scale, Escape)) for each in events)
         )
 
-    def _roots(self) -> Iterator[tuple[Function, Mapping[str, Function], str, int]]:
+    def _roots(self) -> Iterator[tuple[Function, Mapping[str, Function], str]]:
         """What is explored: every function in which something happens; inherited methods once more for each class that
         overrides what they call, with the overriding methods in place."""
         training = self._training(self.functions)
         own = (key for key in self._program.definitions if key in training)
-        yield from ((self.functions[key], self.functions, "", -1) for key in own)
-        made = {info: self._program.site(call) for info, call in self._program.driven.items()}
-        for info in (*self._program.classes.own, *made):
+        yield from ((self.functions[key], self.functions, "") for key in own)
+        for info in self._program.classes.own:
             overridden = self._overridden(info)
-            if not any(map(_is_busy, overridden.values())) and info not in made:
+            if not any(map(_is_busy, overridden.values())):
                 continue
             functions = linked({**self.graphs, **overridden})
             training = self._training(functions)
-            for base in info.lineage[0 if info in made else 1 :]:
-                methods = [self._program.key(node) for name, node in base.methods.items() if info.method(name) is node]
-                where = info.node.name.value, made.get(info, -1)
-                yield from ((functions[key], functions, *where) for key in methods if key in training)
+            for base in info.lineage[1:]:
+                inherited = [
+                    self._program.key(node) for name, node in base.methods.items() if info.method(name) is node
+                ]
+                yield from ((functions[key], functions, info.node.name.value) for key in inherited if key in training)
 
     @staticmethod
     def _training(functions: Mapping[str, Function]) -> set[str]:

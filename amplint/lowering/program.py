@@ -6,14 +6,13 @@ from functools import cached_property
 
 import libcst as cst
 
-from amplint.model.libraries import told_in
 from amplint.roles.autocast_contexts import Contexts
 from amplint.roles.call_targets import Callees
 from amplint.roles.loss_scales import LossScales
 from amplint.roles.roles import Roles
 from amplint.syntax.access_paths import path_of
 from amplint.syntax.call_arguments import PassedArguments
-from amplint.syntax.classes import Classes, ClassInfo
+from amplint.syntax.classes import Classes
 from amplint.syntax.names import Names
 from amplint.syntax.project_imports import Imports
 from amplint.syntax.tree import Tree
@@ -113,8 +112,7 @@ class Program:
 
     @cached_property
     def templates(self) -> list[cst.FunctionDef]:
-        """The methods of other files that classes of this one inherit, and that call what these classes override; and all
-        methods of the classes that are driven from here."""
+        """The methods of other files that classes of this one inherit, and that call what these classes override."""
         found: dict[cst.FunctionDef, None] = {}
         for info in self.classes.own:
             abroad = [base for base in info.lineage[1:] if self.tree.root(base.node) is not self.tree.module]
@@ -122,24 +120,7 @@ class Program:
             own = names & info.methods.keys()
             inherited = (info.method(name) for name in sorted(names - own)) if own else ()
             found.update((node, None) for node in inherited if node is not None and own.intersection(words(node)))
-        for info in self.driven:
-            found.update((node, None) for base in info.lineage for node in base.methods.values())
         return list(found)
-
-    @cached_property
-    def driven(self) -> dict[ClassInfo, cst.Call]:
-        """The classes of other files whose objects a library drives because of what this file makes, each with the call that
-        makes one."""
-        if not told_in(self.tree.source.text.encode()):
-            return {}
-        found: dict[ClassInfo, cst.Call] = {}
-        for call in self.tree.find(cst.Call):
-            info = self.classes.instance_of(call)
-            if info is None or self.tree.root(info.node) is self.tree.module or not self.classes.is_driven(info):
-                continue
-            if not told_in(self.tree.home(info.node).source.text.encode()):  # else that file speaks for itself
-                found.setdefault(info, call)
-        return found
 
     def enter(self, node: cst.FunctionDef) -> str | None:
         """The key of a function that a call leads to; None for one too many in other files."""

@@ -54,15 +54,17 @@ LIBRARIES = (
         "Lightning, Fabric",
         ("lightning", "pytorch_lightning", "lightning_fabric"),
         '`Fabric(precision="16-mixed")`: `backward` scales, `clip_gradients` unscales; torch\'s own clips and readings of '
-        'gradients in between are findings. Where the file makes a `Trainer(precision="16-mixed")`: the steps of the '
-        "`LightningModule`s run in a region of float16, gradients are scaled in `on_after_backward` and after "
-        "`manual_backward`, and unscaled from `on_before_optimizer_step` on; `clip_gradients` does not unscale in manual "
-        "optimisation, and a plain `loss.backward()` there is a finding",
-        "a precision that the text does not tell, strategies other than DDP and, of Fabric, FSDP; modules that "
-        "are not made beside the `Trainer`; schedulers, which a `Trainer` steps whatever the scaler skipped",
+        'gradients in between are findings. Where a file makes a `Trainer(precision="16-mixed")`: the steps of the '
+        "`LightningModule`s that it defines, makes or imports run in a region of float16, gradients are scaled in "
+        "`on_after_backward` and after `manual_backward`, and unscaled from `on_before_optimizer_step` on; `clip_gradients` "
+        "does not unscale in manual optimisation, and a plain `loss.backward()` there is a finding",
+        "a precision that the text does not tell, strategies other than DDP and, of Fabric, FSDP; modules of "
+        "which the file with the `Trainer` knows nothing; schedulers that a `Trainer` steps whatever the scaler skipped",
         told=(
             ("Fabric", "16-mixed", ".backward("),
             *(("Trainer(", f"precision={value}") for value in ('"16', "'16", "16")),
+            *(("LightningModule", word) for word in (".grad", "clip_grad", "manual_backward")),
+            ("Callback", "on_after_backward"),
         ),
         words=(
             *("Fabric", "Trainer", "LightningModule", "Callback"),
@@ -77,8 +79,9 @@ LIBRARIES = (
     Library(
         "MMEngine",
         ("mmengine",),
-        "`AmpOptimWrapper`: `backward`, `step` and `update_params` follow the protocol on the optimizer that it is given; a "
-        "plain `loss.backward()` or `optimizer.step()` beside it and a clip in between are findings",
+        "`AmpOptimWrapper` and classes derived from it: `backward`, `step` and `update_params` follow the protocol on the "
+        "optimizer that it is given, `optim_context` is a region; a plain `loss.backward()` or `optimizer.step()` beside it and "
+        "a clip in between are findings",
         "wrappers that a configuration or a registry builds; `ApexOptimWrapper`",
         told=(("AmpOptimWrapper",),),
         words=("AmpOptimWrapper",),
@@ -139,10 +142,11 @@ LIBRARIES = (
         "Detectron2",
         ("detectron2.engine",),
         "classes derived from `AMPTrainer`: its scaler and optimizer, and that `after_backward` runs while the gradients are "
-        "scaled; what a `DetectionCheckpointer` saves",
+        "scaled; hooks derived from `HookBase`, where a file makes an `AMPTrainer` and defines, makes or imports them; what a "
+        "`DetectionCheckpointer` saves",
         "trainers that `DefaultTrainer` picks by configuration",
-        told=(("AMPTrainer",),),
-        words=("AMPTrainer",),
+        told=(("AMPTrainer",), ("HookBase", "after_step", ".step("), ("HookBase", "after_backward")),
+        words=("AMPTrainer", "HookBase", "after_step", "after_backward"),
     ),
     Library(
         "fvcore",

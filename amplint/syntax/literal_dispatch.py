@@ -10,7 +10,7 @@ import libcst as cst
 from amplint.syntax import options
 from amplint.syntax.access_paths import called_name
 from amplint.syntax.names import Names
-from amplint.syntax.options import literal
+from amplint.syntax.options import spelled
 from amplint.syntax.tree import Tree
 
 _MAX_CHOICES = 16
@@ -87,7 +87,7 @@ def _spelled_out(value: cst.BaseExpression, tree: Tree, names: Names, depth: int
         yield from (True, False)
     elif constant is not None:
         try:
-            yield literal(constant, tree)
+            yield spelled(constant, tree)
         except (ValueError, SyntaxError, TypeError):
             return  # a value that is worked out
 
@@ -137,7 +137,7 @@ def _truth(test: cst.BaseExpression, given: dict[str, object], tree: Tree) -> bo
         if test.left.value in given and isinstance(operator, (cst.Equal, cst.Is, cst.In)):
             value = given[test.left.value]
             try:
-                wanted = literal(right, tree)
+                wanted = spelled(right, tree)
                 return value in wanted if isinstance(operator, cst.In) else bool(value == wanted)
             except (ValueError, SyntaxError, TypeError) as error:
                 raise _Undecided from error

@@ -36,16 +36,16 @@ def _literals(given: dict[str, cst.BaseExpression], tree: Tree) -> Iterator[obje
     """The values that the declaration of an option spells out, by its keyword arguments."""
     try:
         if "action" in given:
-            yield from (True, False) if str(literal(given["action"], tree)).startswith("store_") else ()
+            yield from (True, False) if str(spelled(given["action"], tree)).startswith("store_") else ()
             return
         if "default" in given:
-            yield literal(given["default"], tree)
-        yield from literal(given["choices"], tree) if "choices" in given else ()
+            yield spelled(given["default"], tree)
+        yield from spelled(given["choices"], tree) if "choices" in given else ()
     except (ValueError, SyntaxError, TypeError):
         return  # worked out
 
 
-def literal(node: cst.BaseExpression, tree: Tree) -> Any:
+def spelled(node: cst.BaseExpression, tree: Tree) -> Any:
     """The value of a literal.
 
     Args:

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 from project import LOOP, check, codes, only, project
 
+from amplint.diagnostics import Diagnostic
 from amplint.engine.checker import check_bytes
 from amplint.engine.config import Settings
 from amplint.engine.discovery import FoundFile
@@ -410,22 +411,62 @@ def main(loader):
 """
 
 
+def in_project(root: Path) -> dict[str, list[Diagnostic]]:
+    """What a run on all files of a project finds in each."""
+    found = [FoundFile(each, each.name, Settings(root), False) for each in sorted(root.rglob("*.py"))]
+    return {report.path: list(report.diagnostics) for report in run(found, RunOptions(jobs=1))}
+
+
 def test_a_trainer_in_another_file_scales_what_modules_and_callbacks_meet(tmp_path: Path) -> None:
     root = project(tmp_path, modules=MODULES, train=TRAINING.format(precision='"16-mixed"'))
-    found = check(root, "train.py").diagnostics
-    assert [(each.code, each.range.start.row) for each in found] == [("AMP102", 6), ("AMP101", 8), ("AMP101", 9)]
-    assert {each.related[-1].path for each in found} == {str(root / "modules.py")}
-    assert codes(root, "modules.py") == []
+    found = in_project(root)
+    assert [(each.code, each.range.start.row) for each in found["modules.py"]] == [
+        ("AMP101", 7),
+        ("AMP101", 16),
+        ("AMP102", 25),
+    ]
+    assert all(each.note.endswith("; train.py:6 makes what runs this in float16") for each in found["modules.py"])
+    assert found["train.py"] == []
 
 
 @pytest.mark.parametrize("precision", ['"bf16-mixed"', '"32-true"', "args.precision"])
 def test_a_trainer_of_another_precision_scales_nothing(precision: str, tmp_path: Path) -> None:
     root = project(tmp_path, modules=MODULES, train=TRAINING.format(precision=precision))
-    assert codes(root, "train.py") == codes(root, "modules.py") == []
+    assert in_project(root) == {"modules.py": [], "train.py": []}
 
 
-def test_a_file_with_a_trainer_of_its_own_speaks_for_itself(tmp_path: Path) -> None:
+def test_a_trainer_that_knows_nothing_of_a_module_says_nothing_of_it(tmp_path: Path) -> None:
+    other = 'import lightning.pytorch as pl\n\ntrainer = pl.Trainer(precision="16-mixed")\n'
+    root = project(tmp_path, modules=MODULES, train=other)
+    assert in_project(root) == {"modules.py": [], "train.py": []}
+
+
+def test_a_file_with_a_trainer_of_its_own_needs_no_other(tmp_path: Path) -> None:
     own = f"{MODULES}\ntrainer = pl.Trainer(precision=16)\n"
-    root = project(tmp_path, modules=own, train=TRAINING.format(precision=16))
-    assert codes(root, "train.py") == []
-    assert codes(root, "modules.py") == ["AMP101", "AMP101", "AMP102"]
+    root = project(tmp_path, modules=own, train=TRAINING.format(precision='"32-true"'))
+    assert [each.code for each in in_project(root)["modules.py"]] == ["AMP101", "AMP101", "AMP102"]
+
+
+def test_a_hook_in_another_file_meets_what_the_trainer_does(tmp_path: Path) -> None:
+    hooks = """
+        from detectron2.engine import HookBase
+
+        class Schedule(HookBase):
+            def __init__(self, scheduler):
+                self.scheduler = scheduler
+
+            def after_step(self):
+                self.scheduler.step()
+    """
+    train = """
+        from detectron2.engine import AMPTrainer, SimpleTrainer
+
+        import hooks
+
+        def main(args, model, loader, optimizer, scheduler):
+            trainer = (AMPTrainer if args.amp else SimpleTrainer)(model, loader, optimizer)
+            trainer.register_hooks([hooks.Schedule(scheduler)])
+    """
+    found = in_project(project(tmp_path, hooks=hooks, train=train))
+    assert [(each.code, each.range.start.row) for each in found["hooks.py"]] == [("AMP107", 9)]
+    assert found["train.py"] == []
