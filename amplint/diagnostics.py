@@ -9,7 +9,10 @@ from __future__ import annotations
 import enum
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
+
+if TYPE_CHECKING:
+    from amplint.model.caller_contexts import CallerContext
 
 CATEGORIES = {"AMP1": "scaling", "AMP2": "autocast", "AMP3": "numerics", "AMP4": "hardware", "AMP9": "source"}
 """What amplint's rules are about, by the beginning of their codes; "source": the text itself, and comments in it."""
@@ -149,7 +152,8 @@ class FileReport:
     """What linting one file gave: its diagnostics in order, and the one-line reason why it was not checked, or not by all rules.
 
     `facts` are what this file establishes for the whole run, such as "mixed-precision"; `partly` are its functions of which
-    some paths are not known.
+    some paths are not known. `gives` is how it enters functions of other files, `entered` how other files enter its own, as
+    far as that was known when it was checked.
     """
 
     path: str
@@ -158,3 +162,5 @@ class FileReport:
     error: str = ""
     footing: Footing = Footing()
     partly: tuple[Partly, ...] = ()
+    gives: tuple[CallerContext, ...] = ()
+    entered: tuple[CallerContext, ...] = ()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import cached_property
 from typing import Any, TypeVar
 
@@ -13,8 +13,10 @@ from amplint.edits.imports import Importer
 from amplint.edits.statements import Editor
 from amplint.hazards.analysis import Analysis
 from amplint.lowering.program import Program
+from amplint.model.caller_contexts import CallerContext
 from amplint.model.libraries import told_in
 from amplint.model.torch import names as torch_names
+from amplint.model.torch.precision import EITHER_HALF, FLOAT16
 from amplint.python_ast import gate
 from amplint.python_ast.definite_assignment import Assigned
 from amplint.roles.autocast_contexts import Contexts
@@ -31,6 +33,8 @@ from amplint.syntax.value_flow import ValueFlow
 
 MIXED_PRECISION = "mixed-precision"
 """What a file says to the whole run that trains in half precision."""
+FLOAT16_TRAINING = "float16-training"
+"""What a file says to the whole run that trains under float16 autocast."""
 
 Fact = TypeVar("Fact")
 
@@ -41,12 +45,16 @@ class File:
     Args:
         tree: its syntax tree.
         torch: the oldest PyTorch (major, minor) that the linted project supports (`target torch`).
+        entered: how code of other files enters its functions.
         supposing: whether libraries are taken to drive its classes in float16, although nothing in it makes them do so.
     """
 
-    def __init__(self, tree: Tree, torch: tuple[int, int], supposing: bool = False) -> None:
+    def __init__(
+        self, tree: Tree, torch: tuple[int, int], entered: Sequence[CallerContext] = (), supposing: bool = False
+    ) -> None:
         self.tree = tree
         self.torch = torch
+        self.entered = tuple(entered)
         self._supposing = supposing
         self._facts: dict[object, Any] = {}
 
@@ -141,10 +149,18 @@ class File:
         makers = torch_names.AUTOCAST | torch_names.GRAD_SCALER
         calls = any(self.names.any_in(call.func, makers) for call in self.tree.find(cst.Call))
         if calls or any(self._is_handed_on(node) for node in self.names.references(makers)):
-            return frozenset({MIXED_PRECISION})
+            return frozenset({MIXED_PRECISION, FLOAT16_TRAINING} if self._trains_in_float16() else {MIXED_PRECISION})
         # Whoever propagates a loss of its own without AMP trains what stands beside it in full precision.
         text = self.source.text.encode()
         return frozenset({ALONE}) if b".backward(" in text and not gate.may_matter(text) else frozenset()
+
+    def _trains_in_float16(self) -> bool:
+        """Whether a region that may compute in float16 is entered by a file that propagates losses."""
+        entered = (self.contexts.of(item.item) for item in self.tree.find(cst.WithItem))
+        lowers = any(
+            region is not None and region.lowers and region.dtype in (FLOAT16, EITHER_HALF) for region in entered
+        )
+        return lowers and "backward(" in self.source.text
 
     def _is_handed_on(self, node: cst.CSTNode) -> bool:
         """Whether a class is bound to another name, by which it will be called, or preset by `functools.partial`."""

@@ -6,17 +6,19 @@ import argparse
 import ast
 import os
 from collections.abc import Iterator
+from dataclasses import replace
 from functools import lru_cache
 from pathlib import Path
 from typing import ClassVar
 
 from amplint import __version__
 from amplint.diagnostics import FileReport
-from amplint.engine.checker import check_bytes, withdraw
+from amplint.engine.checker import check_bytes, is_concerned, withdraw
 from amplint.engine.config import ConfigError, Overrides, SettingsResolver
 from amplint.engine.discovery import FoundFile, discover
+from amplint.engine.neighbours import neighbours
 from amplint.engine.registry import RegistryError
-from amplint.engine.runner import RunOptions, establish
+from amplint.engine.runner import RunOptions, establish, run
 from amplint.report.escape import printable
 from amplint.system import installed
 from amplint.system.reading import read_file
@@ -61,7 +63,12 @@ class Plugin:
         settings = _resolver().for_file(path)
         if settings.excludes(str(path)):
             return FileReport(self._filename)
-        report = check_bytes(self._filename, self._data(), settings, path)
+        data = self._data()
+        if "-" not in self._paths and is_concerned(data, settings, path):
+            known = _reports(self._paths).get(path)
+            if known is not None:
+                return replace(known, path=self._filename)
+        report = check_bytes(self._filename, data, settings, path)
         needed = frozenset(fact for diagnostic in report.diagnostics for fact in diagnostic.needs) - report.facts
         return withdraw(report, report.facts | _facts(self._paths, needed)) if needed else report
 
@@ -74,6 +81,15 @@ class Plugin:
 @lru_cache(maxsize=1)
 def _resolver() -> SettingsResolver:
     return SettingsResolver(Overrides())
+
+
+@lru_cache(maxsize=1)
+def _reports(paths: tuple[str, ...]) -> dict[Path, FileReport]:
+    """What a run of amplint on the same paths says of each file: functions are judged as other files call them."""
+    named = paths or (".",)
+    found = [one for one in discover(named, _resolver()) if isinstance(one, FoundFile)]
+    others = neighbours(found, named, _resolver())
+    return {item.path: report for item, report in zip(found, run(found, RunOptions(jobs=1), others=others))}
 
 
 @lru_cache(maxsize=8)

@@ -19,14 +19,14 @@ from enum import Enum
 
 from amplint.diagnostics import Applicability, Diagnostic, category
 from amplint.edits.statements import Statement
-from amplint.file import MIXED_PRECISION, File
+from amplint.file import FLOAT16_TRAINING, MIXED_PRECISION, File
 from amplint.finding import Finding, told_once
 from amplint.hazards.found import Found
 from amplint.model.observables import Observable
 
 __all__ = [
-    "Check", "Confidence", "ERROR", "File", "Finding", "Found", "HIGH", "INFO", "LOW", "MEDIUM", "MIXED_PRECISION", "Rule",
-    "Severity", "Statement", "WARNING", "rule",
+    "Check", "Confidence", "ERROR", "FLOAT16_TRAINING", "File", "Finding", "Found", "HIGH", "INFO", "LOW", "MEDIUM",
+    "MIXED_PRECISION", "Rule", "Severity", "Statement", "WARNING", "rule",
 ]  # fmt: skip
 
 
@@ -69,6 +69,8 @@ class Rule:
     `fix` is the best applicability its fixes reach (None: it never has one). `triggers` are regular expressions on
     identifiers, or on running text where they hold a `\\(`: only files, and top-level statements, in which one is found are
     parsed for the sake of this rule; the words of AMP itself (`amplint.python_ast.gate.AMP_WORDS`) always count.
+    `entered` is a regular expression on the text of a file: if it is found, and functions of the file are called under
+    autocast by other files, the rule looks at the file for that reason alone.
     `observable` is what a replay measures to prove a fix; without one, fixes are not replayed.
     """
 
@@ -81,6 +83,7 @@ class Rule:
     fix: Applicability | None = None
     default: bool = True
     triggers: tuple[str, ...] = ()
+    entered: str = ""
     page: str = field(default="", compare=False, repr=False)
     module: str = ""
     observable: Observable | None = None
@@ -116,6 +119,7 @@ def rule(
     fix: Applicability | None = None,
     default: bool = True,
     triggers: tuple[str, ...] = (),
+    entered: str = "",
     observable: Observable | None = None,
 ) -> Callable[[Check], Rule]:
     """Make a check a rule; the docstring of its module becomes its page, the arguments what `Rule` says of them."""
@@ -123,7 +127,8 @@ def rule(
     def wrap(check: Check) -> Rule:
         page = inspect.cleandoc(sys.modules[check.__module__].__doc__ or "")
         return Rule(
-            code, str(name), severity, confidence, since, check, fix, default, triggers, page, check.__module__, observable
+            code, str(name), severity, confidence, since, check, fix, default, triggers, entered, page, check.__module__,
+            observable,
         )  # fmt: skip
 
     return wrap

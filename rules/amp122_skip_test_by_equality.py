@@ -64,7 +64,7 @@ from amplint.rule import HIGH, WARNING, File, Finding, rule
     HIGH,
     "0.1.0",
     fix=SAFE,
-    triggers=(r"get_scale",),
+    triggers=(r"^get_scale$",),
     observable=Observable(MISTAKEN),
 )
 def check(file: File) -> Iterator[Finding]:

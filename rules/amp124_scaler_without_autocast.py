@@ -40,8 +40,8 @@ for data, target in loader:
 There is no fix: whether to add the region or to drop the scaler is yours to decide.
 
 ## Limitations
-The rule is off unless selected: a model from another file may enter the region in its own `forward`. If yours does,
-ignore it.
+The rule is off unless selected: a model of a library may enter the region in its own `forward`. If yours does, ignore
+it. Files of your project that the file imports, or that these import, are looked through for a region.
 
 ## References
 - https://docs.pytorch.org/docs/stable/notes/amp_examples.html#typical-mixed-precision-training

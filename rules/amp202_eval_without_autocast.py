@@ -1,8 +1,9 @@
 """A model is trained under autocast and evaluated without.
 
 ## What it does
-Flags a forward pass without gradients outside of any autocast region if the training passes of the same model, in the
-same file or class, run in one.
+Flags a forward pass without gradients, in evaluation mode or in a function called after evaluation, outside of any
+autocast region, if the training passes of the same model, in the same file or class, run in one. Where both go through
+one helper, the call of the evaluation is flagged.
 
 ## Why it matters
 Your evaluation runs in float32: it takes the time and memory that autocast saves, and if you will use the model in half
@@ -50,9 +51,11 @@ slightly, and the outputs are half where the code may expect float32. You get no
 region under an `if`, or asks an attribute that is None before it sets it.
 
 ## Limitations
-A model is known by its name in the file, or by the attribute of its class. That another file calls a function inside a
-region is not known. A pass whose outputs nobody uses only warms up, and one with inputs that are cast by hand is of a
-half model: both are silent.
+A model is known by its name in the file, or by the attribute of its class, and followed to the calls that hand it over.
+That another file calls a function inside a region is not known, nor is an evaluation in another file looked at. Silent
+are passes that only warm up, draw samples, take times or make targets for the training step; inputs that are cast by
+hand, which are of a half model; and evaluations where `enabled=False`, or a comment that speaks of precision, shows
+that somebody has thought of it.
 
 ## References
 - https://docs.pytorch.org/docs/stable/amp.html#torch.autocast
@@ -60,6 +63,7 @@ half model: both are silent.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 
 import libcst as cst
@@ -73,6 +77,18 @@ from ._support.outside_autocast import may_compute
 from ._support.protocol_edits import inside
 from ._support.value_readers import is_label
 
+_OTHER_USES = re.compile(
+    r"(^|_)(bench\w*|profile\w*|throughput|latency|speed\w*|flops|warm_?up|dummy|smoke|export\w*|onnx|trace|jit|script|sampl\w*|"
+    r"generat\w*|visuali[sz]\w*|plot\w*|demo|preview|show|draw|extract\w*|features?|embed\w*|calibrat\w*|rollouts?|collect\w*|"
+    r"act|actions?)(_|$)",
+    re.IGNORECASE,
+)
+"""What functions are called that run a model without gradients, and do not measure how good it is."""
+_FULL_PRECISION = re.compile(
+    r"fp32|float32|(full|single)[ -]precision|\bamp\b|autocast|mixed[ -]precision", re.IGNORECASE
+)
+"""What a comment says where somebody has thought of the precision of an evaluation."""
+
 
 @rule(
     "AMP202",
@@ -82,22 +98,23 @@ from ._support.value_readers import is_label
     "0.1.0",
     fix=UNSAFE,
     default=False,
-    triggers=(r"^no_grad$", r"^inference_mode$"),
+    triggers=(r"^no_grad$", r"^inference_mode$", r"^eval$"),
     observable=Observable(EVALUATED),
 )
 def check(file: File) -> Iterator[Finding]:
     if MIXED_PRECISION not in file.says:
         return
-    for each, training in file.fact(Forwards).unlike_training():
+    for each, place, training in file.fact(Forwards).unlike_training():
         assert training.entry is not None
-        if _is_dropped(file, each.call) or _gets_half(file, each.call):
+        if _is_dropped(file, each.call) or _gets_half(file, each.call) or _is_on_purpose(file, each):
             continue
+        forward = file.related("it runs here", each.call.func) if place is not each.call else ()
         yield Finding(
-            file.range(each.call.func),
+            file.range(place.func),
             f"`{each.model}` is trained under autocast and evaluated without",
             "the evaluation takes the time and memory of float32, and measures a slightly different model",
-            related=file.related("the region of its training", training.entry[1]),
-            fix=_fix(file, each, training.entry[1]),
+            related=(*file.related("the region of its training", training.entry[1]), *forward),
+            fix=_fix(file, each, place, training.entry[1]),
         )
 
 
@@ -124,24 +141,41 @@ def _gets_half(file: File, call: cst.Call) -> bool:
     )
 
 
-def _fix(file: File, each: ForwardPass, context: cst.BaseExpression) -> Fix | None:
+def _is_on_purpose(file: File, each: ForwardPass) -> bool:
+    """Whether an evaluation is meant to run in float32, or is none: a region is switched off around it in so many words, a
+    comment speaks of precision, or the functions are named after a benchmark, a sample or the like."""
+    if any(region.enabled == "no" and region.device != "grad" for region, _ in each.entries):
+        return True
+    homes = [file.tree.enclosing(call, cst.FunctionDef) for call in each.chain[: each.evaluates + 1]]
+    functions = [home for home in homes if isinstance(home, cst.FunctionDef)]
+    if any(_OTHER_USES.search(home.name.value) for home in functions):
+        return True
+    return any(_FULL_PRECISION.search(comment) for home in functions for comment in _comments(file, home))
+
+
+def _comments(file: File, function: cst.FunctionDef) -> list[str]:
+    first, last = (file.source.position(offset).row for offset in file.tree.span(function))
+    return [file.source.line(row).partition("#")[2] for row in range(first, last + 1)]
+
+
+def _fix(file: File, each: ForwardPass, place: cst.Call, context: cst.BaseExpression) -> Fix | None:
     text, title = file.tree.text(context), "Evaluate in the region of the training"
     if (
         "\n" in text
         or any(region.device != "grad" for region, _ in each.entries)
-        or not _is_known(file, context, each.call)
-        or _is_conditional(file, context, each.call)
+        or not _is_known(file, context, place)
+        or _is_conditional(file, context, place)
         or _may_be_none(file, context)
     ):
         return None
-    blocks = [above for above in file.tree.ancestors(each.call) if isinstance(above, cst.With)]
+    blocks = [above for above in file.tree.ancestors(place) if isinstance(above, cst.With)]
     for block in blocks:
         for item in block.items:
             region = file.contexts.of(item.item)
             if region is not None and region.device == "grad":
                 end = file.tree.span(item)[1]
                 return Fix(title, (Edit(end, end, f", {text}"),), UNSAFE)
-    edit = _wrapped(file, each.call, text)
+    edit = _wrapped(file, place, text)
     return Fix(title, (edit,), UNSAFE) if edit is not None else None
 
 

@@ -75,7 +75,7 @@ def check(file: File) -> Iterator[Finding]:
         return  # there is one half precision only
     seen: set[cst.CSTNode] = set()
     for each in file.fact(Forwards).passes:
-        home = next((other for other in file.fact(Forwards).of_training(each.model) if _dtype(other)), None)
+        home = next((other for other in file.fact(Forwards).of_training(each) if _dtype(other)), None)
         if home is None or home.entry is None or each.entry is None or _dtype(each) in ("", _dtype(home)):
             continue
         odd, usual = each.entry[1], home.entry[1]

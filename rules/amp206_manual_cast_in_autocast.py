@@ -61,7 +61,16 @@ from amplint.model.torch.precision import BFLOAT16, FLOAT16, FLOAT32, HALF, LIMI
 from amplint.rule import HIGH, WARNING, File, Finding, rule
 
 
-@rule("AMP206", "manual-cast-in-autocast", WARNING, HIGH, "0.1.0", fix=UNSAFE, observable=Observable(NON_FINITE))
+@rule(
+    "AMP206",
+    "manual-cast-in-autocast",
+    WARNING,
+    HIGH,
+    "0.1.0",
+    fix=UNSAFE,
+    entered=r"\.half\(|float16|bfloat16",
+    observable=Observable(NON_FINITE),
+)
 def check(file: File) -> Iterator[Finding]:
     seen: set[cst.CSTNode | None] = {hazard.narrowed_at for hazard in file.fact(Dtypes).loss_hazards}
     for operation in file.fact(Dtypes).lowered:
@@ -70,7 +79,8 @@ def check(file: File) -> Iterator[Finding]:
             kept = operation.operand.dtype
             note = f"autocast casts what layers and matrix products get by itself; this cast takes the range of {kept} away"
             message = f"Activation is cast to {operation.dtype} by hand inside an autocast region"
-            yield Finding(file.range(operation.node), message, note, fix=_fix(file, operation))
+            related = file.fact(Dtypes).caller(operation)
+            yield Finding(file.range(operation.node), message, note, related, _fix(file, operation))
 
 
 def _narrows(file: File, cast: Operation) -> bool:

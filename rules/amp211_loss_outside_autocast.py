@@ -75,7 +75,15 @@ _CLASSIFIES = "cross_entropy"
 """What is given to it left a linear layer or a convolution, also where the model is not known."""
 
 
-@rule("AMP211", "loss-outside-autocast", WARNING, HIGH, "0.1.0", fix=SAFE, observable=Observable(VALUE_ERROR))
+@rule(
+    "AMP211",
+    "loss-outside-autocast",
+    WARNING,
+    HIGH,
+    "0.1.0",
+    fix=SAFE,
+    observable=Observable(VALUE_ERROR),
+)
 def check(file: File) -> Iterator[Finding]:
     seen: set[cst.CSTNode] = set()
     for operation in file.fact(Dtypes).lowered:

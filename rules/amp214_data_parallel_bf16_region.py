@@ -81,8 +81,8 @@ def check(file: File) -> Iterator[Finding]:
 def _fix(file: File, each: ForwardPass) -> Fix | None:
     """The region inside of the wrapped module's `forward`."""
     assert each.entry is not None
-    wrapped = [arg.value for call in file.fact(Forwards).wrappers(each) for arg in call.args[:1]]
-    classes = [file.classes.instance_of(value) for value in (*wrapped, *file.fact(Forwards).wrappers(each))]
+    wrapped = [arg.value for call in file.fact(Forwards).makers(each) for arg in call.args[:1]]
+    classes = [file.classes.instance_of(value) for value in (*wrapped, *file.fact(Forwards).makers(each))]
     forward = next((info.method("forward") for info in classes if info is not None), None)
     if forward is None or not isinstance(each.entry[1], cst.Call):
         return None

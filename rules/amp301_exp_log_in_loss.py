@@ -86,11 +86,22 @@ from ._support.float32_operands import widened
 _HALF = LIMITS[FLOAT16]
 
 
-@rule("AMP301", "exp-log-in-loss", WARNING, HIGH, "0.1.0", fix=SAFE, observable=Observable(NON_FINITE))
+@rule(
+    "AMP301",
+    "exp-log-in-loss",
+    WARNING,
+    HIGH,
+    "0.1.0",
+    fix=SAFE,
+    entered=r"\b(?:log\d*p?|logit|exp2?|expm1|pow|rsqrt|reciprocal|xlogy)\(|\*\*",
+    observable=Observable(NON_FINITE),
+)
 def check(file: File) -> Iterator[Finding]:
     for hazard in file.fact(Dtypes).loss_hazards:
         message, note = _words(hazard)
-        yield Finding(file.range(hazard.operation.node), message, note, _related(file, hazard), _fix(file, hazard))
+        related = (*_related(file, hazard), *file.fact(Dtypes).caller(hazard.operation))
+        needs = file.fact(Dtypes).needs(hazard.operation)
+        yield Finding(file.range(hazard.operation.node), message, note, related, _fix(file, hazard), needs)
 
 
 def _words(hazard: DtypeHazard) -> tuple[str, str]:

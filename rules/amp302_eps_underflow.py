@@ -74,7 +74,16 @@ _FAR = 2.0**-10
 """What lies above this much does not depend on its epsilon."""
 
 
-@rule("AMP302", "eps-underflow", WARNING, HIGH, "0.1.0", fix=SAFE, observable=Observable(NON_FINITE))
+@rule(
+    "AMP302",
+    "eps-underflow",
+    WARNING,
+    HIGH,
+    "0.1.0",
+    fix=SAFE,
+    entered=r"[eE]-(?:0?[89]|[1-9]\d)",
+    observable=Observable(NON_FINITE),
+)
 def check(file: File) -> Iterator[Finding]:
     told = {each.operand.lost.node for each in file.fact(Dtypes).loss_hazards if each.operand.lost is not None}
     for constant in file.fact(Dtypes).constants:
@@ -88,7 +97,9 @@ def _vanishes(constant: ConstantUse) -> bool:
         or not 0 < abs(constant.value) <= _HALF.vanishing
     ):
         return False
-    return constant.operand.sure and constant.operand.low < _FAR
+    # What goes through a sigmoid has left a linear layer or a convolution: half, if the outputs of the model are.
+    sure = constant.operand.sure or constant.operand.saturated is not None
+    return sure and constant.operand.low < _FAR
 
 
 def _finding(file: File, constant: ConstantUse) -> Finding:
@@ -99,10 +110,10 @@ def _finding(file: File, constant: ConstantUse) -> Finding:
     if fix is not None and fix.applicability is UNSAFE:
         note += "; 1e-4 would keep the gradient finite as well"
     made = constant.operand.half_at
-    related = file.related("computed in float16 here", made)
-    return Finding(
-        file.range(constant.operation.node), f"Epsilon {eps} {done} a float16 tensor is lost", note, related, fix
-    )
+    related = (*file.related("computed in float16 here", made), *file.fact(Dtypes).caller(constant.operation))
+    message = f"Epsilon {eps} {done} a float16 tensor is lost"
+    needs = file.fact(Dtypes).needs(constant.operation)
+    return Finding(file.range(constant.operation.node), message, note, related, fix, needs)
 
 
 def _fix(file: File, constant: ConstantUse) -> Fix | None:

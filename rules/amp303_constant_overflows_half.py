@@ -42,7 +42,9 @@ precision. You get no fix where the tensor has no name, where the file compares 
 masks that are added: two of them would still add up to -inf.
 
 ## Limitations
-A tensor is taken for float16 only where the file shows it.
+A tensor is taken for float16 only where the file shows it, or where another file enters the region in which it is
+computed. Where nobody can be seen to call the code (a registry, a configuration), it is enough that the project trains
+under float16 autocast and that the same function computes the tensor by a layer or a matrix product.
 
 ## References
 - https://docs.pytorch.org/docs/stable/amp.html#cuda-op-specific-behavior
@@ -50,7 +52,7 @@ A tensor is taken for float16 only where the file shows it.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 import libcst as cst
 
@@ -58,7 +60,7 @@ from amplint.diagnostics import SAFE, Edit, Fix
 from amplint.dtypes import ConstantEffect, ConstantUse, Dtypes
 from amplint.model.observables import NON_FINITE, Observable
 from amplint.model.torch.precision import FLOAT16, LIMITS
-from amplint.rule import ERROR, HIGH, File, Finding, rule
+from amplint.rule import ERROR, FLOAT16_TRAINING, HIGH, File, Finding, rule
 
 _LARGEST = LIMITS[FLOAT16].largest
 _INFINITE = 65520.0
@@ -83,16 +85,33 @@ _VERBS = {
 }
 
 
-@rule("AMP303", "constant-overflows-half", ERROR, HIGH, "0.1.0", fix=SAFE, observable=Observable(NON_FINITE))
+@rule(
+    "AMP303",
+    "constant-overflows-half",
+    ERROR,
+    HIGH,
+    "0.1.0",
+    fix=SAFE,
+    triggers=(r"^masked_fill_?$",),
+    entered=r"\d[eE]\+?(?:[4-9]|\d\d)|\d{5}",
+    observable=Observable(NON_FINITE),
+)
 def check(file: File) -> Iterator[Finding]:
+    yield from _findings(file, file.fact(Dtypes).constants, "", frozenset())
+    needs = frozenset({FLOAT16_TRAINING})
+    yield from _findings(file, file.fact(Dtypes).constants_if_lowered, "where the model runs under autocast, ", needs)
+
+
+def _findings(file: File, constants: Iterable[ConstantUse], where: str, needs: frozenset[str]) -> Iterator[Finding]:
     calls: dict[cst.CSTNode, list[ConstantUse]] = {}
-    for constant in filter(_overflows, file.fact(Dtypes).constants):
+    for constant in filter(_overflows, constants):
         calls.setdefault(constant.operation.node, []).append(constant)
     for node, (first, *others) in calls.items():
         message = f"Constant {first.value:g} {_VERBS[first.use]} a float16 tensor exceeds 65504"
         made = first.operand.half_at
-        related = file.related("computed in float16 here", made)
-        yield Finding(file.range(node), message, _OUTCOME[first.use], related, _fix(file, [first, *others]))
+        related = (*file.related("computed in float16 here", made), *file.fact(Dtypes).caller(first.operation))
+        fix, rests_on = _fix(file, [first, *others]), needs | file.fact(Dtypes).needs(first.operation)
+        yield Finding(file.range(node), message, where + _OUTCOME[first.use], related, fix, rests_on)
 
 
 def _overflows(constant: ConstantUse) -> bool:

@@ -68,7 +68,16 @@ _NOTE = "it raises RuntimeError: its gradient near 0 and 1 cannot be represented
 _TITLE = "Replace with the form that takes logits"
 
 
-@rule("AMP304", "bce-under-autocast", ERROR, HIGH, "0.1.0", fix=SAFE, observable=Observable(NON_FINITE))
+@rule(
+    "AMP304",
+    "bce-under-autocast",
+    ERROR,
+    HIGH,
+    "0.1.0",
+    fix=SAFE,
+    entered=r"binary_cross_entropy\b|BCELoss\b",
+    observable=Observable(NON_FINITE),
+)
 def check(file: File) -> Iterator[Finding]:
     seen: set[cst.CSTNode] = set()
     for operation in file.fact(Dtypes).lowered:
@@ -78,7 +87,11 @@ def check(file: File) -> Iterator[Finding]:
             name = "BCELoss" if operation.layer is not None else _NAME
             message = f"`{name}` is called inside an autocast region"
             yield Finding(
-                file.range(operation.node), message, _NOTE, fix=_with_logits(file, operation) or _apart(file, operation)
+                file.range(operation.node),
+                message,
+                _NOTE,
+                file.fact(Dtypes).caller(operation),
+                _with_logits(file, operation) or _apart(file, operation),
             )
 
 

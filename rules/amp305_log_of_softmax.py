@@ -73,7 +73,9 @@ _NAMES = {"softmax": "a softmax", "sigmoid": "a sigmoid", "sum": "a sum of expon
 _DIMENSIONS = frozenset({"dim", "axis", "keepdim"})
 
 
-@rule("AMP305", "log-of-softmax", WARNING, HIGH, "0.1.0", fix=SAFE, observable=Observable(NON_FINITE))
+@rule(
+    "AMP305", "log-of-softmax", WARNING, HIGH, "0.1.0", fix=SAFE, entered=r"\blog\(", observable=Observable(NON_FINITE)
+)
 def check(file: File) -> Iterator[Finding]:
     seen: set[cst.CSTNode] = set()
     for operation in file.fact(Dtypes).lowered:
@@ -82,8 +84,9 @@ def check(file: File) -> Iterator[Finding]:
             continue
         seen.add(operation.node)
         message = f"Logarithm of {_NAMES[inner.op]}, which `{_FUSED[inner.op].rpartition('.')[2]}` computes at once"
-        related = file.related("computed here", inner.node)
-        yield Finding(file.range(operation.node), message, _why(inner), related, _fix(file, operation, inner))
+        related = (*file.related("computed here", inner.node), *file.fact(Dtypes).caller(operation))
+        needs = file.fact(Dtypes).needs(operation)
+        yield Finding(file.range(operation.node), message, _why(inner), related, _fix(file, operation, inner), needs)
 
 
 def _inner(file: File, log: Operation) -> Operation | None:

@@ -63,20 +63,30 @@ from amplint.model.torch.precision import FLOAT16, LIMITS, lifted
 from amplint.rule import HIGH, WARNING, File, Finding, rule
 
 
-@rule("AMP306", "inplace-op-in-autocast", WARNING, HIGH, "0.1.0", fix=UNSAFE, observable=Observable(VALUE_ERROR))
+@rule(
+    "AMP306",
+    "inplace-op-in-autocast",
+    WARNING,
+    HIGH,
+    "0.1.0",
+    fix=UNSAFE,
+    entered=r"\w_\(|\bout=",
+    observable=Observable(VALUE_ERROR),
+)
 def check(file: File) -> Iterator[Finding]:
     seen: set[cst.CSTNode] = {hazard.operation.node for hazard in file.fact(Dtypes).loss_hazards}
     for operation in file.fact(Dtypes).lowered:
         if operation.node not in seen and _stays_in_half(operation):
             seen.add(operation.node)
             made = operation.operand.half_at
-            related = file.related("computed in float16 here", made)
+            related = (*file.related("computed in float16 here", made), *file.fact(Dtypes).caller(operation))
             yield Finding(
                 file.range(operation.node),
                 f"`{_spelling(operation)}` runs in float16, where `{operation.op}` would run in float32",
                 "autocast leaves in-place forms and `out=` alone: their result has to fit into the tensor that is there",
                 related,
                 _fix(file, operation),
+                file.fact(Dtypes).needs(operation),
             )
 
 

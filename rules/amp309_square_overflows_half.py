@@ -65,6 +65,7 @@ _OVERFLOWS = 256.0
     "0.1.0",
     fix=UNSAFE,
     default=False,
+    entered=r"(\b\w+) ?\* ?\1\b",
     observable=Observable(NON_FINITE),
 )
 def check(file: File) -> Iterator[Finding]:
@@ -73,7 +74,7 @@ def check(file: File) -> Iterator[Finding]:
         if operation.node not in seen and _squares(operation):
             seen.add(operation.node)
             made = operation.operand.half_at
-            related = file.related("computed in float16 here", made)
+            related = (*file.related("computed in float16 here", made), *file.fact(Dtypes).caller(operation))
             yield Finding(
                 file.range(operation.node),
                 "Square of a float16 tensor overflows from 256 on",

@@ -193,17 +193,26 @@ def _entered(file: File, made: cst.Call) -> Iterator[cst.CSTNode]:
 
 
 def _is_chosen(file: File, place: cst.CSTNode) -> bool:
-    """Whether a condition of the same function speaks of a precision, or the function is named after one."""
-    home = file.names.scope(place)
+    """Whether a condition of the same function speaks of a precision, or the function or a key of a table is named after one."""
+    home = _home(file, place)
     if any(
         isinstance(above, (cst.FunctionDef, cst.ClassDef)) and vocabulary.PRECISION_CHOICE.search(above.name.value)
         for above in file.tree.ancestors(place)
     ):
         return True
+    entries = (above.key for above in file.tree.ancestors(place) if isinstance(above, cst.DictElement))
+    if any(vocabulary.PRECISION_VALUE.search(file.tree.text(key)) for key in entries):
+        return True
     tests = [each.test for each in file.tree.find(cst.If)] + [each.test for each in file.tree.find(cst.IfExp)]
-    return any(
-        file.names.scope(test) is home and vocabulary.PRECISION_CHOICE.search(file.tree.text(test)) for test in tests
-    )
+    return any(_home(file, test) is home and vocabulary.PRECISION_CHOICE.search(file.tree.text(test)) for test in tests)
+
+
+def _home(file: File, place: cst.CSTNode) -> cst.CSTNode:
+    """The function of a place, or the module: where a lambda is made, the precision is chosen for it."""
+    scope = file.names.scope(place)
+    while isinstance(scope, cst.Lambda):
+        scope = file.names.scope(scope)
+    return scope
 
 
 def _switched_off(file: File, call: cst.Call) -> Fix | None:

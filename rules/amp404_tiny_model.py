@@ -102,7 +102,7 @@ def check(file: File) -> Iterator[Finding]:
 def _model(file: File, each: ForwardPass) -> _Model | None:
     """What a pass runs: the class of this file, or the `nn.Sequential`; None where that is not known."""
     made: set[_Model | None] = set()
-    for call in file.fact(Forwards).wrappers(each):
+    for call in file.fact(Forwards).makers(each):
         info = file.classes.instance_of(call, abroad=False)
         if info is not None:
             made.add(info.node)

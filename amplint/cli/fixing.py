@@ -15,6 +15,7 @@ from amplint.diagnostics import FileReport
 from amplint.engine.checker import check_source, with_location, withdraw
 from amplint.engine.discovery import FoundFile
 from amplint.engine.fixer import Changed, FixError, FixOutcome, fix_source, fixable, write
+from amplint.model.caller_contexts import CallerContext
 from amplint.report import diff
 from amplint.report.view import View
 from amplint.source import Source, SourceError
@@ -62,7 +63,7 @@ def fix_all(
         try:
             if item.leads_out:
                 raise FixError("is a link that leads out of the given paths; not fixed")
-            repaired = _fixed(item, wanted, facts, options, confirm)
+            repaired = _fixed(item, wanted, facts, options, confirm, result.reports[index].entered)
         except FixError as error:
             console.problem(item.display, str(error))
             continue
@@ -81,11 +82,16 @@ def fix_all(
 
 
 def _fixed(
-    item: FoundFile, wanted: Targets, facts: frozenset[str], options: Options, confirm: Confirm | None
+    item: FoundFile,
+    wanted: Targets,
+    facts: frozenset[str],
+    options: Options,
+    confirm: Confirm | None,
+    entered: tuple[CallerContext, ...],
 ) -> _Repaired:
     """Fix a file, on disk if that is wanted. What another program makes of it meanwhile is read, and fixed if need be."""
     for _ in range(_TRIES):
-        repaired = _repair(item, wanted, facts, options.unsafe_fixes, confirm)
+        repaired = _repair(item, wanted, facts, options.unsafe_fixes, confirm, entered)
         if not repaired.outcome.applied or options.diff or wanted.stdin is not None:
             return repaired
         with suppress(Changed):
@@ -95,10 +101,15 @@ def _fixed(
 
 
 def _repair(
-    item: FoundFile, wanted: Targets, facts: frozenset[str], unsafe: bool, confirm: Confirm | None
+    item: FoundFile,
+    wanted: Targets,
+    facts: frozenset[str],
+    unsafe: bool,
+    confirm: Confirm | None,
+    entered: tuple[CallerContext, ...],
 ) -> _Repaired:
     def lint(source: Source) -> FileReport:
-        report = withdraw(check_source(source, item.settings, item.path), facts)
+        report = withdraw(check_source(source, item.settings, item.path, entered=entered), facts)
         return report if confirm is None else confirm(source, report)
 
     try:

@@ -9,8 +9,9 @@ from amplint.cli.options import Options
 from amplint.cli.summary import Result
 from amplint.cli.targets import Targets, find_targets
 from amplint.diagnostics import FileReport
-from amplint.engine.checker import withdraw
 from amplint.engine.config import SettingsResolver
+from amplint.engine.discovery import FoundFile
+from amplint.engine.neighbours import neighbours, project_files
 from amplint.engine.registry import rule_index
 from amplint.engine.runner import RunOptions, check_text, run
 from amplint.engine.selection import check_selectors, names
@@ -29,8 +30,9 @@ def lint(options: Options, console: Console) -> tuple[Targets, Result]:
         click.UsageError: stdin and other paths are wanted at once.
     """
     _check_selectors(options)
-    wanted = find_targets(options, SettingsResolver(options.overrides, options.config, options.isolated), console)
-    result = Result(_reports(wanted, options, console))
+    resolver = SettingsResolver(options.overrides, options.config, options.isolated)
+    wanted = find_targets(options, resolver, console)
+    result = Result(_reports(wanted, options, resolver, console))
     for report in result.reports:
         if report.error:
             console.problem(report.path, report.error)
@@ -46,7 +48,7 @@ def _check_selectors(options: Options) -> None:
         check_selectors(selectors, known, "--per-file-ignores")
 
 
-def _reports(wanted: Targets, options: Options, console: Console) -> list[FileReport]:
+def _reports(wanted: Targets, options: Options, resolver: SettingsResolver, console: Console) -> list[FileReport]:
     how = RunOptions(options.jobs, options.cache_dir, options.no_cache)
 
     def note(text: str) -> None:
@@ -55,11 +57,16 @@ def _reports(wanted: Targets, options: Options, console: Console) -> list[FileRe
         else:
             console.detail(text)
 
+    named = () if wanted.stdin is not None else options.paths or (".",)
+    others = neighbours(wanted.files, named, resolver, wanted.stdin)
+
+    def project() -> list[FoundFile]:
+        return project_files(wanted.files, named, resolver)
+
     if wanted.stdin is not None:
-        reports = [check_text(one, wanted.stdin, how, note) for one in wanted.files]
-        return [withdraw(report, report.facts) for report in reports]
+        return [check_text(one, wanted.stdin, how, note, others, project) for one in wanted.files]
     try:
-        return list(run(wanted.files, how, console.progress, note))
+        return list(run(wanted.files, how, console.progress, note, others, project))
     finally:
         console.end_progress()
 

@@ -12,11 +12,15 @@ from functools import cached_property
 
 import libcst as cst
 
+from amplint.diagnostics import Position, Range, Related
+from amplint.dtypes.callees_elsewhere import CalleesElsewhere
 from amplint.dtypes.constants import ConstantEffect, ConstantUse, constants
 from amplint.dtypes.hazards import Danger, DtypeHazard, calls_followed, loss_hazards
+from amplint.dtypes.islands import islands
 from amplint.dtypes.statements import Statements
 from amplint.dtypes.values import Operation, Tensor
-from amplint.file import File
+from amplint.file import FLOAT16_TRAINING, File
+from amplint.model.caller_contexts import CallerContext
 from amplint.model.events import Region
 from amplint.model.torch.precision import FLOAT16
 
@@ -30,13 +34,54 @@ class Dtypes:
     """The dtype flow of one file; evaluated when first asked."""
 
     def __init__(self, file: File) -> None:
-        self._tree, self._contexts = file.tree, file.contexts
-        self._idle = Statements(file.tree, file.names, file.contexts, file.classes, _BUDGET)
+        self._file, self._tree, self._contexts = file, file.tree, file.contexts
+        self._callers: dict[Operation, CallerContext] = {}
+        self._idle, self._elsewhere = (
+            Statements(file.tree, file.names, file.contexts, file.classes, _BUDGET) for _ in range(2)
+        )
 
     @cached_property
     def _flow(self) -> Statements:
-        self._idle.whole_file()
-        return self._idle
+        flow = self._idle
+        flow.whole_file()
+        for context in self._entered:
+            before, leaving = len(flow.operations), dict(flow.leaving)
+            flow.enter_as(context)
+            self._callers.update((operation, context) for operation in flow.operations[before:])
+            if not context.caller:  # what is only taken for granted is not handed on
+                flow.leaving = leaving
+        return flow
+
+    @cached_property
+    def _entered(self) -> tuple[CallerContext, ...]:
+        return (*self._file.entered, *islands(self._file))
+
+    @cached_property
+    def contexts(self) -> tuple[CallerContext, ...]:
+        """How the calls of this file enter functions of other files."""
+        if not any(region.lowers for region in self._regions()):
+            return ()
+        leaving = {call: loss or call in self._flow.reached for call, loss in self._flow.leaving.items()}
+        return CalleesElsewhere(self._file).contexts(leaving)
+
+    def caller(self, operation: Operation) -> tuple[Related, ...]:
+        """Where another file enters the region in which an operation runs, as a second location; empty for one of this file."""
+        context = self._callers.get(operation)
+        if context is None:
+            return ()
+        if not context.caller:
+            return (Related("autocast is switched off here, as code does that is called under it", _place(context)),)
+        what = (
+            "the autocast region is entered here"
+            if context.region is not None
+            else "it is called with half operands here"
+        )
+        return (Related(what, _place(context), context.caller),)
+
+    def needs(self, operation: Operation) -> frozenset[str]:
+        """The facts of the project without which nothing can be said about an operation."""
+        context = self._callers.get(operation)
+        return frozenset({FLOAT16_TRAINING}) if context is not None and not context.caller else frozenset()
 
     @property
     def operations(self) -> list[Operation]:
@@ -61,6 +106,25 @@ class Dtypes:
         found = {(each.operation.node, each.use): each for each in reversed(list(constants(self.lowered)))}
         return tuple(reversed(found.values()))
 
+    @cached_property
+    def constants_if_lowered(self) -> tuple[ConstantUse, ...]:
+        """Constants that would meet float16 tensors, which the function itself computes, if its caller entered a region.
+
+        Nothing of a file that enters regions itself, or is known to be called in one: there is no need to guess.
+        """
+        if any(True for _ in self._regions()):
+            return ()
+        self._elsewhere.whole_file(Region("cuda", FLOAT16, "maybe"))
+        found = {
+            (each.operation.node, each.use): each for each in reversed(list(constants(self._elsewhere.operations)))
+        }
+        return tuple(each for each in reversed(found.values()) if self._is_made_beside(each))
+
+    def _is_made_beside(self, constant: ConstantUse) -> bool:
+        """Whether the operand is brought to half by the function in which the constant stands."""
+        made, function = constant.operand.half_at, self._tree.enclosing(constant.operation.node, cst.FunctionDef)
+        return made is not None and function is not None and self._tree.enclosing(made, cst.FunctionDef) is function
+
     def users(self, node: cst.CSTNode) -> list[Operation]:
         """The operations that are given what `node` computes, as it is or as some of its elements."""
         return self._users.get(node, [])
@@ -83,7 +147,13 @@ class Dtypes:
                 yield region
         for function in self._tree.find(cst.FunctionDef):
             yield from self._contexts.decorating(function)
+        yield from (context.region for context in self._entered if context.region is not None)
 
     def in_loss(self, operation: Operation) -> bool:
         """Whether a gradient that starts at a loss flows through the operation."""
         return operation in self._flow.reached
+
+
+def _place(context: CallerContext) -> Range:
+    place = Position(context.row, context.column, 0)
+    return Range(place, place)

@@ -105,7 +105,8 @@ def damped(value: Tensor, exponentials: bool = True, core: cst.CSTNode | None = 
             return exponentials
         return core is not None and _same(operation.operand.core, core)
 
-    return replace(value, through=frozenset(replace(f, damped=True) if cancels(f) else f for f in value.through))
+    found = {flow for flow in value.through if not flow.damped and cancels(flow)}
+    return replace(value, through=value.through - found | {replace(f, damped=True) for f in found}) if found else value
 
 
 def _same(one: cst.CSTNode | None, other: cst.CSTNode) -> bool:

@@ -19,10 +19,12 @@ from amplint.dtypes.values import (
     Choice,
     Class,
     Closure,
+    GradientFlow,
     Instance,
     Items,
     Layer,
     Number,
+    Operation,
     Record,
     Tensor,
     Value,
@@ -116,7 +118,7 @@ class Calls(Functions):
             return arguments.values[0] if arguments.values else UNKNOWN
         if isinstance(base, Tensor):
             if self._is_model(name, base, frame):
-                return self._model(node, frame)
+                return self._leave(self._model(node, frame), node, arguments, frame)
             if base == UNKNOWN and not _TENSOR_METHODS.match(name):
                 return self._apply(UNKNOWN, node, name, arguments, frame)
             return self.torch_call(name, node, arguments.of_method(func.value, base), frame)
@@ -172,8 +174,24 @@ class Calls(Functions):
             loss = called if vocabulary.LOSS.search(called) else info.name
             return self.invoke(Closure(method, None, value), arguments, frame, loss)
         if self._is_model(called, value, frame):
-            return self._model(node, frame)
-        return self.record("call", arguments, no_result(*arguments.all), node, frame)
+            return self._leave(self._model(node, frame), node, arguments, frame)
+        result = self._leave(no_result(*arguments.all), node, arguments, frame)
+        return self.record("call", arguments, result, node, frame)
+
+    def _leave(self, result: Tensor, node: cst.Call, arguments: Arguments, frame: StackFrame) -> Tensor:
+        """File a call of what is not defined here, if autocast or an argument tells it of half precision.
+
+        A gradient that flows through its result flows through the function.
+        """
+        region = frame.region
+        lowers = region is not None and region.lowers
+        if not lowers and all(tensor.dtype not in precision.ANY_HALF for tensor in arguments.tensors):
+            return result
+        call = Operation(node, "call", arguments, result.dtype, region, differentiates=frame.differentiates)
+        self.leaving[call] = frame.loss
+        if not frame.differentiates:
+            return result
+        return replace(result, through=result.through | {GradientFlow(call)})
 
     # -- modules ---------------------------------------------------------------------------------------------------
 
@@ -200,7 +218,7 @@ class Calls(Functions):
             return False
         return frame.region is not None
 
-    def _model(self, node: cst.Call, frame: StackFrame) -> Value:
+    def _model(self, node: cst.Call, frame: StackFrame) -> Tensor:
         region = frame.region
         dtype = region.dtype if region is not None else precision.UNKNOWN
         detached = not frame.differentiates

@@ -116,16 +116,18 @@ class Expressions(Operators, ABC):
             return self.binary(BINARY.get(type(node.operator), ""), node, node.left, node.right, frame)
         if type(node) is cst.UnaryOperation:
             return self._unary(node, frame)
-        if isinstance(node, (cst.Integer, cst.Float)):
+        if type(node) is cst.Integer or type(node) is cst.Float:
             return literal(node)
+        if type(node) is cst.SimpleString:
+            return UNKNOWN
         return self._compound(node, frame)
 
     def _compound(self, node: cst.BaseExpression, frame: StackFrame) -> Value:
-        if isinstance(node, (cst.Tuple, cst.List)):
+        if type(node) is cst.Tuple or type(node) is cst.List:
             return self._items(node.elements, frame)
         if type(node) is cst.Subscript:
             return self._subscript(node, frame)
-        if isinstance(node, (cst.Dict, cst.DictComp)):
+        if type(node) is cst.Dict or type(node) is cst.DictComp:
             return self._record(node, frame)
         if type(node) is cst.IfExp:
             self.evaluate(node.test, frame)
@@ -139,7 +141,7 @@ class Expressions(Operators, ABC):
             return value
         if type(node) is cst.Lambda:
             return Closure(node, frame)
-        if isinstance(node, (cst.ListComp, cst.GeneratorExp, cst.SetComp)):
+        if type(node) is cst.ListComp or type(node) is cst.GeneratorExp or type(node) is cst.SetComp:
             self.bind_loop(node.for_in, frame)
             return self.evaluate(node.elt, frame)
         if type(node) is cst.Comparison:

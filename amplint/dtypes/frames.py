@@ -9,7 +9,7 @@ import libcst as cst
 from amplint.dtypes.lattice import join_values
 from amplint.dtypes.values import Instance, Value
 from amplint.model.events import Region
-from amplint.model.torch.precision import DEFAULT_DTYPE, FLOAT16, FLOAT32, FLOAT64
+from amplint.model.torch.precision import DEFAULT_DTYPE, EITHER_HALF, FLOAT16, FLOAT32, FLOAT64
 
 
 @dataclass(eq=False)
@@ -89,6 +89,6 @@ def _takes_effect(region: Region) -> bool:
 
 def _assumed(region: Region) -> Region:
     # A device chosen at run time is a GPU on some run, above all where float16 is asked for.
-    if region.device in DEFAULT_DTYPE or region.dtype != FLOAT16:
+    if region.device in DEFAULT_DTYPE or region.dtype not in (FLOAT16, EITHER_HALF):
         return region
     return replace(region, device="cuda")

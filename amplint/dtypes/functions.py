@@ -50,6 +50,9 @@ class Functions(TensorCalls):
     def __init__(self, tree: Tree, names: Names, contexts: Contexts, classes: Classes, budget: int) -> None:
         super().__init__(tree, names, contexts, budget)
         self.classes = classes
+        self.leaving: dict[Operation, bool] = {}
+        """The calls of what is not defined here, where autocast or an argument tells of half precision, and whether they
+        stand in the code of a loss."""
         self.reached: dict[Operation, bool] = {}
         """The operations through which a loss is differentiated, and whether what follows cancels their derivative."""
         self._running: list[cst.CSTNode] = []

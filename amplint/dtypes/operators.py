@@ -6,6 +6,7 @@ import math
 import operator
 from collections.abc import Callable
 from dataclasses import replace
+from typing import Any
 
 import libcst as cst
 
@@ -103,15 +104,16 @@ class Operators:
         operation = Operation(node, op, arguments, result.dtype, frame.region, in_place, frame.differentiates, layer)
         if self.is_here(node):
             self.operations.append(operation)
+        changes: dict[str, Any] = {}
         if result.made is node:
-            result = replace(result, maker=operation)
+            changes["maker"] = operation
         if policy(op, "cuda") is Policy.LOWER:
-            result = replace(result, half_at=node if result.half else None, sure=True, through=_narrowed(operation))
+            changes.update(half_at=node if result.half else None, sure=True, through=_narrowed(operation))
         if not frame.differentiates:
-            return replace(result, detached=True, through=frozenset())
-        if op in arithmetic.FOLLOWED:
-            result = replace(result, through=result.through | {GradientFlow(operation)})
-        return result
+            changes.update(detached=True, through=frozenset())
+        elif op in arithmetic.FOLLOWED:
+            changes["through"] = changes.get("through", result.through) | {GradientFlow(operation)}
+        return replace(result, **changes) if changes else result
 
 
 def _narrowed(operation: Operation) -> frozenset[GradientFlow]:

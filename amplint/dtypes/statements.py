@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 import libcst as cst
 
@@ -10,8 +10,10 @@ from amplint.dtypes import containers
 from amplint.dtypes.calls import Calls
 from amplint.dtypes.expressions import BINARY, OutOfBudget
 from amplint.dtypes.frames import StackFrame
-from amplint.dtypes.values import UNKNOWN, Arguments, Class, Closure, Record, Tensor, Value
-from amplint.model.events import Region
+from amplint.dtypes.shapes import value_of
+from amplint.dtypes.values import UNKNOWN, Arguments, Choice, Class, Closure, Instance, Record, Tensor, Value
+from amplint.model.caller_contexts import CallerContext, Target
+from amplint.model.events import NO_GRAD, Region
 
 
 class Statements(Calls):
@@ -23,9 +25,13 @@ class Statements(Calls):
                 return
             self._statement(statement, frame)
 
-    def whole_file(self) -> None:
-        """The module from top to bottom, then every function as if called from elsewhere."""
-        top = StackFrame(self.tree.module)
+    def whole_file(self, region: Region | None = None) -> None:
+        """The module from top to bottom, then every function as if called from elsewhere.
+
+        Args:
+            region: that in which it is called.
+        """
+        top = StackFrame(self.tree.module, regions=() if region is None else (region,))
         try:
             for statement in self.tree.module.body:
                 self._statement(statement, top)
@@ -35,6 +41,45 @@ class Statements(Calls):
         except OutOfBudget:
             # What was found so far holds on the paths that led to it; the rest of the file stays unjudged.
             return
+
+    def enter_as(self, context: CallerContext) -> None:
+        """Follow a function as code of another file enters it."""
+        regions = () if context.region is None else (context.region,)
+        regions = regions if context.differentiates else (*regions, NO_GRAD)
+        frame = StackFrame(self.tree.module, regions=regions)
+        values = {name: value_of(shape) for name, shape in context.arguments}
+        count = max((int(name) + 1 for name in values if name.isdigit()), default=0)
+        positions = tuple(values.get(str(index), UNKNOWN) for index in range(count))
+        given = Arguments((), positions, {name: value for name, value in values.items() if not name.isdigit()})
+        try:
+            for result in self._call_target(context.target, given, frame):
+                if context.loss:
+                    self.reach(result, frame)
+        except OutOfBudget:
+            return
+
+    def _call_target(self, target: Target, arguments: Arguments, frame: StackFrame) -> Iterator[Value]:
+        """Call the function that a target names; gives back what it returns, once for each object that it may be called on."""
+        found = [each for each in self.tree.module.body if _defines(each, target.name)]
+        node, top = found[0] if len(found) == 1 else None, StackFrame(self.tree.module)
+        if not target.made:
+            if isinstance(node, cst.FunctionDef):
+                yield self.invoke(Closure(node, top), arguments, frame, target.name)
+            return
+        made = self._make(node, top)
+        for one in made.options if isinstance(made, Choice) else (made,):
+            if isinstance(one, Instance):
+                info = self.classes.of(one.cls)
+                names = [target.method] if target.method else ["__call__", "forward"]
+                method = next(filter(None, map(info.method, names)), None)
+                if method is not None:
+                    yield self.invoke(Closure(method, None, one), arguments, frame, target.method or info.name)
+
+    def _make(self, node: cst.CSTNode | None, top: StackFrame) -> Value:
+        """The object that a class, or a function, makes when it is called."""
+        if isinstance(node, cst.ClassDef):
+            return self.construct(node, Arguments(), top)
+        return self.invoke(Closure(node, top), Arguments(), top, "") if isinstance(node, cst.FunctionDef) else UNKNOWN
 
     def _statement(self, node: cst.CSTNode, frame: StackFrame) -> None:
         if isinstance(node, cst.SimpleStatementLine):
@@ -155,3 +200,8 @@ class Statements(Calls):
             alive, frame.alive = frame.alive, True
             self.run(node.finalbody.body, frame)
             frame.alive = alive and frame.alive
+
+
+def _defines(statement: cst.CSTNode, name: str) -> bool:
+    """Whether a statement of the module defines a function or a class of this name."""
+    return isinstance(statement, (cst.FunctionDef, cst.ClassDef)) and statement.name.value == name

@@ -145,8 +145,11 @@ class TensorCalls(Expressions):
         return self.record("cast", arguments, replace(result, made=node), node, frame)
 
 
-_OF_FIRST = of_kind(Kind.LAYOUT) | {"cross_entropy", "nll_loss", "masked_fill"}
-"""Operations whose other arguments (sizes, indices, targets) say nothing about the dtype."""
+_OF_FIRST = (of_kind(Kind.LAYOUT, Kind.REDUCTION, Kind.EXTREME, Kind.POOL) - {"max", "min"}) | {
+    "cross_entropy", "nll_loss", "masked_fill", "unfold", "pad", "broadcast_to", "diag", "diag_embed", "unique",
+    "softmax", "log_softmax", "softmin", "cumsum", "cumprod", "normalize", "interpolate", "upsample",
+}  # fmt: skip
+"""Operations whose other arguments (sizes, dimensions, indices, targets) say nothing about the dtype."""
 
 
 def _may_reinterpret(name: str, arguments: Arguments) -> bool:

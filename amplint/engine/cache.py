@@ -32,6 +32,8 @@ _KEEP = 8
 """How many files stay for one root: one for each settings, the latest ones."""
 _EDITED = "~"
 """Ends the key of a text that an editor gave: what lies on the disk is known beside it."""
+_ENTERED = "^"
+"""Stands in the key of a file before the digest of the contexts that it was checked under."""
 _CLOCK_NS = 2_000_000_000
 """The coarsest resolution of file times there is (FAT), in nanoseconds."""
 
@@ -150,9 +152,22 @@ class Cache:
         """
         if report.error:
             return
-        plain = not (report.diagnostics or report.facts or report.partly)
+        plain = not (report.diagnostics or report.facts or report.partly or report.gives)
         found = None if plain else report_codec.encode_report(report)
         self._set(key, [_stamp(stat), content, found, report_codec.encode_footing(report.footing)])
+
+    def entered_key(self, path: str, contexts: object) -> str:
+        """What an entry for a file is found by that was checked as other files enter it; the latest one of a file is kept.
+
+        Args:
+            path: the absolute path of the file.
+            contexts: how other files enter it.
+        """
+        base = f"{self.key(path, explicit=False)}{_ENTERED}"
+        key = f"{base}{digest(repr(contexts).encode())}"
+        for old in [each for each in self._entries if each.startswith(base) and each != key]:
+            del self._entries[old]
+        return key
 
     def _set(self, key: str, entry: list[Any]) -> None:
         self._used.add(key)
@@ -184,8 +199,7 @@ class Cache:
         entries = {
             key: entry
             for key, entry in self._entries.items()
-            if key in self._used
-            or os.path.exists(os.path.join(self._root, key.removesuffix("*").removesuffix(_EDITED)))
+            if key in self._used or os.path.exists(os.path.join(self._root, _path_of(key)))
         }
         resting = {path for entry in entries.values() if entry[3] for path, _ in entry[3][0]}
         others = {path: other for path, other in self._standing.seen.items() if path in resting}
@@ -235,6 +249,11 @@ class _Standing:
             except OSError:
                 self._listings[folder] = frozenset()
         return self._listings[folder]
+
+
+def _path_of(key: str) -> str:
+    """The path that a key is for, relative to the root."""
+    return key.rpartition(_ENTERED)[0] or key.removesuffix("*").removesuffix(_EDITED)
 
 
 def _check_seen(stamp: Any, content: Any) -> None:

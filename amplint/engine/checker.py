@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from functools import lru_cache
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from amplint.diagnostics import ALONE, Diagnostic, FileReport, Position, Range
 from amplint.engine.config import Settings
@@ -15,6 +16,9 @@ from amplint.engine.registry import RuleInfo, rule_index
 from amplint.engine.selection import SYNTAX_ERROR, UNUSED_SUPPRESSION, active_codes, names
 from amplint.python_ast import gate
 from amplint.source import FileLocation, InvalidNotebook, Source, SourceError, is_notebook
+
+if TYPE_CHECKING:
+    from amplint.model.caller_contexts import CallerContext
 
 
 def check_bytes(display: str, data: bytes, settings: Settings, path: Path, explicit: bool = False) -> FileReport:
@@ -41,6 +45,53 @@ def check_bytes(display: str, data: bytes, settings: Settings, path: Path, expli
     return check_source(source, settings, path, rule_index() if wanted else ())
 
 
+def check_entered(
+    display: str, data: bytes, settings: Settings, path: Path, entered: tuple[CallerContext, ...]
+) -> FileReport:
+    """The report on a file whose functions other files enter.
+
+    A file that does not matter for itself is looked at by the rules alone that the contexts concern.
+
+    Args:
+        display: the path as the user shall see it.
+        data: the content.
+        settings: those that hold for the file.
+        path: where it lies.
+        entered: how its functions are entered.
+
+    Raises:
+        SourceError: the bytes are no text.
+    """
+    own = matters(data, settings)
+    source = Source.from_bytes(display, data)
+    rules = None if own else [rule for rule in rule_index() if rule.entered]
+    report = check_source(source, settings, path, rules, entered)
+    silent = report.error or any(diagnostic.code == SYNTAX_ERROR for diagnostic in report.diagnostics)
+    return FileReport(display, entered=entered) if silent and not own else report
+
+
+def is_concerned(data: bytes, settings: Settings, path: Path) -> bool:
+    """Whether any rule asks how other files enter a file of these bytes.
+
+    Args:
+        data: the content.
+        settings: those that hold for the file.
+        path: where it lies.
+    """
+    return bool(_concerned(data, settings, path))
+
+
+def _concerned(data: bytes, settings: Settings, path: Path) -> list[RuleInfo]:
+    asking = [rule for rule in rule_index() if rule.entered and _entered_pattern(rule.entered).search(data)]
+    active = active_codes(settings, path, rule_index()) if asking else ()
+    return [rule for rule in asking if rule.code in active]
+
+
+@lru_cache(maxsize=64)
+def _entered_pattern(entered: str) -> re.Pattern[bytes]:
+    return re.compile(entered.encode())
+
+
 def _invalid(display: str, why: str, settings: Settings, path: Path) -> FileReport:
     """The report on what is called a notebook and is none."""
     if SYNTAX_ERROR not in active_codes(settings, path, rule_index()):
@@ -50,7 +101,13 @@ def _invalid(display: str, why: str, settings: Settings, path: Path) -> FileRepo
     return FileReport(display, (Diagnostic(SYNTAX_ERROR, "syntax-error", message, Range(start, start), path=display),))
 
 
-def check_source(source: Source, settings: Settings, path: Path, rules: Sequence[RuleInfo] | None = None) -> FileReport:
+def check_source(
+    source: Source,
+    settings: Settings,
+    path: Path,
+    rules: Sequence[RuleInfo] | None = None,
+    entered: tuple[CallerContext, ...] = (),
+) -> FileReport:
     """As `check_bytes`, for text.
 
     Args:
@@ -58,6 +115,7 @@ def check_source(source: Source, settings: Settings, path: Path, rules: Sequence
         settings: those that hold for the file.
         path: where it lies, for settings that depend on that.
         rules: those that may run; all of them when it is None.
+        entered: how other files enter its functions.
     """
     # Most files get no further than the gate.
     from amplint.engine.linter import lint_source
@@ -66,7 +124,7 @@ def check_source(source: Source, settings: Settings, path: Path, rules: Sequence
     index = rule_index()
     active = active_codes(settings, path, index)
     running = [rule for rule in (index if rules is None else rules) if rule.code in active]
-    report = lint_source(with_location(source, settings, path), running, settings.torch)
+    report = lint_source(with_location(source, settings, path), running, settings.torch, entered)
     if report.error and not report.diagnostics:
         return report
     selected = [diagnostic for diagnostic in report.diagnostics if diagnostic.code in active]

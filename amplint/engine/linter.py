@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     import ast
 
     from amplint.engine.registry import RuleInfo
+    from amplint.model.caller_contexts import CallerContext
     from amplint.rule import File, Rule
 
 SYNTAX_ERROR = "AMP900"
@@ -29,7 +30,12 @@ _LINE_WIDTH = 200
 """Characters that a line about a crash may have, with the name of the file."""
 
 
-def lint_source(source: Source, rules: Sequence[Rule | RuleInfo], torch: tuple[int, int] = (2, 3)) -> FileReport:
+def lint_source(
+    source: Source,
+    rules: Sequence[Rule | RuleInfo],
+    torch: tuple[int, int] = (2, 3),
+    entered: tuple[CallerContext, ...] = (),
+) -> FileReport:
     """Everything the rules find in one file, in order of place; suppression comments are not looked at here.
 
     A syntax error is a diagnostic (AMP900). A rule that crashes is the report's `error`, beside the findings of the others; a
@@ -39,17 +45,23 @@ def lint_source(source: Source, rules: Sequence[Rule | RuleInfo], torch: tuple[i
         source: the text, and where it lies.
         rules: those that run; of which only the `RuleInfo` is given are imported when the file turns out to need them.
         torch: the oldest PyTorch (major, minor) that the project supports.
+        entered: how other files enter its functions.
     """
     try:
         with limits.bounded():
-            return _lint(source, rules, torch)
+            return _lint(source, rules, torch, entered)
     except limits.TooCostly as problem:
         return FileReport(source.path, error=f"{problem}; not checked")
     except limits.TextTooLong:
         return FileReport(source.path, error=_TOO_LONG)
 
 
-def _lint(source: Source, rules: Sequence[Rule | RuleInfo], torch: tuple[int, int]) -> FileReport:
+def _lint(
+    source: Source,
+    rules: Sequence[Rule | RuleInfo],
+    torch: tuple[int, int],
+    entered: tuple[CallerContext, ...],
+) -> FileReport:
     triggers = {trigger for rule in rules for trigger in rule.triggers}
     try:
         module = gate.parse(source.text)
@@ -57,14 +69,14 @@ def _lint(source: Source, rules: Sequence[Rule | RuleInfo], torch: tuple[int, in
         return FileReport(source.path, (_syntax_error(source, error),))
     except gate.TooDeep:
         return FileReport(source.path, error=_TOO_DEEP)
-    rows = relevant_rows(source, module, triggers)
+    rows = None if entered else relevant_rows(source, module, triggers)
     if rows is not None and not rows:
         return FileReport(source.path)
     if is_too_deep(module, source.text):
         return FileReport(source.path, error=_TOO_DEEP)
     if has_long_name(module, source.text):
         return FileReport(source.path, error=_TOO_LONG)
-    return _check(source, rows, module, rules, torch)
+    return _check(source, rows, module, rules, torch, entered)
 
 
 def _check(
@@ -73,6 +85,7 @@ def _check(
     module: ast.Module,
     rules: Sequence[Rule | RuleInfo],
     torch: tuple[int, int],
+    entered: tuple[CallerContext, ...],
 ) -> FileReport:
     import libcst  # not at the top: most files are settled before a parse, and libcst is slow to import
 
@@ -83,12 +96,13 @@ def _check(
     found: list[Diagnostic] = []
     crashes: dict[str, Exception] = {}
     try:
-        file = File(Tree(source, rows, module), torch)
+        file = File(Tree(source, rows, module), torch, entered)
         found += _found(file, rules, crashes)
         says = file.says | driven.stated(file)
+        gives = _given(file, rules)
         if file.may_be_driven:
             known = {(each.code, each.range) for each in found}
-            supposed = _found(File(Tree(source, rows, module), torch, supposing=True), rules, crashes)
+            supposed = _found(File(Tree(source, rows, module), torch, entered, supposing=True), rules, crashes)
             found += driven.needing(file, [each for each in supposed if (each.code, each.range) not in known])
     except libcst.ParserSyntaxError as error:
         row = error.raw_line if rows is None else rows[min(error.raw_line, len(rows)) - 1]
@@ -96,7 +110,18 @@ def _check(
     except RecursionError:
         return FileReport(source.path, error=_TOO_DEEP)
     ordered = tuple(sorted(found, key=lambda diagnostic: diagnostic.sort_key))
-    return FileReport(source.path, ordered, says, _told(crashes, source.path), file.footing, file.partly)
+    return FileReport(
+        source.path, ordered, says, _told(crashes, source.path), file.footing, file.partly, gives, entered
+    )
+
+
+def _given(file: File, rules: Sequence[Rule | RuleInfo]) -> tuple[CallerContext, ...]:
+    """How the file enters functions of other files, if a rule that runs wants to know that of those."""
+    if file.source.place is None or not any(rule.entered for rule in rules):
+        return ()
+    from amplint.dtypes import Dtypes
+
+    return file.fact(Dtypes).contexts
 
 
 def _found(file: File, rules: Sequence[Rule | RuleInfo], crashes: dict[str, Exception]) -> list[Diagnostic]:

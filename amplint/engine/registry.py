@@ -44,6 +44,7 @@ class RuleInfo(NamedTuple):
     severity: str
     confidence: str
     since: str
+    entered: str = ""
 
     @property
     def category(self) -> str:
@@ -56,7 +57,7 @@ class RuleInfo(NamedTuple):
         fix = rule.fix.value if rule.fix else None
         module = rule.module.rpartition(".")[2]
         marks = rule.severity.value, rule.confidence.value, rule.since
-        return cls(rule.code, rule.name, rule.summary, fix, rule.default, rule.triggers, module, *marks)
+        return cls(rule.code, rule.name, rule.summary, fix, rule.default, rule.triggers, module, *marks, rule.entered)
 
 
 @lru_cache(maxsize=1)

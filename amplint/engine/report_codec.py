@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from typing import Any
 
 from amplint.diagnostics import (
@@ -16,6 +17,8 @@ from amplint.diagnostics import (
     Range,
     Related,
 )
+from amplint.model.caller_contexts import CallerContext, Target
+from amplint.model.events import Region
 
 
 class Damaged(Exception):
@@ -25,7 +28,8 @@ class Damaged(Exception):
 def encode_report(report: FileReport) -> list[Any]:
     """A report without its path and error, as lists, strings and numbers."""
     partly = [list(each) for each in report.partly]
-    return [sorted(report.facts), [_diagnostic(diagnostic) for diagnostic in report.diagnostics], partly]
+    gives = [_context(each) for each in report.gives]
+    return [sorted(report.facts), [_diagnostic(diagnostic) for diagnostic in report.diagnostics], partly, gives]
 
 
 def decode_report(path: str, value: Any) -> FileReport:
@@ -39,10 +43,11 @@ def decode_report(path: str, value: Any) -> FileReport:
         Damaged: the value was not made by `encode_report`.
     """
     try:
-        facts, diagnostics, partly = value
+        facts, diagnostics, partly, gives = value
         found = tuple(_read_diagnostic(path, one) for one in diagnostics)
         short = tuple(Partly(_number(row), _text(name), _text(how)) for row, name, how in partly)
-        return FileReport(path, found, frozenset(map(_text, facts)), partly=short)
+        contexts = tuple(map(_read_context, gives))
+        return FileReport(path, found, frozenset(map(_text, facts)), partly=short, gives=contexts)
     except (TypeError, ValueError, AttributeError) as error:
         raise Damaged from error
 
@@ -111,6 +116,26 @@ def _read_fix(value: Any) -> Fix | None:
     title, applicability, edits = value
     found = tuple(Edit(_number(start), _number(end), _text(text)) for start, end, text in edits)
     return Fix(_text(title), found, Applicability(applicability))
+
+
+def _context(context: CallerContext) -> list[Any]:
+    region = None if context.region is None else [*dataclasses.astuple(context.region)]
+    return [[*context.target], region, *context[2:]]
+
+
+def _read_context(value: Any) -> CallerContext:
+    (file, name, made, method), region, differentiates, loss, arguments, caller, row, column = value
+    target = Target(_text(file), _text(name), bool(made), _text(method))
+    device, dtype, enabled, cached = ("", "", "", True) if region is None else region
+    entered = None if region is None else Region(_text(device), _text(dtype), _text(enabled), bool(cached))
+    shapes = tuple((_text(key), _frozen(shape)) for key, shape in arguments)
+    place = _text(caller), _number(row), _number(column)
+    return CallerContext(target, entered, bool(differentiates), bool(loss), shapes, *place)
+
+
+def _frozen(value: Any) -> Any:
+    """Lists as the tuples that they were."""
+    return tuple(map(_frozen, value)) if type(value) is list else value
 
 
 def _text(value: Any) -> str:

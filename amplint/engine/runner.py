@@ -6,11 +6,13 @@ import gc
 import os
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from contextlib import closing, contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 from amplint.diagnostics import FileReport
-from amplint.engine.checker import check_bytes, matters, withdraw
+from amplint.engine.caller_rounds import CallerRounds, EnteredFile
+from amplint.engine.checker import check_bytes, check_entered, matters, withdraw
 from amplint.engine.config import ConfigError, Settings
 from amplint.engine.registry import RegistryError, load_rules
 from amplint.system import limits
@@ -19,6 +21,7 @@ from amplint.system.reading import read_file
 if TYPE_CHECKING:
     from amplint.engine.cache import Cache
     from amplint.engine.discovery import FoundFile
+    from amplint.model.caller_contexts import CallerContext
 
 _FEW = 16
 """Up to so many files, reading them all costs less than opening the cache."""
@@ -46,6 +49,7 @@ class _Task(NamedTuple):
     settings: Settings
     path: Path
     explicit: bool
+    entered: tuple[CallerContext, ...] = ()
 
 
 def run(
@@ -53,36 +57,60 @@ def run(
     options: RunOptions,
     on_progress: Callable[[int, int], None] | None = None,
     on_note: Callable[[str], None] | None = None,
+    others: Sequence[FoundFile] = (),
+    project: Callable[[], Sequence[FoundFile]] = tuple,
 ) -> Iterator[FileReport]:
     """Check files; yields one report for each, in their order.
 
     A file that cannot be read, and one on which a rule or a whole process dies, has a report with an error; the others are
-    checked all the same. Findings that need a fact of the whole run are withdrawn when no file establishes it.
+    checked all the same. Findings that need a fact of the whole project are withdrawn when no file establishes it.
 
     Args:
         found: the files, each with its settings.
         options: how to go about it.
         on_progress: called with the number of files done and of all files, whenever one is done.
         on_note: called with a line that says why nothing could be cached.
+        others: files that are not part of the run, but tell how the functions of those that are may be called.
+        project: gives the files that may establish facts besides, if any are wanted.
 
     Raises:
         ConfigError: settings turn out to be of no use.
         RegistryError: a rule pack cannot be loaded.
     """
-    facts: set[str] = set()
-    held: list[FileReport] = []
-    for report in _in_order(_reports(found, options, on_note), len(found), on_progress):
-        facts |= report.facts
-        if held or any(diagnostic.needs - facts for diagnostic in report.diagnostics):
-            held.append(report)
-        else:
-            yield withdraw(report, frozenset(facts))
-    for report in held:
-        yield withdraw(report, frozenset(facts))
+    everything = [*found, *others]
+    reports = list(_in_order(_reports(everything, options, on_note), len(everything), on_progress))
+    _enter(everything, reports, options)
+    facts = _facts(reports, options, project)
+    for report in reports[: len(found)]:
+        yield withdraw(report, facts)
+
+
+def _facts(
+    reports: Sequence[FileReport], options: RunOptions, project: Callable[[], Sequence[FoundFile]]
+) -> frozenset[str]:
+    """What the files of a run establish, and those of the project as far as findings need it."""
+    facts = frozenset(fact for report in reports for fact in report.facts)
+    wanted = frozenset(fact for report in reports for each in report.diagnostics for fact in each.needs) - facts
+    return facts | establish(project(), options, wanted) if wanted else facts
+
+
+def _enter(
+    found: Sequence[FoundFile], reports: list[FileReport], options: RunOptions, text: bytes | None = None
+) -> None:
+    """Check again, in place, the files whose functions other files enter; `text` is the content of the first, if it is given."""
+    rounds = CallerRounds(found, text)
+    while due := rounds.due(reports):
+        for position, report in _reports_entered(found, due, options):
+            reports[position] = report
 
 
 def check_text(
-    item: FoundFile, data: bytes, options: RunOptions, on_note: Callable[[str], None] | None = None
+    item: FoundFile,
+    data: bytes,
+    options: RunOptions,
+    on_note: Callable[[str], None] | None = None,
+    others: Sequence[FoundFile] = (),
+    project: Callable[[], Sequence[FoundFile]] = tuple,
 ) -> FileReport:
     """The report on a file as an editor holds it, whatever lies on the disk; from the cache where that knows the text.
 
@@ -91,6 +119,11 @@ def check_text(
         data: its content.
         options: how to go about it.
         on_note: called with a line that says why nothing could be cached.
+        others: further files of the project, which tell how the functions of this one may be called.
+        project: gives the files that may establish facts besides, if any are wanted.
+
+    Returns:
+        The report, without the findings that need facts which no file establishes.
 
     Raises:
         ConfigError: settings turn out to be of no use.
@@ -103,7 +136,9 @@ def check_text(
     for problem in caches.save():
         if on_note is not None:
             on_note(problem)
-    return report
+    reports = [report, *_in_order(_reports(others, options), len(others), None)]
+    _enter([item, *others], reports, options, data)
+    return withdraw(reports[0], _facts(reports, options, project))
 
 
 def _known_or_checked(task: _Task, cache: Cache) -> FileReport:
@@ -173,11 +208,39 @@ def _reports(
                 on_note(problem)
 
 
+def _reports_entered(
+    found: Sequence[FoundFile], due: Iterable[EnteredFile], options: RunOptions
+) -> Iterator[tuple[int, FileReport]]:
+    """The reports on files that are checked as other files enter them."""
+    caches = _Caches(options)
+    pending: list[_Pending] = []
+    for one in due:
+        item = found[one.position]
+        task = _Task(item.display, one.data, item.settings, item.path, item.explicit, one.contexts)
+        cache = caches.of(item.settings)
+        if cache is None:
+            pending.append(_Pending(task, None, position=one.position))
+            continue
+        from amplint.engine.cache import digest
+
+        key, content = cache.entered_key(os.fspath(item.path), one.contexts), digest(one.data)
+        known = cache.by_content(key, item.display, None, content)
+        if known is not None:
+            yield one.position, replace(known, entered=one.contexts)
+        else:
+            pending.append(_Pending(task, None, cache, key, content, one.position))
+    for done, report in _lint(pending, options.jobs):
+        if done.cache is not None:
+            done.cache.keep(done.key, None, done.content, report)
+        yield done.position, report
+    caches.save()
+
+
 class _Pending(NamedTuple):
     """A file that must be parsed, its position in the run, and where its report is to be kept."""
 
     task: _Task
-    stat: os.stat_result
+    stat: os.stat_result | None
     cache: Cache | None = None
     key: str = ""
     content: str = ""
@@ -280,6 +343,8 @@ def _neighbourhood(task: _Task) -> Path:
 def _check(task: _Task) -> FileReport:
     try:
         with _collector_paused():
+            if task.entered:
+                return check_entered(task.display, task.data, task.settings, task.path, task.entered)
             return check_bytes(task.display, task.data, task.settings, task.path, task.explicit)
     except (ConfigError, RegistryError):
         raise  # no fault of the file: it would be the same for all

@@ -17,6 +17,12 @@ _FUNCTION = frozenset({"torch.autograd.Function", "torch.autograd.function.Funct
 _CASTS = {"to", "type", "type_as", *CASTS}
 _LOWERED = frozenset(name for name in of_kind(Kind.PRODUCT, Kind.CONVOLUTION) if OPERATORS[name].cuda is Policy.LOWER)
 """Functions and methods that CUDA's autocast runs in half."""
+_FLOAT32_ONLY = frozenset(
+    "cholesky cholesky_ex cholesky_inverse cholesky_solve det eig eigh eigvals eigvalsh geqrf inv inv_ex inverse ldl_factor "
+    "ldl_solve logdet lstsq lu lu_factor lu_solve pinv pinverse qr slogdet solve solve_ex solve_triangular svd svdvals "
+    "triangular_solve".split()
+)
+"""Functions of torch that decompose or solve: they refuse half precision, so that all around them is float32."""
 _ARITHMETIC = (cst.Add, cst.Subtract, cst.Multiply, cst.Divide)
 
 
@@ -61,8 +67,17 @@ class CustomFunctions:
             found = CustomFunction(
                 info.node, forward, backward, spelled, product or backward, "setup_context" in info.methods
             )
-            if product is not None and not (found.has_fwd and found.has_bwd) and not self._casts(backward):
+            if product is None or (found.has_fwd and found.has_bwd) or self._casts(backward):
+                continue
+            if not self._is_float32(forward):
                 yield found
+
+    def _is_float32(self, forward: cst.FunctionDef) -> bool:
+        """Whether what a forward pass returns is float32 in a region, too: it decomposes or solves, and lowers nothing."""
+        calls = [node for node in within(forward.body) if isinstance(node, cst.Call)]
+        names = {name for call in calls for name in self._names.resolve(call.func)}
+        solves = any(each.startswith("torch.") and each.rpartition(".")[2] in _FLOAT32_ONLY for each in names)
+        return solves and next(self._multiplied(forward), None) is None
 
     def _products(self, method: cst.FunctionDef) -> Iterator[cst.CSTNode]:
         """The products of gradients as they came in, half, with something else."""

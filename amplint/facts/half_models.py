@@ -118,9 +118,9 @@ class Halves:
     def _freezes(self, loop: cst.For, path: str) -> bool:
         """Whether a loop takes the gradients of a model's parameters away: `for p in model.parameters(): ...`."""
         owners = self._roles.owners(loop.iter)
-        body = self._tree.module.code_for_node(loop.body)
-        freezes = re.search(r"requires_grad(_\(| = )False", body) is not None
-        return freezes and any(path == owner or path.startswith(f"{owner}.") for owner in owners)
+        if not any(path == owner or path.startswith(f"{owner}.") for owner in owners):
+            return False
+        return re.search(r"requires_grad(_\(| = )False", self._tree.module.code_for_node(loop.body)) is not None
 
     # -- optimizers ------------------------------------------------------------------------------------------------
 

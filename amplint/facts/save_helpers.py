@@ -26,6 +26,7 @@ class SaveHelpers:
 
     def __init__(self, file: File) -> None:
         self._tree, self._callees, self._classes = file.tree, file.callees, file.classes
+        self._roles = file.roles
         self._scaler_states = file.fact(ScalerStates)
         self._taken: dict[cst.FunctionDef, tuple[str, ...]] = {}
 
@@ -73,11 +74,21 @@ class SaveHelpers:
         """
         for path in self.taken(callee.node):
             if path.startswith("self."):
-                yield from self._kept(path.removeprefix("self."), callee)
+                found = self._kept(path.removeprefix("self."), callee)
             else:
-                yield from _argument(call, callee.node, path)
+                found = _argument(call, callee.node, path)
+            for node in found:
+                yield from self._chosen(node)
 
     # -- inside ----------------------------------------------------------------------------------------------------
+
+    def _chosen(self, node: cst.BaseExpression) -> Iterator[cst.BaseExpression]:
+        """An argument, and what it may be if a condition chooses: `optimizer if options.whole else None`, or a name for that."""
+        yield node
+        values = self._roles.values(node) if isinstance(node, cst.Name) else [node]
+        for choice in values:
+            if isinstance(choice, cst.IfExp):
+                yield from (choice.body, choice.orelse)
 
     def _takes(self, function: cst.FunctionDef) -> Iterator[str]:
         members = dict(_loops(function))

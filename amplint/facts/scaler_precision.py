@@ -29,7 +29,7 @@ class Precisions:
 
     def __init__(self, file: File) -> None:
         self._analysis, self._scalers = file.analysis, file.fact(Scalers)
-        self._tree, self._names, self._roles = file.tree, file.names, file.roles
+        self._tree, self._names, self._roles, self._imports = file.tree, file.names, file.roles, file.imports
 
     def regions(self, made: cst.Call) -> list[Scoped]:
         """The regions that lower precision in the functions, and in what these call, which scale with the scaler made there.
@@ -52,13 +52,14 @@ class Precisions:
         return self._analysis.program.places[min(each.site for each in regions)]
 
     def all_full(self, made: cst.Call) -> bool:
-        """Whether a scaler scales losses that are computed in this file, in which nothing may run in half precision."""
+        """Whether a scaler scales losses of this file, and nothing in it, nor in what it imports, may run in half precision."""
         uses = set(map(id, self._scalers.uses(made)))
         events = [event for entry in self._analysis.entries for event in happenings(entry)]
         scales = [
             each for each in events if isinstance(each, Scale) and not uses.isdisjoint(self._scaler_at(each.site))
         ]
-        return bool(scales) and self._is_full and all(self._is_computed(each.site) for each in scales)
+        computed = bool(scales) and self._is_full and all(self._is_computed(each.site) for each in scales)
+        return computed and not self._imports.lead_to("utocast")  # a model may enter the region itself
 
     @cached_property
     def _is_full(self) -> bool:
@@ -106,8 +107,9 @@ class Precisions:
         return any(self._speaks(test) for test, _ in self._conditions(made))
 
     def made_for_bf16(self, made: cst.Call) -> cst.BaseExpression | None:
-        """The condition by which a scaler is made, or enabled, in bfloat16 alone, in a file that computes in it."""
-        if not any(self._names.references(precision.named(precision.BFLOAT16))):
+        """The condition by which a scaler is made, or enabled, in bfloat16 alone; the file's own regions may be in it."""
+        regions = any(self._names.references(torch_names.AUTOCAST))
+        if regions and not any(self._names.references(precision.named(precision.BFLOAT16))):
             return None
         reader = Bf16Conditions(self._names)
         if any(self._speaks(test) and not reader.asks(test) for test in _switches(made)):

@@ -17,7 +17,7 @@ from amplint.model.events import GLOBAL, Assign, Backward, Escape, Event, Leave,
 from amplint.model.exploration.call_references import Frame
 from amplint.model.exploration.effects import MAX_DEPTH, Flows
 from amplint.model.exploration.explorer import Explorer
-from amplint.model.torch.names import GRAD_SCALER
+from amplint.model.torch.names import AUTOCAST, GRAD_SCALER
 from amplint.syntax.classes import ClassInfo
 
 
@@ -68,8 +68,8 @@ class Entries:
         return tuple(found)
 
     def _trains(self) -> bool:
-        """Whether the file calls anything by the names of the protocol, or makes a scaler that other files work with;
-        without, no graph needs to be made."""
+        """Whether the file calls anything by the names of the protocol, or makes a scaler or a region that other files work
+        with or in; without, no graph needs to be made."""
         called = {
             call.func.attr.value for call in self._program.tree.find(cst.Call) if isinstance(call.func, cst.Attribute)
         }
@@ -77,7 +77,7 @@ class Entries:
             return True
         clips = any("clip_grad" in name for name in called)
         reads = any(each.attr.value == "grad" for each in self._program.tree.find(cst.Attribute))
-        hands_on = clips or reads or "step" in called or any(self._program.names.references(GRAD_SCALER))
+        hands_on = clips or reads or "step" in called or any(self._program.names.references(GRAD_SCALER | AUTOCAST))
         if hands_on and self._program.leads_elsewhere():
             return True
         return (clips or reads or "step" in called) and bool(self._program.templates)
@@ -153,7 +153,7 @@ def worth_exploring(entries: Sequence[Entry]) -> Iterator[Entry]:
 def _hands_nothing_to(function: Function) -> str:
     """The key of the function whose one call is all that happens in a function, once, and without an object or a constant
     that it is given: what that one shows by itself, it shows here; empty where more happens."""
-    happening = [event for event in events_in(function.body) if not isinstance(event, (Assign, Jump))]
+    happening = [event for event in events_in(function.body) if not isinstance(event, (Assign, Jump, Escape))]
     call = happening[0] if len(happening) == 1 else None
     if not isinstance(call, Call) or call.function == function.key or call.truths or _is_amid(call, function.body):
         return ""

@@ -75,7 +75,9 @@ class BackwardReader:
         if loss is not None and gradient is not None and not self._is_constant(gradient):
             # What is propagated is the product of both, and of a gradient nobody knows whether it is scaled already.
             value = self._read(loss) | self._read(gradient) | Provenance((GRADIENT,))
-            self._emit(Backward(self._site(call), self._builder.assign_temporary(call, value)))
+            # A pass that starts in the middle of a network leaves the rest of it to another pass.
+            sources = self._scope.sources(loss)
+            self._emit(Backward(self._site(call), self._builder.assign_temporary(call, value), sources))
             return Provenance()
         arguments(self._read, call)
         if loss is not None:

@@ -26,6 +26,7 @@ from amplint.model.events import (
     ZeroGrad,
 )
 from amplint.model.torch import names as torch_names
+from amplint.roles import schedules
 from amplint.syntax.access_paths import path_of
 
 _VALUE_METHODS = frozenset(
@@ -119,6 +120,8 @@ class CallReader:
             return self._methods[attribute](call, func)
         if attribute in CLIP_METHODS and not self._names.any_in(func, torch_names.CLIPS):
             return self._enter(call) or self._gradients.clip_method(call, func)
+        if not call.args and self._advances_rates(func):
+            return self._told(SchedulerStep(self._site(call), self._ref(func.value)))
         if attribute in _VALUE_METHODS:
             return self._read(func.value) | arguments(self._read, call).as_argument()
         return None
@@ -188,6 +191,13 @@ class CallReader:
             return self._told(SchedulerStep(self._site(call), self._ref(func.value)))
         return None
 
+    def _advances_rates(self, func: cst.Attribute) -> bool:
+        """Whether a method of an object advances rates at each call, whatever it is called (`schedule.update_lr()`)."""
+        if not schedules.may_set_rates(func.attr.value):
+            return False
+        info = self._scope.program.callees.class_of(func.value)
+        return info is not None and schedules.counts_calls(info, func.attr.value, self._scope.program.tree)
+
     def _told(self, event: Event) -> Provenance:
         """What a call returns that is nothing but an event."""
         self._emit(event)
@@ -230,6 +240,7 @@ class CallReader:
             value |= self._read(base)
         name = path_of(call.func).rpartition(".")[2]
         if not (name and vocabulary.HARMLESS.search(name)) and self._hands_over(call, base):
+            self._scope.note_driver(call.func)
             self._escape(call)
             return Provenance(("?",), value.as_argument().args, True)
         return Provenance(computes=True) if name in SCALE_FREE else value.as_argument()
@@ -244,7 +255,7 @@ class CallReader:
         return any(self._gives(arg.value) for arg in call.args)
 
     def _gives(self, node: cst.BaseExpression) -> bool:
-        if isinstance(node, (cst.Name, cst.Attribute, cst.Subscript)):
+        if path_of(node):
             return path_of(node) == "self" or self._roles.of(node).role in ("scaler", "optimizer", "framework")
         if isinstance(node, (cst.List, cst.Tuple, cst.Dict)):
             return any(self._gives(item.value) for item in node.elements)

@@ -10,7 +10,7 @@ import libcst as cst
 from amplint.lowering.conditions import ConditionReader
 from amplint.lowering.expressions import ExpressionReader
 from amplint.lowering.function_builder import FunctionBuilder
-from amplint.lowering.graph_tools import events_in
+from amplint.lowering.graph_tools import events_in, only_advances
 from amplint.lowering.loop_targets import alias_elements, members, name_owners, target_names
 from amplint.lowering.mode_branches import as_mode_branch, is_about_amp, is_varying, needs_amp
 from amplint.lowering.provenance import Provenance
@@ -171,7 +171,7 @@ class BlockReader:
         body = Seq((*elements, *self._loop_body(node).parts))
         self._objects_of_loop = around
         picked = frozenset(self._picked) if over_objects else frozenset[int]()
-        self._emit(Loop(self._site(node), body, orelse, changed, None, over_objects, picked))
+        self._emit(Loop(self._site(node), body, orelse, changed, None, over_objects or only_advances(body), picked))
         if self._expressions.gradients.rescalings > rescalings:  # a loop over parameters does not run for none of them
             self._expressions.gradients.rescale(node)
 

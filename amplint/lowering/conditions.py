@@ -10,6 +10,7 @@ from amplint.lowering.counters import CounterReader
 from amplint.lowering.function_scope import FunctionScope
 from amplint.model import vocabulary
 from amplint.model.event_graph import Both, Condition, Not, Test
+from amplint.syntax.access_paths import option_key, path_of
 from amplint.syntax.tree import children
 from amplint.syntax.words import words
 
@@ -55,6 +56,8 @@ class ConditionReader:
         if isinstance(node, cst.Integer):
             return Test("constant", kind="true" if node.value != "0" else "false")
         kind = self._kind(node)
+        if kind == "varying" and self._is_amp_option(node):
+            kind = "mode"
         if kind == "varying" and self._counters.is_remainder(node, self.changing):
             return Not(Test(f"({self.normal(node)} == 0)", frozenset(self._refs(node)), "moment"))
         return self._test(node, kind)
@@ -79,7 +82,7 @@ class ConditionReader:
             return self._test(node, "mode")
         if role in ("optimizer", "scheduler"):
             return self._test(node, "config")
-        changes = isinstance(node, cst.Name) and node.value in self.changing
+        changes = path_of(node).partition(".")[0] in self.changing
         return self._test(node, "varying" if changes else "config")
 
     def _comparison(self, node: cst.Comparison, target: cst.ComparisonTarget, depth: int) -> Condition:
@@ -132,8 +135,7 @@ class ConditionReader:
         value = " ".join(words(right))
         key = f"({self.normal(left)} == {self.normal(right)})"
         refs = frozenset((*self._refs(left), *self._refs(right)))
-        option = " ".join(words(left))
-        named = vocabulary.AMP_FLAG.search(option) or vocabulary.PRECISION.search(option)
+        named = any(vocabulary.AMP_FLAG.search(word) or vocabulary.PRECISION.search(word) for word in words(left))
         if named and vocabulary.AMP_VALUE.search(value) and "bfloat" not in value:
             return Test(key, refs, "mode")
         if named and vocabulary.FULL_VALUE.search(value):
@@ -176,6 +178,11 @@ class ConditionReader:
                 return "gate"
         fixed = all(name.value not in self.changing and name.value != "self" for name in names)
         return "config" if fixed and not _has_call(node) else "varying"
+
+    def _is_amp_option(self, node: cst.BaseExpression) -> bool:
+        """Whether an expression asks an object that no loop changes for a flag that is set where AMP is on."""
+        asked = vocabulary.AMP_FLAG.search(option_key(node)) is not None
+        return asked and all(name.value not in self.changing for name in _names(node))
 
     def normal(self, node: cst.CSTNode) -> str:
         """A text that is equal for equal expressions, with references in angle quotes."""

@@ -18,6 +18,8 @@ from amplint.model.events import Report
 from amplint.syntax.access_paths import path_of
 from amplint.syntax.tree import children
 
+_COMPREHENSIONS = frozenset({cst.ListComp, cst.GeneratorExp, cst.SetComp, cst.DictComp})
+
 
 class ExpressionReader:
     """Reads expressions, and the assignment of their values.
@@ -37,7 +39,7 @@ class ExpressionReader:
 
     def read(self, node: cst.CSTNode) -> Provenance:
         """Emit the events of an expression in the order in which they happen, and say where its value comes from."""
-        if isinstance(node, cst.IfExp):
+        if type(node) is cst.IfExp:
             return self._conditional(node)
         value = self._value(node)
         self.gradients.read_measure(node)
@@ -47,31 +49,26 @@ class ExpressionReader:
         return value
 
     def _value(self, node: cst.CSTNode) -> Provenance:
-        # By far the most expressions are these; a class pattern is slow to deny, for nodes are abstract classes.
+        # A class pattern would be slow to deny, for nodes are abstract classes.
         if type(node) is cst.Call:
             return self._calls.read(node)
         if type(node) is cst.Name:
             reference = self._scope.ref(node)
             return Provenance((reference,)) if reference else Provenance()
-        match node:
-            case cst.Attribute() | cst.Subscript():
-                reference = self._scope.ref(node)
-                if reference:
-                    return Provenance((reference,))
-                return self.read(node.value)
-            case cst.BinaryOperation():
-                return self.read(node.left) | self.read(node.right) | Provenance(computes=True)
-            case cst.UnaryOperation():
-                return self.read(node.expression) | Provenance(computes=True)
-            case cst.ListComp() | cst.GeneratorExp() | cst.SetComp() | cst.DictComp():
-                return self._comprehension(node)
-            case cst.NamedExpr():
-                value = self.read(node.value)
-                self.assign(node.target, value, node)
-                return value
-            case cst.Lambda() | cst.SimpleString() | cst.Integer() | cst.Float():
-                return Provenance()
-        return union(map(self.read, children(node)))
+        if type(node) is cst.Attribute or type(node) is cst.Subscript:
+            reference = self._scope.ref(node)
+            return Provenance((reference,)) if reference else self.read(node.value)
+        if type(node) is cst.BinaryOperation:
+            return self.read(node.left) | self.read(node.right) | Provenance(computes=True)
+        if type(node) is cst.UnaryOperation:
+            return self.read(node.expression) | Provenance(computes=True)
+        if type(node) is cst.NamedExpr:
+            value = self.read(node.value)
+            self.assign(node.target, value, node)
+            return value
+        if type(node) in _COMPREHENSIONS:
+            return self._comprehension(node)  # type: ignore[arg-type]
+        return Provenance() if type(node) is cst.Lambda else union(map(self.read, children(node)))
 
     def _comprehension(self, node: cst.ListComp | cst.GeneratorExp | cst.SetComp | cst.DictComp) -> Provenance:
         scope, source, target = self._scope, node.for_in.iter, node.for_in.target

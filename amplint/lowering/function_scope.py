@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from dataclasses import replace
 from functools import cached_property
 
@@ -11,6 +12,7 @@ import libcst as cst
 from amplint.lowering.program import Program
 from amplint.model.events import GLOBAL, ObjectFacts
 from amplint.syntax.access_paths import path_of
+from amplint.syntax.tree import children
 from amplint.syntax.words import words
 
 OBJECTS = frozenset({"optimizer", "scaler", "scheduler"})
@@ -87,6 +89,11 @@ class FunctionScope:
             self.objects[reference] = replace(facts, owners=owners, owned=facts.role == "scaler" and self.opaque)
         return reference
 
+    def note_driver(self, func: cst.BaseExpression) -> None:
+        """Keep that a scaler, or a wrapper of one, is called with an optimizer: `loss_scaler(loss, optimizer)`."""
+        if self.roles.of(func).role in ("scaler", "framework"):
+            self.objects.setdefault(self.qualify(path_of(func)), ObjectFacts("framework"))
+
     def definition(self, name: cst.Name) -> cst.BaseExpression | None:
         """The only value that a local name is ever assigned."""
         return self._definition_of(name.value)
@@ -105,6 +112,39 @@ class FunctionScope:
         while more := {name for name, found in used.items() if found & derived} - derived:
             derived |= more
         return frozenset(derived - {word})
+
+    def sources(self, node: cst.BaseExpression) -> tuple[str, ...]:
+        """The references of all that a value may be computed from; none where a function of the file computes it."""
+        found: dict[str, None] = {}
+        waiting: list[cst.CSTNode] = [node]
+        while waiting:
+            each = waiting.pop()
+            path = path_of(each) if isinstance(each, (cst.Name, cst.Attribute, cst.Subscript)) else ""
+            if not path:
+                waiting += [each.value] if isinstance(each, (cst.Arg, cst.Attribute)) else children(each)
+            elif self._is_function(path):
+                return ()
+            elif self.qualify(path) not in found:
+                found[self.qualify(path)] = None
+                waiting += self._made_of(path.partition(".")[0].partition("[")[0])
+        return tuple(found)
+
+    def _is_function(self, path: str) -> bool:
+        root, _, attribute = path.partition(".")
+        owner = self.program.classes.owner(self.node) if root == "self" else None
+        bindings = self.bound.get(root) or self._module.get(root, [])
+        return (owner is not None and owner.method(attribute) is not None) or any(
+            isinstance(each.node, cst.FunctionDef) for each in bindings
+        )
+
+    def _made_of(self, name: str) -> Iterator[cst.CSTNode]:
+        """What the function assigns to a local name, or runs it over."""
+        for binding in self.bound.get(name, ()):
+            loop = self.program.tree.enclosing(binding.node, cst.For, cst.CompFor) if binding.node is not None else None
+            if binding.value is not None:
+                yield binding.value
+            elif isinstance(loop, (cst.For, cst.CompFor)):
+                yield loop.iter
 
     def changing(self) -> frozenset[str]:
         """The local names that are assigned inside a loop, or more than once."""

@@ -174,11 +174,11 @@ def argument(call: cst.Call, position: int, keywords: tuple[str, ...]) -> cst.Ba
 
 
 def is_grad(node: cst.BaseExpression) -> bool:
-    if isinstance(node, cst.Call) and isinstance(node.func, cst.Attribute) and node.func.attr.value == "detach":
+    if type(node) is cst.Call and type(node.func) is cst.Attribute and node.func.attr.value == "detach":
         node = node.func.value
-    if isinstance(node, cst.Attribute) and node.attr.value == "data":
+    if type(node) is cst.Attribute and node.attr.value == "data":
         node = node.value
-    return isinstance(node, cst.Attribute) and node.attr.value == "grad"
+    return type(node) is cst.Attribute and node.attr.value == "grad"
 
 
 def _chain(node: cst.CSTNode) -> list[cst.CSTNode]:

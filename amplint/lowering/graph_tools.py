@@ -5,8 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
-from amplint.model.event_graph import Branch, Call, Condition, Jump, Loop, Node, Not, Scoped, Seq, Test, Try, parts_of
-from amplint.model.events import Event
+from amplint.model.event_graph import Branch, Call, Jump, Loop, Node, Scoped, Seq, Try, parts_of
+from amplint.model.events import Assign, Event, Forward, SchedulerStep
+
+_ASKING = frozenset({"isinstance", "hasattr", "len", "range", "print"})
 
 
 def with_parts(node: Node, parts: Sequence[Node]) -> Node:
@@ -38,11 +40,12 @@ def events_in(node: Node) -> Iterator[Event | Call | Jump]:
         yield from events_in(part)
 
 
-def refs_in(condition: Condition) -> frozenset[str]:
-    """The references that a condition looks at."""
-    match condition:
-        case Test():
-            return condition.refs
-        case Not():
-            return refs_in(condition.part)
-    return frozenset().union(*map(refs_in, condition.parts))
+def only_advances(body: Node) -> bool:
+    """Whether all that the body of a loop does is to advance schedules, as often as there are micro-batches or processes."""
+    inside = list(events_in(body))
+    schedules = [event.scheduler for event in inside if isinstance(event, SchedulerStep)]
+    return bool(schedules) and all(
+        isinstance(event, (Assign, SchedulerStep))
+        or (isinstance(event, Forward) and (event.model in _ASKING or event.model.rpartition(".")[0] in schedules))
+        for event in inside
+    )

@@ -18,7 +18,7 @@ from amplint.model.event_graph import (
     Not,
     Seq,
     Test,
-    leaves,
+    last_jump,
     parts_of,
 )  # fmt: skip
 from amplint.model.events import ScalerStep
@@ -65,8 +65,8 @@ class _Moments:
             case Branch():
                 then, orelse = self.told(node.then, follows), self.told(node.orelse, follows)
                 taken = {
-                    True: self._steps(then) or (follows and leaves(orelse)),
-                    False: self._steps(orelse) or (follows and leaves(then)),
+                    True: self._steps(then) or (follows and bool(last_jump(orelse))),
+                    False: self._steps(orelse) or (follows and bool(last_jump(then))),
                 }
                 return Branch(_awaited(node.condition, taken), then, orelse)
             case Loop():

@@ -2,10 +2,21 @@
 
 from __future__ import annotations
 
-from amplint.lowering.graph_tools import events_in, refs_in
+from amplint.lowering.graph_tools import events_in
 from amplint.model import vocabulary
-from amplint.model.event_graph import Both, Branch, Condition, Node, Not, Test
-from amplint.model.events import Backward, OptimizerStep, Scale, ScalerStep, ScalerUpdate, Unscale
+from amplint.model.event_graph import Both, Branch, Call, Condition, Jump, Node, Not, Test, mentioned
+from amplint.model.events import (
+    Backward,
+    Escape,
+    Event,
+    Forward,
+    OptimizerStep,
+    Scale,
+    ScalerStep,
+    ScalerUpdate,
+    Unscale,
+)
+from amplint.syntax.access_paths import called
 
 _SCALING = (Scale, ScalerStep, ScalerUpdate, Unscale)
 
@@ -33,10 +44,22 @@ def _is_counterpart(scaling: Node, plain: Node) -> bool:
         return False
     losses = {event.source for event in with_scaler if isinstance(event, Scale)}
     optimizers = {event.optimizer for event in with_scaler if isinstance(event, ScalerStep)}
-    return any(
+    return _is_left_to_scaler(with_scaler, without) or any(
         (isinstance(event, Backward) and event.loss in losses)
         or (isinstance(event, OptimizerStep) and event.optimizer in optimizers)
         for event in without
+    )
+
+
+def _is_left_to_scaler(asking: list[Event | Call | Jump], plain: list[Event | Call | Jump]) -> bool:
+    """Whether one side leaves the backward pass and the step that the other side takes to what is called a scaler, and is
+    none that anything is known of: `loss_scaler(loss, optimizer)`."""
+    steps = (Backward, OptimizerStep)
+    return (
+        not any(isinstance(event, steps) for event in asking)
+        and all(any(isinstance(event, kind) for event in plain) for kind in steps)
+        and any(isinstance(event, Escape) for event in asking)
+        and any(isinstance(event, Forward) and vocabulary.SCALER.search(called(event.model)) for event in asking)
     )
 
 
@@ -82,7 +105,7 @@ def _negated(condition: Condition) -> Condition:
 
 
 def _mode(condition: Condition) -> Test:
-    return Test(_text(condition), refs_in(condition), "mode")
+    return Test(_text(condition), mentioned(condition), "mode")
 
 
 def _text(condition: Condition) -> str:

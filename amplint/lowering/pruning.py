@@ -6,8 +6,21 @@ import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 
-from amplint.lowering.graph_tools import events_in, refs_in, with_parts
-from amplint.model.event_graph import Branch, Call, Condition, Function, Jump, Loop, Node, Scoped, Seq, Try, parts_of
+from amplint.lowering.graph_tools import events_in, with_parts
+from amplint.model.event_graph import (
+    Branch,
+    Call,
+    Condition,
+    Function,
+    Jump,
+    Loop,
+    Node,
+    Scoped,
+    Seq,
+    Try,
+    mentioned,
+    parts_of,
+)  # fmt: skip
 from amplint.model.events import (
     Assign,
     Backward,
@@ -73,7 +86,7 @@ def _conditions(node: Node) -> Iterator[Condition]:
 
 def prune(body: Node) -> Node:
     """The graph without assignments that no loss and no condition depends on, and without pieces in which nothing happens."""
-    wanted = {name for condition in _conditions(body) for name in refs_in(condition)}
+    wanted = {name for condition in _conditions(body) for name in mentioned(condition)}
     events = [*events_in(body)]
     for event in events:
         match event:
@@ -91,7 +104,7 @@ def prune(body: Node) -> Node:
                 wanted.update(event.carried, event.args)
             case Call():
                 wanted.update(value for _, value in event.binding)
-                wanted.update(name for _, condition in event.conditions for name in refs_in(condition))
+                wanted.update(name for _, condition in event.conditions for name in mentioned(condition))
     wanted = {*_with_owners(wanted)}
     assigns = [event for event in events if isinstance(event, Assign)]
     changed = True

@@ -6,6 +6,7 @@ Plain data, so that the graph of a function is its summary: it can be entered fr
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from functools import cached_property
 
 from amplint.model.events import Assign, Event, ObjectFacts, Region
 
@@ -43,6 +44,16 @@ class Both:
 
 
 Condition = Test | Not | Both
+
+
+def mentioned(condition: Condition) -> frozenset[str]:
+    """The references that a condition looks at."""
+    match condition:
+        case Test():
+            return condition.refs
+        case Not():
+            return mentioned(condition.part)
+    return frozenset().union(*map(mentioned, condition.parts))
 
 
 @dataclass(frozen=True)
@@ -148,18 +159,23 @@ def parts_of(node: Node) -> tuple[Node, ...]:
     return ()
 
 
-def leaves(node: Node) -> bool:
-    """Whether a node does nothing but leave the loop or the function, in the end."""
+def last_jump(node: Node) -> str:
+    """The kind of jump by which a node leaves the loop or the function, in the end; empty where it does not."""
     if isinstance(node, Seq):
-        return bool(node.parts) and leaves(node.parts[-1])
-    return isinstance(node, Jump)
+        return last_jump(node.parts[-1]) if node.parts else ""
+    return node.kind if isinstance(node, Jump) else ""
 
 
-def decides_beyond(node: Node) -> bool:
-    """Whether a side of a branch says what becomes of what follows: it may leave, or sets what may be asked for later."""
+def decides_beyond(node: Node, flags: frozenset[str]) -> bool:
+    """Whether a side of a branch says what becomes of what follows: it may leave, or sets what may be asked for elsewhere.
+
+    Args:
+        node: the side.
+        flags: the names that only conditions of the same function ask for: those decide for themselves.
+    """
     if isinstance(node, Assign):
-        return node.truth is not None
-    return isinstance(node, Jump) or any(map(decides_beyond, parts_of(node)))
+        return node.truth is not None and node.carried != ("None",) and node.target not in flags
+    return isinstance(node, Jump) or any(decides_beyond(part, flags) for part in parts_of(node))
 
 
 @dataclass(frozen=True)
@@ -180,3 +196,23 @@ class Function:
     site: int = -1
     opaque: bool = False
     around: str = ""
+
+    @property
+    def own(self) -> frozenset[str]:
+        """The names of which each call has its own object: those that are no parameters."""
+        return self.locals - set(self.params)
+
+    @cached_property
+    def flags(self) -> frozenset[str]:
+        """Its own names that it neither returns nor hands on to a function that it calls."""
+        handed: set[str] = set()
+        waiting = [self.body]
+        while waiting:
+            match node := waiting.pop():
+                case Call():
+                    handed.update(value for _, value in node.binding)
+                    handed.update(name for _, condition in node.conditions for name in mentioned(condition))
+                case Jump():
+                    handed.update(node.carried, node.args)
+            waiting += parts_of(node)
+        return self.locals - handed

@@ -86,9 +86,13 @@ class Scale(Event):
 
 @dataclass(frozen=True)
 class Backward(Event):
-    """Gradients of `loss` are added to the parameters."""
+    """Gradients of `loss` are added to the parameters.
+
+    `sources` are the references of all that it is computed from, where the program tells; else there are none.
+    """
 
     loss: str
+    sources: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)

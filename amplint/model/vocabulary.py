@@ -61,7 +61,10 @@ SCALER_ITSELF = _any("scaler|grad_?scale")
 """Of these, what no flag is called: `args.amp` says whether there is a scaler."""
 STATE = _any("state")
 """What the state of an object is called."""
-OPTIMIZER = _any(r"^(?!.*(param|_weights))(.*_)?((optim(izer)?s?|opt)(\d|_|$)|.*optimizer)")
+OPTIMIZER = _any(
+    r"^(?!.*(param|_weights))(?!.*_(steps?|count|idx|index|name|type|state|kwargs|config|cfg)$)"
+    r"(.*_)?((optim(izer)?s?|opt)(\d|_|$)|.*optimizer)"
+)
 """What an optimizer is called."""
 OPTIMIZER_MAKER = re.compile(
     r"^[A-Z]\w*(Optim|Adam|SGD|Lamb)|^(Adam|SGD|Lion|Lamb|RMSprop|Adagrad|Adafactor|Muon|LBFGS|Optim)|"
@@ -113,9 +116,9 @@ AMP_FLAG = _any(
     r"(^|_)(amp|fp16|half|autocast|scaler|mixed|mixed_precision|float16)(_|$)|use_?amp|grad_?scaler|mixed_?prec"
 )
 """What a flag is called that is set where AMP is on."""
-AMP_VALUE = _any(r"fp16|float16|half|16-mixed|(^|\W)amp|mixed|^16$")
+AMP_VALUE = _any(r"fp16|float16|half|16-mixed|(^|\W)amp|mixed|^16$|^o[123]$")
 """Values of an option that say that AMP is on."""
-FULL_VALUE = _any("fp32|float32|^32|full|single|^no(ne)?$|32-true")
+FULL_VALUE = _any("fp32|float32|^32|full|single|^no(ne)?$|32-true|^o0$")
 """Values of an option that say that it is off."""
 DEVICE = _any("cuda|cpu|gpu|device")
 """What speaks of a kind of device."""
@@ -143,14 +146,14 @@ METADATA = _any("^(meta(_?data)?|tags|hparams|hyper_?parameters|description|note
 """Parameters for what is told about a file that is saved."""
 LOOKS = _any(
     "log|print|display|repr|describe|summary",
-    r"^(len|isinstance|hasattr|getattr|id|type|zip|enumerate|list|tuple|dict|set|str|bool|range|iter|next|cast|sorted|reversed|"
+    r"^(len|int|float|abs|round|isinstance|hasattr|getattr|id|type|zip|enumerate|list|tuple|dict|set|str|bool|range|iter|next|cast|sorted|reversed|"
     r"copy|deepcopy|keys|items|info|debug|warning)$",
 )
 """Functions that only look at what they are given, or copy it."""
 HARMLESS = _any(
     LOOKS.pattern,
     r"save|checkpoint|ckpt|write|dump|format|report|count|info|debug|warning|state_dict|learning_rate|(^|_)lr(_|$)|warm_?up|sched|"
-    r"get_scale|is_enabled|param_groups|broadcast_optimizer|^(named_)?(parameters|buffers|modules|children)$",
+    r"get_scale|_(found|check)_inf_|is_enabled|param_groups|broadcast_optimizer|^(named_)?(parameters|buffers|modules|children)$",
 )
 """Functions that leave gradients alone."""
 CLIPS = _any("clip|max_norm|max_grad")

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 
 from amplint.model import libraries
@@ -33,6 +33,10 @@ _NAMED_BY: dict[type[ast.AST], str] = {
 _SCALER = re.compile("[Ss]caler")
 _LOSS = re.compile("loss|criterion", re.IGNORECASE)
 _HALF = re.compile("^b?float16$|^half$")
+_DECLARES = "add_argument"
+"""How a program declares an option: nothing is asked of the declaration."""
+_CONTINUED = re.compile(r";[ \t\f]*\\\r?$", re.MULTILINE)
+"""A statement goes on behind another one, in the next row: that row must not go without the first."""
 _SHORT = 40
 """Statements outside of definitions bind names; a longer one than this many rows is a table or a text."""
 
@@ -73,7 +77,8 @@ def relevant_rows(source: Source, module: ast.Module, triggers: Iterable[str] = 
     units = _units(source, module, sorted(set(triggers)))
     if not any(unit.marked or any(method.marked for method in unit.methods) for unit in units):
         return []
-    _keep(units, bool(libraries.told_in(source.text.encode())))
+    told = bool(libraries.told_in(source.text.encode()))
+    _keep(units, told)
     rows: set[int] = set()
     for unit in units:
         if unit.kept:
@@ -81,7 +86,30 @@ def relevant_rows(source: Source, module: ast.Module, triggers: Iterable[str] = 
             for method in unit.methods:
                 if not method.kept:
                     rows.difference_update(range(method.first, method.last + 1))
+            if not told and _DECLARES in _all_words(unit) and not _CONTINUED.search(source.text):
+                rows.difference_update(_declared([unit.node]))
     return None if len(rows) == len(source.line_starts) else sorted(rows)
+
+
+def _declared(block: Sequence[ast.stmt]) -> Iterator[int]:
+    """The rows of what does nothing but declare an option of a program, in a block and below it; no block becomes empty."""
+    options = [each for each in block if _declares(each)]
+    kept = [each for each in block if each not in options] or options[:1]
+    shared = {row for each in kept for row in (each.lineno, each.end_lineno)}
+    for each in options:
+        rows = range(each.lineno, (each.end_lineno or each.lineno) + 1)
+        if shared.isdisjoint((rows[0], rows[-1])):
+            yield from rows
+    for each in kept:
+        for name in ("body", "orelse", "finalbody", "handlers"):
+            yield from _declared(getattr(each, name, ()))
+
+
+def _declares(statement: ast.stmt) -> bool:
+    match statement:
+        case ast.Expr(value=ast.Call(func=ast.Attribute(attr=name))):
+            return name == _DECLARES
+    return False
 
 
 def _keep(units: list[_Unit], told: bool) -> None:
@@ -89,7 +117,7 @@ def _keep(units: list[_Unit], told: bool) -> None:
     words = frozenset().union(*map(_all_words, units))
     trains = told or "backward" in words or any(_SCALER.search(word) for word in words)
     protocol = frozenset(filter(pattern(_PROTOCOL_WORDS).search, words)) if trains else frozenset[str]()
-    follows = trains or any(_LOSS.search(word) or _HALF.search(word) for word in words)
+    follows = trains or "grad" in words or any(_LOSS.search(word) or _HALF.search(word) for word in words)
     for unit in units:
         short = not unit.definition and unit.last - unit.first < _SHORT
         unit.kept = short or unit.marked or any(method.marked for method in unit.methods)
@@ -120,6 +148,8 @@ def _keep(units: list[_Unit], told: bool) -> None:
 def _keep_callers(units: list[_Unit]) -> None:
     """Mark the definitions that lead to one which matters for its own sake, through others: they say what it is given."""
     names = frozenset().union(*(unit.names for unit in units if unit.kept and unit.definition))
+    methods = (method for unit in units for method in unit.methods if method.marked and not _is_special(method))
+    names = names.union(*(method.names for method in methods))
     waiting = [unit for unit in units if unit.definition and not unit.kept]
     while names:
         found = [unit for unit in waiting if not names.isdisjoint(_all_words(unit))]
@@ -158,7 +188,7 @@ def _keep_methods(unit: _Unit, named: frozenset[str], protocol: frozenset[str]) 
 
 
 def _is_special(method: _Unit) -> bool:
-    return any(name.startswith("__") or name == "forward" for name in method.names)
+    return any(name.startswith("__") or name in ("forward", "load_state_dict") for name in method.names)
 
 
 def _all_words(unit: _Unit) -> frozenset[str]:

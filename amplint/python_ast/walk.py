@@ -7,13 +7,15 @@ import re
 from collections.abc import Iterator
 
 _PLAIN = frozenset(
-    "arg asname attr conversion ctx id is_async kind level module name op ops rest simple tag type_comment".split()
+    "arg asname attr conversion ctx id is_async kind kwd_attrs level lineno module name op ops rest simple str tag "
+    "type_comment".split()
 )
 """Fields that hold identifiers, marks and operators, but no statements or expressions, whatever the node."""
+_LEAVES = (ast.Constant, ast.MatchSingleton, ast.Global, ast.Nonlocal)
 
 
 _FIELDS = {
-    kind: () if kind is ast.Constant else tuple(name for name in kind._fields if name not in _PLAIN)
+    kind: () if kind in _LEAVES else tuple(name for name in kind._fields if name not in _PLAIN)
     for kind in vars(ast).values()
     if isinstance(kind, type) and issubclass(kind, ast.AST)
 }
@@ -32,10 +34,10 @@ def levels(*nodes: ast.AST) -> Iterator[list[ast.AST]]:
         for node in level:
             for name in _FIELDS[type(node)]:
                 value = getattr(node, name)
-                if isinstance(value, ast.AST):
+                if type(value) is list:
+                    below.extend(filter(None, value))
+                elif value is not None:
                     below.append(value)
-                elif isinstance(value, list):
-                    below.extend(each for each in value if isinstance(each, ast.AST))
         level = below
 
 
@@ -46,6 +48,8 @@ _COSTLIEST = 10_000_000
 in a pair of their brackets up to four times, and with it what stands in the pairs inside."""
 _TOO_MANY = 12
 """Pairs of brackets around one word that cost more than that."""
+_TELLING = frozenset({ast.BoolOp, ast.alias, ast.ImportFrom, ast.Match, ast.Delete})
+"""The nodes in which LibCST finds more than Python does."""
 _LONGEST = 1_000
 """Letters that a name may have: what searches names does so in native code, which takes the square of it or more."""
 _LONG = re.compile(rf"\w{{{_LONGEST + 1}}}")
@@ -62,9 +66,10 @@ def is_too_deep(module: ast.Module, text: str) -> bool:
     """
     costly: list[ast.Match | ast.Delete] = []
     for depth, level in enumerate(levels(module)):
-        if depth == _DEEPEST or any(_below(node) > _DEEPEST for node in level):
+        telling = [node for node in level if type(node) in _TELLING]
+        if depth == _DEEPEST or any(_below(node) > _DEEPEST for node in telling):
             return True
-        costly.extend(node for node in level if isinstance(node, (ast.Match, ast.Delete)))
+        costly.extend(node for node in telling if isinstance(node, (ast.Match, ast.Delete)))
     lines = _LINE_END.split(text) if costly else []
     return sum(_cost("\n".join(lines[rows])) for node in costly for rows in _reread(node)) > _COSTLIEST
 

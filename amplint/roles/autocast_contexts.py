@@ -166,9 +166,9 @@ class Contexts:
     def _of(self, node: cst.BaseExpression, depth: int) -> Region | None:
         if depth > _MAX_DEPTH:
             return None
-        if isinstance(node, cst.Call):
-            return self._called(node.func, node.args, depth)
         behind = self._values.behind(node)
+        if isinstance(node, cst.Call) and not behind:
+            return self._called(node.func, node.args, depth)
         return self._either([self._of(each, depth + 1) for each in behind]) if behind else self._bare(node)
 
     def _bare(self, node: cst.BaseExpression) -> Region | None:
@@ -199,10 +199,12 @@ class Contexts:
             return NO_GRAD if isinstance(first, cst.Name) and first.value == "False" else None
         if isinstance(func, cst.Lambda):
             return self._of(func.body, depth + 1)
-        if isinstance(func, cst.Call):
-            if not func.args or not self._names.all_in(func.func, _PARTIAL):
-                return None
+        if isinstance(func, cst.Call) and func.args and self._names.all_in(func.func, _PARTIAL):
             return self._called(func.args[0].value, [*func.args[1:], *args], depth + 1)
+        if isinstance(func, cst.Call):
+            chooser = self._helper(func.func)
+            given = self._given_back(chooser) if chooser is not None else self._values.behind(func)
+            return self._either([self._called(each, args, depth + 1) for each in given]) if given else None
         helper = self._helper(func)
         if helper is not None:
             return self._returned(helper, args, depth)
@@ -210,10 +212,7 @@ class Contexts:
         return self._either([self._called(each, args, depth + 1) for each in behind]) if behind else None
 
     def _returned(self, helper: cst.FunctionDef, args: Sequence[cst.Arg], depth: int) -> Region | None:
-        given: list[Region | None] = []
-        for node in self._tree.inside(helper, cst.Return):
-            if node.value is not None and self._tree.enclosing(node, cst.FunctionDef) is helper:
-                given.append(self._of(node.value, depth + 1))
+        given = [self._of(value, depth + 1) for value in self._given_back(helper)]
         if self._is_generated(helper):
             for pause in self._tree.inside(helper, cst.Yield):
                 if self._tree.enclosing(pause, cst.FunctionDef) is helper:
@@ -221,6 +220,12 @@ class Contexts:
                     given.append(around[-1][0] if around else None)
         region = self._either(given) if given else None
         return replace(region, enabled="no") if region is not None and self._is_switched_off(args, helper) else region
+
+    def _given_back(self, helper: cst.FunctionDef) -> list[cst.BaseExpression]:
+        """What a function may return."""
+        statements = self._tree.inside(helper, cst.Return)
+        own = (each.value for each in statements if self._tree.enclosing(each, cst.FunctionDef) is helper)
+        return [value for value in own if value is not None]
 
     def _is_switched_off(self, args: Sequence[cst.Arg], helper: cst.FunctionDef) -> bool:
         """Whether a call tells a helper `enabled=False`, for the region that the helper makes."""
@@ -267,7 +272,7 @@ class Contexts:
     def _dtype(self, given: Arguments, device: str) -> str:
         node = given.get("dtype")
         if node is None or (isinstance(node, cst.Name) and node.value == "None"):
-            return DEFAULT_DTYPE.get(device, "?")
+            return DEFAULT_DTYPE.get(device, EITHER_HALF)
         return self.dtype(node)
 
     def dtype(self, node: cst.BaseExpression) -> str:
@@ -281,7 +286,10 @@ class Contexts:
             return {_DTYPES[name]}
         if depth and isinstance(node, cst.Name) and node.value == "None":
             return {EITHER_HALF}  # the default of the device
-        parts = [node.body, node.orelse] if isinstance(node, cst.IfExp) else self.values(node)
+        if isinstance(node, (cst.IfExp, cst.Subscript, cst.Call)):
+            parts = self._values.behind(node)
+        else:
+            parts = self.values(node)
         if not parts or depth > _MAX_DEPTH:
             return {"?"}
         return {dtype for part in parts for dtype in self._dtypes(part, depth + 1)}

@@ -151,10 +151,10 @@ class Callees:
 
     def _maker(self, instance: cst.BaseExpression) -> cst.Call | None:
         """The only call that makes an object."""
-        values = self._values(instance)
+        values = self.held(instance)
         return values[0] if len(values) == 1 and isinstance(values[0], cst.Call) else None
 
-    def _values(self, instance: cst.BaseExpression) -> list[cst.BaseExpression]:
+    def held(self, instance: cst.BaseExpression) -> list[cst.BaseExpression]:
         """What an expression may name when a method of it is called: neither None nor the same object handed on.
 
         `model = model.cuda()` hands it on.
@@ -163,14 +163,14 @@ class Callees:
         found: list[cst.BaseExpression] = []
         waiting = list(self._roles.values(instance))
         while waiting:
-            value = self._unwrapped(waiting.pop(0))
+            value = self.unwrapped(waiting.pop(0))
             if isinstance(value, cst.IfExp):
                 waiting += [value.body, value.orelse]
             elif path_of(value) not in ("None", path):
                 found.append(value)
         return found
 
-    def _unwrapped(self, value: cst.BaseExpression) -> cst.BaseExpression:
+    def unwrapped(self, value: cst.BaseExpression) -> cst.BaseExpression:
         """The module that an expression gives back: `net` of `net.cuda()`, `DataParallel(net)` and `torch.compile(net)`."""
         while isinstance(value, cst.Call):
             func = value.func
@@ -194,7 +194,7 @@ class Callees:
     def _class_of(self, instance: cst.BaseExpression, abroad: bool, names: int) -> ClassInfo | None:
         if path_of(instance) in ("", "self") or not names:
             return None
-        values = self._values(instance) or list(self._roles.flow.given(instance))
+        values = self.held(instance) or list(self._roles.flow.given(instance))
         if isinstance(instance, cst.Subscript):
             values = [member for value in values for member in displayed(value)]
         infos = {

@@ -1,14 +1,15 @@
 """What stands behind an expression that `with` enters, or that makes what it enters: one step back at a time.
 
-A context, or the class that makes it, goes many ways before it is entered: a conditional expression or `or` chooses it, a
-variable, an attribute or a property of an object holds it, a parameter takes it from callers or has it as its default, another
-file defines it.
+A context, or the class that makes it, goes many ways before it is entered: a conditional expression, `or` or a table
+chooses it, a variable, an attribute or a property of an object holds it, a parameter takes it from callers or has it as
+its default, another file defines it.
 """
 
 from __future__ import annotations
 
 import libcst as cst
 
+from amplint.syntax.access_paths import called_name, elements, literal_key
 from amplint.syntax.call_arguments import PassedArguments
 from amplint.syntax.classes import Classes, ClassInfo
 from amplint.syntax.names import LOCAL, Binding, Names, dotted
@@ -56,12 +57,36 @@ class ContextValues:
                 return [node.value]
             case cst.Name():
                 return self._bound(self._names.bindings(node.value, node))
+            case cst.Subscript() | cst.Call():
+                return self._from_table(node)
             case cst.Attribute():
                 owner = self.owner(node.value)
                 if owner is not None:
                     return owner.values(node.attr.value) or self._property(owner.method(node.attr.value))
                 return self._elsewhere(node)
         return []
+
+    def _from_table(self, node: cst.Subscript | cst.Call) -> list[cst.BaseExpression]:
+        """What a table holds under a key, or under any: `TABLE["bf16"]`, `TABLE[precision]`, `TABLE.get(precision, default)`."""
+        default: list[cst.BaseExpression] = []
+        if isinstance(node, cst.Subscript):
+            table, key = node.value, literal_key(node)
+        elif isinstance(node.func, cst.Attribute) and called_name(node) == "get" and node.args:
+            table, key, default = (
+                node.func.value,
+                literal_key(node.args[0].value),
+                [arg.value for arg in node.args[1:2]],
+            )
+        else:
+            return []
+        displays = [table] if isinstance(table, cst.Dict) else self.behind(table)
+        if len(displays) != 1 or not isinstance(displays[0], cst.Dict):
+            return []
+        held = displays[0].elements
+        if any(isinstance(each, cst.StarredDictElement) for each in held):
+            return []
+        found = [each.value for name, each in elements(displays[0]) if not key or name == key]
+        return [*found, *default] if found else []
 
     def owner(self, instance: cst.BaseExpression) -> ClassInfo | None:
         """The class of the object that an expression names, if its source is at hand: of `self`, and of what is made once."""

@@ -18,7 +18,8 @@ from amplint.syntax.words import words
 _STEPS_TAKEN = frozenset({"_step_count", "_opt_called"})
 """What torch's schedulers note on an optimizer when it steps."""
 _READING: tuple[type[cst.BaseExpression], ...] = (cst.Attribute, cst.Subscript, cst.Call, cst.Name)
-_OWN_COUNT = re.compile("step|epoch|iter|count|update")
+_OWN_COUNT = re.compile(r"step|epoch|iter|count|update|calls|(^|[._])(it|t|n|i|num|idx|index|tick)s?$")
+_SETS_RATE = re.compile(r"(^|_)(lr|learning_rate|rate)(_|$)")
 
 
 class Pace(Enum):
@@ -48,6 +49,28 @@ def pace(info: ClassInfo, tree: Tree) -> Pace | None:
     if _hands_on(step, tree):
         return None
     return Pace.CALLS if of_torch or (_counts(step, tree) and _sets_rates(info, tree)) else None
+
+
+def may_set_rates(method: str) -> bool:
+    """Whether a method that is not called `step` is called like one that sets learning rates."""
+    return _SETS_RATE.search(method) is not None
+
+
+def counts_calls(info: ClassInfo, method: str, tree: Tree) -> bool:
+    """Whether a method that is not called `step` advances the rates of an optimizer at each call (`update_lr`).
+
+    Args:
+        info: the class of the object that it is called on.
+        method: its name.
+        tree: the file, with those that it leads to.
+    """
+    node = info.method(method)
+    if node is None:
+        return False
+    reads = (each for kind in _READING for each in tree.inside(node, kind))
+    if any(_asks_for_steps(each, info, tree) for each in reads) or _hands_on(node, tree):
+        return False
+    return _counts(node, tree) and _sets_rates(info, tree)
 
 
 def _asks_for_steps(node: cst.CSTNode, info: ClassInfo, tree: Tree) -> bool:
@@ -94,14 +117,27 @@ def _hands_on(step: cst.FunctionDef, tree: Tree) -> bool:
 
 
 def _counts(step: cst.FunctionDef, tree: Tree) -> bool:
-    """Whether a step counts itself, on every way through it (`self.current_step += 1`)."""
-    for change in tree.inside(step, cst.AugAssign):
+    """Whether a method counts its calls, on every way through it (`self.current_step += 1`)."""
+    for change in (*tree.inside(step, cst.AugAssign), *tree.inside(step, cst.Assign)):
         line = tree.parent(change)
         block = tree.parent(line) if line is not None else None
-        own = path_of(change.target)
-        if block is step.body and isinstance(change.operator, cst.AddAssign) and own.startswith("self."):
-            return _OWN_COUNT.search(own) is not None
+        own = _added_to(change)
+        if block is step.body and own.startswith("self.") and _OWN_COUNT.search(own) is not None:
+            return True
     return False
+
+
+def _added_to(change: cst.CSTNode) -> str:
+    """The path of what a statement adds to: `self.count` of `self.count += 1` and of `self.count = self.count + 1`."""
+    match change:
+        case cst.AugAssign(operator=cst.AddAssign()):
+            return path_of(change.target)
+        case cst.Assign(
+            targets=[cst.AssignTarget(target=target)], value=cst.BinaryOperation(operator=cst.Add()) as sum_
+        ):
+            own = path_of(target)
+            return own if own in (path_of(sum_.left), path_of(sum_.right)) else ""
+    return ""
 
 
 def _sets_rates(info: ClassInfo, tree: Tree) -> bool:

@@ -54,10 +54,12 @@ class Steppers:
             if self._is_scaler(call.func.value):
                 yield StepPair(call.func.value, given[0], call)
             return
+        optimizers = [each for each in given if self._is_optimizer(each)]
+        if not optimizers:
+            return
         called = [call.func, call.func.value] if isinstance(call.func, cst.Attribute) else [call.func]
         wrappers = [each for each in called if self._wrappers.of(each) is not None]
         scalers = wrappers or [each for each in given if self._is_scaler(each)]
-        optimizers = [each for each in given if scalers and self._is_optimizer(each)]
         yield from (StepPair(scaler, optimizer, call) for scaler in scalers[:1] for optimizer in optimizers)
 
     def _is_optimizer(self, node: cst.BaseExpression) -> bool:

@@ -36,8 +36,8 @@ def called(path: str) -> str:
 
 def called_name(call: cst.CSTNode | None) -> str:
     """The last name of what is called; empty for anything that is no call or calls something without a name."""
-    func = call.func if isinstance(call, cst.Call) else None
-    return func.attr.value if isinstance(func, cst.Attribute) else func.value if isinstance(func, cst.Name) else ""
+    func = call.func if type(call) is cst.Call else None
+    return func.attr.value if type(func) is cst.Attribute else func.value if type(func) is cst.Name else ""
 
 
 def literal_key(node: cst.CSTNode | None) -> str:
@@ -45,6 +45,17 @@ def literal_key(node: cst.CSTNode | None) -> str:
     if isinstance(node, cst.Subscript) and len(node.slice) == 1 and isinstance(node.slice[0].slice, cst.Index):
         node = node.slice[0].slice.value
     return node.value.strip("'\"") if isinstance(node, cst.SimpleString) else ""
+
+
+def option_key(node: cst.CSTNode) -> str:
+    """The name of what is asked for by a literal key: of `cfg["amp"]`, `cfg.get("amp")` and `getattr(args, "amp", False)`; else
+    empty."""
+    if isinstance(node, cst.Subscript):
+        return literal_key(node)
+    key = {"get": 0, "getattr": 1}.get(called_name(node))
+    if not isinstance(node, cst.Call) or key is None or len(node.args) <= key:
+        return ""
+    return literal_key(node.args[key].value)
 
 
 def elements(holder: cst.BaseExpression | None) -> Iterator[tuple[str, cst.DictElement | cst.Arg]]:

@@ -199,9 +199,11 @@ class Classes:
 
     def owner(self, node: cst.CSTNode) -> ClassInfo | None:
         """The class whose method `node` stands in, also inside nested functions."""
-        for above in (node, *self._tree.ancestors(node)):
-            if above in self._owners:
+        above: cst.CSTNode | None = node
+        while above is not None:
+            if type(above) is cst.FunctionDef and above in self._owners:
                 return self._owners[above]
+            above = self._tree.parent(above)
         return None
 
     def is_strange(self, qualified: str) -> bool:
@@ -218,7 +220,7 @@ class Classes:
             call: any expression.
             abroad: whether the class may stand in another file.
         """
-        if not isinstance(call, cst.Call):
+        if type(call) is not cst.Call:
             return None
         meanings = self._names.resolve(call.func)
         name = next(iter(meanings)) if len(meanings) == 1 else UNKNOWN

@@ -2,26 +2,32 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from itertools import islice, product
+from collections.abc import Iterator, Mapping, Sequence
 
 import libcst as cst
 
 from amplint.syntax import options
 from amplint.syntax.access_paths import called_name
 from amplint.syntax.names import Names
-from amplint.syntax.options import spelled
+from amplint.syntax.options import Unspelled, spelled
 from amplint.syntax.tree import Tree
 
-_MAX_CHOICES = 16
-"""So many ways in which a call may fill its parameters are tried."""
-
+_MAX_TRIALS = 64
+"""So often a function is gone through, with another choice of what the call may give."""
 _MAX_NAMES = 4
 """From a choice to the choice that one of its sides names, so many times."""
 
 
 class _Undecided(Exception):
     """A function asks for more than the literal arguments of the call."""
+
+
+class _Asked(Exception):
+    """A function asks for a parameter whose value was not chosen yet."""
+
+    def __init__(self, name: str) -> None:
+        super().__init__(name)
+        self.name = name
 
 
 def returned_for(function: cst.FunctionDef, call: cst.Call, tree: Tree, names: Names) -> cst.BaseExpression | None:
@@ -35,13 +41,23 @@ def returned_for(function: cst.FunctionDef, call: cst.Call, tree: Tree, names: N
         tree: the tree that the function is in.
         names: what the names of that file mean.
     """
-    for given in _literals(function, call, tree, names):
+    given = _given(function, call)
+    waiting: list[dict[str, object]] = [{}]
+    for _ in range(_MAX_TRIALS):
+        if not waiting:
+            break
+        chosen = waiting.pop(0)
         try:
-            found = _first_return(function.body.body, given, tree)
+            found = _first_return(function.body.body, chosen, tree)
+        except _Asked as asked:
+            value = given.get(asked.name)
+            values = _spelled_out(value, tree, names, _MAX_NAMES) if value is not None else ()
+            waiting[:0] = [{**chosen, asked.name: each} for each in values]
         except _Undecided:
             continue
-        if found is not None:
-            return found
+        else:
+            if found is not None:
+                return found
     return None
 
 
@@ -53,8 +69,8 @@ def only_return(function: cst.FunctionDef) -> cst.BaseExpression | None:
     return small.value if isinstance(small, cst.Return) else None
 
 
-def _literals(function: cst.FunctionDef, call: cst.Call, tree: Tree, names: Names) -> Iterator[dict[str, object]]:
-    """The parameters whose value the call spells out, or leaves at a default that is spelled out; several where it chooses."""
+def _given(function: cst.FunctionDef, call: cst.Call) -> dict[str, cst.BaseExpression | None]:
+    """What a call gives to the parameters of a function, or leaves at their defaults; None for what is not known."""
     params = function.params
     ordered = [param.name.value for param in (*params.posonly_params, *params.params)]
     given: dict[str, cst.BaseExpression | None] = {
@@ -66,13 +82,7 @@ def _literals(function: cst.FunctionDef, call: cst.Call, tree: Tree, names: Name
     for arg in call.args:
         if not arg.star:
             given[arg.keyword.value if arg.keyword is not None else next(free, "")] = arg.value
-    found = {
-        name: values
-        for name, value in given.items()
-        if value is not None and (values := list(_spelled_out(value, tree, names, _MAX_NAMES)))
-    }
-    for chosen in islice(product(*found.values()), _MAX_CHOICES):
-        yield dict(zip(found, chosen))
+    return given
 
 
 def _spelled_out(value: cst.BaseExpression, tree: Tree, names: Names, depth: int) -> Iterator[object]:
@@ -88,8 +98,8 @@ def _spelled_out(value: cst.BaseExpression, tree: Tree, names: Names, depth: int
     elif constant is not None:
         try:
             yield spelled(constant, tree)
-        except (ValueError, SyntaxError, TypeError):
-            return  # a value that is worked out
+        except Unspelled:
+            return
 
 
 def _asks(value: cst.BaseExpression) -> bool:
@@ -105,20 +115,23 @@ def _constant(value: cst.BaseExpression, names: Names) -> cst.BaseExpression | N
     return bound[0].value if len(bound) == 1 else value if not bound else None
 
 
-def _first_return(statements: Sequence[cst.CSTNode], given: dict[str, object], tree: Tree) -> cst.BaseExpression | None:
+def _first_return(
+    statements: Sequence[cst.CSTNode], chosen: Mapping[str, object], tree: Tree
+) -> cst.BaseExpression | None:
     """What the first `return` that is reached returns.
 
     Raises:
-        _Undecided: a test on the way there cannot be decided.
+        _Asked: a test on the way there asks for a parameter that was not chosen yet.
+        _Undecided: such a test cannot be decided.
     """
     for statement in statements:
         if isinstance(statement, cst.SimpleStatementLine) and isinstance(statement.body[-1], cst.Return):
             return statement.body[-1].value
         if isinstance(statement, cst.If):
-            taken = statement.body if _truth(statement.test, given, tree) else statement.orelse
+            taken = statement.body if _truth(statement.test, chosen, tree) else statement.orelse
             inner = taken.body if isinstance(taken, cst.Else) else taken
             block = [inner] if isinstance(inner, cst.If) else inner.body if inner is not None else ()
-            found = _first_return(block, given, tree)
+            found = _first_return(block, chosen, tree)
             if found is not None:
                 return found
         elif not isinstance(statement, (cst.SimpleStatementLine, cst.FunctionDef, cst.ClassDef)):
@@ -126,19 +139,21 @@ def _first_return(statements: Sequence[cst.CSTNode], given: dict[str, object], t
     return None
 
 
-def _truth(test: cst.BaseExpression, given: dict[str, object], tree: Tree) -> bool:
+def _truth(test: cst.BaseExpression, chosen: Mapping[str, object], tree: Tree) -> bool:
     """The truth of a test that compares a parameter with literals.
 
     Raises:
+        _Asked: the value of the parameter was not chosen yet.
         _Undecided: it asks for something else.
     """
     if isinstance(test, cst.Comparison) and len(test.comparisons) == 1 and isinstance(test.left, cst.Name):
         operator, right = test.comparisons[0].operator, test.comparisons[0].comparator
-        if test.left.value in given and isinstance(operator, (cst.Equal, cst.Is, cst.In)):
-            value = given[test.left.value]
+        if isinstance(operator, (cst.Equal, cst.Is, cst.In)):
+            if test.left.value not in chosen:
+                raise _Asked(test.left.value)
             try:
-                wanted = spelled(right, tree)
+                value, wanted = chosen[test.left.value], spelled(right, tree)
                 return value in wanted if isinstance(operator, cst.In) else bool(value == wanted)
-            except (ValueError, SyntaxError, TypeError) as error:
+            except (TypeError, Unspelled) as error:
                 raise _Undecided from error
     raise _Undecided

@@ -39,7 +39,7 @@ class Names:
         self._bindings = dict(self._own)
         self._stars = bindings.stars
         self._known: dict[int, tuple[cst.CSTNode, frozenset[str]]] = {}
-        self._resolved: dict[tuple[cst.CSTNode, str], frozenset[str]] = {}
+        self._resolved: dict[tuple[int, str], frozenset[str]] = {}
         self._scope_of: dict[int, tuple[cst.CSTNode, cst.CSTNode]] = {}
 
     def graft(self, bindings: Bindings) -> None:
@@ -149,7 +149,7 @@ class Names:
     # -- resolving ---------------------------------------------------------------------------------------------------
 
     def _resolve_name(self, name: str, scope: cst.CSTNode, seen: frozenset[cst.CSTNode]) -> frozenset[str]:
-        key = (scope, name)
+        key = (id(scope), name)
         if key not in self._resolved:
             result = self._meanings(name, scope, seen)
             if seen:

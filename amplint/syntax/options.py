@@ -12,6 +12,10 @@ from amplint.syntax.access_paths import called_name
 from amplint.syntax.tree import Tree
 
 
+class Unspelled(Exception):
+    """An expression is worked out: no literal."""
+
+
 def values(name: str, tree: Tree) -> Iterator[object]:
     """What an option may be: one of its choices, or what it is by default; nothing where the file does not say so.
 
@@ -40,9 +44,10 @@ def _literals(given: dict[str, cst.BaseExpression], tree: Tree) -> Iterator[obje
             return
         if "default" in given:
             yield spelled(given["default"], tree)
-        yield from spelled(given["choices"], tree) if "choices" in given else ()
-    except (ValueError, SyntaxError, TypeError):
-        return  # worked out
+        choices = spelled(given["choices"], tree) if "choices" in given else ()
+        yield from choices if isinstance(choices, (list, tuple, set)) else ()
+    except Unspelled:
+        return
 
 
 def spelled(node: cst.BaseExpression, tree: Tree) -> Any:
@@ -53,9 +58,10 @@ def spelled(node: cst.BaseExpression, tree: Tree) -> Any:
         tree: the tree that it is in.
 
     Raises:
-        ValueError: it is an expression of another kind.
-        SyntaxError: likewise.
-        TypeError: it is a set, or the keys of a dict, of what cannot be in one.
+        Unspelled: it is an expression of another kind, or a set or a dict of what cannot be in one.
     """
-    # Not `tree.text`: it needs the places of all nodes of the file, which cost as much as the parse.
-    return ast.literal_eval(tree.module.code_for_node(node))
+    try:
+        # Not `tree.text`: it needs the places of all nodes of the file, which cost as much as the parse.
+        return ast.literal_eval(tree.module.code_for_node(node))
+    except (ValueError, SyntaxError, TypeError) as error:
+        raise Unspelled from error

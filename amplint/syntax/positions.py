@@ -20,7 +20,11 @@ from amplint.python_ast import gate
 Parent = Callable[[cst.CSTNode], cst.CSTNode | None]
 _Pairs = dict[int, int]
 _COMPOUND = (cst.FunctionDef, cst.ClassDef, cst.With, cst.For, cst.While, cst.If)
-_UNITS = (cst.SimpleStatementLine, *_COMPOUND)
+_UNITS = frozenset({cst.SimpleStatementLine, *_COMPOUND})
+_BEYOND = frozenset(
+    {cst.IndentedBlock, cst.SimpleStatementSuite, cst.Else, cst.Finally, cst.ExceptHandler, cst.MatchCase}
+)
+"""What no statement with a place of its own lies around, but blocks of one."""
 _BODY = cst.IndentedBlock(body=[])
 
 
@@ -80,11 +84,9 @@ class Positions:
     def of(self, node: cst.CSTNode) -> Span:
         """The place of a node, without its own parentheses and leading comments."""
         unit, below = node, None
-        while not isinstance(unit, _UNITS) or _opens_block(unit, below):
+        while type(unit) not in _UNITS or _opens_block(unit, below):
             above = self._parent(unit)
-            if above is None or isinstance(
-                unit, cst.BaseSuite | cst.Else | cst.Finally | cst.ExceptHandler | cst.MatchCase
-            ):
+            if above is None or type(unit) in _BEYOND:
                 return self._from_whole(node)
             unit, below = above, unit
         line = self._lines.of(unit)

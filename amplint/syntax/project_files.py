@@ -8,7 +8,6 @@ Wrappers are ordinary modules: those of `amplint/wrappers` know widely used libr
 
 from __future__ import annotations
 
-import ast
 import os
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -20,6 +19,7 @@ import libcst as cst
 
 from amplint.diagnostics import Footing
 from amplint.python_ast import gate
+from amplint.python_ast.imports import import_rows, names_imported_by
 from amplint.python_ast.slicing import relevant_rows
 from amplint.python_ast.walk import has_long_name, is_too_deep
 from amplint.source import FileLocation, Source, SourceError
@@ -44,6 +44,8 @@ _TELLING = (
     b"param_groups",
 )
 """A module without any of these does nothing that AMP would notice; a package may still hand on what others do."""
+_MOST_NAMES = 200
+"""So many imported names are looked behind for what they lead to."""
 _WRAPPERS = Path(__file__).parent.parent / "wrappers"
 """One file for each module, called after it."""
 _WORDS = (
@@ -106,6 +108,36 @@ class Modules:
                 return None
         return None
 
+    def lead_to(self, word: str, text: str) -> bool:
+        """Whether a module that a file imports, or one that such a module imports, holds a word.
+
+        Args:
+            word: what is looked for.
+            text: the file.
+        """
+        waiting, seen = [(self.name, text)], set[str]()
+        while waiting and len(seen) < _MOST_NAMES:
+            importer, text = waiting.pop()
+            for name in names_imported_by(gate.parse(text), importer):
+                known = name in seen or name.partition(".")[0] in self._wrapped
+                module = None if known else self.find(name)
+                seen.add(name)
+                if module is not None and word in module.tree.source.text:
+                    return True
+                waiting += [(module.name, module.tree.source.text)] if module is not None else []
+        return False
+
+    def place(self, qualified: str) -> tuple[Path, str] | None:
+        """The file in which a qualified name is looked for, and the rest of the name; it is not read."""
+        parts = qualified.split(".")
+        for count in range(len(parts) - 1, 0, -1):
+            path = self._place_of(".".join(parts[:count]))
+            if path is not None:
+                return path, ".".join(parts[count:])
+            if self._folder_of(parts[0], package=False) is None:
+                return None
+        return None
+
     def find(self, name: str) -> Module | None:
         """The module of this dotted name; None when the project has none, or it does nothing that AMP would notice."""
         if name not in self._found:
@@ -114,7 +146,17 @@ class Modules:
 
     def _look(self, name: str) -> Module | None:
         if name in self._wrappers:
-            return self._load(self._wrappers[name], name)
+            return self._load(self._wrappers[name], name, is_wrapper=True)
+        path = self._place_of(name)
+        if path is None or path == self._path:
+            return None
+        # A folder without `__init__.py` is a package all the same, which only whoever imports from it can tell.
+        known = _dotted(path, _import_root(path))
+        called = f"{name}.__init__" if path.name == "__init__.py" and not name.endswith("__init__") else name
+        return self._load(path, known if self._place_of(known) == path else called)
+
+    def _place_of(self, name: str) -> Path | None:
+        """The file of a module of the project."""
         top, *rest = name.split(".")
         folder = self._folder_of(top, package=bool(rest))
         if folder is None:
@@ -122,7 +164,7 @@ class Modules:
         place = folder.joinpath(top, *rest)
         for path in (place.with_name(f"{place.name}.py"), place / "__init__.py"):
             if path.is_file():
-                return self._load(path) if path != self._path else None
+                return path
             if path.parent.is_dir():
                 self._absent.setdefault(str(path.parent), set()).add(path.name)
         return None
@@ -154,22 +196,16 @@ class Modules:
     def _is_inside(self, path: Path) -> bool:
         return path == self._root or is_below(path, self._root)
 
-    def _load(self, path: Path, name: str = "") -> Module | None:
+    def _load(self, path: Path, name: str, is_wrapper: bool = False) -> Module | None:
         try:
-            if not (name or self._is_inside(path)):
+            if not (is_wrapper or self._is_inside(path)):
                 raise PermissionError(path)
             status = path.stat()
-            digest, module = _read(str(path), name, status.st_size, status.st_mtime_ns)
+            digest, module = _read(str(path), name, is_wrapper, status.st_size, status.st_mtime_ns)
         except OSError:
             digest, module = "", None
         self._read[str(path)] = digest
         return module
-
-
-def _import_rows(module: ast.Module) -> list[int]:
-    """The rows of the imports of a package that does nothing itself, but may hand on what others do."""
-    imports = (node for node in module.body if isinstance(node, ast.Import | ast.ImportFrom))
-    return sorted({row for node in imports for row in range(node.lineno, (node.end_lineno or node.lineno) + 1)})
 
 
 @lru_cache(maxsize=1)
@@ -199,10 +235,10 @@ def _dotted(path: Path, base: Path) -> str:
 
 
 @lru_cache(maxsize=96)
-def _read(path: str, name: str, size: int, changed: int) -> tuple[str, Module | None]:
+def _read(path: str, name: str, is_wrapper: bool, size: int, changed: int) -> tuple[str, Module | None]:
     """The digest of a file's content, and the file as a module; None when it is of no interest, or cannot be read.
 
-    A wrapper has a `name`, and is of interest as a whole; other modules are called after the packages around them.
+    A wrapper is of interest as a whole.
 
     Raises:
         OSError: the file cannot be read.
@@ -210,16 +246,15 @@ def _read(path: str, name: str, size: int, changed: int) -> tuple[str, Module | 
     data = read_file(path)
     digest = blake2b(data, digest_size=16).hexdigest()
     package = path.endswith("__init__.py")
-    if size > _LARGEST or not (name or package or any(word in data for word in _TELLING)):
+    if size > _LARGEST or not (is_wrapper or package or any(word in data for word in _TELLING)):
         return digest, None
     try:
         source = Source.from_bytes(path, data)
         parsed = gate.parse(source.text)
         if is_too_deep(parsed, source.text) or has_long_name(parsed, source.text):
             return digest, None
-        rows = None if name else relevant_rows(source, parsed, _WORDS)
-        tree = Tree(source, _import_rows(parsed) if rows == [] else rows)
-        name = name or _dotted(Path(path), _import_root(Path(path)))
+        rows = None if is_wrapper else relevant_rows(source, parsed, _WORDS)
+        tree = Tree(source, import_rows(parsed) if rows == [] else rows)
         return digest, Module(name, tree, collect(tree, name))
     except (SourceError, SyntaxError, gate.TooDeep, limits.TextTooLong, cst.ParserSyntaxError, RecursionError):
         return digest, None

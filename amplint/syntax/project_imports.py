@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import libcst as cst
 
 from amplint.model.torch import names as torch_names
@@ -74,6 +76,20 @@ class Imports:
             else:
                 meanings.add(binding.qualified or UNKNOWN)
         return frozenset(meanings)
+
+    def lead_to(self, word: str) -> bool:
+        """Whether a file of the project that this one imports, or that such a file imports, holds a word.
+
+        Args:
+            word: what is looked for.
+        """
+        return self._modules is not None and self._modules.lead_to(word, self._tree.source.text)
+
+    def place(self, qualified: str) -> tuple[Path, str] | None:
+        """The file of the project in which a qualified name is looked for, and the rest of the name; None for other names."""
+        if self._modules is None or qualified == UNKNOWN or qualified.startswith((f"{LOCAL}.", "builtins.", "torch.")):
+            return None
+        return self._modules.place(self.absolute(qualified))
 
     def is_own(self, qualified: str) -> bool:
         """Whether a qualified name belongs to a file of the project, whatever it means there."""

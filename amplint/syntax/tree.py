@@ -11,9 +11,11 @@ import ast
 import dataclasses
 import re
 from bisect import bisect_left
-from collections.abc import Iterator, Sequence
+from collections import defaultdict
+from collections.abc import Callable, Iterator, Sequence
 from functools import cache, cached_property
-from typing import TypeVar
+from operator import attrgetter
+from typing import Any, TypeVar
 
 import libcst as cst
 
@@ -37,23 +39,29 @@ _FORM_FEEDS = re.compile(r"(?:(?<=[\r\n])|\A)\f+")
 
 
 @cache
-def _child_fields(kind: type[cst.CSTNode]) -> tuple[str, ...]:
-    return tuple(
+def _contents(kind: type[cst.CSTNode]) -> Callable[[cst.CSTNode], tuple[Any, ...]]:
+    """What gets the contents of the fields that may hold children."""
+    names = [
         field.name
         for field in dataclasses.fields(kind)
-        if field.name not in _LAYOUT and not field.name.startswith("whitespace") and not field.name.startswith("_")
-    )
+        if field.name not in _LAYOUT and not field.name.startswith(("whitespace", "_")) and field.type is not str
+    ]
+    if not names:
+        return lambda node: ()
+    # Of one field, `attrgetter` would give the content, and not a tuple.
+    return attrgetter(*names) if len(names) > 1 else lambda node: (getattr(node, names[0]),)
 
 
-def children(node: cst.CSTNode) -> Iterator[cst.CSTNode]:
+def children(node: cst.CSTNode) -> list[cst.CSTNode]:
     """The direct children in source order, without white space, commas and parentheses."""
-    for name in _child_fields(type(node)):
-        value = getattr(node, name)
+    found: list[cst.CSTNode] = []
+    for value in _contents(type(node))(node):
         kind = type(value)
         if kind is tuple or kind is list:
-            yield from value
+            found.extend(value)
         elif kind not in _PLAIN:
-            yield value
+            found.append(value)
+    return found
 
 
 def within(node: cst.CSTNode) -> Iterator[cst.CSTNode]:
@@ -62,12 +70,12 @@ def within(node: cst.CSTNode) -> Iterator[cst.CSTNode]:
     while waiting:
         current = waiting.pop()
         yield current
-        waiting.extend([*children(current)][::-1])
+        waiting.extend(reversed(children(current)))
 
 
 def _last(node: cst.CSTNode) -> cst.CSTNode:
     """The last node at or below a node in source order."""
-    while below := list(children(node)):
+    while below := children(node):
         node = below[-1]
     return node
 
@@ -102,7 +110,7 @@ class Tree:
         # By identity: LibCST's nodes compare by identity too, but hash in Python, which is slow.
         self._parents: dict[int, cst.CSTNode] = {}
         self._order: dict[int, int] = {}
-        self._by_type: dict[type[cst.CSTNode], list[cst.CSTNode]] = {}
+        self._by_type: defaultdict[type[cst.CSTNode], list[cst.CSTNode]] = defaultdict(list)
         self._grafts: dict[cst.Module, Tree] = {}
         self._abroad: dict[int, cst.Module] = {}
         self._spans: dict[int, tuple[int, int]] = {}
@@ -113,11 +121,10 @@ class Tree:
         while stack:
             node = stack.pop()
             self._order[id(node)] = len(self._order)
-            self._by_type.setdefault(type(node), []).append(node)
-            below = list(children(node))
-            for child in below:
+            self._by_type[type(node)].append(node)
+            for child in reversed(children(node)):
                 self._parents[id(child)] = node
-            stack.extend(reversed(below))
+                stack.append(child)
 
     def graft(self, other: Tree) -> None:
         """Take in the nodes of another file: from now on they may be asked about here, but `find` does not bring them."""
@@ -247,5 +254,7 @@ class Tree:
 
     def text(self, node: cst.CSTNode) -> str:
         """The source text of `node`."""
+        if isinstance(node, cst.Name):
+            return node.value
         start, end = self.span(node)
         return self.home(node).source.text[start:end]

@@ -222,9 +222,9 @@ class ValueFlow:
 
     def values(self, node: cst.BaseExpression) -> Iterator[cst.BaseExpression]:
         """What may be assigned to a name, an attribute of `self`, or an element of either."""
-        while isinstance(node, cst.Subscript):
+        while type(node) is cst.Subscript:
             node = node.value
-        if isinstance(node, cst.Name):
+        if type(node) is cst.Name:
             for binding in self._names.bindings(node.value, node):
                 if binding.value is not None:
                     yield binding.value
@@ -233,7 +233,7 @@ class ValueFlow:
                     yield from (each.value for each in elsewhere if each.value is not None)
                 elif isinstance(binding.node, cst.Name):
                     yield from self._unpacked(binding.node)
-        elif isinstance(node, cst.Attribute) and dotted(node.value) == "self":
+        elif type(node) is cst.Attribute and dotted(node.value) == "self":
             owner = self._classes.owner(node)
             if owner is not None:
                 yield from owner.values(node.attr.value)

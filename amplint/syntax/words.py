@@ -20,4 +20,4 @@ def words(node: cst.CSTNode) -> Iterator[str]:
         elif type(current) is cst.Name or type(current) is cst.Integer or type(current) is cst.Float:
             yield current.value
         else:
-            waiting.extend([*children(current)][::-1])
+            waiting.extend(reversed(children(current)))

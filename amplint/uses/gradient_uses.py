@@ -16,7 +16,7 @@ import libcst as cst
 
 from amplint.model import vocabulary
 from amplint.model.events import ADD, COMPARE, MEASURE
-from amplint.syntax.access_paths import path_of
+from amplint.syntax.access_paths import called_name, path_of
 from amplint.syntax.bindings import targets
 from amplint.syntax.tree import Tree, within
 from amplint.syntax.value_flow import How, ValueFlow
@@ -187,6 +187,8 @@ class Readings:
             return self._end(use, MEASURE, call)
         if name in _MEASURES | _PASSES or vocabulary.FINITE.search(name):
             return self._result(call, name, use)
+        if use.at is not None and called_name(call.func) == "getattr":
+            return self._on(call, use)  # `getattr(numpy, statistic)(norms)`
         unknown = use.at is not None and path_of(call.func) and name not in _NOT_SHOWN
         return self._end(use, MEASURE, call) if unknown and not name.endswith("_") else _NOTHING
 

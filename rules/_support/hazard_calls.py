@@ -90,8 +90,13 @@ def related(file: File, found: Found, **labels: str) -> tuple[Related, ...]:
 
 
 def defect(found: Found) -> Hashable:
-    """What several calls of one helper share that lead to a hazard in another file; None where it happens in this one."""
-    return (found.origin, found.hazard.scaler) if found.origin is not None else None
+    """What several calls of one helper share that lead to a hazard in another file; None where it happens in this one.
+
+    After another backward pass or step it is another defect.
+    """
+    if found.origin is None:
+        return None
+    return found.origin, found.hazard.scaler, frozenset(found.related.values())
 
 
 def callee_range(file: File, call: cst.CSTNode) -> cst.CSTNode:

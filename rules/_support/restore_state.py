@@ -78,11 +78,7 @@ def is_in_reach(file: File, scaler: cst.BaseExpression, at: cst.CSTNode) -> bool
 def _calls(file: File, function: cst.CSTNode | None, inside: cst.CSTNode | None) -> list[cst.CSTNode]:
     """The calls of a function, by its name, that stand in another one."""
     name = function.name.value if isinstance(function, cst.FunctionDef) else ""
-    return [
-        call
-        for call in file.tree.find(cst.Call)
-        if name and file.tree.text(call.func).rpartition(".")[2] == name and file.tree.function(call) is inside
-    ]
+    return [call for call in file.flow.calls(name) if name and file.tree.function(call) is inside]
 
 
 def _made_before(file: File, load: Load) -> list[Edit] | None:
@@ -123,9 +119,9 @@ def _means_the_same(file: File, made: cst.Call, target: cst.CSTNode, line: cst.C
 
 def _between(file: File, first: cst.CSTNode, last: cst.CSTNode) -> list[cst.Name | cst.Attribute]:
     """The names and attributes from one statement up to another one."""
-    begin, end = file.tree.span(first)[0], file.tree.span(last)[0]
+    begin, end = file.tree.order(first), file.tree.order(last)
     nodes: list[cst.Name | cst.Attribute] = [*file.tree.find(cst.Name), *file.tree.find(cst.Attribute)]
-    return [node for node in nodes if begin <= file.tree.span(node)[0] < end]
+    return [node for node in nodes if begin < file.tree.order(node) < end]
 
 
 def _is_target(file: File, node: cst.CSTNode) -> bool:

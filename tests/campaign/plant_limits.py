@@ -30,10 +30,11 @@ def told(made: Known) -> Known:
 
 
 @silent
-def scaler_as_argument(program: Planted) -> bool:
-    """A scaler that a function gets as an argument, or in one, is not always known for the one that is made."""
-    given = re.search(r"^def \w+\(.*\b(the_|loss_)?scaler", program.text, re.MULTILINE)
-    return program.code in ("AMP118", "AMP124") and given is not None
+def scaler_in_a_given_object(program: Planted) -> bool:
+    """An object of the author's own class is not followed into a function that gets it, nor is the scaler in it."""
+    return (
+        program.code == "AMP118" and re.search(r"^def \w+\(.*\bloss_scaler\b", program.text, re.MULTILINE) is not None
+    )
 
 
 @silent

@@ -23,30 +23,34 @@ def train(batches, amp):
 """
 
 EXAMPLES = {
-    "scaler_as_argument": (
+    "scaler_in_a_given_object": (
         "AMP118",
         """import torch
 
 
-def train_one_epoch(model, optimizer, scaler, batches, amp):
+class LossScaler:
+    def __init__(self):
+        self.scaler = torch.amp.GradScaler("cuda")
+
+    def __call__(self, loss, optimizer):
+        self.scaler.scale(loss).backward()
+        self.scaler.step(optimizer)
+        self.scaler.update()
+
+
+def train_one_epoch(model, optimizer, loss_scaler, batches):
     for batch in batches:
         optimizer.zero_grad()
-        with torch.autocast("cuda", dtype=torch.bfloat16, enabled=amp):
+        with torch.autocast("cuda", dtype=torch.bfloat16):
             loss = model(batch).mean()
-        if scaler:
-            scaler.scale(loss).backward()
-            scaler.step(optimizer)
-            scaler.update()
-        else:
-            loss.backward()
-            optimizer.step()
+        loss_scaler(loss, optimizer)
 
 
-def train(batches, amp):
+def train(batches):
     model = torch.nn.Linear(2, 1)
     optimizer = torch.optim.SGD(model.parameters(), lr=0.01)
-    scaler = torch.amp.GradScaler("cuda") if amp else None
-    train_one_epoch(model, optimizer, scaler, batches, amp)
+    loss_scaler = LossScaler()
+    train_one_epoch(model, optimizer, loss_scaler, batches)
 """,
     ),
     "region_handed_out": (

@@ -373,6 +373,63 @@ def test_a_scaler_of_another_framework_in_another_file_is_left_alone(tmp_path: P
     assert codes(root, "train.py") == []
 
 
+NORM = """
+import torch
+
+def grad_norm(parameters):
+    total = 0.0
+    for parameter in parameters:
+        total += parameter.grad.norm(2).item() ** 2
+    return total**0.5
+"""
+
+LOGGER = """
+import numpy
+
+loggers = {}
+
+class GradientLogger:
+    def __init__(self, writer):
+        self.writer = writer
+
+    def log_grads(self, step, model):
+        norms = [parameter.grad.norm().item() for parameter in model.parameters()]
+        for statistic in ("max", "mean"):
+            self.writer.add_scalar(statistic, getattr(numpy, statistic)(norms), step)
+
+def init(names, writer):
+    global loggers
+    loggers = {name: GradientLogger(writer) for name in names}
+
+def log_grads_of(step, model, name="train"):
+    loggers[name].log_grads(step, model)
+"""
+
+
+@pytest.mark.parametrize("module", ["common.log", "common.deep.log"])
+def test_a_folder_without_init_is_a_package(tmp_path: Path, module: str) -> None:
+    train = LOOP.format(module=module, name="log_grads_of", call="log_grads_of(0, model)")
+    root = project(tmp_path, **{module.replace(".", "_"): LOGGER}, train=train)
+    found = only(check(root, "train.py"))
+    assert (found.code, found.range.start.row) == ("AMP102", 12)
+    assert found.related[-1].path == str(root / f"{module.replace('.', '/')}.py")
+
+
+def test_after_another_backward_pass_a_helper_does_another_defect(tmp_path: Path) -> None:
+    again = """
+        optimizer.zero_grad()
+        scaler.scale(criterion(model(target), data)).backward()
+        print(grad_norm(model.parameters()))
+        scaler.step(optimizer)
+        scaler.update()
+    """
+    train = LOOP.format(module="utils", name="grad_norm", call="print(grad_norm(model.parameters()))")
+    root = project(tmp_path, utils=NORM, train=train.rstrip() + again)
+    found = check(root, "train.py").diagnostics
+    assert [(each.code, each.range.start.row) for each in found] == [("AMP102", 12), ("AMP102", 17)]
+    assert codes(root, "utils.py") == []
+
+
 MODULES = """
 import lightning.pytorch as pl
 import torch

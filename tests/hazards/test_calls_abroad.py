@@ -81,6 +81,39 @@ def test_a_region_around_a_call_into_another_file(tmp_path: Path) -> None:
     assert [each.message for each in found.related] == ["the region begins here", "it happens here"]
 
 
+def test_a_region_around_a_whole_step_of_another_file(tmp_path: Path) -> None:
+    scaling = """
+        import torch
+
+        class LossScaler:
+            def __init__(self):
+                self._scaler = torch.amp.GradScaler("cuda")
+
+            def __call__(self, loss, optimizer):
+                self._scaler.scale(loss).backward()
+                self._scaler.step(optimizer)
+                self._scaler.update()
+    """
+    engine = """
+        import torch
+        from scaling import LossScaler
+
+        def train(model, loader, optimizer, criterion):
+            loss_scaler = LossScaler()
+            for data, target in loader:
+                optimizer.zero_grad()
+                with torch.autocast("cuda", dtype=torch.float16):
+                    loss = criterion(model(data), target)
+                    loss_scaler(loss, optimizer)
+    """
+    root = project(tmp_path, scaling=scaling, train=engine)
+    found = only(check(root, "train.py"))
+    assert (found.code, found.range.start.row) == ("AMP201", 11)
+    assert (found.related[-1].message, found.related[-1].path) == ("it happens here", str(root / "scaling.py"))
+    outside = engine.replace("            loss_scaler(", "        loss_scaler(")
+    assert codes(project(tmp_path / "outside", scaling=scaling, train=outside), "train.py") == []
+
+
 def test_a_float16_loss_that_another_file_propagates(tmp_path: Path) -> None:
     text = BARE.format(body="propagate(loss); optimizer.step()").replace("        scaler.update()\n", "")
     root = project(tmp_path, helpers=HELPERS, train=text.replace('    scaler = torch.amp.GradScaler("cuda")\n', ""))

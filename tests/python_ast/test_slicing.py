@@ -104,6 +104,12 @@ def test_imports_and_short_statements_stay_and_long_tables_go() -> None:
     assert "WIDTH" in text and "TABLE" not in text
 
 
+def test_declarations_of_options_go() -> None:
+    options = 'parser = ArgumentParser()\n    parser.add_argument("--amp")\n    args = parser.parse_args()'
+    text = f"def main():\n    {options}\n    with autocast(enabled=args.amp):\n        pass\n"
+    assert kept(text) == text.replace('    parser.add_argument("--amp")\n', "")
+
+
 def test_definitions_that_are_named_stay_and_so_do_their_callers() -> None:
     text = kept(
         in_loop("scaler.scale(loss).backward()\nhelper(optimizer)")
@@ -200,6 +206,28 @@ SHAPES = {
     "windows": "def f():\r\n    pass\r\n\r\ndef g():\r\n    autocast()\r\n",
     "tabs": "class A:\n\tdef f(self):\n\t\tpass\n\tdef g(self):\n\t\tautocast()\n",
     "two on one row": "class A:\n    x = 1; y = 2\n    def f(self): pass\n    z = autocast()\n",
+    "options in every block": dedent("""\
+        def f(p, x):
+            p.add_argument(
+                "--a",
+            ); p.add_argument("--b")
+            if x: p.add_argument("--c"); p.add_argument("--d")
+            elif x:
+                p.add_argument("--e")
+                p.add_argument("--f")
+            try:
+                p.add_argument("--g"); x = autocast()
+            except ValueError:
+                p.add_argument("--h")
+                x = 2
+            else:
+                # a comment
+                p.add_argument("--i")
+            class A:
+                p.add_argument("--j")
+            """),
+    "an option in a row that goes on, windows": "def f(p):\r\n    x = autocast(); \\\r\n    p.add_argument(1)\r\n    x\r\n",
+    "an option in a row that goes on": 'def f(p):\n    x = autocast(); \\\n    p.add_argument("--a")\n    return x\n',
 }
 
 

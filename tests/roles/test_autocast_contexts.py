@@ -59,7 +59,7 @@ def entered_by(expression: str, before: str = "") -> Region | None:
         ('autocast("mps")', Region("mps", "float16", "yes")),
         ('autocast("xpu")', Region("xpu", "float16", "yes")),
         ('autocast("cuda:0")', HALF),
-        ("autocast(device.type)", Region("?", "?", "yes")),
+        ("autocast(device.type)", Region("?", "half", "yes")),
         # The precision.
         ('autocast("cuda", torch.bfloat16)', BRAIN),
         ('autocast("cuda", dtype=torch.bfloat16)', BRAIN),

@@ -108,12 +108,21 @@ class Whole(Saver):
         ("saver = files.Quick(path, model, optimizer) if names else None", "saver.save(epoch)"),
         ("saver = files.Whole(path, model, optimizer)", "saver.save(epoch)"),
         ("kept = optimizer if names else None", "files.save_as(path, model, kept)"),
+        ("pass", "files.save_as(path, model, optimizer if names else None)"),
     ],
 )
 def test_a_helper_of_another_file_gets_no_scaler(tmp_path: Path, before: str, save: str) -> None:
     root = project(tmp_path, files=FILES, train=training("import files", save, before))
     assert found(root) == [("AMP114", CALL)]
     assert codes(root, "files.py") == []
+
+
+@pytest.mark.parametrize(("kept", "lacks"), [("optimizer", True), ("other", False)])
+def test_a_helper_gets_an_optimizer_that_its_caller_was_given_or_none(tmp_path: Path, kept: str, lacks: bool) -> None:
+    given = training("import files", "files.save_as(path, model, kept)", f"kept = {kept} if names else None")
+    given = given.replace("path, names)", "path, names, optimizer, other)").replace("optimizer = torch", "loss = torch")
+    root = project(tmp_path, files=FILES, train=given)
+    assert found(root) == [("AMP114", CALL)] * lacks
 
 
 @pytest.mark.parametrize(

@@ -7,7 +7,10 @@ from pathlib import Path
 
 from amplint.diagnostics import Diagnostic, FileReport
 from amplint.engine.checker import check_bytes
-from amplint.engine.config import Settings
+from amplint.engine.config import Overrides, Settings, SettingsResolver
+from amplint.engine.discovery import FoundFile, discover
+from amplint.engine.neighbours import neighbours
+from amplint.engine.runner import RunOptions, run
 
 LOOP = """
 import torch
@@ -51,3 +54,26 @@ def only(report: FileReport) -> Diagnostic:
     """The only finding of a report."""
     (found,) = report.diagnostics
     return found
+
+
+def found_in(root: Path, *paths: str, select: tuple[str, ...] = ("ALL",), ignore: tuple[str, ...] = ()) -> set[str]:
+    """What a run finds in a project, as `file:row code`.
+
+    Args:
+        root: the folder of the project.
+        *paths: the files and folders that are named, relative to the root; none means the whole project.
+        select: the rules that run.
+        ignore: those that do not.
+    """
+    (root / "pyproject.toml").write_text("[tool.amplint]\n")
+    resolver = SettingsResolver(Overrides(select=select, ignore=ignore))
+    named = [str(root / path) for path in paths or (".",)]
+    files = [item for item in discover(named, resolver) if isinstance(item, FoundFile)]
+    others = neighbours(files, named, resolver)
+    reports = list(run(files, RunOptions(1, no_cache=True), others=others))
+    assert not [report.error for report in reports if report.error]
+    return {
+        f"{item.path.relative_to(root.resolve()).as_posix()}:{each.range.start.row} {each.code}"
+        for item, report in zip(files, reports)
+        for each in report.diagnostics
+    }

@@ -17,12 +17,16 @@ class Asking:
     """How a condition is asked.
 
     `remembers` says whether the code to come asks for it again, by its key; `away` is the truth with which the code only leaves
-    the loop or the function; `branch` is the branch that goes by it, None where all that follows may.
+    the loop or the function; `branch` is the branch that goes by it, None where all that follows may. `rest_of` are the loops
+    (their sites) of which the rest of an iteration goes by it, all or nothing; None where something else does. `ends` says that
+    it ends the innermost of them.
     """
 
     remembers: Callable[[str], bool]
     away: bool | None = None
     branch: Asked | None = None
+    rest_of: tuple[int, ...] | None = None
+    ends: bool = False
 
     @property
     def opposite(self) -> Asking:
@@ -84,7 +88,8 @@ class Conditions:
         if key in self._always:
             return [(state, True)]
         if test.kind in ("varying", "gate"):
-            state = state.with_protocol(state.protocol.asking(asking.branch))
+            rest_of = asking.rest_of if test.kind == "varying" else None
+            state = state.with_protocol(state.protocol.asking(asking.branch, rest_of, asking.ends))
         known = self._known(test, key, state)
         if known is not None:
             return [(state, known)]
@@ -154,17 +159,18 @@ def assigned(state: PathState, target: str) -> PathState:
     return forget_tests(state.knowing(values=state.facts.values.put(target, None)), target)
 
 
-def next_iteration(state: PathState, loop: int, targets: Iterable[str]) -> PathState:
+def next_iteration(state: PathState, loops: tuple[int, ...], targets: Iterable[str]) -> PathState:
     """The state when an iteration begins: what was asked in the last one is asked anew, and the targets hold the next values.
 
     Args:
         state: the state before.
-        loop: the site of the loop.
+        loops: the sites of the loop and of those around it, the outermost first.
         targets: the references that each iteration assigns.
     """
     truths = state.facts.truths
-    asked = [key for key, known in truths.items() if known.loops is not None and loop in known.loops]
+    asked = [key for key, known in truths.items() if known.loops is not None and loops[-1] in known.loops]
     state = state.knowing(truths=truths.without(asked))
+    state = state.with_protocol(state.protocol.next_round(loops))
     for target in targets:
         state = _renew(state, target)
     return state

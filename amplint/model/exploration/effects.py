@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from functools import cached_property
 
 from amplint.model.event_graph import Call, Function
-from amplint.model.events import Assign, Backward, InnerGrad, Report, Scale
+from amplint.model.events import Assign, Backward, InnerGrad, Report, Scale, SchedulerStep
 from amplint.model.exploration.call_references import Frame, keys_of
 from amplint.model.exploration.flow_graph import Ask, FlowGraph, Iterate
 from amplint.model.exploration.flow_graph_builder import flow_graph
@@ -42,10 +43,17 @@ class Flows:
         """The function of this key; None where its graph is not known."""
         return self._functions.get(key)
 
+    @cached_property
+    def advances(self) -> bool:
+        """Whether any function advances a schedule."""
+        blocks = (block for function in self._functions.values() for block in self.graph(function).blocks)
+        return any(isinstance(block.step, SchedulerStep) for block in blocks)
+
     def graph(self, function: Function) -> FlowGraph:
         """The control-flow graph of a function."""
         if function.key not in self._graphs:
-            self._graphs[function.key] = flow_graph(function)
+            nests = any(each.around == function.key for each in self._functions.values())
+            self._graphs[function.key] = flow_graph(function, nests)
         return self._graphs[function.key]
 
     def of(self, function: Function) -> Effects:

@@ -21,6 +21,7 @@ from amplint.model.exploration.effects import Flows
 from amplint.model.exploration.flow_graph import Block
 from amplint.model.exploration.graph_runner import GraphRunner, Run, Ways
 from amplint.model.exploration.joins import Point
+from amplint.model.exploration.step_rhythm import rhythm_of
 from amplint.model.exploration.summaries import Summary
 from amplint.model.protocol.hazard import Hazard
 from amplint.model.protocol.state import PathState
@@ -66,11 +67,23 @@ class Explorer(GraphRunner):
             start: the state in which it is entered; by default one in which nothing is known.
         """
         run = Run(self._root(root), start or PathState(), Summary())
+        rhythm = rhythm_of(root, self._flows)
+        self._protocol.rests = rhythm.rests
         try:
             self._explore(run)
+            if start is None and rhythm.is_one_round:
+                self._explore_again(run)
         except GiveUp:
             self.gave_up = True
         self.hazards = {replace(hazard, root=root.key): None for hazard in run.summary.hazards}
+
+    def _explore_again(self, run: Run) -> None:
+        """Explore a function that is one iteration as it is called in the next one: after the steps of the last."""
+        ended = [state for kind in ("end", "return") for state in run.summary.exits.get(kind, ())]
+        entries = dict.fromkeys(state.called_again(run.activation.frame.function.own) for state in ended)
+        for entry in entries:
+            if len(entry.protocol.stepped):
+                self._explore(Run(run.activation, entry, run.summary))
 
     def _explore(self, run: Run) -> None:
         """Go round the blocks until nothing new arrives anywhere; fills the summary."""

@@ -18,13 +18,15 @@ from amplint.model.events import Event
 class Ask:
     """A condition is evaluated: the first way is taken when it is true, the second when it is false.
 
-    `away` is the side on which the code only leaves the loop or the function, if it does so on one. `branch` is the number of
-    the branch that goes by the condition; None where what follows the branch may go by it, too, and where there is none.
+    `away` is the side on which the code only leaves the loop or the function, if it does so on one; `jump` is how ("continue",
+    "return", ...). `branch` is the number of the branch that goes by the condition; None where what follows the branch may go
+    by it, too, and where there is none.
     """
 
     condition: Condition
     away: bool | None = None
     branch: int | None = None
+    jump: str = ""
 
 
 @dataclass(frozen=True)

@@ -23,9 +23,14 @@ from amplint.model.exploration.flow_graph import (
 )
 
 
-def flow_graph(function: Function) -> FlowGraph:
-    """The control-flow graph of a function."""
-    builder = _Builder()
+def flow_graph(function: Function, nests: bool = False) -> FlowGraph:
+    """The control-flow graph of a function.
+
+    Args:
+        function: the function.
+        nests: whether functions are nested in it, which may ask for its names.
+    """
+    builder = _Builder(frozenset() if nests else function.flags)
     start = builder.add(Pass())
     builder.node(function.body)
     builder.add(Exit("end"))
@@ -46,9 +51,14 @@ class _Around:
 
 
 class _Builder:
-    """Lays blocks one after the other; `_last` is the one that the next follows, None after a jump."""
+    """Lays blocks one after the other; `_last` is the one that the next follows, None after a jump.
 
-    def __init__(self) -> None:
+    Args:
+        flags: the names that only conditions of the function ask for.
+    """
+
+    def __init__(self, flags: frozenset[str]) -> None:
+        self._flags = flags
         self._last: Block | None = None
         self._loops: tuple[int, ...] = ()
         self._regions: list[int] = []
@@ -119,10 +129,11 @@ class _Builder:
         return target
 
     def _branch(self, node: Branch) -> None:
-        then, orelse = event_graph.leaves(node.then), event_graph.leaves(node.orelse)
+        then, orelse = event_graph.last_jump(node.then), event_graph.last_jump(node.orelse)
+        away = bool(then) if bool(then) != bool(orelse) else None
         self._branches += 1
-        beyond = any(map(event_graph.decides_beyond, (node.then, node.orelse)))
-        step = Ask(node.condition, None if then == orelse else then, None if beyond else self._branches)
+        beyond = any(event_graph.decides_beyond(side, self._flags) for side in (node.then, node.orelse))
+        step = Ask(node.condition, away, None if beyond else self._branches, "" if away is None else then or orelse)
         ask = self.add(step)
         after = Block(Join(step), self._loops)
         for side in (node.then, node.orelse):
@@ -141,7 +152,7 @@ class _Builder:
         head = self.add(Iterate(node))
         head.exhausted = exhausted
         if node.condition is not None:
-            self.add(Ask(node.condition, away=False)).exhausted = exhausted
+            self.add(Ask(node.condition, away=False, jump="break")).exhausted = exhausted
             self.add(Pass())
         self._around.append(_Around(inside, len(self._regions), {"break": after, "continue": again}))
         self.node(node.body)

@@ -96,7 +96,7 @@ class GraphRunner(ABC):
                 after = self._join(step, states, frame)
             case Iterate(loop):
                 targets = [frame.ref(target) for target in loop.targets]
-                after = [next_iteration(state, loop.site, targets) for state in states]
+                after = [next_iteration(state, frame.loops, targets) for state in states]
             case Gather(loop):
                 run.summary.add(updates_between(self._protocol, loop, states, frame))
             case Call():
@@ -139,7 +139,8 @@ class GraphRunner(ABC):
             return key in activation.asked_after(block) or bool(shared) and shared not in key
 
         branch = (shared, ask.branch) if ask.branch is not None else None
-        asking = Asking(remembers, ask.away, branch)
+        whole = ask.jump in ("continue", "break") or (ask.jump == "return" and not (frame.depth or frame.loops))
+        asking = Asking(remembers, ask.away, branch, frame.loops if whole else None, ask.jump == "break")
         taken: dict[bool, States] = {True: {}, False: {}}
         for state in states:
             for after, truth in self._conditions.decide(ask.condition, state, frame, asking):

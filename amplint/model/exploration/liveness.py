@@ -47,7 +47,7 @@ class Liveness:
     def __init__(self, graph: FlowGraph, flows: Flows, called: bool) -> None:
         self._flows = flows
         self._met = [self._met_in(block) for block in graph.blocks]
-        own = graph.function.locals - set(graph.function.params) - {"self"}
+        own = graph.function.own - {"self"}
         shared = (name for met in self._met for name in met if not _is_local(name, own))
         outward = frozenset(shared) | {RETURN} if called else frozenset()
         sources = {block.number: _sources(block.step) for block in graph.blocks}

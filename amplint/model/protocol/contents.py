@@ -86,7 +86,8 @@ Asked = tuple[str, int]
 class Stepped(NamedTuple):
     """A scaler step: whose, where, in which loops (their sites, outermost first).
 
-    `asked` are the branches in which the program is now that may have asked whether the step was skipped.
+    `asked` are the branches in which the program is now that may have asked whether the step was skipped. `earlier` once the
+    iteration is over in which it was taken.
     """
 
     scaler: str
@@ -94,11 +95,12 @@ class Stepped(NamedTuple):
     site: int
     loops: tuple[int, ...]
     asked: frozenset[Asked] = frozenset()
+    earlier: bool = False
 
     @property
     def without_places(self) -> object:
         """As far as it decides on hazards, and not on where they are told."""
-        return (self.scaler, self.optimizer, self.loops, self.asked)
+        return (self.scaler, self.optimizer, self.loops, self.asked, self.earlier)
 
 
 class Entered(NamedTuple):

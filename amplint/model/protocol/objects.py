@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Mapping
 
 from amplint.model.events import ObjectFacts
@@ -31,6 +32,24 @@ class Known:
         """The optimizers whose parameters come from one of these references."""
         wanted = set(references)
         return [name for name in self.optimizers if wanted & set(self._objects[name].owners)]
+
+    def spared(self, sources: Iterable[str]) -> list[str]:
+        """The optimizers whose networks a backward pass leaves alone, since it goes back to that of another one.
+
+        Args:
+            sources: what the pass goes back to; none where that is unknown.
+        """
+        goes_to = [reference(each) for each in sources]
+        counts = Counter(owner for name in self.optimizers for owner in self.of(name).owners)
+        owners = {
+            name: [reference(owner) for owner in self.of(name).owners if counts[owner] == 1] for name in self.optimizers
+        }  # what several have in common is their settings
+        met = {
+            name
+            for name, own in owners.items()
+            if any(one.includes(other.text) or other.includes(one.text) for one in own for other in goes_to)
+        }
+        return [name for name, own in owners.items() if met and own and name not in met]
 
     def enabled_scalers(self) -> list[str]:
         """The scalers that are not known to be disabled."""

@@ -5,6 +5,7 @@ Both are immutable, share what does not change, and know their hash: equal state
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import dataclass, replace
 from functools import cached_property
 
@@ -87,16 +88,35 @@ class ProtocolState:
         """The state at a moment of the run that comes now and then: what is done at it is not done for each step."""
         return self.changed(stepped=Table())
 
-    def asking(self, branch: Asked | None) -> ProtocolState:
+    def asking(self, branch: Asked | None, rest_of: tuple[int, ...] | None = None, ends: bool = False) -> ProtocolState:
         """The state once the program has asked something that may tell whether a step was, or will be, skipped.
 
         Args:
             branch: the branch in which what comes of the question lies; None where all that follows may go by it.
+            rest_of: the loops (their sites) of which an iteration ends here, or goes on: what was stepped in an earlier one
+                cannot be what it is about, for the step of this one goes by it as well. None for anything else.
+            ends: whether the innermost of them ends, and not the iteration alone: nobody trains until a step is skipped.
         """
         if branch is None:
-            return self.changed(stepped=Table(), untested=False)
+            settled = [
+                name for name, step in self.stepped.items() if not (step.loops == rest_of and (step.earlier or ends))
+            ]
+            return self.changed(stepped=self.stepped.without(settled), untested=False)
         asked = {name: step._replace(asked=step.asked | {branch}) for name, step in self.stepped.items()}
         return self.changed(stepped=self.stepped.put_all(asked), untested=False)
+
+    def next_round(self, loops: tuple[int, ...]) -> ProtocolState:
+        """The state when the next iteration begins: the steps so far were taken in an earlier one.
+
+        Args:
+            loops: the loops around what is done again, its own the last.
+        """
+        over = {
+            name: step._replace(earlier=True)
+            for name, step in self.stepped.items()
+            if step.loops == loops and not step.earlier
+        }
+        return self.changed(stepped=self.stepped.put_all(over))
 
     def asked(self, branch: Asked) -> ProtocolState:
         """The state once a branch has ended: what follows does not go by what it has asked."""
@@ -231,6 +251,22 @@ class PathState:
     def entering(self, entered: Entered) -> PathState:
         """The state inside one more region."""
         return self.with_protocol(self.protocol.changed(regions=(*self.protocol.regions, entered)))
+
+    def called_again(self, own: Collection[str]) -> PathState:
+        """The state in which a function that has ended so is called again: what stays is the steps, and what is constant.
+
+        Args:
+            own: the names of which each call has its own object.
+        """
+        steps = {
+            name: step._replace(earlier=True)
+            for name, step in self.protocol.stepped.items()
+            if not (step.loops or step.asked) and reference(step.scaler).root not in own
+        }
+        constant = {key: known for key, known in self.facts.truths.items() if known.loops is None}
+        nothing = ProtocolState(), PathFacts()
+        protocol = nothing[0].changed(stepped=nothing[0].stepped.put_all(steps), mode=self.protocol.mode)
+        return PathState(protocol, PathFacts(truths=nothing[1].truths.put_all(constant)))
 
     def leaving(self, count: int = 1) -> PathState:
         """The state when the innermost regions end; what only they kept is forgotten."""

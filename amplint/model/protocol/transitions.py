@@ -54,6 +54,8 @@ Outcome = tuple[PathState, tuple[Hazard, ...]]
 class Protocol:
     """The transitions.
 
+    `rests` are the steps (the optimizer, and the loops around) for what a loop has left over: no schedule goes by those.
+
     Args:
         objects: what is known of each reference from its construction.
         nothing_scales: whether the whole program is known to call `scale` nowhere, so that no loss can be scaled.
@@ -62,6 +64,7 @@ class Protocol:
     def __init__(self, objects: Mapping[str, ObjectFacts], nothing_scales: bool = False) -> None:
         self._known = Known(objects)
         self._nothing_scales = nothing_scales
+        self.rests: frozenset[tuple[str, tuple[int, ...]]] = frozenset()
 
     def apply(self, state: PathState, event: Event, loops: tuple[int, ...] = ()) -> Outcome:
         """The state after an event, and the hazards that the event is.
@@ -90,7 +93,7 @@ class Protocol:
         """What decides on hazards, after an event that does something to gradients or asks for them."""
         match event:
             case Backward():
-                return self._backward(state, facts.value(event.loss) or Value(), event.site)
+                return self._backward(state, facts.value(event.loss) or Value(), event)
             case Unscale():
                 return self._unscale(state, event)
             case ScalerStep():
@@ -147,12 +150,14 @@ class Protocol:
 
     # -- gradients -------------------------------------------------------------------------------------------------
 
-    def _backward(self, state: ProtocolState, value: Value, site: int) -> ProtocolState:
+    def _backward(self, state: ProtocolState, value: Value, event: Backward) -> ProtocolState:
         unknown = "plain" if self._nothing_scales else "unknown"
         kind = {UNKNOWN_SCALER: unknown, "": "plain"}.get(value.scaler, "scaled")
-        part = Part(kind, site, value.scaler if kind == "scaled" else "", value.half)
-        changes: dict[str, Grad] = {}
+        part = Part(kind, event.site, value.scaler if kind == "scaled" else "", value.half)
+        changes = {optimizer: state.grad(optimizer) for optimizer in self._known.spared(event.sources)}
         for optimizer, grad in state.grads().items():
+            if optimizer in changes:
+                continue
             waits = bool(grad.parts) and grad.unscaled_at >= 0 and not grad.stepped
             fresh = grad.unscaled_at >= 0 or grad.kinds == {"unknown"}
             parts = frozenset({part}) if fresh else grad.parts | {part}
@@ -173,7 +178,8 @@ class Protocol:
             return self._forget_grads(state)
         before = state.stage(event.scaler, event.optimizer)
         tested = before is not None and before.name == "unscaled" and before.tested
-        step = None if tested else Stepped(event.scaler, event.optimizer, event.site, loops)
+        is_rest = (event.optimizer, loops) in self.rests
+        step = None if tested or is_rest else Stepped(event.scaler, event.optimizer, event.site, loops)
         stages = state.stages.put((event.scaler, event.optimizer), Stage("stepped", event.site))
         # A step unscales, too.
         grad = Grad(state.grad(event.optimizer).parts, event.site, stepped=True)

@@ -18,13 +18,19 @@ def take(before: File, after: File, diagnostic: Diagnostic, *, device: str, seed
         NotReplayable: the forward pass is not found again.
     """
     passes, counterparts = before.fact(Forwards).passes, after.fact(Forwards).passes
-    places = [index for index, each in enumerate(passes) if before.range(each.call.func) == diagnostic.range]
+    places = [index for index, each in enumerate(passes) if _is_meant(before, each, diagnostic)]
     if not places or len(passes) != len(counterparts):
         raise NotReplayable("the forward pass is not found again")
     index = places[0]
-    training = next(each for each in before.fact(Forwards).of_training(passes[index].model) if each.entry is not None)
+    training = next(each for each in before.fact(Forwards).of_training(passes[index]) if each.entry is not None)
     dtypes = [_dtype(each, device) for each in (passes[index], counterparts[index], training)]
     return Measurement((Figure(observables.EVALUATED, *dtypes),))
+
+
+def _is_meant(file: File, each: ForwardPass, diagnostic: Diagnostic) -> bool:
+    """Whether a pass is the one that a finding speaks of: at its call, or at that of the helper that runs the model."""
+    calls = (each.call, each.chain[each.evaluates]) if each.evaluates >= 0 else ()
+    return any(file.range(call.func) == diagnostic.range for call in calls)
 
 
 def _dtype(each: ForwardPass, device: str) -> str:

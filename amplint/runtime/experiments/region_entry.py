@@ -30,27 +30,42 @@ def take(before: File, after: File, diagnostic: Diagnostic, device: str, seed: i
         NotReplayable: the place is not found again, or what it enters is not known.
     """
     places, counterparts = _places(before), _places(after)
-    index = next((index for index, node in enumerate(places) if before.range(node) == diagnostic.range), None)
+    index = next((index for index, node in enumerate(places) if before.range(_named(node)) == diagnostic.range), None)
     if index is None or len(places) != len(counterparts):
         raise NotReplayable("what is entered is not found again")
-    made, region = before.contexts.maker(places[index]), after.contexts.of(counterparts[index])
-    if made is None or region is None:
+    place, region = places[index], after.contexts.of(counterparts[index])
+    made, parent = before.contexts.maker(place), before.tree.parent(place)
+    if region is None or (made is None and not isinstance(parent, cst.BooleanOperation)):
         raise NotReplayable("what is entered is not known")
-    decorates = isinstance(before.tree.parent(places[index]), cst.Decorator)
-    error = _raised(lambda: _decorate(made) if decorates else _enter(made))
+    error, entered = NONE, product_dtype(None, device)
+    if made is not None:
+        error = _raised(lambda: _decorate(made) if isinstance(parent, cst.Decorator) else _enter(made))
+        entered = NONE
     meant = "float16" if region.dtype in ("?", "half") else region.dtype
     return Measurement(
         (
             Figure(observables.RAISED, error, NONE, NONE),
-            Figure(observables.ENTERED, NONE, product_dtype(region, device), meant),
+            Figure(observables.ENTERED, entered, product_dtype(region, device), meant),
         )
     )
 
 
 def _places(file: File) -> list[cst.BaseExpression]:
-    """Everything that is entered or decorates, in the order of the file."""
+    """Everything that is entered or decorates, in the order of the file; of `with a and b:` also `a`, which is not entered."""
     decorators = [each.decorator for each in file.tree.find(cst.Decorator)]
-    return sorted([*decorators, *(item.item for item in file.tree.find(cst.WithItem))], key=file.tree.span)
+    entered = [part for item in file.tree.find(cst.WithItem) for part in _parts(item.item)]
+    return sorted([*decorators, *entered], key=file.tree.span)
+
+
+def _parts(entered: cst.BaseExpression) -> list[cst.BaseExpression]:
+    if isinstance(entered, cst.BooleanOperation) and isinstance(entered.operator, cst.And):
+        return [*_parts(entered.left), *_parts(entered.right)]
+    return [entered]
+
+
+def _named(place: cst.BaseExpression) -> cst.BaseExpression:
+    """The part of a place at which a diagnostic may stand: what is called, where a region is made and not entered."""
+    return place.func if isinstance(place, cst.Call) else place
 
 
 def _enter(made: Maker) -> None:

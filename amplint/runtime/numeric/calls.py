@@ -167,7 +167,8 @@ class CallTerms(Terms):
             scope.held[dotted(func.value)] = Container((*base.items, arguments[0]), True)
             return Literal(None)
         if name == "item" and isinstance(base, (Apply, Operand)):
-            return Outside(".item()")
+            detached = self.apply("Tensor.detach", (base,), (), node, scope)
+            return self.apply("cast.to", (detached, Literal(DType(precision.FLOAT64))), (), node, scope)
         if isinstance(base, (Thing, Literal, Container)):
             return self._unlisted(node, given.all, scope)
         return self._of_tensor(name, base, node, given, scope)

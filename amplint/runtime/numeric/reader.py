@@ -17,13 +17,13 @@ from amplint.runtime.numeric.sources import BodyScope
 from amplint.runtime.numeric.terms import BINARY
 from amplint.syntax.names import dotted
 
-BACKWARD, RETURN = "backward", "return"
+BACKWARD, RETURN, YIELD = "backward", "return", "yield"
 _UNROLLED = 8
 
 
 @dataclass(frozen=True)
 class BodyResult:
-    """Something that a body comes to: what is differentiated, returned or assigned (`kind` is then the target's source)."""
+    """What a body comes to: what is differentiated, returned, yielded or assigned (`kind` is then the target's source)."""
 
     kind: str
     occurrence: int
@@ -137,6 +137,8 @@ class Reader(Choices):
             base = self.read(node.func.value, scope)
             loss = self.read(given[0], scope) if given and not isinstance(base, Apply) else base
             self._file(BACKWARD, loss, scope)
+        elif isinstance(node, cst.Yield) and isinstance(node.value, cst.BaseExpression):
+            self._file(YIELD, self.read(node.value, scope), scope)
         else:
             self._file(self.words(node).partition("(")[0], self.read(node, scope), scope)
 

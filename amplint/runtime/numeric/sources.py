@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 import libcst as cst
 
 from amplint.dtypes.frames import StackFrame
-from amplint.dtypes.values import Class, Closure, DType, Instance, Layer, Number, Tensor, Value
+from amplint.dtypes.values import Choice, Class, Closure, DType, Instance, Layer, Number, Tensor, Value
 from amplint.model.torch import precision
 from amplint.runtime.numeric.expression import Apply, Expression, Literal, Operand, Outside, Thing
 from amplint.runtime.numeric.facts import DtypeTrace
@@ -110,6 +110,8 @@ class Sources(ABC):
             return Literal(value) if value.name != precision.UNKNOWN else None
         if isinstance(value, (Closure, Class, Instance, Layer)):
             return Thing(value)
+        if isinstance(value, Choice):  # any of them will do: the first that is known
+            return next((found for option in value.options if (found := Sources.known(option)) is not None), None)
         return None
 
     def from_outside(

@@ -24,9 +24,9 @@ _SHAPES: tuple[Shape, ...] = ((4, 8), (8, 8), (8,), (2, 4, 8), (2, 4, 4, 4))
 _PATTERN = (1.0, -1.0, 0.5, -0.25, 0.75, -0.5, 0.125, -0.875)
 _LABELS = (0.0, 1.0, 1.0, 0.0, 0.3)
 
-FREE, ORDINARY, GIVEN, INDEX, MASK, SETTING = "free", "ordinary", "given", "index", "mask", "setting"
+FREE, ORDINARY, GIVEN, INDEX, MASK, SETTING, SIZE = "free", "ordinary", "given", "index", "mask", "setting", "size"
 """What an operand is: one whose magnitudes are swept; one that is half and that the finding does not depend on; a target or
-another value from 0 to 1; indices; flags; a number. Gradients are asked of the first two."""
+another value from 0 to 1; indices; flags; a number; the size of a last dimension. Gradients are asked of the first two."""
 
 
 @dataclass(frozen=True)
@@ -89,6 +89,8 @@ _MASKING = {"masked_fill": (1,), "masked_fill_": (1,), "masked_select": (1,), "i
             "or_": (0, 1), "getitem": (1,), "setitem": (1,), "where": (0,)}  # fmt: skip
 
 
+_SIZING = dict.fromkeys(("view", "reshape", "expand"), (1, 2, 3, 4))
+"""The operands that say how many elements there are."""
 _PROBABLE = {"binary_cross_entropy": 0, "BCELoss": 1}
 """The operands that torch wants to lie between 0 and 1."""
 
@@ -118,7 +120,7 @@ def _uses(steps: Sequence[Expression]) -> dict[int, str]:
         if not isinstance(step, Apply):
             continue
         name = short_name(step.op)
-        for kind, table in ((INDEX, _INDEXING), (MASK, _MASKING)):
+        for kind, table in ((INDEX, _INDEXING), (MASK, _MASKING), (SIZE, _SIZING)):
             for position in table.get(name, ()):
                 if position < len(step.arguments):
                     _use(step.arguments[position], kind, used)
@@ -208,6 +210,8 @@ class Sweep:
         kind, layout = self.kinds[operand], self.layout
         if kind == SETTING:
             return 0.5
+        if kind == SIZE:
+            return layout.free[-1]
         if kind == INDEX:
             return torch.arange(math.prod(layout.index)).reshape(layout.index) % min(layout.free)
         if kind == MASK and layout.mask is not None:
@@ -234,9 +238,9 @@ class Sweep:
 
 
 def dtype_of(operand: Operand) -> torch.dtype:
-    """The dtype that an operand has in the code; float32 where the file does not tell."""
-    named = {precision.FLOAT16: torch.float16, precision.BFLOAT16: torch.bfloat16, precision.FLOAT64: torch.float64}
-    return named.get(operand.dtype, torch.float32)
+    """The dtype that an operand has in the code; float16 of the two halves, and float32 where the file does not tell."""
+    named = {precision.EITHER_HALF: torch.float16, precision.FLOAT16: torch.float16, precision.BFLOAT16: torch.bfloat16}
+    return (named | {precision.FLOAT64: torch.float64}).get(operand.dtype, torch.float32)
 
 
 def _everywhere(magnitude: float, like: torch.Tensor | float) -> torch.Tensor:

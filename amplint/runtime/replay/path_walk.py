@@ -15,7 +15,7 @@ from dataclasses import dataclass, replace
 from amplint.hazards.entry_points import Entry
 from amplint.lowering.graph_tools import events_in
 from amplint.model.event_graph import Call, Function, Node, Test
-from amplint.model.events import Assign, AutocastEnter, AutocastExit, Event, OptimizerStep, ScalerStep
+from amplint.model.events import Assign, AutocastEnter, AutocastExit, Event, Leave, OptimizerStep, ScalerStep
 from amplint.model.exploration.activations import Activation
 from amplint.model.exploration.branch_decisions import Asking, Conditions
 from amplint.model.exploration.call_references import RETURN, Frame
@@ -121,9 +121,10 @@ class Walk(GraphRunner):
             for _ in range(_MAX_TURNS):
                 if self.rounds.coming >= ROUNDS:
                     return
-                before = self.rounds.coming
+                before, told = self.rounds.coming, len(self.events)
                 state = self._call_root(root, state)
-                if self.rounds.coming == before and not any(map(_is_step, self.events)):
+                goes_on = any(map(_is_step, self.events)) or (not told and any(map(_ends_round, self.events)))
+                if self.rounds.coming == before and not goes_on:
                     return
         finally:
             while self._regions:
@@ -233,3 +234,8 @@ def bare(function: Function) -> str:
 
 def _is_step(event: object) -> bool:
     return isinstance(event, (ScalerStep, OptimizerStep))
+
+
+def _ends_round(event: object) -> bool:
+    """Whether a function that is an iteration is left early: its caller calls it again, although it stepped nothing."""
+    return isinstance(event, Leave) and event.last

@@ -112,7 +112,7 @@ class Training(ABC):
         inputs, passed = self._differentiable(event.carried), self._differentiable(event.args)
         self._values.pop(event.target, None)
         self._numbers.pop(event.target, None)
-        if event.target not in self._feeds or event.truth is not None:
+        if event.target not in self._feeds or event.truth is not None or event.number:
             return
         calls = event.computes and bool(event.args or not event.carried)
         if calls and self._in_region:

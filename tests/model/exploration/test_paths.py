@@ -125,7 +125,7 @@ CORRELATED = {
             case "plain":
                 clip_grad_norm_(model.parameters(), 1.0)  #! clip-before-unscale
             case _:
-                scaler.unscale_(optimizer)
+                scaler.unscale_(optimizer)  #! repeated-unscale
                 clip_grad_norm_(model.parameters(), 1.0)
         scaler.step(optimizer)
         scaler.update()

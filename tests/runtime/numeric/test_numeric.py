@@ -148,7 +148,7 @@ def test_what_is_proved_is_the_text_that_is_written() -> None:
     [
         ("p = torch.sigmoid(logits)\nloss = (-torch.log(p + 1e-8) * smooth(p)).mean()", "smooth"),
         ("p = torch.sigmoid(logits)\nloss = -torch.log(p + 1e-8).mean() + p.register_hook(print)", "p.register_hook"),
-        ("p = torch.sigmoid(logits)\nloss = -torch.log(p + 1e-8).mean() / p.max().item()", ".item()"),
+        ("p = torch.sigmoid(logits)\nloss = -torch.log(p + 1e-8).mean() / p.max().tolist()", "p.max().tolist"),
         ("p = torch.sigmoid(logits)\nw = torch.linalg.svd(p + 1)\nloss = (torch.log(p + 1e-8) * w).sum()", "torch.linalg.svd"),
         ("p = torch.sigmoid(logits)\nloss = (torch.log(p + 1e-8) * p.apply_(abs)).mean()", "p.apply_"),
     ],
@@ -160,6 +160,11 @@ def test_what_is_not_listed_is_named(loss: str, named: str) -> None:
 
 def test_what_is_not_listed_further_on_does_not_matter() -> None:
     found = outcome(loop("p = torch.sigmoid(logits)\nentropy = -torch.log(p + 1e-8).mean()\nloss = smooth(entropy)"))
+    assert found.verdict == CONFIRMED
+
+
+def test_a_number_that_is_read_out_counts_as_a_value_without_a_gradient() -> None:
+    found = outcome(loop("p = torch.sigmoid(logits)\nloss = -torch.log(p + 1e-8).mean() / (1 + p.max().item())"))
     assert found.verdict == CONFIRMED
 
 

@@ -1,0 +1,135 @@
+"""Which file of a project imports which, told from their bytes."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from functools import cached_property
+from pathlib import Path
+
+from amplint.system.reading import read_file
+
+_IMPORT = re.compile(rb"import\b[ \t]*(\([^)]*\)|[^\n#;]*)")
+_NAME = re.compile(rb"\w+")
+
+
+class ImportGraph:
+    """The files of a project, and the imports between them.
+
+    A name is looked for as Python would from the folder of the importing file and from those above it, up to the root, and
+    in their `src`. Nothing is parsed: an import in a string counts, too.
+
+    Args:
+        files: the paths of all files.
+        root: the folder of the project.
+    """
+
+    def __init__(self, files: Iterable[Path], root: Path) -> None:
+        self.files = frozenset(files)
+        self._root = root
+        self._paths = {str(path) for path in self.files}
+        self._data: dict[Path, bytes] = {}
+        self._imported: dict[Path, frozenset[Path]] = {}
+        self._families: dict[Path, frozenset[Path]] = {}
+
+    def data(self, path: Path) -> bytes:
+        """The content of a file; nothing where it cannot be read."""
+        if path not in self._data:
+            try:
+                self._data[path] = read_file(path)
+            except OSError:
+                self._data[path] = b""
+        return self._data[path]
+
+    def find(self, module: str, importer: Path) -> Path | None:
+        """The file of a module, by its name as an import statement has it, leading dots included.
+
+        Args:
+            module: the name.
+            importer: the file that imports it.
+        """
+        dots = len(module) - len(module.lstrip("."))
+        parts = [part for part in module[dots:].split(".") if part]
+        if dots:
+            folder = importer.parent
+            for _ in range(dots - 1):
+                folder = folder.parent
+            return self._at(f"{folder}/{'/'.join(parts)}" if parts else str(folder))
+        for folder in (importer.parent, *importer.parent.parents):
+            for base in (str(folder), f"{folder}/src"):
+                found = self._at(f"{base}/{'/'.join(parts)}")
+                if found is not None:
+                    return found
+            if folder == self._root:
+                break
+        return None
+
+    def _at(self, place: str) -> Path | None:
+        return next((Path(path) for path in (f"{place}.py", f"{place}/__init__.py") if path in self._paths), None)
+
+    def imported(self, path: Path) -> frozenset[Path]:
+        """The files that a file imports."""
+        if path not in self._imported:
+            found = set(self._find_all(path))
+            # To import a module runs the packages around it first.
+            found |= {
+                package for each in found for package in self._packages(each) if package not in self._packages(path)
+            }
+            self._imported[path] = frozenset(found - {path})
+        return self._imported[path]
+
+    def _packages(self, path: Path) -> list[Path]:
+        """The files of the packages that a file lies in."""
+        found: list[Path] = []
+        for folder in path.parents:
+            package = folder / "__init__.py"
+            if package not in self.files:
+                break
+            found.append(package)
+        return found
+
+    def _find_all(self, path: Path) -> Iterator[Path]:
+        for module, names in _statements(self.data(path)):
+            found = self.find(module, path)
+            if found is not None:
+                yield found
+                if found.name == "__init__.py":
+                    below = (self._at(f"{found.parent}/{name}") for name in names)
+                    yield from (each for each in below if each is not None)
+
+    @cached_property
+    def _importers(self) -> Mapping[Path, list[Path]]:
+        found: dict[Path, list[Path]] = {}
+        for path in self.files:
+            for other in self.imported(path):
+                found.setdefault(other, []).append(path)
+        return found
+
+    def family(self, path: Path) -> frozenset[Path]:
+        """The files that are led to together with a file: what one of them makes may be handed to another."""
+        if path not in self._families:
+            users = _closure([path], lambda each: self._importers.get(each, ()))
+            self._families[path] = _closure(users, self.imported)
+        return self._families[path]
+
+
+def _closure(start: Iterable[Path], following: Callable[[Path], Iterable[Path]]) -> frozenset[Path]:
+    seen = set(start)
+    waiting = [*seen]
+    while waiting:
+        new = set(following(waiting.pop())) - seen
+        seen |= new
+        waiting += new
+    return frozenset(seen)
+
+
+def _statements(data: bytes) -> Iterator[tuple[str, list[str]]]:
+    """The modules that a text imports, each with the names that it takes from it."""
+    for found in _IMPORT.finditer(data):
+        before = data[data.rfind(b"\n", 0, found.start()) + 1 : found.start()].split()
+        if not before:
+            modules = [part.split()[0] for part in found[1].split(b",") if part.split()]
+            yield from ((module.decode("ascii", "replace"), []) for module in modules)
+        elif len(before) == 2 and before[0] == b"from":
+            names = _NAME.findall(found[1])
+            yield before[1].decode("ascii", "replace"), [name.decode("ascii", "replace") for name in names]

@@ -1,0 +1,98 @@
+"""What the calls of a file give to functions of other files: regions and dtypes, for the file that defines them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+
+import libcst as cst
+
+from amplint.dtypes.shapes import shape_of
+from amplint.dtypes.values import Operation
+from amplint.file import File
+from amplint.model.caller_contexts import CallerContext, Target, distinct
+from amplint.model.torch.operators import OPERATORS
+from amplint.syntax.access_paths import path_of
+
+
+class CalleesElsewhere:
+    """Tells which functions of other files the calls of one file run, and how.
+
+    Args:
+        file: the file that calls.
+    """
+
+    def __init__(self, file: File) -> None:
+        self._file = file
+        self._targets: dict[cst.Call, tuple[Target, ...]] = {}
+
+    def contexts(self, calls: Mapping[Operation, bool]) -> tuple[CallerContext, ...]:
+        """How the functions that calls run are entered.
+
+        Args:
+            calls: the calls, each with whether a loss is computed there.
+        """
+        return distinct(context for call, loss in calls.items() for context in self._contexts(call, loss))
+
+    def _contexts(self, call: Operation, loss: bool) -> Iterator[CallerContext]:
+        assert isinstance(call.node, cst.Call)
+        if call.node not in self._targets:
+            self._targets[call.node] = tuple(self._functions(call.node.func))
+        for target in self._targets[call.node]:
+            given = [(str(index), value) for index, value in enumerate(call.arguments.values)]
+            given += [(name, value) for name, value in call.arguments.keywords.items() if name != "*"]
+            shapes = tuple((name, shape) for name, value in given if (shape := shape_of(value)) is not None)
+            start = self._file.range(self._entered(call.node)).start
+            path = self._file.source.place.path if self._file.source.place is not None else self._file.source.path
+            yield CallerContext(
+                target, call.region, call.differentiates, loss, shapes, str(path), start.row, start.column
+            )
+
+    def _entered(self, call: cst.Call) -> cst.CSTNode:
+        """Where the region around a call is entered; the call itself where that is the affair of a caller."""
+        lowering = [entering for region, entering in self._file.contexts.entries(call) if region.lowers]
+        return lowering[-1] if lowering else call
+
+    def _functions(self, func: cst.BaseExpression) -> list[Target]:
+        named = self._places(func)
+        if named:
+            return [Target(path, name) for path, name in named]
+        made = self._made(func, "")
+        if not made and isinstance(func, cst.Attribute) and not _is_common(func.attr.value):
+            made = self._made(func.value, func.attr.value)
+        return made
+
+    def _places(self, node: cst.BaseExpression) -> list[tuple[str, str]]:
+        """The files of the project, each with a name in it, that an expression may stand for."""
+        found = [self._file.imports.place(meaning) for meaning in self._file.names.resolve(node)]
+        return sorted({(str(path), name) for each in found if each is not None for path, name in [each]})
+
+    def _made(self, instance: cst.BaseExpression, method: str) -> list[Target]:
+        """The methods that may be called on an object which something in another file makes."""
+        callees = self._file.callees
+        objects = callees.held(instance) if path_of(instance) else [callees.unwrapped(instance)]
+        values = [value for value in objects if isinstance(value, cst.Call)]
+        places = [place for value in values if not self._is_unpacked(value) for place in self._places(value.func)]
+        if places:
+            return [Target(path, name, True, method) for path, name in sorted(set(places))]
+        name = path_of(instance).rpartition(".")[2]
+        return [Target("", name, True, method)] if name and self._is_given(instance) else []
+
+    def _is_unpacked(self, value: cst.Call) -> bool:
+        """Whether only a part of what a call returns is meant."""
+        assign = self._file.tree.enclosing(value, cst.Assign)
+        return isinstance(assign, cst.Assign) and any(isinstance(each.target, cst.Tuple) for each in assign.targets)
+
+    def _is_given(self, instance: cst.BaseExpression) -> bool:
+        """Whether an object comes from a caller: as a parameter, as an attribute, or from a call that gives several."""
+        if isinstance(instance, cst.Attribute):
+            return path_of(instance).startswith("self.")
+        bindings = self._file.names.bindings(instance.value, instance) if isinstance(instance, cst.Name) else []
+        return bool(bindings) and all(isinstance(each.node, (cst.Param, cst.Name)) for each in bindings)
+
+
+_CONTAINERS = frozenset(name for kind in (dict, list, set, str) for name in dir(kind))
+
+
+def _is_common(method: str) -> bool:
+    """Whether a method is one of tensors, or of Python's own types."""
+    return method in _CONTAINERS or method in OPERATORS

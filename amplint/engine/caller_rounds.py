@@ -1,0 +1,103 @@
+"""Files are checked again as other files enter their functions, until no file gives another one anything new."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, NamedTuple
+
+from amplint.diagnostics import FileReport
+from amplint.engine.checker import is_concerned
+from amplint.model.caller_contexts import CallerContext
+from amplint.source import is_notebook
+from amplint.system.reading import read_file
+
+if TYPE_CHECKING:
+    from amplint.callgraph.linking import Links
+    from amplint.engine.discovery import FoundFile
+
+_ROUNDS = 4
+"""So many files deep, regions and dtypes are followed."""
+
+
+class EnteredFile(NamedTuple):
+    """A file that is to be checked as other files enter it: its position in the run, its content, and the contexts."""
+
+    position: int
+    data: bytes
+    contexts: tuple[CallerContext, ...]
+
+
+class CallerRounds:
+    """Tells which files of a run are to be checked again.
+
+    Args:
+        found: the files.
+        text: the content of the first, where it does not come from the disk.
+    """
+
+    def __init__(self, found: Sequence[FoundFile], text: bytes | None = None) -> None:
+        self._found = found
+        self._text = text
+        self._positions = {str(each.path): position for position, each in enumerate(found)}
+        self._given: dict[int, tuple[CallerContext, ...]] = {}
+        self._seen: set[CallerContext] = set()
+        self._rounds = 0
+
+    def due(self, reports: Sequence[FileReport]) -> list[EnteredFile]:
+        """The files to be checked next; empty when nothing is new.
+
+        Args:
+            reports: what is known so far of all files, in any order.
+        """
+        given = {context for report in reports for context in report.gives}
+        if given <= self._seen or self._rounds == _ROUNDS:
+            return []
+        self._seen |= given
+        self._rounds += 1
+        due: list[EnteredFile] = []
+        for path, contexts in sorted(self._links.by_file(self._seen).items()):
+            position = self._positions.get(path)
+            if position is None or self._given.get(position) == contexts:
+                continue
+            self._given[position] = contexts
+            item, data = self._found[position], self._content(position)
+            if not is_notebook(item.display) and (self._concerned(item, data) or self._hands_on(item)):
+                due.append(EnteredFile(position, data, contexts))
+        return due
+
+    def _hands_on(self, item: FoundFile) -> bool:
+        """Whether a file imports one that asks how it is entered, or a file that imports one."""
+        near = self._links.graph.imported(item.path)
+        far = near.union(*map(self._links.graph.imported, near))
+        return any(self._concerned(item, self._links.graph.data(each)) for each in far)
+
+    def _concerned(self, item: FoundFile, data: bytes) -> bool:
+        return is_concerned(data, item.settings, item.path)
+
+    @cached_property
+    def _links(self) -> Links:
+        from amplint.callgraph.linking import Links  # brings `ast`
+
+        files = [each for each in self._found if not is_notebook(each.display)]
+        return Links((each.path for each in files), Path(*_common([each.settings.root for each in files])))
+
+    def _content(self, position: int) -> bytes:
+        if position == 0 and self._text is not None:
+            return self._text
+        try:
+            return read_file(self._found[position].path)
+        except OSError:
+            return b""
+
+
+def _common(roots: Sequence[Path]) -> tuple[str, ...]:
+    """The parts of the folder that all roots lie in."""
+    first, *others = sorted({root.parts for root in roots})
+    count = len(first)
+    for parts in others:
+        count = min(
+            count, next((index for index, pair in enumerate(zip(first, parts)) if pair[0] != pair[1]), len(parts))
+        )
+    return first[:count]

@@ -1,0 +1,93 @@
+"""The files of a project that are led to together with those of a run: what they do to these, only they can tell.
+
+A run on one changed file is to say what a run on everything says, so that the callers of its functions are looked at, too.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Sequence
+from functools import lru_cache
+from pathlib import Path
+
+from amplint.engine.checker import is_concerned
+from amplint.engine.config import SettingsResolver
+from amplint.engine.discovery import FoundFile, discover
+from amplint.source import is_notebook
+from amplint.system.reading import read_file
+
+_MARKS = (".git", "pyproject.toml", "setup.py", "setup.cfg")
+"""What lies in the folder of a project."""
+
+
+def neighbours(
+    found: Sequence[FoundFile], named: Iterable[str], resolver: SettingsResolver, text: bytes | None = None
+) -> list[FoundFile]:
+    """The other files of the projects that decide on what is found in those of a run.
+
+    Args:
+        found: the files of the run.
+        named: the paths that the user gave: below a folder, every file is in the run anyway.
+        resolver: knows the settings of each file.
+        text: the content of the only file, where it does not come from the disk.
+    """
+    folders = {Path(os.path.abspath(path)) for path in named}
+    asking: dict[Path, list[Path]] = {}
+    for item in found:
+        root = _root(item)
+        if folders.isdisjoint((root, *root.parents)) and _is_concerned(item, text):
+            asking.setdefault(root, []).append(item.path)
+    if not asking:
+        return []
+    from amplint.callgraph.import_graph import ImportGraph
+
+    known = {item.path for item in found}
+    others: dict[Path, FoundFile] = {}
+    for root, paths in asking.items():
+        files = {item.path: item for item in _files(root, resolver)}
+        graph = ImportGraph(files.keys() | set(paths), root)
+        family = frozenset[Path]().union(*map(graph.family, paths))
+        others.update((path, item) for path, item in files.items() if path in family and path not in known)
+    return list(others.values())
+
+
+def project_files(found: Sequence[FoundFile], named: Iterable[str], resolver: SettingsResolver) -> list[FoundFile]:
+    """All files of the projects that the files of a run belong to, but for those below folders that the user named.
+
+    Args:
+        found: the files of the run.
+        named: the paths that the user gave.
+        resolver: knows the settings of each file.
+    """
+    folders = {Path(os.path.abspath(path)) for path in named}
+    roots = {root for item in found if folders.isdisjoint(((root := _root(item)), *root.parents))}
+    return [item for root in sorted(roots) for item in _files(root, resolver)]
+
+
+def _is_concerned(item: FoundFile, text: bytes | None) -> bool:
+    if is_notebook(item.display):
+        return False
+    try:
+        return is_concerned(read_file(item.path) if text is None else text, item.settings, item.path)
+    except OSError:
+        return False
+
+
+def _root(item: FoundFile) -> Path:
+    """The folder of the project that a file belongs to: that of its settings, or what looks like one."""
+    return item.settings.root if item.settings.origin else _marked(item.path.parent)
+
+
+@lru_cache(maxsize=256)
+def _marked(folder: Path) -> Path:
+    for each in (folder, *folder.parents):
+        if any((each / mark).exists() for mark in _MARKS):
+            return each
+    while (folder / "__init__.py").is_file() and folder != folder.parent:
+        folder = folder.parent
+    return folder
+
+
+@lru_cache(maxsize=4)
+def _files(root: Path, resolver: SettingsResolver) -> tuple[FoundFile, ...]:
+    return tuple(item for item in discover([str(root)], resolver) if isinstance(item, FoundFile))

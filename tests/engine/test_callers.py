@@ -1,0 +1,212 @@
+"""Functions are judged as the functions of other files call them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from project import found_in, project
+
+LOSSES = """
+import torch
+import torch.nn.functional as F
+
+
+def bce(out, y):
+    return F.binary_cross_entropy(torch.sigmoid(out), y)
+
+
+class Focal(torch.nn.Module):
+    def forward(self, out, y):
+        return -(torch.log(out.sigmoid() + 1e-9) * y).mean()
+
+
+def build_criterion(args):
+    return Focal()
+"""
+ENGINE = """
+import torch
+{imports}
+
+def train_one_epoch(model, criterion, loader, optimizer, scaler):
+    for x, y in loader:
+        optimizer.zero_grad()
+        with torch.autocast("cuda", dtype=torch.{dtype}):
+            loss = {loss}
+        scaler.scale(loss).backward()
+        scaler.step(optimizer)
+        scaler.update()
+"""
+MAIN = """
+from engine import train_one_epoch
+from losses import Focal, build_criterion
+
+def main(args, model, loader, optimizer, scaler):
+    {making}
+    train_one_epoch(model, criterion, loader, optimizer, scaler)
+"""
+NUMERICS = ("AMP301", "AMP302", "AMP303", "AMP304", "AMP305", "AMP306", "AMP309")
+
+
+def engine(loss: str, imports: str = "", dtype: str = "float16") -> str:
+    return ENGINE.format(loss=loss, imports=imports, dtype=dtype)
+
+
+def numerics(root: Path, *paths: str) -> set[str]:
+    return found_in(root, *paths, select=NUMERICS)
+
+
+def test_a_function_that_is_imported_runs_in_the_region_of_its_caller(tmp_path: Path) -> None:
+    root = project(tmp_path, losses=LOSSES, engine=engine("bce(model(x), y)", "from losses import bce"))
+    assert numerics(root) == {"losses.py:7 AMP304"}
+
+
+def test_a_function_of_a_module_does(tmp_path: Path) -> None:
+    root = project(tmp_path, losses=LOSSES, engine=engine("losses.bce(model(x), y)", "import losses"))
+    assert numerics(root) == {"losses.py:7 AMP304"}
+
+
+def test_an_object_of_an_imported_class_does(tmp_path: Path) -> None:
+    root = project(tmp_path, losses=LOSSES, engine=engine("Focal().cuda()(model(x), y)", "from losses import Focal"))
+    assert numerics(root) == {"losses.py:12 AMP301"}
+    imports = "from losses import Focal\nloss_fn = Focal().cuda()"
+    root = project(tmp_path, losses=LOSSES, engine=engine("loss_fn(model(x), y)", imports))
+    assert numerics(root) == {"losses.py:12 AMP301"}
+
+
+@pytest.mark.parametrize("making", ["criterion = Focal()", "criterion = build_criterion(args)"])
+def test_a_parameter_does_that_a_third_file_makes(tmp_path: Path, making: str) -> None:
+    root = project(tmp_path, losses=LOSSES, engine=engine("criterion(model(x), y)"), main=MAIN.format(making=making))
+    assert numerics(root) == {"losses.py:12 AMP301"}
+
+
+def test_a_region_is_followed_through_several_files(tmp_path: Path) -> None:
+    middle = "from losses import bce\n\ndef combined(out, y):\n    return 2 * bce(out, y)\n"
+    root = project(
+        tmp_path, losses=LOSSES, middle=middle, engine=engine("combined(model(x), y)", "from middle import combined")
+    )
+    assert numerics(root) == {"losses.py:7 AMP304"}
+
+
+def test_functions_that_call_each_other_in_a_circle_come_to_an_end(tmp_path: Path) -> None:
+    one = "import torch\nfrom two import g\n\ndef f(x):\n    return torch.log(g(x))\n"
+    two = "import torch\nfrom one import f\n\ndef g(x):\n    return torch.log(f(x * 2))\n"
+    root = project(tmp_path, one=one, two=two, engine=engine("f(model(x))", "from one import f"))
+    numerics(root)
+
+
+@pytest.mark.parametrize(
+    "calling",
+    [
+        engine("criterion(model(x), y)", "from losses import bce"),  # imported, and not called
+        engine("bce(model(x).float(), y)", "from losses import bce").replace("torch.autocast", "no_region"),
+        engine("bce(model(x), y)", "from losses import bce")
+        .replace("with torch", "with torch.no_grad():\n            pass\n        with torch")
+        .replace('torch.autocast("cuda", dtype=torch.float16)', "torch.enable_grad()"),
+        engine("bce(model(x), y)", "from losses import bce").replace("dtype=torch.float16", "enabled=False"),
+    ],
+)
+def test_nothing_is_said_where_nobody_enters_a_region(tmp_path: Path, calling: str) -> None:
+    root = project(tmp_path, losses=LOSSES, engine=calling)
+    assert numerics(root) == set()
+
+
+def test_a_region_of_an_unrelated_program_says_nothing(tmp_path: Path) -> None:
+    root = project(
+        tmp_path,
+        losses=LOSSES,
+        engine=engine("criterion(model(x), y)"),
+        other="from losses import Focal\n\ncriterion = Focal()\n",
+    )
+    assert numerics(root) == set()
+
+
+def test_one_file_is_judged_as_in_a_run_on_everything(tmp_path: Path) -> None:
+    main = MAIN.format(making="criterion = Focal()")
+    root = project(tmp_path, losses=LOSSES, engine=engine("criterion(model(x), y)"), main=main)
+    assert numerics(root, "losses.py") == numerics(root) == {"losses.py:12 AMP301"}
+
+
+def test_the_second_location_is_the_region_of_the_caller(tmp_path: Path) -> None:
+    from amplint.engine.config import Overrides, SettingsResolver
+    from amplint.engine.discovery import FoundFile, discover
+    from amplint.engine.runner import RunOptions, run
+
+    root = project(tmp_path, losses=LOSSES, engine=engine("bce(model(x), y)", "from losses import bce"))
+    resolver = SettingsResolver(Overrides(select=NUMERICS))
+    files = [item for item in discover([str(root)], resolver) if isinstance(item, FoundFile)]
+    found = [each for report in run(files, RunOptions(1, no_cache=True)) for each in report.diagnostics]
+    (finding,) = found
+    (caller,) = finding.related
+    assert (Path(caller.path).name, caller.range.start.row) == ("engine.py", 8)
+
+
+def test_the_cache_knows_what_callers_give(tmp_path: Path) -> None:
+    from amplint.engine.config import Overrides, SettingsResolver
+    from amplint.engine.discovery import FoundFile, discover
+    from amplint.engine.runner import RunOptions, run
+
+    root = project(tmp_path / "project", losses=LOSSES, engine=engine("bce(model(x), y)", "from losses import bce"))
+
+    def codes() -> list[str]:
+        resolver = SettingsResolver(Overrides(select=NUMERICS))
+        files = [item for item in discover([str(root)], resolver) if isinstance(item, FoundFile)]
+        reports = run(files, RunOptions(1, tmp_path / "cache"))
+        return [each.code for report in reports for each in report.diagnostics]
+
+    assert codes() == codes() == ["AMP304"]
+    project(
+        root, engine=engine("bce(model(x), y)", "from losses import bce").replace("float16", "float16, enabled=False")
+    )
+    assert codes() == codes() == []
+
+
+LAYERS = """
+import torch
+from torch import nn
+
+
+class Attention(nn.Module):
+    def __init__(self, width):
+        super().__init__()
+        self.query = nn.Linear(width, width)
+
+    def forward(self, x, mask):
+        scores = self.query(x) @ x.transpose(-2, -1)
+        return scores.masked_fill(mask, -1e9).softmax(-1)
+
+
+def plain(scores, mask):
+    return scores.masked_fill(mask, -1e9)
+"""
+
+
+@pytest.mark.parametrize(("dtype", "expected"), [("float16", {"layers.py:13 AMP303"}), ("bfloat16", set())])
+def test_a_layer_that_nobody_is_seen_to_call_is_judged_by_its_project(
+    tmp_path: Path, dtype: str, expected: set[str]
+) -> None:
+    root = project(tmp_path, layers=LAYERS, engine=engine("criterion(model(x), y)", dtype=dtype))
+    assert numerics(root) == expected
+
+
+MATCHER = """
+import torch
+
+
+def cost(outputs, ids, masks):
+    p = outputs["logits"].sigmoid()
+    with torch.autocast("cuda", enabled={enabled}):
+        near = torch.einsum("nc,mc->nm", outputs["masks"].float(), masks.float())
+    return near - (p + 1e-8).log()[:, ids]
+"""
+
+
+@pytest.mark.parametrize(
+    ("enabled", "dtype", "expected"),
+    [("False", "float16", {"matcher.py:9 AMP302"}), ("False", "bfloat16", set()), ("True", "float16", set())],
+)
+def test_an_island_tells_of_a_sea(tmp_path: Path, enabled: str, dtype: str, expected: set[str]) -> None:
+    root = project(
+        tmp_path, matcher=MATCHER.format(enabled=enabled), engine=engine("criterion(model(x), y)", dtype=dtype)
+    )
+    assert numerics(root) == expected
