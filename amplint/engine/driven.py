@@ -14,15 +14,31 @@ import libcst as cst
 
 from amplint.diagnostics import Diagnostic
 from amplint.engine.driving_facts import drives, stated_at
-from amplint.file import File
+from amplint.file import FLOAT16_TRAINING, MIXED_PRECISION, File
 from amplint.model.libraries import told_in
+from amplint.model.torch.names import GRAD_SCALER
 from amplint.syntax.classes import ClassInfo
 
 
 def stated(file: File) -> frozenset[str]:
-    """The facts that a file states about the classes of other files that are driven because of what it makes."""
+    """The facts that a file states because of what it makes of a library that trains in float16."""
     if not told_in(file.source.text.encode()):
         return frozenset()
+    made = any(
+        _scales(file, info) for info in map(file.classes.instance_of, file.tree.find(cst.Call)) if info is not None
+    )
+    return _driven(file) | (frozenset({MIXED_PRECISION, FLOAT16_TRAINING}) if made else frozenset())
+
+
+def _scales(file: File, info: ClassInfo) -> bool:
+    """Whether a class is one of a library, and has a scaler of its own."""
+    values = (each for base in info.lineage for values in base.attributes.values() for each in values)
+    scaler = any(isinstance(each, cst.Call) and file.names.any_in(each.func, GRAD_SCALER) for each in values)
+    return scaler and file.tree.home(info.node).source.path.endswith(".pyi")
+
+
+def _driven(file: File) -> frozenset[str]:
+    """The facts about the classes of other files that are driven because of what a file makes."""
     own = file.tree.module
     bases = (base for info in _known(file) if file.classes.driven(info) for base in info.lineage)
     abroad = [base for base in bases if file.tree.root(base.node) is not own]

@@ -4,6 +4,7 @@ Unless the text says so, nobody knows in which precision a Trainer computes. The
 hands out float32: what a subclass computes beside it is none of that region.
 """
 
+import torch
 from accelerate import Accelerator
 
 def TrainingArguments(
@@ -33,7 +34,8 @@ def Seq2SeqTrainingArguments(output_dir=None, *, fp16=False, deepspeed=None, use
                     return Half()
 
 class Half:
-    pass
+    def __init__(self):
+        self.scaler = torch.amp.GradScaler("cuda")  # the trainer's, which these ask for
 
 def Trainer(args: TrainingArguments):
     return Loop

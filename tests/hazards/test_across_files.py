@@ -504,6 +504,25 @@ def test_a_file_with_a_trainer_of_its_own_needs_no_other(tmp_path: Path) -> None
     assert [each.code for each in in_project(root)["modules.py"]] == ["AMP101", "AMP101", "AMP102"]
 
 
+def test_a_trainer_of_float16_speaks_for_the_layers_of_other_files(tmp_path: Path) -> None:
+    layers = """
+        import torch
+
+        class Scores(torch.nn.Module):
+            def __init__(self, width):
+                super().__init__()
+                self.query = torch.nn.Linear(width, width)
+
+            def forward(self, x, mask):
+                return torch.matmul(self.query(x), x.mT).masked_fill(mask, -1e9)
+    """
+    half, full = (f"from lightning import Trainer\n\ntrainer = Trainer(precision={each})\n" for each in (16, 32))
+    assert [each.code for each in in_project(project(tmp_path / "half", layers=layers, train=half))["layers.py"]] == [
+        "AMP303"
+    ]
+    assert in_project(project(tmp_path / "full", layers=layers, train=full))["layers.py"] == []
+
+
 def test_a_hook_in_another_file_meets_what_the_trainer_does(tmp_path: Path) -> None:
     hooks = """
         from detectron2.engine import HookBase
