@@ -234,5 +234,10 @@ class Classes:
 
 
 def _chosen(call: cst.Call) -> list[cst.BaseExpression]:
-    """What a call may call: `(AMPTrainer if amp else SimpleTrainer)(model)`."""
-    return [call.func.body, call.func.orelse] if isinstance(call.func, cst.IfExp) else [call.func]
+    """What a call may call: `(AMPTrainer if amp else SimpleTrainer)(model)`, `Trainer.from_argparse_args(args)`."""
+    match call.func:
+        case cst.IfExp(body=body, orelse=orelse):
+            return [body, orelse]
+        case cst.Attribute(value=cst.Name() | cst.Attribute() as maker, attr=cst.Name(value="from_argparse_args")):
+            return [maker]
+    return [call.func]

@@ -86,7 +86,7 @@ def _given(function: cst.FunctionDef, call: cst.Call) -> dict[str, cst.BaseExpre
 
 
 def _spelled_out(value: cst.BaseExpression, tree: Tree, names: Names, depth: int) -> Iterator[object]:
-    """The literals that an argument may be."""
+    """The literals that an argument may be; an object goes by the name of its class."""
     constant = _constant(value, names)
     if isinstance(constant, cst.IfExp):
         for each in (constant.body, constant.orelse) if depth else ():
@@ -95,6 +95,8 @@ def _spelled_out(value: cst.BaseExpression, tree: Tree, names: Names, depth: int
         yield from options.values(constant.attr.value, tree)
     elif constant is not None and _asks(constant):
         yield from (True, False)
+    elif isinstance(constant, cst.Call) and called_name(constant)[:1].isupper():
+        yield called_name(constant)
     elif constant is not None:
         try:
             yield spelled(constant, tree)

@@ -16,6 +16,8 @@ def Trainer(*, accelerator="auto", strategy="auto", precision=None, amp_backend=
                 "ddp_notebook",
                 "ddp_find_unused_parameters_true",
                 "ddp_find_unused_parameters_false",
+                "DDPStrategy",
+                "DDPPlugin",
                 None,
             ):
                 if amp_backend == "native":
