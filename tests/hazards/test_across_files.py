@@ -300,6 +300,50 @@ def test_fixes_stay_in_the_file_that_they_mend(tmp_path: Path) -> None:
     assert found.related[0].path == str(root / "utils.py")
 
 
+@pytest.mark.parametrize(("precision", "found"), [('"fp16"', ["AMP101"]), ('"fp32"', []), ("args.precision", [])])
+def test_a_project_may_say_what_drives_a_class(precision: str, found: list[str], tmp_path: Path) -> None:
+    wrapper = """
+        import torch
+
+        def Engine(precision="fp32"):
+            if precision == "fp16":
+                return Scaling()
+
+        class Scaling:
+            pass
+
+        def Module(engine: Engine):
+            return Driven
+
+        class Driven:
+            def iteration(self, batch, optimizer):
+                scaler = torch.amp.GradScaler("cuda")
+                loss = self.forward(batch)
+                scaler.scale(loss).backward()
+                self.after_backward()
+                scaler.step(optimizer)
+                scaler.update()
+
+            def after_backward(self):
+                pass
+    """
+    train = f"""
+        import torch
+        from library.amp import Engine, Module
+
+        class Net(Module):
+            def after_backward(self):
+                torch.nn.utils.clip_grad_norm_(self.parameters(), 1.0)
+
+        engine = Engine(precision={precision})
+        engine.fit(Net(), scaler=None)
+    """
+    root = project(tmp_path, train=train, says=wrapper)
+    settings = Settings(root, wrappers=(("library.amp", "says.py"),))
+    report = check_bytes("train.py", (root / "train.py").read_bytes(), settings, root / "train.py")
+    assert [each.code for each in report.diagnostics] == found
+
+
 def test_a_helper_that_is_called_three_times_is_one_finding(tmp_path: Path) -> None:
     train = LOOP.format(module="utils", name="clip", call="clip(model, 1.0)").replace(
         "clip(model, 1.0)\n", "clip(model, 1.0)\n        clip(model, 2.0)\n        clip(model, 3.0)\n"
