@@ -27,6 +27,7 @@ class SaveHelpers:
     def __init__(self, file: File) -> None:
         self._tree, self._callees, self._classes = file.tree, file.callees, file.classes
         self._roles = file.roles
+        self._flow = file.flow
         self._scaler_states = file.fact(ScalerStates)
         self._taken: dict[cst.FunctionDef, tuple[str, ...]] = {}
 
@@ -40,12 +41,17 @@ class SaveHelpers:
             info = self._classes.instance_of(call) if vocabulary.SAVES.search(called_name(call)) else None
             statement = self._tree.parent(call)
             names = [path_of(each) for each in targets(statement)] if statement is not None else []
-            if info is None or self._tree.root(info.node) is self._tree.module or len(names) != 1 or not names[0]:
+            kept = names[0] if len(names) == 1 else ""
+            if (
+                info is None
+                or self._tree.root(info.node) is self._tree.module
+                or not (kept or isinstance(statement, cst.Arg))
+            ):
                 continue
-            if not any(says_save(use) for use, on in self._calls_on_objects if path_of(on) == names[0]):
+            if not any(says_save(use) for use, on in self._calls_on_objects if path_of(on) == kept):
                 methods = {name: method for each in reversed(info.lineage) for name, method in each.methods.items()}
                 yield from (
-                    (call, Callee("", method, names[0], call))
+                    (call, Callee("", method, kept, call))
                     for name, method in methods.items()
                     if vocabulary.SAVES.search(name)
                 )
@@ -78,7 +84,17 @@ class SaveHelpers:
             else:
                 found = _argument(call, callee.node, path)
             for node in found:
-                yield from self._chosen(node)
+                for member in self.members(node):
+                    yield from self._chosen(member)
+
+    def members(self, node: cst.BaseExpression) -> list[cst.BaseExpression]:
+        """What is put into the dict that an expression makes or names; the expression itself for anything else."""
+        values = list(self._flow.values(node)) if isinstance(node, (cst.Name, cst.Attribute)) else [node]
+        dicts = [value for value in values if isinstance(value, cst.Dict)]
+        if not dicts or len(dicts) < len(values):
+            return [node]
+        put = self._flow.put(path_of(node), node) if path_of(node) else ()
+        return [*(element.value for each in dicts for element in each.elements), *(value for _, value in put)]
 
     # -- inside ----------------------------------------------------------------------------------------------------
 

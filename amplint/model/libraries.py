@@ -134,7 +134,8 @@ LIBRARIES = (
     Library(
         "Ignite",
         ("ignite",),
-        "update functions that the user writes, like any other function",
+        "update functions that the user writes, like any other function; a `Checkpoint` that is given the optimizer and not the "
+        "scaler is a finding",
         "`create_supervised_trainer` and `supervised_training_step_amp` run the loop",
         beside=("ignite.metrics", "ignite.utils"),
     ),
