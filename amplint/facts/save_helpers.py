@@ -38,15 +38,13 @@ class SaveHelpers:
     def savers(self) -> Iterator[tuple[cst.Call, Callee]]:
         """The calls that make an object of another file for saving, on which nothing in this file calls a method to save."""
         for call in self._tree.find(cst.Call):
-            info = self._classes.instance_of(call) if vocabulary.SAVES.search(called_name(call)) else None
+            info = self._classes.instance_of(call) if _is_for_saving(call) else None
             statement = self._tree.parent(call)
             names = [path_of(each) for each in targets(statement)] if statement is not None else []
             kept = names[0] if len(names) == 1 else ""
-            if (
-                info is None
-                or self._tree.root(info.node) is self._tree.module
-                or not (kept or isinstance(statement, cst.Arg))
-            ):
+            if info is None or self._tree.root(info.node) is self._tree.module:
+                continue
+            if not kept and not isinstance(statement, (cst.Arg, cst.Expr)):
                 continue
             if not any(says_save(use) for use, on in self._calls_on_objects if path_of(on) == kept):
                 methods = {name: method for each in reversed(info.lineage) for name, method in each.methods.items()}
@@ -134,6 +132,12 @@ class SaveHelpers:
         for value in info.values(attribute):
             if isinstance(value, cst.Name) and init is not None:
                 yield from _argument(callee.made, init, value.value)
+
+
+def _is_for_saving(call: cst.Call) -> bool:
+    """Whether what a call makes is there to save something, by its name or by what it is given something as (`to_save=`)."""
+    names = [called_name(call), *(arg.keyword.value for arg in call.args if arg.keyword is not None)]
+    return vocabulary.SAVES.search(names[0]) is not None or "to_save" in names
 
 
 def _loops(function: cst.FunctionDef) -> Iterator[tuple[str, str]]:
