@@ -103,7 +103,7 @@ class File:
 
     @cached_property
     def _modules(self) -> Modules | None:
-        return Modules(self.source.place) if self.source.place is not None else None
+        return Modules(self.source.place, self.source.text) if self.source.place is not None else None
 
     @property
     def footing(self) -> Footing:
