@@ -14,6 +14,7 @@ from amplint.edits.statements import Editor
 from amplint.hazards.analysis import Analysis
 from amplint.lowering.program import Program
 from amplint.model.caller_contexts import CallerContext
+from amplint.model.libraries import told_in
 from amplint.model.torch import names as torch_names
 from amplint.model.torch.precision import EITHER_HALF, FLOAT16
 from amplint.python_ast import gate
@@ -47,12 +48,16 @@ class File:
         tree: its syntax tree.
         torch: the oldest PyTorch (major, minor) that the linted project supports (`target torch`).
         entered: how code of other files enters its functions.
+        supposing: whether libraries are taken to drive its classes in float16, although nothing in it makes them do so.
     """
 
-    def __init__(self, tree: Tree, torch: tuple[int, int], entered: Sequence[CallerContext] = ()) -> None:
+    def __init__(
+        self, tree: Tree, torch: tuple[int, int], entered: Sequence[CallerContext] = (), supposing: bool = False
+    ) -> None:
         self.tree = tree
         self.torch = torch
         self.entered = tuple(entered)
+        self._supposing = supposing
         self._facts: dict[object, Any] = {}
 
     def fact(self, kind: Callable[[File], Fact]) -> Fact:
@@ -84,7 +89,12 @@ class File:
     @cached_property
     def classes(self) -> Classes:
         """The classes it defines."""
-        return Classes(self.tree, self.names, self.imports)
+        return Classes(self.tree, self.names, self.imports, self._supposing)
+
+    @property
+    def may_be_driven(self) -> bool:
+        """Whether a library would do more around some of its classes if it were told to."""
+        return bool(told_in(self.source.text.encode())) and bool(self.classes.undriven)
 
     @cached_property
     def imports(self) -> Imports:

@@ -49,7 +49,7 @@ class FunctionScope:
         self._root = program.tree.root(node)
         self._module = program.names.bindings_in(self._root)
         self.opaque = program.tree.home(node).source.path.endswith(".pyi")
-        self.scale_names = self._derived_from("get_scale")
+        self.scale_names = self._derived_from("get_scale") if program.loss_scales.in_play(node) else frozenset[str]()
 
     def qualify(self, path: str) -> str:
         """An access path as a reference."""
