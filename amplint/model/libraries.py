@@ -100,7 +100,7 @@ LIBRARIES = (
         "classes derived from `Trainer`, where the file makes `TrainingArguments(fp16=True)`: gradients are scaled after "
         "`training_step` and after `self.accelerator.backward`, and a plain `loss.backward()` is a finding",
         "a precision that the text does not tell, DeepSpeed; callbacks",
-        told=(("TrainingArguments", "fp16", "Trainer)"),),
+        told=(("TrainingArguments", "fp16"), ("transformers", "Trainer)", "training_step")),
         words=("TrainingArguments", "Trainer", "Seq2SeqTrainer", "training_step"),
     ),
     Library(

@@ -567,6 +567,29 @@ def test_a_trainer_of_float16_speaks_for_the_layers_of_other_files(tmp_path: Pat
     assert in_project(project(tmp_path / "full", layers=layers, train=full))["layers.py"] == []
 
 
+def test_arguments_in_another_file_say_what_a_trainer_does(tmp_path: Path) -> None:
+    trainer = """
+        from torch import nn
+        from transformers import Trainer
+
+        class Clipping(Trainer):
+            def training_step(self, model, inputs, num_items_in_batch=None):
+                loss = super().training_step(model, inputs, num_items_in_batch)
+                nn.utils.clip_grad_norm_(model.parameters(), 0.1)
+                return loss
+    """
+    train = """
+        from trainer import Clipping
+        from transformers import TrainingArguments
+
+        def main(model, data):
+            Clipping(model=model, args=TrainingArguments("out", fp16=True), train_dataset=data).train()
+    """
+    found = in_project(project(tmp_path, trainer=trainer, train=train))
+    assert [(each.code, each.range.start.row) for each in found["trainer.py"]] == [("AMP101", 8)]
+    assert found["train.py"] == []
+
+
 def test_a_hook_in_another_file_meets_what_the_trainer_does(tmp_path: Path) -> None:
     hooks = """
         from detectron2.engine import HookBase
