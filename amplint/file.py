@@ -32,7 +32,9 @@ from amplint.syntax.tree import Tree
 from amplint.syntax.value_flow import ValueFlow
 
 MIXED_PRECISION = "mixed-precision"
-"""What a file says to the whole run that trains in half precision."""
+"""What a file says to the whole run that computes in half precision."""
+TRAINING = "mixed-precision-training"
+"""What a file says besides that scales losses, or propagates some itself: more than inference runs in half precision."""
 FLOAT16_TRAINING = "float16-training"
 """What a file says to the whole run that trains under float16 autocast."""
 
@@ -148,10 +150,12 @@ class File:
         """What this file establishes for the whole run."""
         makers = torch_names.AUTOCAST | torch_names.GRAD_SCALER
         calls = any(self.names.any_in(call.func, makers) for call in self.tree.find(cst.Call))
-        if calls or any(self._is_handed_on(node) for node in self.names.references(makers)):
-            return frozenset({MIXED_PRECISION, FLOAT16_TRAINING} if self._trains_in_float16() else {MIXED_PRECISION})
-        # Whoever propagates a loss of its own without AMP trains what stands beside it in full precision.
         text = self.source.text.encode()
+        if calls or any(self._is_handed_on(node) for node in self.names.references(makers)):
+            trains = b".backward(" in text or any(self.names.references(torch_names.GRAD_SCALER))
+            in_float16 = {FLOAT16_TRAINING} if self._trains_in_float16() else set[str]()
+            return frozenset({MIXED_PRECISION, *({TRAINING} if trains else ()), *in_float16})
+        # Whoever propagates a loss of its own without AMP trains what stands beside it in full precision.
         return frozenset({ALONE}) if b".backward(" in text and not gate.may_matter(text) else frozenset()
 
     def _trains_in_float16(self) -> bool:

@@ -117,7 +117,7 @@ def _check(
 
 def _given(file: File, rules: Sequence[Rule | RuleInfo]) -> tuple[CallerContext, ...]:
     """How the file enters functions of other files, if a rule that runs wants to know that of those."""
-    if file.source.place is None or not any(rule.entered for rule in rules):
+    if file.source.place is None or file.source.notebook is not None or not any(rule.entered for rule in rules):
         return ()
     from amplint.dtypes import Dtypes
 

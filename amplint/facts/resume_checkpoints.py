@@ -172,9 +172,12 @@ class Checkpoints:
             if scalers:
                 if keeps and given_by(call, callee.node, scalers[0]) is None:
                     yield Incomplete(call, pair, None, scalers[0], callee.node)
-            elif self._tree.root(callee.node) is not self._tree.module and not keeps:
+            elif not keeps and (self._is_abroad(callee) or self._helpers.goes_through(callee.node)):
                 if not self._gets_scaler(call, callee):
                     yield Incomplete(call, pair, helper=callee.node, saver=callee.receiver or "")
+
+    def _is_abroad(self, callee: Callee) -> bool:
+        return self._tree.root(callee.node) is not self._tree.module
 
     def _given_away(self) -> Iterator[Incomplete]:
         """Calls that make an object which saves the optimizer that they give it, and never gets the scaler."""

@@ -12,13 +12,14 @@ from amplint.facts.scaler_checkpoints import ScalerStates
 from amplint.file import File
 from amplint.model import vocabulary
 from amplint.roles.call_targets import Callee
-from amplint.syntax.access_paths import called_name, path_of
+from amplint.syntax.access_paths import called_name, displayed, path_of
 from amplint.syntax.bindings import targets
 from amplint.syntax.call_arguments import given_by, params_of
 from amplint.syntax.tree import within
 
 _MAX_DEPTH = 3
 """From a helper to one that it calls, so many times."""
+_DISPLAYS = (cst.Dict, cst.List, cst.Tuple)
 
 
 class SaveHelpers:
@@ -26,14 +27,18 @@ class SaveHelpers:
 
     def __init__(self, file: File) -> None:
         self._tree, self._callees, self._classes = file.tree, file.callees, file.classes
-        self._roles = file.roles
-        self._flow = file.flow
+        self._roles, self._flow = file.roles, file.flow
         self._scaler_states = file.fact(ScalerStates)
         self._taken: dict[cst.FunctionDef, tuple[str, ...]] = {}
 
     def callee(self, call: cst.Call) -> Callee | None:
         """The function that a call runs, if its name says that it saves something."""
         return self._callees.of(call, wherever=True) if says_save(call) else None
+
+    def _followed(self, call: cst.Call) -> Callee | None:
+        """The function in which a helper saves what it is given, or gathers it: another method of its object may do that."""
+        is_own = isinstance(call.func, cst.Attribute) and path_of(call.func.value) == "self"
+        return self.callee(call) or (self._callees.of(call, wherever=True) if is_own else None)
 
     def savers(self) -> Iterator[tuple[cst.Call, Callee]]:
         """The calls that make an object of another file for saving, on which nothing in this file calls a method to save."""
@@ -51,7 +56,7 @@ class SaveHelpers:
                 yield from (
                     (call, Callee("", method, kept, call))
                     for name, method in methods.items()
-                    if vocabulary.SAVES.search(name)
+                    if vocabulary.SAVES.search(name) or any(map(says_save, within(method)))
                 )
 
     @cached_property
@@ -86,13 +91,20 @@ class SaveHelpers:
                     yield from self._chosen(member)
 
     def members(self, node: cst.BaseExpression) -> list[cst.BaseExpression]:
-        """What is put into the dict that an expression makes or names; the expression itself for anything else."""
-        values = list(self._flow.values(node)) if isinstance(node, (cst.Name, cst.Attribute)) else [node]
-        dicts = [value for value in values if isinstance(value, cst.Dict)]
-        if not dicts or len(dicts) < len(values):
-            return [node]
-        put = self._flow.put(path_of(node), node) if path_of(node) else ()
-        return [*(element.value for each in dicts for element in each.elements), *(value for _, value in put)]
+        """The elements of the dict, or the list, that an expression is or names; else the expression itself.
+
+        What is put into it under further keys counts.
+        """
+        shown = [each for value in self._flow.meant(node) for each in displayed(value) if isinstance(value, _DISPLAYS)]
+        put = self._flow.put(path_of(node), node) if shown and path_of(node) else ()
+        return [*shown, *(value for _, value in put)] or [node]
+
+    def goes_through(self, function: cst.FunctionDef) -> bool:
+        """Whether a function takes the states of all that it is given in a dict or a list."""
+        taken = {path.partition(".")[0] for path in self.taken(function)}
+        rest = function.params.star_kwarg
+        names = {each.name.value for each in (*params_of(function), *([rest] if rest is not None else []))}
+        return any(through in taken & names for _, through in _loops(function))
 
     # -- inside ----------------------------------------------------------------------------------------------------
 
@@ -111,16 +123,16 @@ class SaveHelpers:
                 case cst.Call(func=cst.Attribute(value=owner, attr=cst.Name(value="state_dict"))):
                     yield members.get(path_of(owner), path_of(owner))
                 case cst.Call():
-                    callee = self.callee(node)
+                    callee = self._followed(node)
                     inner = self.taken(callee.node) if callee is not None else ()
                     yield from (outer for path in inner if callee and (outer := _seen_outside(path, node, callee)))
 
     def _below(self, function: cst.FunctionDef) -> Iterator[cst.FunctionDef]:
-        """The functions that a function calls to save something, and those that they call."""
+        """The functions that a function calls to save or gather something, and those that they call."""
         waiting = [function]
         for _ in range(_MAX_DEPTH):
             calls = [node for each in waiting for node in within(each) if isinstance(node, cst.Call)]
-            waiting = [callee.node for call in calls if (callee := self.callee(call)) is not None]
+            waiting = [callee.node for call in calls if (callee := self._followed(call)) is not None]
             yield from waiting
 
     def _kept(self, attribute: str, callee: Callee) -> Iterator[cst.BaseExpression]:

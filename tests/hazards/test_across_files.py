@@ -474,6 +474,97 @@ def test_after_another_backward_pass_a_helper_does_another_defect(tmp_path: Path
     assert codes(root, "utils.py") == []
 
 
+TRAINER = """
+import torch
+
+class HookBase:
+    trainer = None
+
+class Trainer:
+    def __init__(self, model, optimizer, grad_scaler=None):
+        self.model, self.optimizer, self._hooks = model, optimizer, []
+        self.grad_scaler = torch.amp.GradScaler("cuda") if grad_scaler is None else grad_scaler
+
+    def run_step(self, batch):
+        with torch.autocast("cuda", dtype=torch.float16):
+            loss = self.model(batch)
+        self.optimizer.zero_grad()
+        self.grad_scaler.scale(loss).backward()
+        self.grad_scaler.step(self.optimizer)
+        self.grad_scaler.update()
+"""
+
+HOOK = """
+from {module} import HookBase
+
+class Schedule(HookBase):
+    def {method}(self):
+        self.trainer.scheduler.step()
+"""
+
+
+@pytest.mark.parametrize(
+    ("module", "method", "found"),
+    [
+        (".loop", "after_step", ["AMP107"]),
+        ("pkg.loop", "after_train_iter", ["AMP107"]),
+        ("pkg", "after_step", ["AMP107"]),
+        (".loop", "after_epoch", []),
+        ("detectron2.engine", "after_step", []),
+        ("lightning", "on_train_batch_end", []),
+    ],
+)
+def test_a_hook_of_a_trainer_in_another_file(tmp_path: Path, module: str, method: str, found: list[str]) -> None:
+    hook = HOOK.format(module=module, method=method)
+    files = {"pkg_init": "from .loop import HookBase\n", "pkg_loop": TRAINER, "pkg_hooks": hook}
+    root = project(tmp_path, **files)
+    assert codes(root, "pkg/hooks.py") == found
+
+
+AVERAGE = """
+import copy
+
+class Average:
+    def __init__(self, model):
+        self.model = copy.deepcopy(model).eval()
+        self.model.half()
+"""
+
+SAVES = """
+import torch
+{imports}
+
+def train(model, loader, optimizer, scaler):
+    average = {average}(model)
+    for batch in loader:
+        with torch.autocast("cuda", dtype=torch.float16):
+            loss = model(batch)
+        optimizer.zero_grad()
+        scaler.scale(loss).backward()
+        scaler.step(optimizer)
+        scaler.update()
+    torch.save({{"model": average.model, "optimizer": optimizer.state_dict(), "scaler": scaler.state_dict()}}, "last.pt")
+"""
+
+
+@pytest.mark.parametrize(
+    ("imports", "average"),
+    [
+        ("from tools.averages import Average", "Average"),
+        ("from tools import averages", "averages.Average"),
+        ("from tools.all import *", "averages.Average"),
+    ],
+)
+def test_an_average_of_another_file_is_kept_in_half(tmp_path: Path, imports: str, average: str) -> None:
+    names = "from . import averages\nSCALER = 'GradScaler'\n"
+    files = {"tools_init": "", "tools_averages": AVERAGE, "tools_all": names}
+    root = project(tmp_path, **files, train=SAVES.format(imports=imports, average=average))
+    found = only(check(root, "train.py"))
+    assert (found.code, found.range.start.row) == ("AMP308", 14)
+    assert found.related[-1].path == str(root / "tools/averages.py")
+    assert codes(root, "tools/averages.py") == []
+
+
 MODULES = """
 import lightning.pytorch as pl
 import torch
