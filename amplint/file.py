@@ -94,7 +94,7 @@ class File:
     @property
     def may_be_driven(self) -> bool:
         """Whether a library would do more around some of its classes if it were told to."""
-        return bool(told_in(self.source.text.encode())) and bool(self.classes.libraries.undriven)
+        return bool(told_in(self.source.text.encode())) and bool(self.classes.undriven)
 
     @cached_property
     def imports(self) -> Imports:

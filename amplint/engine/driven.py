@@ -72,7 +72,7 @@ def needing(file: File, found: Sequence[Diagnostic]) -> list[Diagnostic]:
         file: the file, judged without.
         found: what is found in it besides if it is driven.
     """
-    classes = {info: file.range(info.node) for info in file.classes.libraries.undriven}
+    classes = {info: file.range(info.node) for info in file.classes.undriven}
     path = file.source.place.path if file.source.place is not None else ""
     told: list[Diagnostic] = []
     for each in found:

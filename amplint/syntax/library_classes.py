@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable
 from functools import cached_property
-from typing import TYPE_CHECKING
 
 import libcst as cst
 
 from amplint.model.libraries import told_in
 from amplint.syntax import literal_dispatch
+from amplint.syntax.class_info import ClassInfo
 from amplint.syntax.names import Names
 from amplint.syntax.project_imports import Definition, Imports
 from amplint.syntax.tree import Tree
-
-if TYPE_CHECKING:
-    from amplint.syntax.classes import Classes, ClassInfo
 
 
 class LibraryClasses:
@@ -24,12 +22,19 @@ class LibraryClasses:
         tree: the file.
         names: what its names mean.
         imports: leads to the wrappers.
-        classes: all classes in sight.
+        instance_of: the class that a call makes an object of.
         supposing: whether a library is taken to drive whatever classes it may, although the file makes nothing that does.
     """
 
-    def __init__(self, tree: Tree, names: Names, imports: Imports, classes: Classes, supposing: bool) -> None:
-        self._tree, self._names, self._imports, self._classes = tree, names, imports, classes
+    def __init__(
+        self,
+        tree: Tree,
+        names: Names,
+        imports: Imports,
+        instance_of: Callable[[cst.BaseExpression], ClassInfo | None],
+        supposing: bool,
+    ) -> None:
+        self._tree, self._names, self._imports, self._instance_of = tree, names, imports, instance_of
         self._supposing = supposing
         self._bases: dict[Definition, bool] = {}
         self._undriven: set[Definition | None] = set()
@@ -58,15 +63,10 @@ class LibraryClasses:
         """Whether a library drives the objects of a class in a way that it would not without what this file makes."""
         return any(isinstance(base.node, cst.ClassDef) and self._bases.get(base.node) for base in info.lineage)
 
-    @property
-    def undriven(self) -> list[ClassInfo]:
-        """The classes of the file that a library would drive in another way if the file made what does so."""
-        names = {info: {name for base in info.lineage for name in base.base_names} for info in self._classes.own}
-        return [
-            info
-            for info in self._classes.own
-            if any(self._imports.definition(name) in self._undriven for name in names[info])
-        ]
+    def undriven(self, classes: Iterable[ClassInfo]) -> list[ClassInfo]:
+        """Those of some classes that a library would drive in another way if the file made what does so."""
+        names = {info: {name for base in info.lineage for name in base.base_names} for info in classes}
+        return [info for info in names if any(self._imports.definition(name) in self._undriven for name in names[info])]
 
     def _maker(self, name: cst.BaseExpression) -> cst.Call | None:
         """The call in the file that makes an object of a class, or something by a function of a wrapper, which does so for
@@ -91,7 +91,7 @@ class LibraryClasses:
             only = values[0] if len(values) == 1 else None
             bound = self._names.bindings(only.value, only) if isinstance(only, cst.Name) else []
             made = bound[0].value if len(bound) == 1 else only
-            info = self._classes.instance_of(made) if isinstance(made, cst.Call) else None
+            info = self._instance_of(made) if isinstance(made, cst.Call) else None
             self._returned[function] = info if info is not None and self.is_of_wrapper(info.node) else None
         return self._returned[function]
 
