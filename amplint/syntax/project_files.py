@@ -46,6 +46,7 @@ _TELLING = (
     b"LRScheduler",
     b"param_groups",
     b".half()",
+    b"mixed_precision",
 )
 """A module without any of these does nothing that AMP would notice; a package may still hand on what others do."""
 _MOST_NAMES = 200
@@ -54,9 +55,9 @@ _WRAPPERS = Path(__file__).parent.parent / "wrappers"
 """One file for each module, called after it."""
 _WORDS = (
     r"^backward$", r"^step$", r"^zero_grad$", r"^clip_grad", r"^grad$", r"LR|Lr[A-Z]|Sched", r"^param_groups$",
-    r"^half$", r"\.state_dict\(\)", r"save\w*\([^()]*\bopt",
+    r"^half$", r"^mixed_precision$", r"\.state_dict\(\)", r"save\w*\([^()]*\bopt", r"add_argument\([^()]*precision",
 )  # fmt: skip
-"""Besides the words of AMP itself: what a statement of a module is parsed for; the last two, as running text."""
+"""Besides the words of AMP itself: what a statement of a module is parsed for; the last three, as running text."""
 
 
 _MAIN = re.compile(r"""^if[ (]+(__name__\s*==\s*["']__main__["']|["']__main__["']\s*==\s*__name__)""", re.MULTILINE)
