@@ -3,7 +3,8 @@
 ## What it does
 Flags a subclass of `torch.autograd.Function` whose `backward` runs matrix products or convolutions, or whose `forward`
 hands its input and the weight of a module to a kernel of an extension, and whose methods lack `custom_fwd` or
-`custom_bwd`, in a project that trains in mixed precision.
+`custom_bwd`, in a project that trains in mixed precision: one of its files makes a `GradScaler`, or enters a region and
+calls `backward()`.
 
 ## Why it matters
 In a region your `forward` gets its products in half, and saves tensors that are float32. Your `backward` runs outside
@@ -30,6 +31,7 @@ class Product(torch.autograd.Function):
 
 with torch.autocast("cuda"):
     loss = Product.apply(data, weight).float().mean()
+loss.backward()
 ```
 
 ## Use instead
@@ -51,6 +53,7 @@ class Product(torch.autograd.Function):
 
 with torch.autocast("cuda"):
     loss = Product.apply(data, weight).float().mean()
+loss.backward()
 ```
 
 ## Fix safety
@@ -74,7 +77,7 @@ from collections.abc import Iterator
 from amplint.diagnostics import UNSAFE, Edit, Fix
 from amplint.facts.autograd_functions import CustomFunction, CustomFunctions
 from amplint.model.observables import BACKWARD_ERROR, Observable
-from amplint.rule import ERROR, MEDIUM, MIXED_PRECISION, File, Finding, rule
+from amplint.rule import ERROR, MEDIUM, TRAINING, File, Finding, rule
 
 
 @rule(
@@ -96,7 +99,7 @@ def check(file: File) -> Iterator[Finding]:
             "under autocast its backward pass mixes half gradients with what `forward` saved, and raises",
             related=file.related("this is lowered in `forward` only", function.product),
             fix=_fix(file, function),
-            needs=frozenset({MIXED_PRECISION}),
+            needs=frozenset({TRAINING}),
         )
     for function in file.fact(CustomFunctions).mixing():
         yield Finding(
@@ -105,7 +108,7 @@ def check(file: File) -> Iterator[Finding]:
             "under autocast its inputs come from layers in half, its weight stays float32; most kernels refuse the two",
             related=file.related("the kernel gets both here", function.product),
             fix=_fix(file, function, cast=True),
-            needs=frozenset({MIXED_PRECISION}),
+            needs=frozenset({TRAINING}),
         )
 
 

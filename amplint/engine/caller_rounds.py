@@ -21,7 +21,7 @@ _ROUNDS = 4
 """So many files deep, regions and dtypes are followed."""
 
 
-class Entered(NamedTuple):
+class EnteredFile(NamedTuple):
     """A file that is to be checked as other files enter it: its position in the run, its content, and the contexts."""
 
     position: int
@@ -45,7 +45,7 @@ class CallerRounds:
         self._seen: set[CallerContext] = set()
         self._rounds = 0
 
-    def due(self, reports: Sequence[FileReport]) -> list[Entered]:
+    def due(self, reports: Sequence[FileReport]) -> list[EnteredFile]:
         """The files to be checked next; empty when nothing is new.
 
         Args:
@@ -56,7 +56,7 @@ class CallerRounds:
             return []
         self._seen |= given
         self._rounds += 1
-        due: list[Entered] = []
+        due: list[EnteredFile] = []
         for path, contexts in sorted(self._links.by_file(self._seen).items()):
             position = self._positions.get(path)
             if position is None or self._given.get(position) == contexts:
@@ -64,7 +64,7 @@ class CallerRounds:
             self._given[position] = contexts
             item, data = self._found[position], self._content(position)
             if not is_notebook(item.display) and (self._concerned(item, data) or self._hands_on(item)):
-                due.append(Entered(position, data, contexts))
+                due.append(EnteredFile(position, data, contexts))
         return due
 
     def _hands_on(self, item: FoundFile) -> bool:

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 from amplint.diagnostics import FileReport
-from amplint.engine.caller_rounds import CallerRounds, Entered
+from amplint.engine.caller_rounds import CallerRounds, EnteredFile
 from amplint.engine.checker import check_bytes, check_entered, matters, withdraw
 from amplint.engine.config import ConfigError, Settings
 from amplint.engine.registry import RegistryError, load_rules
@@ -209,7 +209,7 @@ def _reports(
 
 
 def _reports_entered(
-    found: Sequence[FoundFile], due: Iterable[Entered], options: RunOptions
+    found: Sequence[FoundFile], due: Iterable[EnteredFile], options: RunOptions
 ) -> Iterator[tuple[int, FileReport]]:
     """The reports on files that are checked as other files enter them."""
     caches = _Caches(options)

@@ -5,10 +5,10 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from project import project
 
 from amplint.engine.checker import check_bytes
 from amplint.engine.config import Settings
-from tests.support.project import project
 
 TRAIN = """
 import torch
