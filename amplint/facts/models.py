@@ -10,7 +10,7 @@ import libcst as cst
 from amplint.file import File
 from amplint.model import vocabulary
 from amplint.model.torch import layers
-from amplint.syntax.access_paths import path_of
+from amplint.syntax.access_paths import called_name, path_of
 from amplint.syntax.call_arguments import given_by
 from amplint.syntax.classes import ClassInfo
 
@@ -19,6 +19,10 @@ _MAKERS = re.compile(
     r"^(get|build|create|make|load|init|setup|define|prepare|wrap|freeze|count|parse|save)_", re.IGNORECASE
 )
 """What functions are called that make a model, or do something to one, and run none."""
+_PASSES = frozenset("forward forward_features encode_image encode_text get_image_features get_text_features".split())
+"""Methods of a model that compute its outputs, or what they are compared by."""
+_UNWRAPS = re.compile(r"unwrap|^get_model$|de_?parallel", re.IGNORECASE)
+"""What helpers are called that give back the module in a wrapper of it."""
 _INSIDE = frozenset({"module", "_orig_mod"})
 """The attributes under which the wrappers of PyTorch hold the module that they were given."""
 _MAX_NAMES = 4
@@ -34,8 +38,8 @@ class Models:
     def run_by(self, call: cst.Call) -> cst.BaseExpression | None:
         """The model that a call runs, as it is written there; None for other calls."""
         func = call.func
-        if isinstance(func, cst.Attribute) and func.attr.value == "forward":
-            func = func.value
+        if isinstance(func, cst.Attribute) and func.attr.value in _PASSES:
+            func = self._unwrapped(func.value)
         inner = func.value if isinstance(func, cst.Attribute) and func.attr.value in _INSIDE else func
         path = path_of(func)
         if path_of(inner) in ("", "self") or not (self._is_model(func, path) or self._is_model(inner, path_of(inner))):
@@ -69,6 +73,8 @@ class Models:
                     node = first.value
                 case cst.Call(func=cst.Attribute(value=base, attr=cst.Name(value=name))) if name in layers.SAME_MODULE:
                     node = base
+                case cst.Call(args=[only]) if _UNWRAPS.search(called_name(node)) and not only.keyword:
+                    node = only.value
                 case cst.Attribute(value=base, attr=cst.Name(value=name)) if name in _INSIDE:
                     node = base
                 case cst.IfExp() if path_of(self._unwrapped(node.body)) == path_of(self._unwrapped(node.orelse)) != "":
