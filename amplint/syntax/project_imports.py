@@ -133,7 +133,7 @@ class Imports:
         bindings = module.bindings.by_scope.get(module.tree.module, {}).get(first, [])
         if len(bindings) == 1 and isinstance(bindings[0].node, cst.ImportAlias):
             return self._follow(f"{bindings[0].qualified}{dot}{rest}", hops + 1)
-        if bindings:
+        if bindings or rest:
             return [] if rest else bindings
         starred = [each for star in module.bindings.stars if (each := self._follow(f"{star}.{name}", hops + 1))]
         return starred[0] if len(starred) == 1 else []
