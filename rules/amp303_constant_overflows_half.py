@@ -52,6 +52,7 @@ under float16 autocast and that the same function computes the tensor by a layer
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator
 
 import libcst as cst
@@ -63,6 +64,9 @@ from amplint.model.torch.precision import FLOAT16, LIMITS
 from amplint.rule import ERROR, FLOAT16_TRAINING, HIGH, File, Finding, rule
 
 _LARGEST = LIMITS[FLOAT16].largest
+_LARGE = r"\d[eE]\+?(?:[4-9]|\d\d)|\d{5}"
+_MAY_OVERFLOW = re.compile(rf"{_LARGE}|finfo|\*\*|<<|0[xX]|\d_\d")
+"""Without one of these, a text has no large constant: a cheap look before values are followed."""
 _INFINITE = 65520.0
 """What float16 rounds to infinity; between this and the largest value it rounds down."""
 
@@ -93,11 +97,13 @@ _VERBS = {
     "0.1.0",
     fix=SAFE,
     triggers=(r"^masked_fill_?$",),
-    entered=r"\d[eE]\+?(?:[4-9]|\d\d)|\d{5}",
+    entered=_LARGE,
     observable=Observable(NON_FINITE),
 )
 def check(file: File) -> Iterator[Finding]:
     yield from _findings(file, file.fact(Dtypes).constants, "", frozenset())
+    if _MAY_OVERFLOW.search(file.source.text) is None:
+        return
     needs = frozenset({FLOAT16_TRAINING})
     yield from _findings(file, file.fact(Dtypes).constants_if_lowered, "where the model runs under autocast, ", needs)
 

@@ -28,6 +28,7 @@ class ImportGraph:
         self.files = frozenset(files)
         self._root = root
         self._paths = {str(path) for path in self.files}
+        self._names = {name for path in self.files for name in (*path.parts, path.stem)}
         self._data: dict[Path, bytes] = {}
         self._imported: dict[Path, frozenset[Path]] = {}
         self._families: dict[Path, frozenset[Path]] = {}
@@ -55,6 +56,8 @@ class ImportGraph:
             for _ in range(dots - 1):
                 folder = folder.parent
             return self._at(f"{folder}/{'/'.join(parts)}" if parts else str(folder))
+        if not self._names.issuperset(parts):
+            return None  # as of most modules: they are installed
         for folder in (importer.parent, *importer.parent.parents):
             for base in (str(folder), f"{folder}/src"):
                 found = self._at(f"{base}/{'/'.join(parts)}")

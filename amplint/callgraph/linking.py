@@ -82,16 +82,17 @@ class Links:
         for path, names in new.items():
             self._searched |= {(path, name) for name in names}
             data = self.graph.data(path)
-            held = tuple(sorted(name for name in names if name.encode() in data))
-            for found in _making(held).finditer(data) if held else ():
-                self._named.setdefault((found[1] or found[2]).decode(), []).append((path, found[3].decode()))
+            for name in (name for name in names if name.encode() in data):
+                makers = [found[1].decode() for found in _making(name).finditer(data)]
+                self._named.setdefault(name, []).extend((path, maker) for maker in makers)
 
 
 @lru_cache(maxsize=256)
-def _making(names: tuple[str, ...]) -> re.Pattern[bytes]:
-    """`criterion = X(`, `criterion=X(` and `"criterion": X(` for any of some names."""
-    which = "|".join(map(re.escape, names))
-    return re.compile(rf"\b(?:({which})[ \t]*=[ \t]*|['\"]({which})['\"][ \t]*:[ \t]*)([A-Za-z_]\w*)\(".encode())
+def _making(name: str) -> re.Pattern[bytes]:
+    """`criterion = X(`, `criterion=X(` and `"criterion": X(` for a name; it begins with the letters that `re` finds fastest."""
+    word = re.escape(name)
+    key = rf"(?<=['\"]{word})['\"][ \t]*:"
+    return re.compile(rf"{word}(?:(?<=\b{word})[ \t]*=|{key})[ \t]*([A-Za-z_]\w*)\(".encode())
 
 
 def _of(found: Definition, target: Target) -> Target:

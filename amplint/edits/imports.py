@@ -13,7 +13,6 @@ import libcst as cst
 
 from amplint.diagnostics import Edit
 from amplint.edits.unused_imports import Unimporter
-from amplint.syntax.bindings import Binding
 from amplint.syntax.names import Names, dotted
 from amplint.syntax.tree import Tree
 
@@ -87,23 +86,19 @@ class Importer(Unimporter):
         synonym = _SYNONYMS.get(qualified)
         found: list[str] = []
         for name, bindings in self._names.visible(at):
-            meanings = self._names.meaning(name, at)
-            if len(meanings) == 1 and any(self._reaches(each, at) for each in bindings):
-                [meaning] = meanings
-                if meaning == synonym:
-                    found.append(name)
-                elif f"{qualified}.".startswith(f"{meaning}."):
-                    found.append(name + qualified[len(meaning) :])
+            aliases = [each.node for each in bindings if isinstance(each.node, cst.ImportAlias)]
+            meanings = self._names.meaning(name, at) if aliases else frozenset[str]()
+            meaning = next(iter(meanings)) if len(meanings) == 1 else ""
+            is_part = bool(meaning) and f"{qualified}.".startswith(f"{meaning}.")
+            if (is_part or meaning == synonym) and any(self._reaches(each, at) for each in aliases):
+                found.append(name if meaning == synonym else name + qualified[len(meaning) :])
         if dotted(at).startswith("torch.") and not self._names.bindings("torch", at):
             found.append(qualified)  # a star import brings `torch` here already
         # The full name reads best where `import torch` is there; then what is shortest.
         return (min(found, key=lambda each: (each != qualified, each.count("."), each)), ()) if found else None
 
-    def _reaches(self, binding: Binding, at: cst.CSTNode) -> bool:
+    def _reaches(self, alias: cst.ImportAlias, at: cst.CSTNode) -> bool:
         """Whether an import has surely been executed where `at` is."""
-        alias = binding.node
-        if not isinstance(alias, cst.ImportAlias):
-            return False
         root = self.import_of(at)
         together = root is not None and self._block(root) is self._block(alias) is not self._around(alias, at)
         return together or self._dominates(alias, at)

@@ -103,10 +103,24 @@ class HalfCheckpoints:
         if plain or path_of(value) in _CONSTANTS or (isinstance(value, cst.Dict) and not value.elements):
             return False
         owners = self._owners(value)
+        if any(map(self._is_extra, owners)):
+            return False
         if owners:
             return not any(self._steps(owner) for owner in owners)
         is_other = "optim" in key or "sched" in key or "scaler" in key
         return not is_other and vocabulary.WEIGHTS.search(key) is not None
+
+    def _is_extra(self, owner: cst.BaseExpression) -> bool:
+        """Whether an object is one of those that callers may hand over besides: `for name, value in kwargs.items()`."""
+        home = self._tree.enclosing(owner, cst.FunctionDef)
+        if not isinstance(owner, cst.Name) or not isinstance(home, cst.FunctionDef):
+            return False
+        bound = [each.node for each in self._names.bindings(owner.value, owner) if each.node is not None]
+        loops = [self._tree.enclosing(node, cst.For, cst.FunctionDef) for node in bound]
+        extra = home.params.star_kwarg
+        return isinstance(extra, cst.Param) and any(
+            isinstance(loop, cst.For) and extra.name.value in words(loop.iter) for loop in loops
+        )
 
     @staticmethod
     def _owners(value: cst.BaseExpression) -> list[cst.BaseExpression]:

@@ -41,11 +41,8 @@ class HandScaling:
     @cached_property
     def found(self) -> tuple[HandScaled, ...]:
         """All of them, in source order."""
-        passes = [call for call, _ in self._flow.methods("backward")]
-        if not passes or not self._is_half or self._tests_overflow:
-            return ()
-        scaled = (self._scaled(call) for call in passes)
-        return tuple(each for each in scaled if each is not None)
+        scaled = [found for call, _ in self._flow.methods("backward") if (found := self._scaled(call)) is not None]
+        return tuple(scaled) if scaled and self._is_half and not self._tests_overflow else ()
 
     @cached_property
     def _is_half(self) -> bool:

@@ -130,8 +130,9 @@ def _steps_by_scaler(call: cst.Call) -> bool:
     """Whether a call gives a loss to a scaler's wrapper, which runs the backward pass and the step:
     `loss_scaler(loss, optimizer)`."""
     name = called_name(call)
-    given = {word for arg in call.args for word in words(arg)}
-    return name[:1].islower() and vocabulary.SCALER.search(name) is not None and any("loss" in word for word in given)
+    if not name[:1].islower() or vocabulary.SCALER.search(name) is None:
+        return False
+    return any("loss" in word for arg in call.args for word in words(arg))
 
 
 def _sets_to_evaluate(mode: cst.Call) -> bool:

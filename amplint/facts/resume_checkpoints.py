@@ -202,8 +202,10 @@ class Checkpoints:
         if callee.receiver is not None and callee.receiver != "self":
             calls += [each for each in self._tree.find(cst.Call) if isinstance(each.func, cst.Attribute)
                       and path_of(each.func.value) == callee.receiver]  # fmt: skip
-        given = (value for each in calls for arg in each.args for value in self._helpers.members(arg.value))
-        return any(self.scaler_states.names(node) for value in given for node in within(value)
+        given = [
+            member for each in calls for arg in each.args for member in (arg.value, *self._helpers.members(arg.value))
+        ]
+        return any(self.scaler_states.names(node) for each in given for node in within(each)
                    if isinstance(node, (cst.Name, cst.Attribute)))  # fmt: skip
 
     def _saved_by(self, call: cst.Call, callee: Callee) -> StepPair | None:

@@ -43,15 +43,18 @@ class SaveHelpers:
     def savers(self) -> Iterator[tuple[cst.Call, Callee]]:
         """The calls that make an object of another file for saving, on which nothing in this file calls a method to save."""
         for call in self._tree.find(cst.Call):
-            info = self._classes.instance_of(call) if vocabulary.SAVES.search(called_name(call)) else None
+            info = self._classes.instance_of(call) if _is_for_saving(call) else None
             statement = self._tree.parent(call)
             names = [path_of(each) for each in targets(statement)] if statement is not None else []
-            if info is None or self._tree.root(info.node) is self._tree.module or len(names) != 1 or not names[0]:
+            kept = names[0] if len(names) == 1 else ""
+            if info is None or self._tree.root(info.node) is self._tree.module:
                 continue
-            if not any(says_save(use) for use, on in self._calls_on_objects if path_of(on) == names[0]):
+            if not kept and not isinstance(statement, (cst.Arg, cst.Expr)):
+                continue
+            if not any(says_save(use) for use, on in self._calls_on_objects if path_of(on) == kept):
                 methods = {name: method for each in reversed(info.lineage) for name, method in each.methods.items()}
                 yield from (
-                    (call, Callee("", method, names[0], call))
+                    (call, Callee("", method, kept, call))
                     for name, method in methods.items()
                     if vocabulary.SAVES.search(name) or any(map(says_save, within(method)))
                 )
@@ -88,9 +91,13 @@ class SaveHelpers:
                     yield from self._chosen(member)
 
     def members(self, node: cst.BaseExpression) -> list[cst.BaseExpression]:
-        """The elements of the dict, or the list, that an expression is or names; else the expression itself."""
+        """The elements of the dict, or the list, that an expression is or names; else the expression itself.
+
+        What is put into it under further keys counts.
+        """
         shown = [each for value in self._flow.meant(node) for each in displayed(value) if isinstance(value, _DISPLAYS)]
-        return shown or [node]
+        put = self._flow.put(path_of(node), node) if shown and path_of(node) else ()
+        return [*shown, *(value for _, value in put)] or [node]
 
     def goes_through(self, function: cst.FunctionDef) -> bool:
         """Whether a function takes the states of all that it is given in a dict or a list."""
@@ -137,6 +144,12 @@ class SaveHelpers:
         for value in info.values(attribute):
             if isinstance(value, cst.Name) and init is not None:
                 yield from _argument(callee.made, init, value.value)
+
+
+def _is_for_saving(call: cst.Call) -> bool:
+    """Whether what a call makes is there to save something, by its name or by what it is given something as (`to_save=`)."""
+    names = [called_name(call), *(arg.keyword.value for arg in call.args if arg.keyword is not None)]
+    return vocabulary.SAVES.search(names[0]) is not None or "to_save" in names
 
 
 def _loops(function: cst.FunctionDef) -> Iterator[tuple[str, str]]:

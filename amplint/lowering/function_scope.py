@@ -49,7 +49,7 @@ class FunctionScope:
         self._root = program.tree.root(node)
         self._module = program.names.bindings_in(self._root)
         self.opaque = program.tree.home(node).source.path.endswith(".pyi")
-        self.scale_names = self._derived_from("get_scale")
+        self.scale_names = self._derived_from("get_scale") if program.loss_scales.in_play(node) else frozenset[str]()
 
     def qualify(self, path: str) -> str:
         """An access path as a reference."""
@@ -88,11 +88,6 @@ class FunctionScope:
             owners = tuple(self.qualify(owner) for owner in facts.owners if owner)
             self.objects[reference] = replace(facts, owners=owners, owned=facts.role == "scaler" and self.opaque)
         return reference
-
-    def note_driver(self, func: cst.BaseExpression) -> None:
-        """Keep that a scaler, or a wrapper of one, is called with an optimizer: `loss_scaler(loss, optimizer)`."""
-        if self.roles.of(func).role in ("scaler", "framework"):
-            self.objects.setdefault(self.qualify(path_of(func)), ObjectFacts("framework"))
 
     def definition(self, name: cst.Name) -> cst.BaseExpression | None:
         """The only value that a local name is ever assigned."""

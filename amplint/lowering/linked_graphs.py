@@ -30,8 +30,9 @@ def linked(functions: Mapping[str, Function]) -> dict[str, Function]:
     A scheduler that waits for the same moment as the step keeps pace with it; one that waits for another does not.
     """
     busy = without_idle_calls(functions)
-    moments = _Moments(_stepping(busy))
-    return {key: replace(function, body=moments.told(function.body, False)) for key, function in busy.items()}
+    stepping = _stepping(busy)
+    told = {key: replace(busy[key], body=_Moments(stepping).told(busy[key].body, False)) for key in stepping}
+    return {**busy, **told}
 
 
 def _stepping(functions: Mapping[str, Function]) -> set[str]:

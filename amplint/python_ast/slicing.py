@@ -30,6 +30,7 @@ _NAMED_BY: dict[type[ast.AST], str] = {
     ast.alias: "name", ast.ImportFrom: "module", ast.arg: "arg", ast.keyword: "arg",
 }  # fmt: skip
 """The field of a node that holds an identifier, or several with dots between them."""
+_ENTERING = frozenset({ast.withitem, ast.Return})
 _SCALER = re.compile("[Ss]caler")
 _LOSS = re.compile("loss|criterion", re.IGNORECASE)
 _HALF = re.compile("^b?float16$|^half$")
@@ -46,7 +47,8 @@ class _Unit:
     """A top-level statement without the methods of a class, or one method. `methods` are units of their own;
     `bases` are the names of what a class derives from.
 
-    `names` are what it defines or, for a statement, what it assigns; `node` is where its words stand.
+    `names` are what it defines or, for a statement, what it assigns; `node` is where its words stand; `entered` is what it enters
+    by `with`, and what the calls run that it returns.
     """
 
     names: frozenset[str]
@@ -54,6 +56,7 @@ class _Unit:
     last: int
     words: frozenset[str]
     node: ast.stmt
+    entered: list[ast.AST] = field(default_factory=list)
     marked: bool = False
     definition: bool = True
     methods: list[_Unit] = field(default_factory=list)
@@ -77,7 +80,8 @@ def relevant_rows(source: Source, module: ast.Module, triggers: Iterable[str] = 
     units = _units(source, module, sorted(set(triggers)))
     if not any(unit.marked or any(method.marked for method in unit.methods) for unit in units):
         return []
-    _keep(units)
+    told = bool(libraries.told_in(source.text.encode()))
+    _keep(units, told)
     rows: set[int] = set()
     for unit in units:
         if unit.kept:
@@ -85,7 +89,7 @@ def relevant_rows(source: Source, module: ast.Module, triggers: Iterable[str] = 
             for method in unit.methods:
                 if not method.kept:
                     rows.difference_update(range(method.first, method.last + 1))
-            if _DECLARES in _all_words(unit) and not _CONTINUED.search(source.text):
+            if not told and _DECLARES in _all_words(unit) and not _CONTINUED.search(source.text):
                 rows.difference_update(_declared([unit.node]))
     return None if len(rows) == len(source.line_starts) else sorted(rows)
 
@@ -111,10 +115,10 @@ def _declares(statement: ast.stmt) -> bool:
     return False
 
 
-def _keep(units: list[_Unit]) -> None:
-    """Mark what matters, until nothing new is named."""
+def _keep(units: list[_Unit], told: bool) -> None:
+    """Mark what matters, until nothing new is named; `told` says whether the text tells a library to scale."""
     words = frozenset().union(*map(_all_words, units))
-    trains = "backward" in words or any(_SCALER.search(word) for word in words)
+    trains = told or "backward" in words or any(_SCALER.search(word) for word in words)
     protocol = frozenset(filter(pattern(_PROTOCOL_WORDS).search, words)) if trains else frozenset[str]()
     follows = trains or "grad" in words or any(_LOSS.search(word) or _HALF.search(word) for word in words)
     for unit in units:
@@ -168,14 +172,8 @@ def _entering(unit: _Unit) -> Iterator[tuple[_Unit, frozenset[str]]]:
     """The functions and methods of a unit that enter something by `with`, or return what a call gives, each with the words
     of that."""
     for part in unit.methods or ([unit] if isinstance(unit.node, _FUNCTIONS) else []):
-        entered: list[ast.AST] = []
-        for node in (node for level in levels(part.node) for node in level):
-            if isinstance(node, ast.With | ast.AsyncWith):
-                entered += [item.context_expr for item in node.items]
-            elif isinstance(node, ast.Return) and isinstance(node.value, ast.Call):
-                entered.append(node.value.func)
-        if entered:
-            yield part, frozenset(_identifiers(*entered))
+        if part.entered:
+            yield part, frozenset(_identifiers(*part.entered))
 
 
 def _keep_methods(unit: _Unit, named: frozenset[str], protocol: frozenset[str]) -> None:
@@ -236,17 +234,25 @@ def _spanned(node: ast.stmt, names: Iterable[str], *parts: ast.AST, definition: 
     """The unit of a statement; `parts` are what its words stand in."""
     first = min([node.lineno, *(decorator.lineno for decorator in getattr(node, "decorator_list", ()))])
     names = frozenset(names)
-    words = names.union(_identifiers(*parts))
-    return _Unit(names, first, node.end_lineno or node.lineno, words, node, definition=definition)
+    entered: list[ast.AST] = []
+    words = names.union(_identifiers(*parts, entered=entered))
+    return _Unit(names, first, node.end_lineno or node.lineno, words, node, entered, definition=definition)
 
 
-def _identifiers(*nodes: ast.AST) -> set[str]:
+def _identifiers(*nodes: ast.AST, entered: list[ast.AST] | None = None) -> set[str]:
+    """The identifiers in some nodes; what they enter, and what the calls run that they return, goes to `entered`."""
     found: set[str] = set()
     for level in levels(*nodes):
         for node in level:
-            field = _NAMED_BY.get(type(node))
-            if field is not None:
-                found.add(getattr(node, field))
+            kind = type(node)
+            if kind in _NAMED_BY:
+                found.add(getattr(node, _NAMED_BY[kind]))
+            elif entered is not None and kind in _ENTERING:
+                match node:
+                    case ast.withitem():
+                        entered.append(node.context_expr)
+                    case ast.Return(value=ast.Call(func=func)):
+                        entered.append(func)
     # `from . import x` names no module, `**options` no parameter.
     return {word for name in found if name is not None for word in name.split(".")}
 

@@ -27,6 +27,8 @@ STALLED = 600.0
 """Seconds by the clock after which a process that still has no answer is ended: something native hangs."""
 
 _TICK = 0.1
+_PAUSE = 0.02
+"""Seconds of processor time between two looks at the memory."""
 _WORD = re.compile(r"\w+|[^\w ]")
 
 
@@ -86,11 +88,16 @@ def look() -> None:
 class _Watch:
     def __init__(self) -> None:
         self._began = time.process_time()
+        self._looked = 0.0
         self._resident = _resident()
 
     def look(self) -> None:
-        if time.process_time() - self._began > SECONDS:
+        now = time.process_time()
+        if now - self._began > SECONDS:
             raise TooCostly(f"took more than {SECONDS:g} s")
+        if now - self._looked < _PAUSE:
+            return
+        self._looked = now
         if _resident() - self._resident > MEMORY:
             raise TooCostly(f"took more than {MEMORY / 1e9:g} GB of memory")
 

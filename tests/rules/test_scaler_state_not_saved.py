@@ -237,6 +237,25 @@ def test_an_object_that_nobody_knows_is_no_scaler(tmp_path: Path) -> None:
     assert found(project(tmp_path, engine=ENGINE, main=loop), "main.py") == []
 
 
+@pytest.mark.parametrize(
+    ("before", "save"),
+    [
+        ("kept = optimizer if names else None", "files.save(path, model, kept)"),
+        ("pass", "files.save(path, model, optimizer if names else None)"),
+        ("pass", "files.save(path, model, optimizer=None if names else optimizer)"),
+    ],
+)
+def test_an_option_says_whether_the_optimizer_is_saved(tmp_path: Path, before: str, save: str) -> None:
+    root = project(tmp_path, files=PLAIN, train=training("import files", save, before))
+    assert found(root) == [("AMP114", CALL)]
+
+
+def test_something_else_is_chosen(tmp_path: Path) -> None:
+    save = "files.save(path, model, names if path else None)"
+    root = project(tmp_path, files=PLAIN, train=training("import files", save))
+    assert found(root) == []
+
+
 MANAGER = """
 import torch
 
