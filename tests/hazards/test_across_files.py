@@ -510,7 +510,6 @@ class Schedule(HookBase):
         ("pkg.loop", "after_train_iter", ["AMP107"]),
         ("pkg", "after_step", ["AMP107"]),
         (".loop", "after_epoch", []),
-        ("detectron2.engine", "after_step", []),
         ("lightning", "on_train_batch_end", []),
     ],
 )
