@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from functools import cached_property
 from typing import Any, TypeVar
 
@@ -47,16 +47,12 @@ class File:
     Args:
         tree: its syntax tree.
         torch: the oldest PyTorch (major, minor) that the linted project supports (`target torch`).
-        entered: how code of other files enters its functions.
         supposing: whether libraries are taken to drive its classes in float16, although nothing in it makes them do so.
     """
 
-    def __init__(
-        self, tree: Tree, torch: tuple[int, int], entered: Sequence[CallerContext] = (), supposing: bool = False
-    ) -> None:
+    def __init__(self, tree: Tree, torch: tuple[int, int], supposing: bool = False) -> None:
         self.tree = tree
         self.torch = torch
-        self.entered = tuple(entered)
         self._supposing = supposing
         self._facts: dict[object, Any] = {}
 
@@ -70,6 +66,11 @@ class File:
             self._facts[kind] = kind(self)
         found: Fact = self._facts[kind]
         return found
+
+    @property
+    def entered(self) -> tuple[CallerContext, ...]:
+        """How code of other files enters its functions."""
+        return self.source.place.entered if self.source.place is not None else ()
 
     @property
     def source(self) -> Source:
@@ -103,7 +104,7 @@ class File:
 
     @cached_property
     def _modules(self) -> Modules | None:
-        return Modules(self.source.place) if self.source.place is not None else None
+        return Modules(self.source.place, self.source.text) if self.source.place is not None else None
 
     @property
     def footing(self) -> Footing:

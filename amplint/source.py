@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from amplint.diagnostics import Position, Range
 
 if TYPE_CHECKING:
+    from amplint.model.caller_contexts import CallerContext
     from amplint.notebook import Notebook
 
 _NOTEBOOK = ".ipynb"
@@ -34,12 +35,14 @@ class InvalidNotebook(SourceError):
 class FileLocation(NamedTuple):
     """Where a file lies, and the root of its project, both absolute: what it imports from there is followed.
 
-    `wrappers` are files that stand for modules whose source is not at hand, by the name of the module.
+    `wrappers` are files that stand for modules whose source is not at hand, by the name of the module; `entered` is how other
+    files enter its functions.
     """
 
     path: Path
     root: Path
     wrappers: tuple[tuple[str, Path], ...] = ()
+    entered: tuple[CallerContext, ...] = ()
 
 
 @dataclass(frozen=True)

@@ -95,7 +95,8 @@ def _trains_nothing(file: File, found: Found) -> bool:
     """Whether a test or a measurement runs the backward pass, and steps nothing afterwards: the gradients go nowhere."""
     if found.events(OptimizerStep, ScalerStep):
         return False
-    return any(file.fact(Trials).at(node) for node in (found.node, found.function))
+    places = (found.node, found.function, found.origin)
+    return any(file.fact(Trials).at(node) for node in places if node is not None)
 
 
 def _is_of_library(file: File, region: cst.CSTNode) -> bool:

@@ -77,7 +77,7 @@ from collections.abc import Iterator
 from amplint.diagnostics import UNSAFE, Edit, Fix
 from amplint.facts.autograd_functions import CustomFunction, CustomFunctions
 from amplint.model.observables import BACKWARD_ERROR, Observable
-from amplint.rule import ERROR, MEDIUM, TRAINING, File, Finding, rule
+from amplint.rule import ERROR, MEDIUM, MIXED_PRECISION, TRAINING, File, Finding, rule
 
 
 @rule(
@@ -108,7 +108,7 @@ def check(file: File) -> Iterator[Finding]:
             "under autocast its inputs come from layers in half, its weight stays float32; most kernels refuse the two",
             related=file.related("the kernel gets both here", function.product),
             fix=_fix(file, function, cast=True),
-            needs=frozenset({TRAINING}),
+            needs=frozenset({MIXED_PRECISION}),
         )
 
 

@@ -114,7 +114,7 @@ def _repair(
 
     try:
         data = wanted.read(item.path)
-        source = with_location(Source.from_bytes(item.display, data), item.settings, item.path)
+        source = with_location(Source.from_bytes(item.display, data), item.settings, item.path, entered)
     except OSError as error:
         raise FixError(f"cannot be read: {error.strerror or error}") from error
     except SourceError as error:

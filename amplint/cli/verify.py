@@ -123,7 +123,7 @@ def _findings(wanted: Targets, result: Result, options: Options) -> list[Fixable
         source = result.source(report.path, wanted.read) if ours else None
         if source is not None:
             item = files[report.path]
-            source = with_location(source, item.settings, item.path)
+            source = with_location(source, item.settings, item.path, report.entered)
             findings += (FixableFinding(source, one) for one in sorted(ours, key=lambda one: one.sort_key))
     return findings
 

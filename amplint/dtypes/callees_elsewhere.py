@@ -43,8 +43,10 @@ class CalleesElsewhere:
             shapes = tuple((name, shape) for name, value in given if (shape := shape_of(value)) is not None)
             start = self._file.range(self._entered(call.node)).start
             path = self._file.source.place.path if self._file.source.place is not None else self._file.source.path
+            # Of data no gradient is wanted; an object may have weights of its own.
+            learns = target.made or any(tensor.through or tensor.half for tensor in call.arguments.tensors)
             yield CallerContext(
-                target, call.region, call.differentiates, loss, shapes, str(path), start.row, start.column
+                target, call.region, call.differentiates, loss and learns, shapes, str(path), start.row, start.column
             )
 
     def _entered(self, call: cst.Call) -> cst.CSTNode:

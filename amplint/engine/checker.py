@@ -124,26 +124,27 @@ def check_source(
     index = rule_index()
     active = active_codes(settings, path, index)
     running = [rule for rule in (index if rules is None else rules) if rule.code in active]
-    report = lint_source(with_location(source, settings, path), running, settings.torch, entered)
+    report = lint_source(with_location(source, settings, path, entered), running, settings.torch)
     if report.error and not report.diagnostics:
         return report
     selected = [diagnostic for diagnostic in report.diagnostics if diagnostic.code in active]
     kept = suppress(source, selected, active, names(index))
     if report.error:  # a comment may be there for a rule that crashed
         kept = tuple(diagnostic for diagnostic in kept if diagnostic.code != UNUSED_SUPPRESSION)
-    return replace(report, diagnostics=kept)
+    return replace(report, diagnostics=kept, entered=entered)
 
 
-def with_location(source: Source, settings: Settings, path: Path) -> Source:
+def with_location(source: Source, settings: Settings, path: Path, entered: tuple[CallerContext, ...] = ()) -> Source:
     """A file that knows where it lies, so that what it imports from its own project can be followed.
 
     Args:
         source: the text.
         settings: those that hold for the file; they name the root of its project, and wrappers.
         path: where it lies.
+        entered: how other files enter its functions.
     """
     wrappers = tuple((module, settings.root / file) for module, file in settings.wrappers)
-    return replace(source, place=FileLocation(path, settings.root, wrappers))
+    return replace(source, place=FileLocation(path, settings.root, wrappers, entered))
 
 
 def matters(data: bytes, settings: Settings) -> bool:

@@ -40,11 +40,11 @@ def _scales(file: File, info: ClassInfo) -> bool:
 def _driven(file: File) -> frozenset[str]:
     """The facts about the classes of other files that are driven because of what a file makes."""
     own = file.tree.module
-    bases = (base for info in _known(file) if file.classes.driven(info) for base in info.lineage)
+    bases = (base for info in _known(file) if file.classes.libraries.driven(info) for base in info.lineage)
     abroad = [base for base in bases if file.tree.root(base.node) is not own]
     paths = {base: file.tree.home(base.node).source.path for base in abroad}
     facts = {fact for base, path in paths.items() for fact in (drives(path), drives(path, base.name))}
-    maker = file.classes.maker
+    maker = file.classes.libraries.maker
     place = file.source.place
     if maker is None or place is None:
         return frozenset(facts)

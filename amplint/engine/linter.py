@@ -30,12 +30,7 @@ _LINE_WIDTH = 200
 """Characters that a line about a crash may have, with the name of the file."""
 
 
-def lint_source(
-    source: Source,
-    rules: Sequence[Rule | RuleInfo],
-    torch: tuple[int, int] = (2, 3),
-    entered: tuple[CallerContext, ...] = (),
-) -> FileReport:
+def lint_source(source: Source, rules: Sequence[Rule | RuleInfo], torch: tuple[int, int] = (2, 3)) -> FileReport:
     """Everything the rules find in one file, in order of place; suppression comments are not looked at here.
 
     A syntax error is a diagnostic (AMP900). A rule that crashes is the report's `error`, beside the findings of the others; a
@@ -45,23 +40,17 @@ def lint_source(
         source: the text, and where it lies.
         rules: those that run; of which only the `RuleInfo` is given are imported when the file turns out to need them.
         torch: the oldest PyTorch (major, minor) that the project supports.
-        entered: how other files enter its functions.
     """
     try:
         with limits.bounded():
-            return _lint(source, rules, torch, entered)
+            return _lint(source, rules, torch)
     except limits.TooCostly as problem:
         return FileReport(source.path, error=f"{problem}; not checked")
     except limits.TextTooLong:
         return FileReport(source.path, error=_TOO_LONG)
 
 
-def _lint(
-    source: Source,
-    rules: Sequence[Rule | RuleInfo],
-    torch: tuple[int, int],
-    entered: tuple[CallerContext, ...],
-) -> FileReport:
+def _lint(source: Source, rules: Sequence[Rule | RuleInfo], torch: tuple[int, int]) -> FileReport:
     triggers = {trigger for rule in rules for trigger in rule.triggers}
     try:
         module = gate.parse(source.text)
@@ -69,14 +58,14 @@ def _lint(
         return FileReport(source.path, (_syntax_error(source, error),))
     except gate.TooDeep:
         return FileReport(source.path, error=_TOO_DEEP)
-    rows = None if entered else relevant_rows(source, module, triggers)
+    rows = None if source.place is not None and source.place.entered else relevant_rows(source, module, triggers)
     if rows is not None and not rows:
         return FileReport(source.path)
     if is_too_deep(module, source.text):
         return FileReport(source.path, error=_TOO_DEEP)
     if has_long_name(module, source.text):
         return FileReport(source.path, error=_TOO_LONG)
-    return _check(source, rows, module, rules, torch, entered)
+    return _check(source, rows, module, rules, torch)
 
 
 def _check(
@@ -85,7 +74,6 @@ def _check(
     module: ast.Module,
     rules: Sequence[Rule | RuleInfo],
     torch: tuple[int, int],
-    entered: tuple[CallerContext, ...],
 ) -> FileReport:
     import libcst  # not at the top: most files are settled before a parse, and libcst is slow to import
 
@@ -96,13 +84,13 @@ def _check(
     found: list[Diagnostic] = []
     crashes: dict[str, Exception] = {}
     try:
-        file = File(Tree(source, rows, module), torch, entered)
+        file = File(Tree(source, rows, module), torch)
         found += _found(file, rules, crashes)
         says = file.says | driven.stated(file)
         gives = _given(file, rules)
         if file.may_be_driven:
             known = {(each.code, each.range) for each in found}
-            supposed = _found(File(Tree(source, rows, module), torch, entered, supposing=True), rules, crashes)
+            supposed = _found(File(Tree(source, rows, module), torch, supposing=True), rules, crashes)
             found += driven.needing(file, [each for each in supposed if (each.code, each.range) not in known])
     except libcst.ParserSyntaxError as error:
         row = error.raw_line if rows is None else rows[min(error.raw_line, len(rows)) - 1]
@@ -110,9 +98,7 @@ def _check(
     except RecursionError:
         return FileReport(source.path, error=_TOO_DEEP)
     ordered = tuple(sorted(found, key=lambda diagnostic: diagnostic.sort_key))
-    return FileReport(
-        source.path, ordered, says, _told(crashes, source.path), file.footing, file.partly, gives, entered
-    )
+    return FileReport(source.path, ordered, says, _told(crashes, source.path), file.footing, file.partly, gives)
 
 
 def _given(file: File, rules: Sequence[Rule | RuleInfo]) -> tuple[CallerContext, ...]:

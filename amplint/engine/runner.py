@@ -2,31 +2,26 @@
 
 from __future__ import annotations
 
-import gc
 import os
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
-from contextlib import closing, contextmanager
+from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 from amplint.diagnostics import FileReport
 from amplint.engine.caller_rounds import CallerRounds, EnteredFile
-from amplint.engine.checker import check_bytes, check_entered, matters, withdraw
-from amplint.engine.config import ConfigError, Settings
-from amplint.engine.registry import RegistryError, load_rules
-from amplint.system import limits
+from amplint.engine.checker import matters, withdraw
+from amplint.engine.run_caches import RunCaches
+from amplint.engine.tasks import Task, check_all, check_one
 from amplint.system.reading import read_file
 
 if TYPE_CHECKING:
     from amplint.engine.cache import Cache
     from amplint.engine.discovery import FoundFile
-    from amplint.model.caller_contexts import CallerContext
 
 _FEW = 16
 """Up to so many files, reading them all costs less than opening the cache."""
-_POOL_WORK = 400_000
-"""From so many bytes of source on that must be parsed, several processes repay the time they take to start."""
 
 
 class RunOptions(NamedTuple):
@@ -39,17 +34,6 @@ class RunOptions(NamedTuple):
     jobs: int = 0
     cache_dir: Path | None = None
     no_cache: bool = False
-
-
-class _Task(NamedTuple):
-    """A file that must be parsed."""
-
-    display: str
-    data: bytes
-    settings: Settings
-    path: Path
-    explicit: bool
-    entered: tuple[CallerContext, ...] = ()
 
 
 def run(
@@ -129,10 +113,10 @@ def check_text(
         ConfigError: settings turn out to be of no use.
         RegistryError: a rule pack cannot be loaded.
     """
-    task = _Task(item.display, data, item.settings, item.path, item.explicit)
-    caches = _Caches(options)
+    task = Task(item.display, data, item.settings, item.path, item.explicit)
+    caches = RunCaches(options.cache_dir, options.no_cache)
     cache = caches.of(item.settings) if matters(data, item.settings) else None
-    report = _check(task) if cache is None else _known_or_checked(task, cache)
+    report = check_one(task) if cache is None else _known_or_checked(task, cache)
     for problem in caches.save():
         if on_note is not None:
             on_note(problem)
@@ -141,7 +125,7 @@ def check_text(
     return withdraw(reports[0], _facts(reports, options, project))
 
 
-def _known_or_checked(task: _Task, cache: Cache) -> FileReport:
+def _known_or_checked(task: Task, cache: Cache) -> FileReport:
     from amplint.engine.cache import digest
 
     path, content = os.fspath(task.path), digest(task.data)
@@ -150,7 +134,7 @@ def _known_or_checked(task: _Task, cache: Cache) -> FileReport:
         report = cache.by_content(key, task.display, None, content)
         if report is not None:
             return report
-    report = _check(task)
+    report = check_one(task)
     cache.keep(edited, None, content, report)
     return report
 
@@ -189,7 +173,7 @@ def _in_order(
 def _reports(
     found: Sequence[FoundFile], options: RunOptions, on_note: Callable[[str], None] | None = None
 ) -> Generator[tuple[int, FileReport], None, None]:
-    caches = _Caches(options)
+    caches = RunCaches(options.cache_dir, options.no_cache)
     tasks: list[_Pending] = []
     try:
         for index, item in enumerate(found):
@@ -198,7 +182,8 @@ def _reports(
                 yield index, seen
             else:
                 tasks.append(seen._replace(position=index))
-        for pending, report in _lint(tasks, options.jobs):
+        for position, report in check_all([each.task for each in tasks], options.jobs):
+            pending = tasks[position]
             if pending.cache is not None:
                 pending.cache.keep(pending.key, pending.stat, pending.content, report)
             yield pending.position, report
@@ -212,11 +197,11 @@ def _reports_entered(
     found: Sequence[FoundFile], due: Iterable[EnteredFile], options: RunOptions
 ) -> Iterator[tuple[int, FileReport]]:
     """The reports on files that are checked as other files enter them."""
-    caches = _Caches(options)
+    caches = RunCaches(options.cache_dir, options.no_cache)
     pending: list[_Pending] = []
     for one in due:
         item = found[one.position]
-        task = _Task(item.display, one.data, item.settings, item.path, item.explicit, one.contexts)
+        task = Task(item.display, one.data, item.settings, item.path, item.explicit, one.contexts)
         cache = caches.of(item.settings)
         if cache is None:
             pending.append(_Pending(task, None, position=one.position))
@@ -229,7 +214,8 @@ def _reports_entered(
             yield one.position, replace(known, entered=one.contexts)
         else:
             pending.append(_Pending(task, None, cache, key, content, one.position))
-    for done, report in _lint(pending, options.jobs):
+    for position, report in check_all([each.task for each in pending], options.jobs):
+        done = pending[position]
         if done.cache is not None:
             done.cache.keep(done.key, None, done.content, report)
         yield done.position, report
@@ -239,7 +225,7 @@ def _reports_entered(
 class _Pending(NamedTuple):
     """A file that must be parsed, its position in the run, and where its report is to be kept."""
 
-    task: _Task
+    task: Task
     stat: os.stat_result | None
     cache: Cache | None = None
     key: str = ""
@@ -247,7 +233,7 @@ class _Pending(NamedTuple):
     position: int = 0
 
 
-def _look(item: FoundFile, caches: _Caches, few: bool) -> FileReport | _Pending:
+def _look(item: FoundFile, caches: RunCaches, few: bool) -> FileReport | _Pending:
     """What the cache or the bytes of a file say without parsing it."""
     path = os.fspath(item.path)
     try:
@@ -266,7 +252,7 @@ def _look(item: FoundFile, caches: _Caches, few: bool) -> FileReport | _Pending:
         if cache:
             cache.keep(key, status, "", report)
         return report
-    task = _Task(item.display, data, item.settings, item.path, item.explicit)
+    task = Task(item.display, data, item.settings, item.path, item.explicit)
     if few and worth_parsing:
         cache = caches.of(item.settings)
         key = cache.key(path, item.explicit) if cache else ""
@@ -276,99 +262,3 @@ def _look(item: FoundFile, caches: _Caches, few: bool) -> FileReport | _Pending:
 
     content = digest(data)
     return cache.by_content(key, item.display, status, content) or _Pending(task, status, cache, key, content)
-
-
-class _Caches:
-    """The caches of a run, one for each settings, opened when first asked for."""
-
-    def __init__(self, options: RunOptions) -> None:
-        self._options = options
-        self._open: dict[Settings, Cache | None] = {}
-        self._problems: list[str] = []
-
-    def of(self, settings: Settings) -> Cache | None:
-        if self._options.no_cache:
-            return None
-        if settings not in self._open:
-            from amplint.engine.cache import Cache
-
-            try:
-                self._open[settings] = Cache(settings, self._options.cache_dir)
-            except OSError as error:
-                self._open[settings] = None
-                self._problems.append(_nothing_cached(error))
-        return self._open[settings]
-
-    def save(self) -> list[str]:
-        """Write what is new; says why that failed, where it did."""
-        for cache in filter(None, self._open.values()):
-            try:
-                cache.save()
-            except OSError as error:
-                self._problems.append(_nothing_cached(error))
-        return list(dict.fromkeys(self._problems))
-
-
-def _nothing_cached(error: OSError) -> str:
-    why = f"{error.filename}: {error.strerror}" if error.strerror and error.filename else str(error)
-    return f"Nothing was cached: {why}"
-
-
-def _lint(pending: list[_Pending], jobs: int) -> Iterator[tuple[_Pending, FileReport]]:
-    size = sum(len(one.task.data) for one in pending)
-    if jobs != 1 and len(pending) > 1 and size >= _POOL_WORK:
-        from amplint.engine.pool import Died, run_all, worker_count
-
-        workers = worker_count(jobs)
-        if workers > 1:
-            # The largest first: else one of them may run on alone at the end.
-            pending = sorted(pending, key=lambda one: -len(one.task.data))
-            work = [one.task for one in pending]
-            answers = run_all(_check_apart, work, workers, load_rules, limits.STALLED, kin=_neighbourhood)
-            for index, answer in answers:
-                one = pending[index]
-                if isinstance(answer, Died):
-                    answer = FileReport(one.task.display, error=f"the process that checked it died ({answer.how})")
-                yield one, answer
-            return
-    for one in pending:
-        yield one, _check(one.task)
-
-
-def _neighbourhood(task: _Task) -> Path:
-    """Files of one folder, and of those beside it, lean on the same modules: one process parses them once."""
-    return task.path.parent.parent
-
-
-def _check(task: _Task) -> FileReport:
-    try:
-        with _collector_paused():
-            if task.entered:
-                return check_entered(task.display, task.data, task.settings, task.path, task.entered)
-            return check_bytes(task.display, task.data, task.settings, task.path, task.explicit)
-    except (ConfigError, RegistryError):
-        raise  # no fault of the file: it would be the same for all
-    except Exception as error:  # a bug of amplint: it costs this file, never the others
-        from amplint.engine.linter import crash
-
-        return FileReport(task.display, error=crash("internal error", error, task.display))
-
-
-def _check_apart(task: _Task) -> FileReport:
-    try:
-        return _check(task)
-    except (ConfigError, RegistryError) as error:  # cannot be raised across processes
-        return FileReport(task.display, error=str(error))
-
-
-@contextmanager
-def _collector_paused() -> Iterator[None]:
-    # A tree is many small objects without cycles: looking for cycles in it takes a tenth of the time, for nothing.
-    if not gc.isenabled():
-        yield
-        return
-    gc.disable()
-    try:
-        yield
-    finally:
-        gc.enable()

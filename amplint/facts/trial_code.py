@@ -15,7 +15,7 @@ _TRAINS = re.compile(r"optim|(^|_)opt$|^step$|^zero_grad$|scaler", re.IGNORECASE
 """Identifiers that say that something is trained."""
 _TRAINS_IN_TEXT = re.compile(r"optim|\bstep\(|zero_grad|scaler", re.IGNORECASE)
 _TRIES = re.compile(
-    r"^test($|_)|(^|_)(bench(mark)?s?|profile|latency|throughput|speed|timing|grad_?check|check_grad\w*)($|_)|"
+    r"^test(?!able|ament|imon)|^check_|(^|_)(bench(mark)?s?|profile|latency|throughput|speed|timing|grad_?check|check_grad\w*)($|_)|"
     r"^(measure|time)_",
     re.IGNORECASE,
 )

@@ -46,8 +46,11 @@ LIBRARIES = (
         "findings, and so is a checkpoint that has the optimizer and not the scaler; a clip is replaced by the accelerator's",
         "a precision that the text does not tell, bfloat16, DeepSpeed and Megatron plugins; what `prepare` returns steps and "
         "skips on its own",
-        told=(("mixed_precision", "fp16", ".backward("),),
-        words=("mixed_precision",),
+        told=(
+            *(("mixed_precision", "fp16", word) for word in (".backward(", "Accelerator(")),
+            *(("accelerator.backward(", word) for word in ("clip_grad_norm_(", "clip_grad_value_(", ".grad")),
+        ),
+        words=("mixed_precision", "accelerator"),
         beside=("accelerate.logging", "accelerate.utils.set_seed", "accelerate.utils.tqdm"),
     ),
     Library(
@@ -100,7 +103,7 @@ LIBRARIES = (
         "classes derived from `Trainer`, where the file makes `TrainingArguments(fp16=True)`: gradients are scaled after "
         "`training_step` and after `self.accelerator.backward`, and a plain `loss.backward()` is a finding",
         "a precision that the text does not tell, DeepSpeed; callbacks",
-        told=(("TrainingArguments", "fp16", "Trainer)"),),
+        told=(("TrainingArguments", "fp16"), ("transformers", "Trainer)", "training_step")),
         words=("TrainingArguments", "Trainer", "Seq2SeqTrainer", "training_step"),
     ),
     Library(

@@ -92,7 +92,7 @@ def _spelled_out(value: cst.BaseExpression, tree: Tree, names: Names, depth: int
         for each in (constant.body, constant.orelse) if depth else ():
             yield from _spelled_out(each, tree, names, depth - 1)
     elif isinstance(constant, cst.Attribute):
-        yield from options.values(constant.attr.value, tree)
+        yield from options.values(constant, tree)
     elif constant is not None and _asks(constant):
         yield from (True, False)
     elif isinstance(constant, cst.Call) and called_name(constant)[:1].isupper():

@@ -16,14 +16,15 @@ class Unspelled(Exception):
     """An expression is worked out: no literal."""
 
 
-def values(name: str, tree: Tree) -> Iterator[object]:
-    """What an option may be: one of its choices, or what it is by default; nothing where the file does not say so.
+def values(option: cst.Attribute, tree: Tree) -> Iterator[object]:
+    """What an option may be: one of its choices, or what it is by default; nothing where its file does not say so.
 
     Args:
-        name: the attribute that the parsed arguments have for it.
-        tree: the file.
+        option: the attribute of the parsed arguments.
+        tree: the file, with those that it leads to.
     """
-    for call in tree.find(cst.Call, around=tree.module):
+    name = option.attr.value
+    for call in tree.find(cst.Call, around=tree.root(option)):
         if called_name(call) == "add_argument" and name in _attributes(call):
             given = {arg.keyword.value: arg.value for arg in call.args if arg.keyword is not None}
             yield from _literals(given, tree)

@@ -1,14 +1,17 @@
 """The other files of the project that a file imports from: found on disk, and parsed as far as they matter.
 
 A name is looked for as Python would from the file itself: below the folder that holds its top package, and below the folders
-above that, up to the root of the project, and their `src`. What lies outside the root, also behind a link that lies inside,
-is some installed library: unknown, unless a wrapper says in its place what it does to scalers, optimizers and gradients.
-Wrappers are ordinary modules: those of `amplint/wrappers` know widely used libraries, and the settings may name more.
+above that, up to the root of the project, and their `src`; from a script, also next to it. What lies outside the root, also
+behind a link that lies inside, is some installed library: unknown, unless a wrapper says in its place what it does to
+scalers, optimizers and gradients. Wrappers are ordinary modules: those of `amplint/wrappers` know widely used libraries, and
+the settings may name more.
 """
 
 from __future__ import annotations
 
 import os
+import re
+import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import lru_cache
@@ -43,6 +46,7 @@ _TELLING = (
     b"LRScheduler",
     b"param_groups",
     b".half()",
+    b"mixed_precision",
 )
 """A module without any of these does nothing that AMP would notice; a package may still hand on what others do."""
 _MOST_NAMES = 200
@@ -51,9 +55,15 @@ _WRAPPERS = Path(__file__).parent.parent / "wrappers"
 """One file for each module, called after it."""
 _WORDS = (
     r"^backward$", r"^step$", r"^zero_grad$", r"^clip_grad", r"^grad$", r"LR|Lr[A-Z]|Sched", r"^param_groups$",
-    r"^half$", r"\.state_dict\(\)", r"save\w*\([^()]*\bopt",
+    r"^half$", r"^mixed_precision$", r"\.state_dict\(\)", r"save\w*\([^()]*\bopt", r"add_argument\([^()]*precision",
 )  # fmt: skip
-"""Besides the words of AMP itself: what a statement of a module is parsed for; the last two, as running text."""
+"""Besides the words of AMP itself: what a statement of a module is parsed for; the last three, as running text."""
+
+
+_MAIN = re.compile(r"""^if[ (]+(__name__\s*==\s*["']__main__["']|["']__main__["']\s*==\s*__name__)""", re.MULTILINE)
+"""How a script begins that other files may import as well."""
+_NEVER_NEXT_TO_A_SCRIPT = sys.stdlib_module_names | {"torch"}
+"""A package may have modules of these names, but a script in it will hardly mean them."""
 
 
 @dataclass(frozen=True)
@@ -70,9 +80,10 @@ class Modules:
 
     Args:
         place: where the file lies; nothing outside the root is read.
+        text: the file.
     """
 
-    def __init__(self, place: FileLocation) -> None:
+    def __init__(self, place: FileLocation, text: str = "") -> None:
         base = _import_root(place.path)
         self._path = place.path
         self._wrappers = {**_known_wrappers(), **dict(place.wrappers)}
@@ -86,6 +97,8 @@ class Modules:
             for path in dict.fromkeys(_folders(base, place.root))
             if straight and not path.is_symlink() or self._is_inside(path)
         ]
+        is_inner = place.path.parent != base and _MAIN.search(text) is not None
+        self._beside = place.path.parent if is_inner and self._is_inside(place.path.parent) else None
         self._listings: dict[Path, frozenset[str]] = {}
         self._top: dict[tuple[str, bool], Path | None] = {}
         self._found: dict[str, Module | None] = {}
@@ -187,7 +200,8 @@ class Modules:
         return self._top[key]
 
     def _holding(self, top: str, package: bool) -> Iterator[Path]:
-        for folder in self._folders:
+        beside = self._beside if top not in _NEVER_NEXT_TO_A_SCRIPT else None
+        for folder in (*self._folders, *filter(None, [beside])):
             names = self._listing(folder)
             if top in names or (f"{top}.py" in names and not package):
                 yield folder

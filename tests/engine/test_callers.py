@@ -210,3 +210,19 @@ def test_an_island_tells_of_a_sea(tmp_path: Path, enabled: str, dtype: str, expe
         tmp_path, matcher=MATCHER.format(enabled=enabled), engine=engine("criterion(model(x), y)", dtype=dtype)
     )
     assert numerics(root) == expected
+
+
+MEL = """
+import torch
+
+
+def spectral(spec, basis):
+    return torch.log(torch.clamp(torch.matmul(basis, spec), min=1e-5))
+"""
+
+
+@pytest.mark.parametrize(("argument", "expected"), [("model(x)", {"mel.py:6 AMP301"}), ("x", set())])
+def test_of_data_no_gradient_is_wanted(tmp_path: Path, argument: str, expected: set[str]) -> None:
+    loss = f"(spectral({argument}, y) - criterion(model(x), y)).abs().mean()"
+    root = project(tmp_path, mel=MEL, engine=engine(loss, "from mel import spectral"))
+    assert numerics(root) == expected

@@ -666,6 +666,64 @@ def test_a_trainer_of_float16_speaks_for_the_layers_of_other_files(tmp_path: Pat
     assert in_project(project(tmp_path / "full", layers=layers, train=full))["layers.py"] == []
 
 
+def test_arguments_in_another_file_say_what_a_trainer_does(tmp_path: Path) -> None:
+    trainer = """
+        from torch import nn
+        from transformers import Trainer
+
+        class Clipping(Trainer):
+            def training_step(self, model, inputs, num_items_in_batch=None):
+                loss = super().training_step(model, inputs, num_items_in_batch)
+                nn.utils.clip_grad_norm_(model.parameters(), 0.1)
+                return loss
+    """
+    train = """
+        from trainer import Clipping
+        from transformers import TrainingArguments
+
+        def main(model, data):
+            Clipping(model=model, args=TrainingArguments("out", fp16=True), train_dataset=data).train()
+    """
+    found = in_project(project(tmp_path, trainer=trainer, train=train))
+    assert [(each.code, each.range.start.row) for each in found["trainer.py"]] == [("AMP101", 8)]
+    assert found["train.py"] == []
+
+
+@pytest.mark.parametrize(("choices", "found"), [('["no", "fp16"]', ["AMP101"]), ('["no", "bf16"]', [])])
+def test_an_accelerator_may_come_from_a_function_of_another_file(
+    choices: str, found: list[str], tmp_path: Path
+) -> None:
+    util = f"""
+        from accelerate import Accelerator
+
+        def add_arguments(parser):
+            parser.add_argument("--mixed_precision", default="no", choices={choices})
+
+        def prepare_accelerator(args):
+            folder = None
+            if args.folder:
+                folder = args.folder
+            accelerator = Accelerator(mixed_precision=args.mixed_precision, project_dir=folder)
+            print("device:", accelerator.device)
+            return accelerator
+    """
+    train = """
+        import torch
+
+        import util
+
+        def train(args, model, optimizer, loader):
+            accelerator = util.prepare_accelerator(args)
+            model, optimizer, loader = accelerator.prepare(model, optimizer, loader)
+            for batch in loader:
+                accelerator.backward(model(batch).mean())
+                torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)
+                optimizer.step()
+    """
+    root = project(tmp_path, util=util, train=train)
+    assert [each.code for each in in_project(root)["train.py"]] == found
+
+
 def test_a_hook_in_another_file_meets_what_the_trainer_does(tmp_path: Path) -> None:
     hooks = """
         from detectron2.engine import HookBase

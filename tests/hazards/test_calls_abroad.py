@@ -312,3 +312,24 @@ def test_what_a_function_makes_may_depend_on_more_than_literals(test: str, tmp_p
     """
     root = project(tmp_path, makers=makers, train=main)
     assert codes(root, "train.py") == []
+
+
+@pytest.mark.parametrize(
+    ("end", "expected"),
+    [
+        ("if __name__ == '__main__':\n    train(*load())\n", ["AMP103"]),
+        ("if '__main__' == __name__:\n    train(*load())\n", ["AMP103"]),
+        ("train(*load())\n", []),
+    ],
+)
+def test_a_script_in_a_package_imports_from_its_own_folder(tmp_path: Path, end: str, expected: list[str]) -> None:
+    main = BARE.format(body="propagate(loss); scaler.step(optimizer)") + end
+    root = project(tmp_path, inner_init="", inner_helpers=HELPERS, inner_train=main)
+    assert codes(root, "inner/train.py") == expected
+
+
+def test_a_script_in_a_package_does_not_hide_what_python_brings(tmp_path: Path) -> None:
+    main = BARE.replace("helpers", "queue").format(body="propagate(loss); scaler.step(optimizer)")
+    main += "if __name__ == '__main__':\n    train(*load())\n"
+    root = project(tmp_path, inner_init="", inner_queue=HELPERS, inner_train=main)
+    assert codes(root, "inner/train.py") == []

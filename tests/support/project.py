@@ -6,7 +6,7 @@ import textwrap
 from pathlib import Path
 
 from amplint.diagnostics import Diagnostic, FileReport
-from amplint.engine.checker import check_bytes
+from amplint.engine.checker import check_bytes, withdraw
 from amplint.engine.config import Overrides, Settings, SettingsResolver
 from amplint.engine.discovery import FoundFile, discover
 from amplint.engine.neighbours import neighbours
@@ -39,8 +39,9 @@ def project(root: Path, **files: str) -> Path:
 
 
 def check(root: Path, path: str) -> FileReport:
-    """The report on one file of a project."""
-    return check_bytes(path, (root / path).read_bytes(), Settings(root), root / path)
+    """The report on one file of a project, without what only other files could establish."""
+    report = check_bytes(path, (root / path).read_bytes(), Settings(root), root / path)
+    return withdraw(report, report.facts)
 
 
 def codes(root: Path, path: str) -> list[str]:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import ast
 import operator
+import re
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -33,6 +34,7 @@ _NAMES = torch_names.AUTOCAST | torch_names.GRAD_SCALER | {
     f"torch.{module}.custom_{way}" for module in ("amp", "cuda.amp") for way in ("fwd", "bwd")
 }  # fmt: skip
 _FLAGS = frozenset({"enabled", "cache_enabled"})
+_BLANKS = re.compile(r"\{[^{}]*\}|%[ds]")
 _UNKNOWN = object()
 _Node = cst.Name | cst.Attribute
 
@@ -216,6 +218,8 @@ def _value(file: File, node: cst.BaseExpression, depth: int = 0) -> Any:
         return _value(file, node.body, depth)
     if isinstance(node, cst.FormattedString):
         return "".join(each.value if isinstance(each, cst.FormattedStringText) else "0" for each in node.parts)
+    if (pattern := _pattern(node)) is not None:
+        return _BLANKS.sub("0", pattern)
     known = {name for name in file.names.resolve(node) if name.startswith("torch.")}
     if len(known) == 1:
         constant = getattr(torch, next(iter(known)).removeprefix("torch."), None)
@@ -230,3 +234,15 @@ def _value(file: File, node: cst.BaseExpression, depth: int = 0) -> Any:
         if len(values) == 1 and values[0] is not None:
             return _value(file, values[0], depth + 1)
     return torch.device("cuda") if "device" in text else _UNKNOWN
+
+
+def _pattern(node: cst.BaseExpression) -> str | None:
+    """A text that is put together from a literal and a number, with a blank for the number."""
+    if isinstance(node, cst.BinaryOperation) and isinstance(node.operator, (cst.Add, cst.Modulo)):
+        literal, blank = node.left, "{}" if isinstance(node.operator, cst.Add) else ""
+    elif isinstance(node, cst.Call) and isinstance(node.func, cst.Attribute) and node.func.attr.value == "format":
+        literal, blank = node.func.value, ""
+    else:
+        return None
+    value = literal.evaluated_value if isinstance(literal, cst.SimpleString) else None
+    return value + blank if isinstance(value, str) else None

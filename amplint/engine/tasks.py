@@ -1,0 +1,103 @@
+"""Files that must be parsed, each checked here or in one of several processes."""
+
+from __future__ import annotations
+
+import gc
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, NamedTuple
+
+from amplint.diagnostics import FileReport
+from amplint.engine.checker import check_bytes, check_entered
+from amplint.engine.config import ConfigError, Settings
+from amplint.engine.registry import RegistryError, load_rules
+from amplint.system import limits
+
+if TYPE_CHECKING:
+    from amplint.model.caller_contexts import CallerContext
+
+_POOL_WORK = 400_000
+"""From so many bytes of source on that must be parsed, several processes repay the time they take to start."""
+
+
+class Task(NamedTuple):
+    """A file that must be parsed; `entered` is how other files enter its functions, if it is checked for that reason."""
+
+    display: str
+    data: bytes
+    settings: Settings
+    path: Path
+    explicit: bool
+    entered: tuple[CallerContext, ...] = ()
+
+
+def check_all(tasks: Sequence[Task], jobs: int) -> Iterator[tuple[int, FileReport]]:
+    """The position and the report of each task, in the order in which they are done.
+
+    Args:
+        tasks: the files.
+        jobs: the number of processes; 0: as many as there are processors to use, if there is work for them.
+    """
+    size = sum(len(task.data) for task in tasks)
+    if jobs != 1 and len(tasks) > 1 and size >= _POOL_WORK:
+        from amplint.engine.pool import Died, run_all, worker_count
+
+        workers = worker_count(jobs)
+        if workers > 1:
+            # The largest first: else one of them may run on alone at the end.
+            order = sorted(range(len(tasks)), key=lambda position: -len(tasks[position].data))
+            work = [tasks[position] for position in order]
+            answers = run_all(_check_apart, work, workers, load_rules, limits.STALLED, kin=_neighbourhood)
+            for index, answer in answers:
+                if isinstance(answer, Died):
+                    answer = FileReport(work[index].display, error=f"the process that checked it died ({answer.how})")
+                yield order[index], answer
+            return
+    for position, task in enumerate(tasks):
+        yield position, check_one(task)
+
+
+def _neighbourhood(task: Task) -> Path:
+    """Files of one folder, and of those beside it, lean on the same modules: one process parses them once."""
+    return task.path.parent.parent
+
+
+def check_one(task: Task) -> FileReport:
+    """The report on one file; a bug of amplint is its error.
+
+    Raises:
+        ConfigError: settings turn out to be of no use.
+        RegistryError: a rule pack cannot be loaded.
+    """
+    try:
+        with _collector_paused():
+            if task.entered:
+                return check_entered(task.display, task.data, task.settings, task.path, task.entered)
+            return check_bytes(task.display, task.data, task.settings, task.path, task.explicit)
+    except (ConfigError, RegistryError):
+        raise  # no fault of the file: it would be the same for all
+    except Exception as error:  # a bug of amplint: it costs this file, never the others
+        from amplint.engine.linter import crash
+
+        return FileReport(task.display, error=crash("internal error", error, task.display))
+
+
+def _check_apart(task: Task) -> FileReport:
+    try:
+        return check_one(task)
+    except (ConfigError, RegistryError) as error:  # cannot be raised across processes
+        return FileReport(task.display, error=str(error))
+
+
+@contextmanager
+def _collector_paused() -> Iterator[None]:
+    # A tree is many small objects without cycles: looking for cycles in it takes a tenth of the time, for nothing.
+    if not gc.isenabled():
+        yield
+        return
+    gc.disable()
+    try:
+        yield
+    finally:
+        gc.enable()

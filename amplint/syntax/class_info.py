@@ -1,0 +1,86 @@
+"""One class: its methods, what its attributes are assigned, and both through its bases, also from other files."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import cached_property
+
+import libcst as cst
+
+from amplint.syntax.names import Names
+
+_PLAIN_BASES = frozenset({"builtins.object", "torch.nn.Module", "torch.autograd.Function", "abc.ABC", "typing.Generic"})
+
+
+class ClassInfo:
+    """One class. `attributes` are the values that any method assigns to `self.<name>`, or the class body to `<name>`.
+
+    Args:
+        node: its definition.
+        names: what the names of its file mean.
+        lookup: finds a base class by its qualified name; None where its source is not at hand.
+    """
+
+    def __init__(self, node: cst.ClassDef, names: Names, lookup: Callable[[str], ClassInfo | None]) -> None:
+        self.node = node
+        self.name = node.name.value
+        self._lookup = lookup
+        self.base_names = frozenset().union(*(names.resolve(base.value) for base in node.bases if not base.keyword))
+        self.methods: dict[str, cst.FunctionDef] = {}
+        self.attributes: dict[str, list[cst.BaseExpression]] = {}
+        for statement in node.body.body:
+            if isinstance(statement, cst.FunctionDef):
+                self.methods[statement.name.value] = statement
+            elif isinstance(statement, cst.SimpleStatementLine):
+                for small in statement.body:
+                    self._class_level(small)
+
+    def _class_level(self, statement: cst.BaseSmallStatement) -> None:
+        if isinstance(statement, cst.Assign):
+            for target in statement.targets:
+                if isinstance(target.target, cst.Name):
+                    self.add(target.target.value, statement.value)
+        elif isinstance(statement, cst.AnnAssign) and isinstance(statement.target, cst.Name) and statement.value:
+            self.add(statement.target.value, statement.value)
+
+    def add(self, name: str, value: cst.BaseExpression) -> None:
+        """File a value that is assigned to the attribute.
+
+        Args:
+            name: the attribute of `self`.
+            value: the expression that is assigned.
+        """
+        self.attributes.setdefault(name, []).append(value)
+
+    @cached_property
+    def bases(self) -> list[ClassInfo]:
+        """The bases whose source is at hand."""
+        found = (self._lookup(name) for name in sorted(self.base_names))
+        return [info for info in found if info is not None and info is not self]
+
+    @property
+    def lineage(self) -> list[ClassInfo]:
+        """The class, then its bases whose source is at hand, nearest first."""
+        found: list[ClassInfo] = []
+        waiting = [self]
+        while waiting:
+            current = waiting.pop(0)
+            if current not in found:
+                found.append(current)
+                waiting.extend(current.bases)
+        return found
+
+    def method(self, name: str) -> cst.FunctionDef | None:
+        """The method that `self.<name>()` calls, if its source is at hand."""
+        return next((info.methods[name] for info in self.lineage if name in info.methods), None)
+
+    def values(self, attribute: str) -> list[cst.BaseExpression]:
+        """Everything that is assigned to the attribute, in this class and its bases whose source is at hand."""
+        return [value for info in self.lineage for value in info.attributes.get(attribute, ())]
+
+    @property
+    def closed(self) -> bool:
+        """Whether the source of every base is at hand, or holds nothing of AMP: no method comes from elsewhere."""
+        return all(
+            name in _PLAIN_BASES or self._lookup(name) is not None for info in self.lineage for name in info.base_names
+        )
