@@ -34,7 +34,7 @@ class Imports:
         self._names = names
         self._modules = modules
         self._grafted: dict[cst.Module, Module] = {}
-        self._bindings: dict[str, list[Binding]] = {}
+        self._followed: dict[str, list[Binding]] = {}
 
     def defined(self, node: cst.BaseExpression) -> Definition | None:
         """The function or class of another file that an expression names, or that a star import must have brought."""
@@ -55,9 +55,7 @@ class Imports:
         """Where another file of the project gives a qualified name its meaning; empty when none does."""
         if self._modules is None or qualified == UNKNOWN or qualified.startswith((f"{LOCAL}.", "builtins.", "torch.")):
             return []
-        if qualified not in self._bindings:
-            self._bindings[qualified] = self._follow(absolute(qualified, self._modules.name), 0)
-        return self._bindings[qualified]
+        return self._follow(absolute(qualified, self._modules.name), 0)
 
     def homes(self, qualified: str) -> list[cst.Module]:
         """The other file of the project from which a qualified name is imported, whether it is read as far as that or not,
@@ -122,20 +120,26 @@ class Imports:
         return absolute(qualified, self._modules.name) if self._modules is not None else qualified
 
     def _follow(self, qualified: str, hops: int) -> list[Binding]:
-        assert self._modules is not None
-        found = self._modules.split(qualified)
-        if found is None or hops > _MAX_HOPS:
+        """Where a name without leading dots gets its meaning, through so many files at most.
+
+        Modules that import each other with a star are asked once for each name.
+        """
+        if qualified not in self._followed:
+            self._followed[qualified] = []  # stands while it is worked out: a star may lead back here
+            self._followed[qualified] = self._look(qualified, hops) if hops <= _MAX_HOPS else []
+        return self._followed[qualified]
+
+    def _look(self, qualified: str, hops: int) -> list[Binding]:
+        found = self._modules.split(qualified) if self._modules is not None else None
+        if found is None or not self._graft(found[0]):
             return []
-        module, name = found
-        if not self._graft(module):
-            return []
-        first, dot, rest = name.partition(".")
+        module, (first, dot, rest) = found[0], found[1].partition(".")
         bindings = module.bindings.by_scope.get(module.tree.module, {}).get(first, [])
         if len(bindings) == 1 and isinstance(bindings[0].node, cst.ImportAlias):
             return self._follow(f"{bindings[0].qualified}{dot}{rest}", hops + 1)
-        if bindings:
+        if bindings or rest:
             return [] if rest else bindings
-        starred = [each for star in module.bindings.stars if (each := self._follow(f"{star}.{name}", hops + 1))]
+        starred = [each for star in module.bindings.stars if (each := self._follow(f"{star}.{first}", hops + 1))]
         return starred[0] if len(starred) == 1 else []
 
     def _graft(self, module: Module) -> bool:

@@ -510,7 +510,6 @@ class Schedule(HookBase):
         ("pkg.loop", "after_train_iter", ["AMP107"]),
         ("pkg", "after_step", ["AMP107"]),
         (".loop", "after_epoch", []),
-        ("detectron2.engine", "after_step", []),
         ("lightning", "on_train_batch_end", []),
     ],
 )
@@ -563,6 +562,15 @@ def test_an_average_of_another_file_is_kept_in_half(tmp_path: Path, imports: str
     assert (found.code, found.range.start.row) == ("AMP308", 14)
     assert found.related[-1].path == str(root / "tools/averages.py")
     assert codes(root, "tools/averages.py") == []
+
+
+def test_many_star_imports_of_each_other_cost_little(tmp_path: Path) -> None:
+    names = [f"part{number}" for number in range(12)]
+    stars = "".join(f"from pkg.{name} import *\n" for name in names)
+    parts = {f"pkg_{name}": f"{stars}\ndef backward():\n    pass\n" for name in names}
+    train = LOOP.format(module="pkg", name="tools", call="tools.deep.clip(model)")
+    root = project(tmp_path, pkg_init=stars, **parts, train=train)
+    assert codes(root, "train.py") == []
 
 
 MODULES = """
