@@ -98,7 +98,7 @@ _FULL_PRECISION = re.compile(
     "0.1.0",
     fix=UNSAFE,
     default=False,
-    triggers=(r"^no_grad$", r"^inference_mode$", r"^eval$"),
+    keeps=(r"^no_grad$", r"^inference_mode$", r"^eval$"),
     observable=Observable(EVALUATED),
 )
 def check(file: File) -> Iterator[Finding]:

@@ -51,7 +51,7 @@ def lint_source(source: Source, rules: Sequence[Rule | RuleInfo], torch: tuple[i
 
 
 def _lint(source: Source, rules: Sequence[Rule | RuleInfo], torch: tuple[int, int]) -> FileReport:
-    triggers = {trigger for rule in rules for trigger in rule.triggers}
+    triggers = {word for rule in rules for word in (*rule.triggers, *rule.keeps)}
     try:
         module = gate.parse(source.text)
     except SyntaxError as error:

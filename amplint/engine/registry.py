@@ -12,7 +12,7 @@ import os
 from collections.abc import Iterable, Iterator
 from functools import lru_cache
 from types import ModuleType
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from amplint.diagnostics import category
 from amplint.system import installed
@@ -45,6 +45,7 @@ class RuleInfo(NamedTuple):
     confidence: str
     since: str
     entered: str = ""
+    keeps: tuple[str, ...] = ()
 
     @property
     def category(self) -> str:
@@ -57,7 +58,18 @@ class RuleInfo(NamedTuple):
         fix = rule.fix.value if rule.fix else None
         module = rule.module.rpartition(".")[2]
         marks = rule.severity.value, rule.confidence.value, rule.since
-        return cls(rule.code, rule.name, rule.summary, fix, rule.default, rule.triggers, module, *marks, rule.entered)
+        return cls(
+            rule.code,
+            rule.name,
+            rule.summary,
+            fix,
+            rule.default,
+            rule.triggers,
+            module,
+            *marks,
+            rule.entered,
+            rule.keeps,
+        )
 
 
 @lru_cache(maxsize=1)
@@ -127,10 +139,15 @@ def _read_index(pack: ModuleType) -> list[RuleInfo] | None:
     """The index of a pack; None when it has none, or one of other modules than it has now."""
     try:
         with open(os.path.join(pack.__path__[0], INDEX), encoding="utf-8") as file:
-            infos = [RuleInfo(**{**entry, "triggers": tuple(entry["triggers"])}) for entry in json.load(file)]
+            infos = [RuleInfo(**{name: _frozen(value) for name, value in entry.items()}) for entry in json.load(file)]
     except (OSError, ValueError, TypeError, KeyError):  # a stale or broken index costs time, not results
         return None
     return infos if sorted(info.module for info in infos) == _module_names(pack) else None
+
+
+def _frozen(value: Any) -> Any:
+    """A list as the tuple that it was."""
+    return tuple(value) if isinstance(value, list) else value
 
 
 @lru_cache(maxsize=1)

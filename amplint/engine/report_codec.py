@@ -128,14 +128,14 @@ def _read_context(value: Any) -> CallerContext:
     target = Target(_text(file), _text(name), bool(made), _text(method))
     device, dtype, enabled, cached = ("", "", "", True) if region is None else region
     entered = None if region is None else Region(_text(device), _text(dtype), _text(enabled), bool(cached))
-    shapes = tuple((_text(key), _frozen(shape)) for key, shape in arguments)
+    shapes = tuple((_text(key), _as_tuples(shape)) for key, shape in arguments)
     place = _text(caller), _number(row), _number(column)
     return CallerContext(target, entered, bool(differentiates), bool(loss), shapes, *place)
 
 
-def _frozen(value: Any) -> Any:
+def _as_tuples(value: Any) -> Any:
     """Lists as the tuples that they were."""
-    return tuple(map(_frozen, value)) if type(value) is list else value
+    return tuple(map(_as_tuples, value)) if type(value) is list else value
 
 
 def _text(value: Any) -> str:
