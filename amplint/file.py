@@ -14,6 +14,7 @@ from amplint.edits.statements import Editor
 from amplint.hazards.analysis import Analysis
 from amplint.lowering.program import Program
 from amplint.model.caller_contexts import CallerContext
+from amplint.model.libraries import told_in
 from amplint.model.torch import names as torch_names
 from amplint.model.torch.precision import EITHER_HALF, FLOAT16
 from amplint.python_ast import gate
@@ -31,7 +32,9 @@ from amplint.syntax.tree import Tree
 from amplint.syntax.value_flow import ValueFlow
 
 MIXED_PRECISION = "mixed-precision"
-"""What a file says to the whole run that trains in half precision."""
+"""What a file says to the whole run that computes in half precision."""
+TRAINING = "mixed-precision-training"
+"""What a file says besides that scales losses, or propagates some itself: more than inference runs in half precision."""
 FLOAT16_TRAINING = "float16-training"
 """What a file says to the whole run that trains under float16 autocast."""
 
@@ -45,12 +48,16 @@ class File:
         tree: its syntax tree.
         torch: the oldest PyTorch (major, minor) that the linted project supports (`target torch`).
         entered: how code of other files enters its functions.
+        supposing: whether libraries are taken to drive its classes in float16, although nothing in it makes them do so.
     """
 
-    def __init__(self, tree: Tree, torch: tuple[int, int], entered: Sequence[CallerContext] = ()) -> None:
+    def __init__(
+        self, tree: Tree, torch: tuple[int, int], entered: Sequence[CallerContext] = (), supposing: bool = False
+    ) -> None:
         self.tree = tree
         self.torch = torch
         self.entered = tuple(entered)
+        self._supposing = supposing
         self._facts: dict[object, Any] = {}
 
     def fact(self, kind: Callable[[File], Fact]) -> Fact:
@@ -82,7 +89,12 @@ class File:
     @cached_property
     def classes(self) -> Classes:
         """The classes it defines."""
-        return Classes(self.tree, self.names, self.imports)
+        return Classes(self.tree, self.names, self.imports, self._supposing)
+
+    @property
+    def may_be_driven(self) -> bool:
+        """Whether a library would do more around some of its classes if it were told to."""
+        return bool(told_in(self.source.text.encode())) and bool(self.classes.undriven)
 
     @cached_property
     def imports(self) -> Imports:
@@ -138,10 +150,12 @@ class File:
         """What this file establishes for the whole run."""
         makers = torch_names.AUTOCAST | torch_names.GRAD_SCALER
         calls = any(self.names.any_in(call.func, makers) for call in self.tree.find(cst.Call))
-        if calls or any(self._is_handed_on(node) for node in self.names.references(makers)):
-            return frozenset({MIXED_PRECISION, FLOAT16_TRAINING} if self._trains_in_float16() else {MIXED_PRECISION})
-        # Whoever propagates a loss of its own without AMP trains what stands beside it in full precision.
         text = self.source.text.encode()
+        if calls or any(self._is_handed_on(node) for node in self.names.references(makers)):
+            trains = b".backward(" in text or any(self.names.references(torch_names.GRAD_SCALER))
+            in_float16 = {FLOAT16_TRAINING} if self._trains_in_float16() else set[str]()
+            return frozenset({MIXED_PRECISION, *({TRAINING} if trains else ()), *in_float16})
+        # Whoever propagates a loss of its own without AMP trains what stands beside it in full precision.
         return frozenset({ALONE}) if b".backward(" in text and not gate.may_matter(text) else frozenset()
 
     def _trains_in_float16(self) -> bool:

@@ -16,7 +16,7 @@ from amplint.diagnostics import FileReport
 from amplint.engine.checker import check_bytes, is_concerned, withdraw
 from amplint.engine.config import ConfigError, Overrides, SettingsResolver
 from amplint.engine.discovery import FoundFile, discover
-from amplint.engine.neighbours import neighbours
+from amplint.engine.neighbours import neighbours, project_files
 from amplint.engine.registry import RegistryError
 from amplint.engine.runner import RunOptions, establish, run
 from amplint.report.escape import printable
@@ -94,6 +94,7 @@ def _reports(paths: tuple[str, ...]) -> dict[Path, FileReport]:
 
 @lru_cache(maxsize=8)
 def _facts(paths: tuple[str, ...], wanted: frozenset[str]) -> frozenset[str]:
-    found = [one for one in discover(paths or (".",), _resolver()) if isinstance(one, FoundFile)]
+    named = paths or (".",)
+    found = [one for one in discover(named, _resolver()) if isinstance(one, FoundFile)]
     # flake8 has processes of its own.
-    return establish(found, RunOptions(jobs=1), wanted)
+    return establish([*found, *project_files(found, named, _resolver())], RunOptions(jobs=1), wanted)

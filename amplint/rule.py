@@ -19,14 +19,14 @@ from enum import Enum
 
 from amplint.diagnostics import Applicability, Diagnostic, category
 from amplint.edits.statements import Statement
-from amplint.file import FLOAT16_TRAINING, MIXED_PRECISION, File
+from amplint.file import FLOAT16_TRAINING, MIXED_PRECISION, TRAINING, File
 from amplint.finding import Finding, told_once
 from amplint.hazards.found import Found
 from amplint.model.observables import Observable
 
 __all__ = [
     "Check", "Confidence", "ERROR", "FLOAT16_TRAINING", "File", "Finding", "Found", "HIGH", "INFO", "LOW", "MEDIUM",
-    "MIXED_PRECISION", "Rule", "Severity", "Statement", "WARNING", "rule",
+    "MIXED_PRECISION", "Rule", "Severity", "Statement", "TRAINING", "WARNING", "rule",
 ]  # fmt: skip
 
 

@@ -55,7 +55,8 @@ different functions, where the scaler may be None, and where there is a test alr
 
 ## Limitations
 A scale that has sunk to zero cannot fall any more, so the test stops noticing skips. Schedulers of other libraries
-count only if their name, or how they are used, says what they are.
+count only if their name, or how they are used, says what they are. A hook counts if its base class comes from a
+file of the project whose trainer steps through a scaler.
 
 ## References
 - https://docs.pytorch.org/docs/stable/amp.html#gradient-scaling
@@ -67,6 +68,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from amplint.diagnostics import SAFE
+from amplint.facts.hook_schedules import HookSchedules
 from amplint.model.observables import SCHEDULER_LEAD, Observable
 from amplint.model.protocol.hazard import HazardKind
 from amplint.rule import HIGH, WARNING, File, Finding, Found, rule
@@ -80,8 +82,27 @@ _SKIPS = "inf or NaN in a gradient skips the step, mostly early on; each skip pu
 _BLIND = "the test around it does not tell that the step was taken: the scale falls, in `update`, when it was skipped"
 
 
-@rule("AMP107", KIND, WARNING, HIGH, "0.1.0", fix=SAFE, observable=Observable(SCHEDULER_LEAD))
+_HOOKS = tuple(rf"def {name}\(" for name in ("after_step", "after_iter", "after_train_iter", "after_train_step",
+                                              "on_step_end", "on_batch_end", "on_train_batch_end"))  # fmt: skip
+
+
+@rule("AMP107", KIND, WARNING, HIGH, "0.1.0", fix=SAFE, triggers=_HOOKS, observable=Observable(SCHEDULER_LEAD))
 def check(file: File) -> Iterator[Finding]:
+    yield from _in_paths(file)
+    for each in file.fact(HookSchedules).found:
+        schedule, scaler = (
+            file.tree.text(hazard_calls.receiver(each.advance) or each.advance),
+            file.tree.text(each.scaler),
+        )
+        yield Finding(
+            file.range(each.advance.func),
+            f"`{schedule}` advances even when `{scaler}` has skipped the optimizer step",
+            note=_SKIPS,
+            related=file.related("stepped, or skipped, here", each.step),
+        )
+
+
+def _in_paths(file: File) -> Iterator[Finding]:
     hazards = file.analysis.of(KIND)
     for found in file.analysis.of(KIND, elsewhere=True):
         scaler = found.hazard.scaler_name

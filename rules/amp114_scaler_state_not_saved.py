@@ -62,7 +62,8 @@ fix where the scaler is out of reach, as in a helper that would need a parameter
 ## Limitations
 A checkpoint that something unknown may add to (`**extra`, a callback that gets the dict) is flagged only if nothing
 unknown gets at the scaler. One that a function of unknown source puts together is not flagged; nor is one of a scaler
-that has no life of its own, because each epoch makes another (AMP113).
+that has no life of its own, because each epoch makes another (AMP113). A checkpointer that a function is given is
+flagged where it is told how far the training has come, and the function keeps its scaler to itself.
 
 ## References
 - https://docs.pytorch.org/docs/stable/notes/amp_examples.html#typical-mixed-precision-training
@@ -76,6 +77,7 @@ from collections.abc import Iterator
 import libcst as cst
 
 from amplint.diagnostics import SAFE, Related
+from amplint.facts.given_savers import GivenSavers
 from amplint.facts.resume_checkpoints import Checkpoints, Incomplete
 from amplint.facts.scalers import Scalers
 from amplint.model.observables import RESUMED, Observable
@@ -105,7 +107,19 @@ def check(file: File) -> Iterator[Finding]:
             fix=fix,
             defect=each.helper,
         )
+    yield from _beyond_reach(file)
     yield from _unrestored(file)
+
+
+def _beyond_reach(file: File) -> Iterator[Finding]:
+    for each in file.fact(GivenSavers).found:
+        scaler = file.tree.text(each.pair.scaler)
+        yield Finding(
+            file.range(each.call.func),
+            f"`{file.tree.text(each.call.func)}` cannot keep the state of `{scaler}`, which only this function has",
+            note=_NOTE,
+            related=file.related("the scaler goes with this optimizer", each.pair.call),
+        )
 
 
 def _unrestored(file: File) -> Iterator[Finding]:

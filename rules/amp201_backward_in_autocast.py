@@ -79,7 +79,7 @@ def check(file: File) -> Iterator[Finding]:
     spanning = {found.node for found in file.analysis.of(HazardKind.REGION_SPANS_STEPS)}
     for found in file.analysis.of(KIND, elsewhere=True):
         region = found.related["region"]
-        if found.related.get("outermost") in spanning or _trains_nothing(file, found):
+        if found.related.get("outermost") in spanning or _trains_nothing(file, found) or _is_of_library(file, region):
             continue
         yield Finding(
             file.range(hazard_calls.callee_range(file, found.node)),
@@ -96,6 +96,13 @@ def _trains_nothing(file: File, found: Found) -> bool:
     if found.events(OptimizerStep, ScalerStep):
         return False
     return any(file.fact(Trials).at(node) for node in (found.node, found.function))
+
+
+def _is_of_library(file: File, region: cst.CSTNode) -> bool:
+    """Whether a library puts a region around a whole method of the author's, so that no backward pass can leave it."""
+    return isinstance(region, cst.FunctionDef) and not any(
+        is_region(file, each.decorator) for each in region.decorators
+    )
 
 
 def _related(file: File, found: Found) -> tuple[Related, ...]:

@@ -61,11 +61,13 @@ from ._support.value_kinds import device_in_sight
 
 _EXPECTING = ("raises", "warns", "assertRaises", "assertRaisesRegex", "assertWarns", "assertWarnsRegex", "suppress")
 
+_IDLE = frozenset({"contextlib.nullcontext", "contextlib.suppress"})
+
 
 @rule("AMP204", "autocast-not-entered", ERROR, HIGH, "0.1.0", fix=SAFE, observable=Observable(ENTERED))
 def check(file: File) -> Iterator[Finding]:
     for item in file.tree.find(cst.WithItem):
-        if file.contexts.maker(item.item) is not None:
+        if _is_class(file, item.item):
             yield Finding(
                 file.range(item.item),
                 f"`with` gets the class `{_spelled(file, item.item)}`, not an instance of it",
@@ -84,6 +86,22 @@ def check(file: File) -> Iterator[Finding]:
                 f"`{_spelled(file, call.func)}` makes an autocast region that nothing enters",
                 "operations stay in full precision: only `with`, or the decoration of a function, enters a region",
             )
+
+
+def _is_class(file: File, context: cst.BaseExpression) -> bool:
+    """Whether an expression names the class of regions, or on some runs a class of contexts that do nothing."""
+    options = list(_options(file, context, 3))
+    makers = [each for each in options if file.contexts.maker(each) is not None]
+    return bool(makers) and all(each in makers or file.names.all_in(each, _IDLE) for each in options)
+
+
+def _options(file: File, context: cst.BaseExpression, depth: int) -> Iterator[cst.BaseExpression]:
+    """The expressions of which a run picks one."""
+    behind = file.contexts.behind(context) if depth and file.contexts.maker(context) is None else []
+    if not behind:
+        yield context
+    for each in behind:
+        yield from _options(file, each, depth - 1)
 
 
 def _joined(file: File, both: cst.BooleanOperation) -> Iterator[Finding]:

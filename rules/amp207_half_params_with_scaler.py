@@ -1,7 +1,8 @@
 """A model that was made half is trained through a scaler.
 
 ## What it does
-Flags `.half()` and `.to(torch.float16)` on a model if an optimizer that a `GradScaler` steps holds its parameters.
+Flags `.half()`, `.to(torch.float16)` and `from_pretrained(..., torch_dtype=torch.float16)` if an optimizer that a
+`GradScaler` steps holds the parameters of the model, also if a helper returns the model or makes it half.
 
 ## Why it matters
 Parameters in float16 have gradients in float16, and the scaler refuses them:
@@ -43,7 +44,8 @@ The fix takes the cast away. It is unsafe: the weights need twice the memory, an
 need autocast around every forward pass.
 
 ## Limitations
-Casts under a condition are left alone, and so are models of which a part is made float32 again or has no gradients.
+Casts under a condition are left alone, and so are models of which a part is made float32 again or has no gradients,
+and models that are loaded where the file speaks of adapters, quantization or freezing.
 
 ## References
 - https://docs.pytorch.org/docs/stable/amp.html#gradient-scaling

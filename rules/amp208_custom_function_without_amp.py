@@ -1,8 +1,10 @@
 """An `autograd.Function` multiplies matrices in its backward pass without telling autocast.
 
 ## What it does
-Flags a subclass of `torch.autograd.Function` whose `backward` runs matrix products or convolutions, and whose methods
-lack `custom_fwd` or `custom_bwd`, in a project that trains in mixed precision.
+Flags a subclass of `torch.autograd.Function` whose `backward` runs matrix products or convolutions, or whose `forward`
+hands its input and the weight of a module to a kernel of an extension, and whose methods lack `custom_fwd` or
+`custom_bwd`, in a project that trains in mixed precision: one of its files makes a `GradScaler`, or enters a region and
+calls `backward()`.
 
 ## Why it matters
 In a region your `forward` gets its products in half, and saves tensors that are float32. Your `backward` runs outside
@@ -29,6 +31,7 @@ class Product(torch.autograd.Function):
 
 with torch.autocast("cuda"):
     loss = Product.apply(data, weight).float().mean()
+loss.backward()
 ```
 
 ## Use instead
@@ -50,6 +53,7 @@ class Product(torch.autograd.Function):
 
 with torch.autocast("cuda"):
     loss = Product.apply(data, weight).float().mean()
+loss.backward()
 ```
 
 ## Fix safety
@@ -59,7 +63,8 @@ the other one is spelled so, else those of `torch.cuda.amp`. It is unsafe: a ker
 `setup_context`, since the decorators need the context as first argument.
 
 ## Limitations
-What operations of extensions do is not known, nor is what happens in functions that `backward` calls.
+What operations of extensions do is not known: they count where a module of the same file gives a weight of its own to
+a kernel, and nothing in the file speaks of dtypes. What happens in functions that `backward` calls is not known.
 
 ## References
 - https://docs.pytorch.org/docs/stable/notes/amp_examples.html#autocast-and-custom-autograd-functions
@@ -72,7 +77,7 @@ from collections.abc import Iterator
 from amplint.diagnostics import UNSAFE, Edit, Fix
 from amplint.facts.autograd_functions import CustomFunction, CustomFunctions
 from amplint.model.observables import BACKWARD_ERROR, Observable
-from amplint.rule import ERROR, MEDIUM, MIXED_PRECISION, File, Finding, rule
+from amplint.rule import ERROR, MEDIUM, TRAINING, File, Finding, rule
 
 
 @rule(
@@ -94,7 +99,16 @@ def check(file: File) -> Iterator[Finding]:
             "under autocast its backward pass mixes half gradients with what `forward` saved, and raises",
             related=file.related("this is lowered in `forward` only", function.product),
             fix=_fix(file, function),
-            needs=frozenset({MIXED_PRECISION}),
+            needs=frozenset({TRAINING}),
+        )
+    for function in file.fact(CustomFunctions).mixing():
+        yield Finding(
+            file.range(function.node.name),
+            f"`{function.node.name.value}` gives a kernel half inputs and float32 weights, without `custom_fwd`",
+            "under autocast its inputs come from layers in half, its weight stays float32; most kernels refuse the two",
+            related=file.related("the kernel gets both here", function.product),
+            fix=_fix(file, function, cast=True),
+            needs=frozenset({TRAINING}),
         )
 
 
@@ -103,7 +117,8 @@ def _missing(function: CustomFunction) -> list[str]:
     return [name for name, has in given.items() if not has]
 
 
-def _fix(file: File, function: CustomFunction) -> Fix | None:
+def _fix(file: File, function: CustomFunction, cast: bool = False) -> Fix | None:
+    """Add the decorators that are missing, with a cast of the inputs to float32 where one is wanted."""
     if function.sets_up_context:
         return None
     modern = file.torch >= (2, 4) or any(name.startswith("torch.amp.") for name in function.spelled)
@@ -116,7 +131,12 @@ def _fix(file: File, function: CustomFunction) -> Fix | None:
             spelling, imports = file.importer.get(f"torch.amp.{kind}" if modern else f"torch.cuda.amp.{kind}", method)
             row = file.source.position(file.tree.span(method.name)[0]).row
             place = file.source.line_starts[row - 1]
-            call = '(device_type="cuda")' if modern else ""
+            given = ['device_type="cuda"'] if modern else []
+            if cast and kind == "custom_fwd":
+                dtype, more = file.importer.get("torch.float32", method)
+                imports = (*imports, *more)
+                given.append(f"cast_inputs={dtype}")
+            call = f"({', '.join(given)})" if given else ""
             line = f"{file.source.indent(row)}@{spelling}{call}{file.source.newline}"
             edits += [*imports, Edit(place, place, line)]
     return Fix("Run both passes under one autocast state", file.importer.joined(edits), UNSAFE)

@@ -59,10 +59,10 @@ where the model comes from elsewhere, so that its output is only likely to be fl
 no cast helps, and you get no fix: clamp the operand, or compute the layer that makes it in a disabled region.
 
 ## Limitations
-A value is taken for float16 only where the file shows it: layers and matrix products inside the region, models and
-criteria that the file defines, and a sigmoid of what a model from elsewhere gives back. Parameters of functions that
-nothing in the file calls are not judged, nor are losses in other files, positive powers, and exponentials that a later
-`log` or division normalises. `log(sigmoid(x))` without anything between is left to `log-of-softmax` (AMP305).
+A value is taken for float16 only where the project shows it: layers and matrix products inside the region, a sigmoid
+of what a model from elsewhere gives back, and what callers in other files hand over. Parameters of functions that
+nothing in the project calls are not judged, nor are positive powers, and exponentials that a later `log` or division
+normalises. `log(sigmoid(x))` without anything between is left to `log-of-softmax` (AMP305).
 
 ## References
 - https://docs.pytorch.org/docs/stable/amp.html#cuda-op-specific-behavior

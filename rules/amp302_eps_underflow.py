@@ -49,9 +49,10 @@ where a tensor without dimensions is the divisor, which does not widen the resul
 training, beside which the gradient overflows all the same.
 
 ## Limitations
-A value is taken for float16 only where the file shows it: layers and matrix products inside a region, and modules and
-functions that the file defines and calls. An epsilon in front of a logarithm in a loss is left to `exp-log-in-loss`
-(AMP301). bfloat16 holds all epsilons used in practice.
+A value is taken for float16 only where the project shows it: layers and matrix products inside a region, that of a
+caller in another file included, and a sigmoid of what a model gives back. Code that switches autocast off for a part
+of a function is taken to run under it otherwise, if the project trains under float16 autocast. An epsilon in front of
+a logarithm in a loss is left to `exp-log-in-loss` (AMP301). bfloat16 holds all epsilons used in practice.
 
 ## References
 - https://docs.pytorch.org/docs/stable/amp.html#cuda-op-specific-behavior

@@ -40,8 +40,9 @@ logits. In all other cases the loss is put into a disabled region, on float32 op
 that float16 rounded to 0 or 1 stays so. You get no fix where the statement computes something else that needs autocast.
 
 ## Limitations
-A criterion that comes from elsewhere, or that is chosen at run time, is not known to be this one. A region around the
-loss alone that a parameter of the function switches, off by default, is taken for an island.
+A criterion that is chosen at run time is not known to be this one. A function that another file calls inside a region
+is judged there: what is called by the name of a parameter is what the project makes under that name. A region around
+the loss alone that a parameter of the function switches, off by default, is taken for an island.
 
 ## References
 - https://docs.pytorch.org/docs/stable/amp.html#prefer-binary-cross-entropy-with-logits-over-binary-cross-entropy

@@ -42,9 +42,9 @@ Unsafe: the out-of-place form gives a new tensor, which other names for the old 
 get no fix where the tensor came in as an argument or is part of another one: there the change itself is what is wanted.
 
 ## Limitations
-A tensor is taken for float16 only where the file shows it. Operations that autocast lifts in neither form are silent,
-and so are operands that are bounded away from the overflow. Exponentials and logarithms in a loss are left to
-`exp-log-in-loss` (AMP301): there the gradient overflows out of place, too.
+A tensor is taken for float16 only where the file, or a caller in another one, shows it. Operations that autocast lifts
+in neither form are silent, and so are operands that are bounded away from the overflow. Exponentials and logarithms in
+a loss are left to `exp-log-in-loss` (AMP301): there the gradient overflows out of place, too.
 
 ## References
 - https://docs.pytorch.org/docs/stable/amp.html#op-eligibility

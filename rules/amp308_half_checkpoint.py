@@ -39,7 +39,8 @@ The fix, which drops the cast, is only shown: it doubles the size of the weights
 half ones.
 
 ## Limitations
-Checkpoints to resume from that hold no optimizer state are not told from exports. A cast inside a helper is not seen.
+Checkpoints to resume from that hold no optimizer state are not told from exports. A cast inside a helper is not seen,
+but for a copy of the model that an object makes half when it is made itself.
 
 ## References
 - https://docs.pytorch.org/docs/stable/amp.html
@@ -76,11 +77,14 @@ _NOTE = (
 def check(file: File) -> Iterator[Finding]:
     for each in file.fact(HalfCheckpoints).found:
         yield Finding(
-            file.range(each.name),
+            file.range(each.place),
             "Weights to resume training from are saved in half precision",
             note=_NOTE,
-            related=file.related("saved together with this optimizer's state", each.state.optimizer),
-            fix=uncast(file, each),
+            related=(
+                *file.related("saved together with this optimizer's state", each.state.optimizer),
+                *(file.related("kept in half from here on", each.cast) if each.kept is not None else ()),
+            ),
+            fix=uncast(file, each) if each.kept is None else None,
         )
 
 

@@ -35,7 +35,8 @@ def energy(x, weight):
 Unsafe: what is computed from the square is float32 from there on, and takes more memory. You get no fix in place.
 
 ## Limitations
-A tensor is taken for float16 only where the file shows it. What is bounded, such as a `tanh`, is silent.
+A tensor is taken for float16 only where the file, or a caller in another one, shows it. What is bounded, such as a
+`tanh`, is silent.
 
 ## References
 - https://docs.pytorch.org/docs/stable/amp.html#cuda-ops-that-autocast-to-float32

@@ -32,13 +32,15 @@ a short module of that name, which amplint reads in the place of the library (it
 installed). A wrapper is read only for files that import the library. What is under *silent* may do anything to gradients,
 as far as amplint is concerned: after such a call nothing is claimed.
 
-Where a constructor decides the precision, only a literal counts: `Accelerator(mixed_precision="fp16")` is float16, and
-`Accelerator(mixed_precision=args.precision)` is unknown. Projects add wrappers of their own under `[tool.amplint.wrappers]`
-(see the README); one for a module of this table goes before amplint's.
+Where a constructor decides the precision, the text must say so: `Accelerator(mixed_precision="fp16")` is float16, and so may
+`"fp16" if half else "no"` be, or an option that the file declares with that choice or default; one that is declared elsewhere
+is unknown. Projects add wrappers of their own under `[tool.amplint.wrappers]` (see the README); one for a module of this table
+goes before amplint's.
 
-What is said of accelerate, Fabric and MMEngine was tried on the libraries themselves: with each of them installed,
-[tests/runtime/test_libraries.py](../tests/runtime/test_libraries.py) measures the gradients that reach an optimizer after a
-clip of torch's and after one of the library's. An optimizer that comes from elsewhere counts as wrapped by the library.
+What is said of accelerate, Lightning, Fabric, Transformers and MMEngine was tried on the libraries themselves: with each of
+them installed, [tests/runtime/test_libraries.py](../tests/runtime/test_libraries.py) measures the gradients that reach an
+optimizer after a clip of torch's and after one of the library's, and those that hooks meet. An optimizer that comes from
+elsewhere counts as wrapped by the library.
 
 The training scripts of [tests/wrappers](../tests/wrappers) show each library in correct use, and what is found in them.
 """

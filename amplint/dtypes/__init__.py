@@ -141,12 +141,12 @@ class Dtypes:
         return any(region.lowers and region.dtype == FLOAT16 for region in self._regions())
 
     def _regions(self) -> Iterator[Region]:
-        items = [item.item for item in self._tree.find(cst.WithItem)]
-        decorators = [decorator.decorator for decorator in self._tree.find(cst.Decorator)]
-        for expression in (*items, *decorators):
-            region = self._contexts.of(expression)
+        for item in self._tree.find(cst.WithItem):
+            region = self._contexts.of(item.item)
             if region is not None:
                 yield region
+        for function in self._tree.find(cst.FunctionDef):
+            yield from self._contexts.decorating(function)
         yield from (context.region for context in self._entered if context.region is not None)
 
     def in_loss(self, operation: Operation) -> bool:

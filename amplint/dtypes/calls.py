@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import replace
+from functools import cached_property
 
 import libcst as cst
 
@@ -214,9 +215,16 @@ class Calls(Functions):
         return self.record("call", arguments, no_result(*arguments.all), node, frame, layer=layer)
 
     def _is_model(self, called: str, value: Value, frame: StackFrame) -> bool:
-        if not isinstance(value, Tensor) or value.dtype != precision.UNKNOWN or not vocabulary.MODEL.search(called):
+        if not isinstance(value, Tensor) or value.dtype != precision.UNKNOWN or frame.region is None:
             return False
-        return frame.region is not None
+        return vocabulary.MODEL.search(called) is not None or called in self._set_in_modes
+
+    @cached_property
+    def _set_in_modes(self) -> frozenset[str]:
+        """What is called like something of which the file sets a mode: `student.train()`; criteria have modes, too."""
+        calls = (call.func for call in self.tree.find(cst.Call) if isinstance(call.func, cst.Attribute))
+        named = {dotted(func.value).rpartition(".")[2] for func in calls if func.attr.value in ("train", "eval")}
+        return frozenset(name for name in named if name != "self" and not vocabulary.LOSS.search(name))
 
     def _model(self, node: cst.Call, frame: StackFrame) -> Tensor:
         region = frame.region

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 from amplint.diagnostics import ALONE, Diagnostic, FileReport, Position, Range
 from amplint.engine.config import Settings
+from amplint.engine.driving_facts import with_place
 from amplint.engine.registry import RuleInfo, rule_index
 from amplint.engine.selection import SYNTAX_ERROR, UNUSED_SUPPRESSION, active_codes, names
 from amplint.python_ast import gate
@@ -191,5 +192,5 @@ def withdraw(report: FileReport, facts: frozenset[str]) -> FileReport:
         facts: what the files of the run establish.
     """
     facts = report.facts if is_notebook(report.path) or ALONE in report.facts else facts
-    kept = tuple(diagnostic for diagnostic in report.diagnostics if diagnostic.needs <= facts)
-    return report if len(kept) == len(report.diagnostics) else replace(report, diagnostics=kept)
+    kept = tuple(with_place(diagnostic, facts) for diagnostic in report.diagnostics if diagnostic.needs <= facts)
+    return report if kept == report.diagnostics else replace(report, diagnostics=kept)

@@ -89,6 +89,7 @@ def _check(
 ) -> FileReport:
     import libcst  # not at the top: most files are settled before a parse, and libcst is slow to import
 
+    from amplint.engine import driven
     from amplint.rule import File
     from amplint.syntax.tree import Tree
 
@@ -96,16 +97,13 @@ def _check(
     crashes: dict[str, Exception] = {}
     try:
         file = File(Tree(source, rows, module), torch, entered)
-        for rule in _loaded(rules):
-            limits.look()
-            try:
-                found.extend(list(rule.run(file)))
-            except RecursionError:
-                raise  # it takes a deep tree to get there, whatever rule it is that does
-            except Exception as error:  # a rule must not take the other rules and files down with it
-                crashes[rule.code] = error
-        says = file.says
+        found += _found(file, rules, crashes)
+        says = file.says | driven.stated(file)
         gives = _given(file, rules)
+        if file.may_be_driven:
+            known = {(each.code, each.range) for each in found}
+            supposed = _found(File(Tree(source, rows, module), torch, entered, supposing=True), rules, crashes)
+            found += driven.needing(file, [each for each in supposed if (each.code, each.range) not in known])
     except libcst.ParserSyntaxError as error:
         row = error.raw_line if rows is None else rows[min(error.raw_line, len(rows)) - 1]
         return FileReport(source.path, error=f"LibCST cannot read row {row}: {error.message}")
@@ -119,11 +117,25 @@ def _check(
 
 def _given(file: File, rules: Sequence[Rule | RuleInfo]) -> tuple[CallerContext, ...]:
     """How the file enters functions of other files, if a rule that runs wants to know that of those."""
-    if file.source.place is None or not any(rule.entered for rule in rules):
+    if file.source.place is None or file.source.notebook is not None or not any(rule.entered for rule in rules):
         return ()
     from amplint.dtypes import Dtypes
 
     return file.fact(Dtypes).contexts
+
+
+def _found(file: File, rules: Sequence[Rule | RuleInfo], crashes: dict[str, Exception]) -> list[Diagnostic]:
+    """What the rules find in a file; what crashes is noted down."""
+    found: list[Diagnostic] = []
+    for rule in _loaded(rules):
+        limits.look()
+        try:
+            found.extend(list(rule.run(file)))
+        except RecursionError:
+            raise  # it takes a deep tree to get there, whatever rule it is that does
+        except Exception as error:  # a rule must not take the other rules and files down with it
+            crashes[rule.code] = error
+    return found
 
 
 def _told(crashes: dict[str, Exception], path: str) -> str:

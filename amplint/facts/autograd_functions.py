@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import libcst as cst
 
@@ -23,12 +24,17 @@ _FLOAT32_ONLY = frozenset(
     "triangular_solve".split()
 )
 """Functions of torch that decompose or solve: they refuse half precision, so that all around them is float32."""
+_WEIGHT = re.compile(r"weights?$|kernel$|filters?$")
+_SEES_TO_DTYPES = re.compile(r"\.float\(\)|\.half\(\)|\.to\(|\.type\(|type_as|enabled=False|force_fp32|cast_inputs")
+"""What a file says that sees to the precision of its operations by itself."""
+_NO_EXTENSIONS = ("torch.", "numpy.", "math.", "builtins.", "triton.")
 _ARITHMETIC = (cst.Add, cst.Subtract, cst.Multiply, cst.Divide)
 
 
 @dataclass(frozen=True)
 class CustomFunction:
-    """A subclass: its two passes, its decorators by their full names, and the first product in its backward pass."""
+    """A subclass: its two passes, its decorators by their full names, and where it goes wrong: the first product in its
+    backward pass, or the kernel that it calls."""
 
     node: cst.ClassDef
     forward: cst.FunctionDef
@@ -53,24 +59,70 @@ class CustomFunctions:
 
     def __init__(self, file: File) -> None:
         self._tree, self._names, self._classes, self._contexts = file.tree, file.names, file.classes, file.contexts
+        self._text = file.source.text
 
     def unaware(self) -> Iterator[CustomFunction]:
         """Those that lack a decorator, and whose backward pass multiplies what it does not cast."""
+        for each in self._functions():
+            product = next(self._products(each.backward), None)
+            if product is None or (each.has_fwd and each.has_bwd) or self._casts(each.backward):
+                continue
+            if not self._is_float32(each.forward):
+                yield replace(each, product=product)
+
+    def mixing(self) -> Iterator[CustomFunction]:
+        """Those that lack `custom_fwd` and hand what they are given, and the weight of a module of the same file, to a kernel
+        of an extension: under autocast the one is half, and the other float32."""
+        if _SEES_TO_DTYPES.search(self._text):
+            return
+        for each in self._functions():
+            weights = [param.name.value for param in each.forward.params.params[1:] if _WEIGHT.match(param.name.value)]
+            for weight in weights if not each.has_fwd else ():
+                kernel = self._kernel(each, weight)
+                if kernel is not None and self._gets_weight(each, weight):
+                    yield replace(each, product=kernel)
+                    break
+
+    def _functions(self) -> Iterator[CustomFunction]:
         for info in self._classes.own:
             forward, backward = info.methods.get("forward"), info.methods.get("backward")
             if forward is None or backward is None or not info.base_names <= _FUNCTION or not info.base_names:
                 continue
-            product = next(self._products(backward), None)
             decorators = [each.decorator for method in (forward, backward) for each in method.decorators]
             called = [each.func if isinstance(each, cst.Call) else each for each in decorators]
             spelled = frozenset().union(*map(self._names.resolve, called)) if called else frozenset[str]()
-            found = CustomFunction(
-                info.node, forward, backward, spelled, product or backward, "setup_context" in info.methods
-            )
-            if product is None or (found.has_fwd and found.has_bwd) or self._casts(backward):
-                continue
-            if not self._is_float32(forward):
-                yield found
+            yield CustomFunction(info.node, forward, backward, spelled, backward, "setup_context" in info.methods)
+
+    def _kernel(self, function: CustomFunction, weight: str) -> cst.BaseExpression | None:
+        """The function of an extension that both passes call, the forward pass with the weight and with something else."""
+        params = {param.name.value for param in function.forward.params.params[1:]}
+        for module, call in self._calls_of_modules(function.forward):
+            given = {arg.value.value for arg in call.args if isinstance(arg.value, cst.Name)} & params
+            again = (module == other for other, _ in self._calls_of_modules(function.backward))
+            if weight in given and len(given) > 1 and any(again):
+                return call.func
+        return None
+
+    def _calls_of_modules(self, method: cst.FunctionDef) -> Iterator[tuple[str, cst.Call]]:
+        """The calls of functions of modules that are not at hand, each with the name of the module."""
+        own = {param.name.value for param in method.params.params} | {info.name for info in self._classes.own}
+        for node in within(method.body):
+            if (
+                isinstance(node, cst.Call)
+                and isinstance(node.func, cst.Attribute)
+                and isinstance(node.func.value, cst.Name)
+            ):
+                module, known = node.func.value.value, self._names.resolve(node.func)
+                strange = any(bound.qualified for bound in self._names.bindings(module, node)) or module.startswith("_")
+                if strange and module not in own and not any(name.startswith(_NO_EXTENSIONS) for name in known):
+                    yield module, node
+
+    def _gets_weight(self, function: CustomFunction, weight: str) -> bool:
+        """Whether a module gives a weight of its own; its class may be none of the statements that were parsed."""
+        name = function.node.name.value
+        aliases = re.findall(rf"^[ \t]*(\w+) = {name}\.apply\b", self._text, re.MULTILINE)
+        called = "|".join((*aliases, rf"{name}\.apply"))
+        return re.search(rf"\b(?:{called})\([^()]*\bself\.{weight}\b", self._text) is not None
 
     def _is_float32(self, forward: cst.FunctionDef) -> bool:
         """Whether what a forward pass returns is float32 in a region, too: it decomposes or solves, and lowers nothing."""

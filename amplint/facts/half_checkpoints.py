@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -12,7 +12,7 @@ from amplint.facts.optimizer_checkpoints import OptimizerStates, SavedState
 from amplint.file import File
 from amplint.model import vocabulary
 from amplint.model.torch.precision import CASTS, HALF, named
-from amplint.syntax.access_paths import elements, path_of
+from amplint.syntax.access_paths import called_name, elements, path_of
 from amplint.syntax.tree import within
 from amplint.syntax.value_flow import How
 from amplint.syntax.words import words
@@ -23,16 +23,20 @@ _CONSTANTS = ("None", "True", "False")
 
 @dataclass(frozen=True)
 class HalfSaved:
-    """A cast of weights to half, and the state of the optimizer next to which they are saved."""
+    """A cast of weights to half, and the state of the optimizer next to which they are saved.
+
+    `kept` are the weights, as they are saved, if an object of another file keeps them so.
+    """
 
     cast: cst.Call
     state: SavedState
+    kept: cst.BaseExpression | None = None
 
     @property
-    def name(self) -> cst.Name:
-        """The name of the method that casts."""
+    def place(self) -> cst.CSTNode:
+        """Where this file makes the weights half, or saves those that are."""
         assert isinstance(self.cast.func, cst.Attribute)
-        return self.cast.func.attr
+        return self.kept or self.cast.func.attr
 
 
 class HalfCheckpoints:
@@ -40,6 +44,7 @@ class HalfCheckpoints:
 
     def __init__(self, file: File) -> None:
         self._tree, self._names, self._roles, self._flow = file.tree, file.names, file.roles, file.flow
+        self._classes, self._callees = file.classes, file.callees
         self._states = file.fact(OptimizerStates)
 
     @cached_property
@@ -48,9 +53,10 @@ class HalfCheckpoints:
         found: dict[int, HalfSaved] = {}
         for state in self._states.found:
             if (state.saved or state.returned) and not self._halves_on_purpose(state):
-                for cast in self._casts(state):
-                    found.setdefault(id(cast), HalfSaved(cast, state))
-        return tuple(sorted(found.values(), key=lambda each: self._tree.order(each.cast)))
+                for cast, value in self._casts(state):
+                    kept = value if self._tree.root(cast) is not self._tree.module else None
+                    found.setdefault(id(cast), HalfSaved(cast, state, kept))
+        return tuple(sorted(found.values(), key=lambda each: self._tree.order(each.place)))
 
     def _halves_on_purpose(self, state: SavedState) -> bool:
         """Whether the optimizer's state is made half, too: somebody has weighed what a resumed run loses."""
@@ -61,11 +67,11 @@ class HalfCheckpoints:
         )
         return any(vocabulary.HALF.search(word) for value in kept for word in words(value))
 
-    def _casts(self, state: SavedState) -> list[cst.Call]:
-        """The casts of weights in a checkpoint; none where it holds weights that are not cast, too."""
-        cast: list[cst.Call] = []
+    def _casts(self, state: SavedState) -> list[tuple[cst.Call, cst.BaseExpression]]:
+        """The casts of weights in a checkpoint, each with these; none where it holds weights that are not cast, too."""
+        cast: list[tuple[cst.Call, cst.BaseExpression]] = []
         for key, value in self._elements(state):
-            inside = list(self._cast_in(value, state.place))
+            inside = [(each, value) for each in (*self._cast_in(value, state.place), *self._kept_half(value))]
             weights = self._is_weights(key, value)
             if weights and not inside:
                 return []
@@ -97,10 +103,24 @@ class HalfCheckpoints:
         if plain or path_of(value) in _CONSTANTS or (isinstance(value, cst.Dict) and not value.elements):
             return False
         owners = self._owners(value)
+        if any(map(self._is_extra, owners)):
+            return False
         if owners:
             return not any(self._steps(owner) for owner in owners)
         is_other = "optim" in key or "sched" in key or "scaler" in key
         return not is_other and vocabulary.WEIGHTS.search(key) is not None
+
+    def _is_extra(self, owner: cst.BaseExpression) -> bool:
+        """Whether an object is one of those that callers may hand over besides: `for name, value in kwargs.items()`."""
+        home = self._tree.enclosing(owner, cst.FunctionDef)
+        if not isinstance(owner, cst.Name) or not isinstance(home, cst.FunctionDef):
+            return False
+        bound = [each.node for each in self._names.bindings(owner.value, owner) if each.node is not None]
+        loops = [self._tree.enclosing(node, cst.For, cst.FunctionDef) for node in bound]
+        extra = home.params.star_kwarg
+        return isinstance(extra, cst.Param) and any(
+            isinstance(loop, cst.For) and extra.name.value in words(loop.iter) for loop in loops
+        )
 
     @staticmethod
     def _owners(value: cst.BaseExpression) -> list[cst.BaseExpression]:
@@ -154,6 +174,37 @@ class HalfCheckpoints:
             if target.value is mention and isinstance(value, cst.Call)
         )  # fmt: skip
 
+    def _kept_half(self, value: cst.BaseExpression) -> Iterator[cst.Call]:
+        """The casts of a copy of a model that an object keeps in half from the beginning, where a value is that copy."""
+        match value:
+            case cst.Call(func=cst.Attribute(value=cst.Attribute() as copy, attr=cst.Name(value="state_dict"))):
+                pass
+            case cst.Attribute():
+                copy = value
+            case _:
+                return
+        name = copy.attr.value
+        info = self._classes.owner(value) if path_of(copy.value) == "self" else self._callees.class_of(copy.value)
+        init = info.method("__init__") if info is not None else None
+        if info is None or init is None or not any(map(self._copies, info.values(name))):
+            return
+        for call in self._tree.inside(init, cst.Call):
+            if self._casts_to_half(call) and not self._is_optional(call, call, among=self._asks_for_more):
+                value_of = self._tree.enclosing(call, cst.Assign, cst.FunctionDef)
+                made = [path_of(each.target) for each in value_of.targets] if isinstance(value_of, cst.Assign) else []
+                assert isinstance(call.func, cst.Attribute)
+                if f"self.{name}" in (path_of(call.func.value), *made):
+                    yield call
+
+    @staticmethod
+    def _copies(value: cst.BaseExpression) -> bool:
+        return any(called_name(node) in ("deepcopy", "copy") for node in within(value))
+
+    @staticmethod
+    def _asks_for_more(test: cst.BaseExpression) -> bool:
+        """Whether a test asks for something else than the device, on which models are trained in any case."""
+        return vocabulary.DEVICE.search(" ".join(words(test))) is None
+
     def _casts_to_half(self, call: cst.Call) -> bool:
         if not isinstance(call.func, cst.Attribute):
             return False
@@ -167,13 +218,22 @@ class HalfCheckpoints:
         above = self._tree.parent(call)
         return isinstance(above, cst.Attribute) and above.attr.value == "float"
 
-    def _is_optional(self, call: cst.Call, place: cst.CSTNode) -> bool:
-        """Whether an option or a test decides about a cast, and not about the whole checkpoint as well."""
+    def _is_optional(
+        self, call: cst.Call, place: cst.CSTNode, among: Callable[[cst.BaseExpression], bool] = lambda test: True
+    ) -> bool:
+        """Whether an option or a test decides about a cast, and not about the whole checkpoint as well.
+
+        Args:
+            call: the cast.
+            place: where the checkpoint is put together.
+            among: which tests count.
+        """
         for above in self._tree.ancestors(call):
             if isinstance(above, cst.FunctionDef):
                 return False
-            if isinstance(above, (cst.IfExp, cst.If)) and above not in self._tree.ancestors(place):
-                return not self._casts_either_way(above)
+            if isinstance(above, (cst.IfExp, cst.If)) and (call is place or above not in self._tree.ancestors(place)):
+                if among(above.test):
+                    return not self._casts_either_way(above)
         return False
 
     def _casts_either_way(self, choice: cst.IfExp | cst.If) -> bool:

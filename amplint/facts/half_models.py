@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -14,11 +15,15 @@ from amplint.model.torch.layers import SAME_MODULE
 from amplint.model.torch.precision import FLOAT16, FLOAT32, FLOAT64, named
 from amplint.syntax.access_paths import called_name, path_of
 from amplint.syntax.bindings import targets
+from amplint.syntax.call_arguments import given_by
 from amplint.syntax.names import dotted
 from amplint.syntax.value_flow import How
 
 _HALF, _FULL = named(FLOAT16), named(FLOAT32, FLOAT64)
 _SAME = SAME_MODULE | {"half"}
+_DTYPE_OPTIONS = frozenset({"torch_dtype", "dtype"})
+_ADAPTS = re.compile(r"peft|lora|adapter|quant|kbit|freeze", re.IGNORECASE)
+"""What speaks of models of which only added weights are trained, which are float32."""
 _ALLOWS_HALF = re.compile(r"ShardedGradScaler|_unscale_grads_")
 
 
@@ -46,7 +51,7 @@ class Halves:
     """The casts of models in one file."""
 
     def __init__(self, file: File) -> None:
-        self._classes = file.classes
+        self._classes, self._callees = file.classes, file.callees
         self._tree, self._names, self._roles, self._flow = file.tree, file.names, file.roles, file.flow
 
     def stepped(self) -> Iterator[Halved]:
@@ -55,15 +60,19 @@ class Halves:
         if any(_ALLOWS_HALF.search(name.value) for name in self._tree.find(cst.Name)):
             return
         for cast in methods:
-            path = self._subject(cast) if self._is_to(cast, _HALF, "half") else ""
-            if not path or self._is_taken_back(path, cast, methods):
-                continue
-            for made in self._optimizers(path, cast):
-                step = next(self._steps(made, cast), None)
-                if step is not None and not self._may_be_left_out(cast, made):
+            if self._is_to(cast, _HALF, "half") or self._is_loaded_half(cast):
+                yield from itertools.islice(self._refused(cast, methods), 1)
+
+    def _refused(self, cast: cst.Call, methods: list[cst.Call]) -> Iterator[Halved]:
+        places = list(self._places(cast))
+        if any(self._is_taken_back(path, cast, methods) for path, _ in places):
+            return
+        for path, place in places:
+            for made in self._optimizers(path, place):
+                step = next(self._steps(made, place), None)
+                if step is not None and not any(self._may_be_left_out(each, made) for each in (cast, place)):
                     unscaled = self._is_unscaled(path_of(step.args[0].value))
                     yield Halved(cast, self._roles.made_by(made) or ObjectFacts(), made, step, unscaled)
-                    break
 
     def dtype_argument(self, cast: cst.Call) -> cst.Arg | None:
         """The argument of `.to()` that is the dtype."""
@@ -79,22 +88,55 @@ class Halves:
             self._names.all_in(arg.value, dtypes) for arg in call.args
         )
 
+    def _is_loaded_half(self, call: cst.Call) -> bool:
+        """Whether a call loads a pretrained model in float16, which nobody wraps, adapts or freezes afterwards."""
+        given = {arg.keyword.value for arg in call.args if arg.keyword and self._names.all_in(arg.value, _HALF)}
+        if called_name(call) != "from_pretrained" or given.isdisjoint(_DTYPE_OPTIONS):
+            return False
+        return not any(_ADAPTS.search(name.value) for name in self._tree.find(cst.Name))
+
+    def _places(self, cast: cst.Call) -> Iterator[tuple[str, cst.CSTNode]]:
+        """The paths by which the model that a cast makes half goes, each with a place where it goes by it."""
+        subject = self._subject(cast)
+        home = self._tree.enclosing(cast, cst.FunctionDef)
+        paths = list(dict.fromkeys(path for path in (subject, self._assigned_to(cast)) if path))
+        yield from ((path, cast) for path in paths)
+        for caller in self._callees.callers(home) if isinstance(home, cst.FunctionDef) else ():
+            assert isinstance(home, cst.FunctionDef)
+            given = given_by(caller, home, subject)
+            if given is not None and path_of(given):
+                yield path_of(given), caller
+            if any(path_of(value) in paths or value is cast for value in self._returned(home)):
+                target = self._assigned_to(caller)
+                if target:
+                    yield target, caller
+
+    def _returned(self, function: cst.FunctionDef) -> Iterator[cst.BaseExpression]:
+        """What a function returns, before methods that hand on a module."""
+        for value in self._flow.returned(function):
+            while isinstance(value, cst.Call) and called_name(value) in _SAME and isinstance(value.func, cst.Attribute):
+                yield value
+                value = value.func.value
+            yield value
+
     def _subject(self, call: cst.Call) -> str:
-        """The path of the module that a chain of its methods is called on, or that gets what the chain gives."""
+        """The path of the module that a chain of its methods is called on; of what is loaded, that of the target."""
         assert isinstance(call.func, cst.Attribute)
         base: cst.BaseExpression = call.func.value
         while isinstance(base, cst.Call) and isinstance(base.func, cst.Attribute) and called_name(base) in _SAME:
             base = base.func.value
-        if path_of(base):
-            return path_of(base)
+        return path_of(base) if called_name(call) != "from_pretrained" else ""
+
+    def _assigned_to(self, call: cst.Call) -> str:
+        """The path that gets a module, or what methods that hand it on give."""
         for use in self._flow.uses(call):
             if use.how is How.ASSIGNED and len(targets(use.node)) == 1:
                 return path_of(targets(use.node)[0])
-            if use.how not in (How.METHOD, How.ATTRIBUTE):
+            if use.how is not How.METHOD or use.name not in _SAME:
                 break
         return ""
 
-    def _may_be_left_out(self, cast: cst.Call, made: cst.Call) -> bool:
+    def _may_be_left_out(self, cast: cst.CSTNode, made: cst.Call) -> bool:
         """Whether the optimizer may be made where the cast was not run."""
         around = set(self._tree.ancestors(made))
         for above in self._tree.ancestors(cast):
@@ -108,7 +150,7 @@ class Halves:
         """Whether the model, or a part of it, is made float32 again, or has no gradients."""
         for call in methods:
             assert isinstance(call.func, cst.Attribute)
-            subject = self._subject(call)
+            subject = self._subject(call) or self._assigned_to(call)
             frozen = call.func.attr.value == "requires_grad_" and any(dotted(arg.value) == "False" for arg in call.args)
             if (frozen or self._is_to(call, _FULL, "float")) and call is not cast:
                 if subject == path or subject.startswith(f"{path}.") or (frozen and path.startswith(f"{subject}.")):
@@ -124,10 +166,10 @@ class Halves:
 
     # -- optimizers ------------------------------------------------------------------------------------------------
 
-    def _optimizers(self, path: str, cast: cst.Call) -> Iterator[cst.Call]:
+    def _optimizers(self, path: str, place: cst.CSTNode) -> Iterator[cst.Call]:
         """The constructions of optimizers that get parameters of the model."""
         for call in self._tree.find(cst.Call):
-            facts = self._roles.made_by(call) if self._home(call, path) is self._home(cast, path) else None
+            facts = self._roles.made_by(call) if self._home(call, path) is self._home(place, path) else None
             if facts is not None and facts.role == "optimizer":
                 if any(
                     f"{owner}.".startswith(f"{path}.") or f"{path}.".startswith(f"{owner}.") for owner in facts.owners
@@ -141,16 +183,18 @@ class Halves:
             return owner.node if owner is not None else self._tree.module
         return self._names.scope(node)
 
-    def _steps(self, made: cst.Call, cast: cst.Call) -> Iterator[cst.Call]:
-        """The steps that an enabled scaler takes with an optimizer after the cast."""
+    def _steps(self, made: cst.Call, place: cst.CSTNode) -> Iterator[cst.Call]:
+        """The steps that an enabled scaler takes with an optimizer after a place where its model is half."""
         assigned = targets(self._flow.use(made).node)
         name = path_of(assigned[0]) if len(assigned) == 1 else ""
+        order = self._tree.order
         for call, owner in self._flow.methods("step"):
             scaler, stepped = self._roles.of(owner), path_of(call.args[0].value) if call.args else ""
             if not stepped or stepped != name or scaler.role != "scaler" or scaler.enabled == "no":
                 continue
-            together = self._names.scope(call) is self._names.scope(cast)
-            late = together and self._tree.order(call) < self._tree.order(cast)
+            together = self._names.scope(call) is self._names.scope(place)
+            first = call if together else made  # a training that is called is over, if nothing is made afterwards
+            late = self._names.scope(first) is self._names.scope(place) and order(first) < order(place)
             if not late and (not self._is_fused(made) or self._is_unscaled(stepped)):
                 yield call
 

@@ -75,6 +75,9 @@ class OptimizerStates:
                 case cst.Call() as call if use.how is How.ARGUMENT:
                     if use.arg is not None and use.arg.keyword and self._names.all_in(call.func, {"builtins.dict"}):
                         return self._held(optimizer, call, use.arg)
+                    if use.arg is not None and use.arg.keyword and (path := _updated(use)):
+                        key = use.arg.keyword.value
+                        return SavedState(optimizer, call, use.arg, key, path, *self._fate(path, call))
                     if says_save(call):
                         is_open = any(arg.star for arg in call.args)
                         return SavedState(optimizer, call, None, "", "<file>", True, False, is_open)
@@ -103,6 +106,9 @@ class OptimizerStates:
             elif use.how is How.ARGUMENT and says_save(use.node):
                 told = _is_told(use, holder)
                 return None if told else SavedState(optimizer, holder, entry, key, "", True, False, is_open)
+            elif path := _updated(use):
+                saved, returned, escapes = self._fate(path, holder)
+                return SavedState(optimizer, holder, entry, key, path, saved, returned, is_open or escapes)
             elif use.how is How.RETURNED:
                 return SavedState(optimizer, holder, entry, key, "", False, True, is_open)
             elif isinstance(use.node, (cst.Assign, cst.AnnAssign)):
@@ -143,6 +149,12 @@ def says_save(call: cst.CSTNode) -> bool:
     name = called_name(call)
     says_other = vocabulary.LOADS.search(name) or vocabulary.FINDS.search(name)
     return vocabulary.SAVES.search(name) is not None and says_other is None
+
+
+def _updated(use: Use) -> str:
+    """The path of a dict to which a value is added by `update`; empty for any other use."""
+    func = use.node.func if isinstance(use.node, cst.Call) and use.how is How.ARGUMENT else None
+    return path_of(func.value) if isinstance(func, cst.Attribute) and use.name == "update" else ""
 
 
 def _is_told(use: Use, holder: cst.BaseExpression) -> bool:

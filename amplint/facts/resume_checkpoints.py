@@ -172,9 +172,12 @@ class Checkpoints:
             if scalers:
                 if keeps and given_by(call, callee.node, scalers[0]) is None:
                     yield Incomplete(call, pair, None, scalers[0], callee.node)
-            elif self._tree.root(callee.node) is not self._tree.module and not keeps:
+            elif not keeps and (self._is_abroad(callee) or self._helpers.goes_through(callee.node)):
                 if not self._gets_scaler(call, callee):
                     yield Incomplete(call, pair, helper=callee.node, saver=callee.receiver or "")
+
+    def _is_abroad(self, callee: Callee) -> bool:
+        return self._tree.root(callee.node) is not self._tree.module
 
     def _given_away(self) -> Iterator[Incomplete]:
         """Calls that make an object which saves the optimizer that they give it, and never gets the scaler."""
@@ -199,7 +202,10 @@ class Checkpoints:
         if callee.receiver is not None and callee.receiver != "self":
             calls += [each for each in self._tree.find(cst.Call) if isinstance(each.func, cst.Attribute)
                       and path_of(each.func.value) == callee.receiver]  # fmt: skip
-        return any(self.scaler_states.names(node) for each in calls for arg in each.args for node in within(arg.value)
+        given = [
+            member for each in calls for arg in each.args for member in (arg.value, *self._helpers.members(arg.value))
+        ]
+        return any(self.scaler_states.names(node) for each in given for node in within(each)
                    if isinstance(node, (cst.Name, cst.Attribute)))  # fmt: skip
 
     def _saved_by(self, call: cst.Call, callee: Callee) -> StepPair | None:

@@ -12,13 +12,14 @@ from amplint.facts.scaler_checkpoints import ScalerStates
 from amplint.file import File
 from amplint.model import vocabulary
 from amplint.roles.call_targets import Callee
-from amplint.syntax.access_paths import called_name, path_of
+from amplint.syntax.access_paths import called_name, displayed, path_of
 from amplint.syntax.bindings import targets
 from amplint.syntax.call_arguments import given_by, params_of
 from amplint.syntax.tree import within
 
 _MAX_DEPTH = 3
 """From a helper to one that it calls, so many times."""
+_DISPLAYS = (cst.Dict, cst.List, cst.Tuple)
 
 
 class SaveHelpers:
@@ -26,7 +27,7 @@ class SaveHelpers:
 
     def __init__(self, file: File) -> None:
         self._tree, self._callees, self._classes = file.tree, file.callees, file.classes
-        self._roles = file.roles
+        self._roles, self._flow = file.roles, file.flow
         self._scaler_states = file.fact(ScalerStates)
         self._taken: dict[cst.FunctionDef, tuple[str, ...]] = {}
 
@@ -34,20 +35,28 @@ class SaveHelpers:
         """The function that a call runs, if its name says that it saves something."""
         return self._callees.of(call, wherever=True) if says_save(call) else None
 
+    def _followed(self, call: cst.Call) -> Callee | None:
+        """The function in which a helper saves what it is given, or gathers it: another method of its object may do that."""
+        is_own = isinstance(call.func, cst.Attribute) and path_of(call.func.value) == "self"
+        return self.callee(call) or (self._callees.of(call, wherever=True) if is_own else None)
+
     def savers(self) -> Iterator[tuple[cst.Call, Callee]]:
         """The calls that make an object of another file for saving, on which nothing in this file calls a method to save."""
         for call in self._tree.find(cst.Call):
-            info = self._classes.instance_of(call) if vocabulary.SAVES.search(called_name(call)) else None
+            info = self._classes.instance_of(call) if _is_for_saving(call) else None
             statement = self._tree.parent(call)
             names = [path_of(each) for each in targets(statement)] if statement is not None else []
-            if info is None or self._tree.root(info.node) is self._tree.module or len(names) != 1 or not names[0]:
+            kept = names[0] if len(names) == 1 else ""
+            if info is None or self._tree.root(info.node) is self._tree.module:
                 continue
-            if not any(says_save(use) for use, on in self._calls_on_objects if path_of(on) == names[0]):
+            if not kept and not isinstance(statement, (cst.Arg, cst.Expr)):
+                continue
+            if not any(says_save(use) for use, on in self._calls_on_objects if path_of(on) == kept):
                 methods = {name: method for each in reversed(info.lineage) for name, method in each.methods.items()}
                 yield from (
-                    (call, Callee("", method, names[0], call))
+                    (call, Callee("", method, kept, call))
                     for name, method in methods.items()
-                    if vocabulary.SAVES.search(name)
+                    if vocabulary.SAVES.search(name) or any(map(says_save, within(method)))
                 )
 
     @cached_property
@@ -78,7 +87,24 @@ class SaveHelpers:
             else:
                 found = _argument(call, callee.node, path)
             for node in found:
-                yield from self._chosen(node)
+                for member in self.members(node):
+                    yield from self._chosen(member)
+
+    def members(self, node: cst.BaseExpression) -> list[cst.BaseExpression]:
+        """The elements of the dict, or the list, that an expression is or names; else the expression itself.
+
+        What is put into it under further keys counts.
+        """
+        shown = [each for value in self._flow.meant(node) for each in displayed(value) if isinstance(value, _DISPLAYS)]
+        put = self._flow.put(path_of(node), node) if shown and path_of(node) else ()
+        return [*shown, *(value for _, value in put)] or [node]
+
+    def goes_through(self, function: cst.FunctionDef) -> bool:
+        """Whether a function takes the states of all that it is given in a dict or a list."""
+        taken = {path.partition(".")[0] for path in self.taken(function)}
+        rest = function.params.star_kwarg
+        names = {each.name.value for each in (*params_of(function), *([rest] if rest is not None else []))}
+        return any(through in taken & names for _, through in _loops(function))
 
     # -- inside ----------------------------------------------------------------------------------------------------
 
@@ -97,16 +123,16 @@ class SaveHelpers:
                 case cst.Call(func=cst.Attribute(value=owner, attr=cst.Name(value="state_dict"))):
                     yield members.get(path_of(owner), path_of(owner))
                 case cst.Call():
-                    callee = self.callee(node)
+                    callee = self._followed(node)
                     inner = self.taken(callee.node) if callee is not None else ()
                     yield from (outer for path in inner if callee and (outer := _seen_outside(path, node, callee)))
 
     def _below(self, function: cst.FunctionDef) -> Iterator[cst.FunctionDef]:
-        """The functions that a function calls to save something, and those that they call."""
+        """The functions that a function calls to save or gather something, and those that they call."""
         waiting = [function]
         for _ in range(_MAX_DEPTH):
             calls = [node for each in waiting for node in within(each) if isinstance(node, cst.Call)]
-            waiting = [callee.node for call in calls if (callee := self.callee(call)) is not None]
+            waiting = [callee.node for call in calls if (callee := self._followed(call)) is not None]
             yield from waiting
 
     def _kept(self, attribute: str, callee: Callee) -> Iterator[cst.BaseExpression]:
@@ -118,6 +144,12 @@ class SaveHelpers:
         for value in info.values(attribute):
             if isinstance(value, cst.Name) and init is not None:
                 yield from _argument(callee.made, init, value.value)
+
+
+def _is_for_saving(call: cst.Call) -> bool:
+    """Whether what a call makes is there to save something, by its name or by what it is given something as (`to_save=`)."""
+    names = [called_name(call), *(arg.keyword.value for arg in call.args if arg.keyword is not None)]
+    return vocabulary.SAVES.search(names[0]) is not None or "to_save" in names
 
 
 def _loops(function: cst.FunctionDef) -> Iterator[tuple[str, str]]:

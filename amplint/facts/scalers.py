@@ -14,7 +14,7 @@ from amplint.file import File
 from amplint.model.events import ObjectFacts
 from amplint.model.torch import names as torch_names
 from amplint.syntax.access_paths import called_name, path_of
-from amplint.syntax.call_arguments import given_by
+from amplint.syntax.call_arguments import given_by, params_of
 from amplint.syntax.names import Binding
 from amplint.syntax.tree import within
 
@@ -158,7 +158,7 @@ class Scalers:
         return above.attr.value if isinstance(above, cst.Attribute) and above.value is use else ""
 
     def _stepped(self, use: cst.BaseExpression) -> Iterator[cst.BaseExpression]:
-        """The optimizers that a use steps, or hands on together with the scaler."""
+        """The optimizers that a use steps, hands on together with the scaler, or has a function step that knows its own."""
         above = self._tree.parent(use)
         if isinstance(above, cst.Arg):
             call = self._tree.parent(above)
@@ -166,7 +166,30 @@ class Scalers:
         else:
             call = self._tree.parent(above) if above is not None else None
             given = call.args[:1] if isinstance(call, cst.Call) and self._method(use) == "step" else ()
-        yield from (arg.value for arg in given if self._roles.of(arg.value).role == "optimizer")
+        found = [arg.value for arg in given if self._roles.of(arg.value).role == "optimizer"]
+        if not found and isinstance(above, cst.Arg) and isinstance(call, cst.Call):
+            found = list(self._stepped_inside(call, use))
+        yield from found
+
+    def _stepped_inside(self, call: cst.Call, scaler: cst.BaseExpression) -> Iterator[cst.BaseExpression]:
+        """The optimizers of its surroundings, or of its object, that a called function steps through the scaler it is given."""
+        callee = self._file.callees.of(call)
+        if callee is None or not isinstance(callee.node, cst.FunctionDef):
+            return
+        names = {
+            each.name.value for each in params_of(callee.node) if given_by(call, callee.node, each.name.value) is scaler
+        }
+        for inner in self._tree.inside(callee.node, cst.Call):
+            by = inner.func.value if isinstance(inner.func, cst.Attribute) and inner.func.attr.value == "step" else None
+            if isinstance(by, cst.Name) and by.value in names and inner.args:
+                optimizer = inner.args[0].value
+                if self._roles.of(optimizer).role == "optimizer" and self._comes_from_around(optimizer, callee.node):
+                    yield optimizer
+
+    def _comes_from_around(self, optimizer: cst.BaseExpression, home: cst.FunctionDef) -> bool:
+        """Whether a function finds an optimizer in its object or its surroundings, and gets it from no caller."""
+        root = path_of(optimizer).partition(".")[0].partition("[")[0]
+        return root == "self" or bool(root) and root not in self._names.bindings_in(home)
 
     def _outlives(self, optimizer: cst.BaseExpression, loop: Loop) -> bool:
         """Whether an optimizer is surely not made inside a loop."""

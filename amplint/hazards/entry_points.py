@@ -80,7 +80,7 @@ class Entries:
         hands_on = clips or reads or "step" in called or any(self._program.names.references(GRAD_SCALER | AUTOCAST))
         if hands_on and self._program.leads_elsewhere():
             return True
-        return clips and bool(self._program.templates)
+        return (clips or reads or "step" in called) and bool(self._program.templates)
 
     @cached_property
     def _nothing_scales(self) -> bool:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import libcst as cst
 
+from amplint.lowering.copied_models import CopiedModels
 from amplint.lowering.function_builder import FunctionBuilder
 from amplint.lowering.gradients import argument
 from amplint.lowering.provenance import Provenance, Read, arguments
@@ -36,6 +37,7 @@ class BackwardReader:
         self._emit, self._site, self._escape = builder.emit, builder.site, builder.escape
         self._scope = builder.scope
         self._program = builder.scope.program
+        self._copies = CopiedModels(self._scope)
         self._read = read
 
     def may_unscale(self, call: cst.Call) -> bool:
@@ -80,6 +82,8 @@ class BackwardReader:
             self._emit(Backward(self._site(call), self._builder.assign_temporary(call, value), sources))
             return Provenance()
         arguments(self._read, call)
+        if loss is not None and self._copies.compute(loss):
+            return Provenance()
         if loss is not None:
             self._emit(Backward(self._site(call), self.single(loss)))
         else:

@@ -240,7 +240,6 @@ class CallReader:
             value |= self._read(base)
         name = path_of(call.func).rpartition(".")[2]
         if not (name and vocabulary.HARMLESS.search(name)) and self._hands_over(call, base):
-            self._scope.note_driver(call.func)
             self._escape(call)
             return Provenance(("?",), value.as_argument().args, True)
         return Provenance(computes=True) if name in SCALE_FREE else value.as_argument()

@@ -89,11 +89,6 @@ class FunctionScope:
             self.objects[reference] = replace(facts, owners=owners, owned=facts.role == "scaler" and self.opaque)
         return reference
 
-    def note_driver(self, func: cst.BaseExpression) -> None:
-        """Keep that a scaler, or a wrapper of one, is called with an optimizer: `loss_scaler(loss, optimizer)`."""
-        if self.roles.of(func).role in ("scaler", "framework"):
-            self.objects.setdefault(self.qualify(path_of(func)), ObjectFacts("framework"))
-
     def definition(self, name: cst.Name) -> cst.BaseExpression | None:
         """The only value that a local name is ever assigned."""
         return self._definition_of(name.value)

@@ -42,10 +42,10 @@ LIBRARIES = (
         "accelerate",
         ("accelerate",),
         'an `Accelerator(mixed_precision="fp16")`: `backward` scales, `clip_grad_norm_`, `clip_grad_value_` and '
-        "`unscale_gradients` unscale; torch's own clips and readings of gradients in between are findings, and a clip is "
-        "replaced by the accelerator's",
-        "a precision that is an option, bfloat16, DeepSpeed and Megatron plugins; what `prepare` returns steps and skips on "
-        "its own",
+        "`unscale_gradients` unscale, `autocast` is a region; torch's own clips and readings of gradients in between are "
+        "findings, and so is a checkpoint that has the optimizer and not the scaler; a clip is replaced by the accelerator's",
+        "a precision that the text does not tell, bfloat16, DeepSpeed and Megatron plugins; what `prepare` returns steps and "
+        "skips on its own",
         told=(("mixed_precision", "fp16", ".backward("),),
         words=("mixed_precision",),
         beside=("accelerate.logging", "accelerate.utils.set_seed", "accelerate.utils.tqdm"),
@@ -54,11 +54,22 @@ LIBRARIES = (
         "Lightning, Fabric",
         ("lightning", "pytorch_lightning", "lightning_fabric"),
         '`Fabric(precision="16-mixed")`: `backward` scales, `clip_gradients` unscales; torch\'s own clips and readings of '
-        "gradients in between are findings",
-        "a precision that is an option, strategies other than DDP and FSDP; `LightningModule`, whose precision its `Trainer` "
-        "decides, in manual optimisation, too",
-        told=(("Fabric", "16-mixed", ".backward("),),
-        words=("Fabric",),
+        'gradients in between are findings. Where a file makes a `Trainer(precision="16-mixed")`: the steps of the '
+        "`LightningModule`s that it defines, makes or imports run in a region of float16, gradients are scaled in "
+        "`on_after_backward` and after `manual_backward`, and unscaled from `on_before_optimizer_step` on; `clip_gradients` "
+        "does not unscale in manual optimisation, and a plain `loss.backward()` there is a finding",
+        "a precision that the text does not tell, strategies other than DDP and, of Fabric, FSDP; modules of "
+        "which the file with the `Trainer` knows nothing; schedulers that a `Trainer` steps whatever the scaler skipped",
+        told=(
+            ("Fabric", "16-mixed", ".backward("),
+            *(("Trainer(", f"precision={value}") for value in ('"16', "'16", "16")),
+            *(("LightningModule", word) for word in (".grad", "clip_grad", "manual_backward")),
+            ("Callback", "on_after_backward"),
+        ),
+        words=(
+            *("Fabric", "Trainer", "LightningModule", "Callback"),
+            *("training_step", "validation_step", "on_after_backward", "manual_backward"),
+        ),
         beside=tuple(
             f"{top}.{part}"
             for top in ("lightning.pytorch", "pytorch_lightning", "lightning.fabric", "lightning_fabric", "lightning")
@@ -68,8 +79,9 @@ LIBRARIES = (
     Library(
         "MMEngine",
         ("mmengine",),
-        "`AmpOptimWrapper`: `backward`, `step` and `update_params` follow the protocol on the optimizer that it is given; a "
-        "plain `loss.backward()` or `optimizer.step()` beside it and a clip in between are findings",
+        "`AmpOptimWrapper` and classes derived from it: `backward`, `step` and `update_params` follow the protocol on the "
+        "optimizer that it is given, `optim_context` is a region; a plain `loss.backward()` or `optimizer.step()` beside it and "
+        "a clip in between are findings",
         "wrappers that a configuration or a registry builds; `ApexOptimWrapper`",
         told=(("AmpOptimWrapper",),),
         words=("AmpOptimWrapper",),
@@ -85,8 +97,11 @@ LIBRARIES = (
     Library(
         "Transformers",
         ("transformers.Trainer", "transformers.Seq2SeqTrainer", "transformers.trainer"),
-        "",
-        "`Trainer` and what overrides its methods: `TrainingArguments` decide the precision, elsewhere",
+        "classes derived from `Trainer`, where the file makes `TrainingArguments(fp16=True)`: gradients are scaled after "
+        "`training_step` and after `self.accelerator.backward`, and a plain `loss.backward()` is a finding",
+        "a precision that the text does not tell, DeepSpeed; callbacks",
+        told=(("TrainingArguments", "fp16", "Trainer)"),),
+        words=("TrainingArguments", "Trainer", "Seq2SeqTrainer", "training_step"),
     ),
     Library(
         "fairseq",
@@ -119,7 +134,8 @@ LIBRARIES = (
     Library(
         "Ignite",
         ("ignite",),
-        "update functions that the user writes, like any other function",
+        "update functions that the user writes, like any other function; a `Checkpoint` that is given the optimizer and not the "
+        "scaler is a finding",
         "`create_supervised_trainer` and `supervised_training_step_amp` run the loop",
         beside=("ignite.metrics", "ignite.utils"),
     ),
@@ -127,10 +143,11 @@ LIBRARIES = (
         "Detectron2",
         ("detectron2.engine",),
         "classes derived from `AMPTrainer`: its scaler and optimizer, and that `after_backward` runs while the gradients are "
-        "scaled; what a `DetectionCheckpointer` saves",
+        "scaled; hooks derived from `HookBase`, where a file makes an `AMPTrainer` and defines, makes or imports them; what a "
+        "`DetectionCheckpointer` saves",
         "trainers that `DefaultTrainer` picks by configuration",
-        told=(("AMPTrainer",),),
-        words=("AMPTrainer",),
+        told=(("AMPTrainer",), ("HookBase", "after_step", ".step("), ("HookBase", "after_backward")),
+        words=("AMPTrainer", "HookBase", "after_step", "after_backward"),
     ),
     Library(
         "fvcore",

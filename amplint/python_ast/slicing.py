@@ -80,7 +80,8 @@ def relevant_rows(source: Source, module: ast.Module, triggers: Iterable[str] = 
     units = _units(source, module, sorted(set(triggers)))
     if not any(unit.marked or any(method.marked for method in unit.methods) for unit in units):
         return []
-    _keep(units)
+    told = bool(libraries.told_in(source.text.encode()))
+    _keep(units, told)
     rows: set[int] = set()
     for unit in units:
         if unit.kept:
@@ -88,7 +89,7 @@ def relevant_rows(source: Source, module: ast.Module, triggers: Iterable[str] = 
             for method in unit.methods:
                 if not method.kept:
                     rows.difference_update(range(method.first, method.last + 1))
-            if _DECLARES in _all_words(unit) and not _CONTINUED.search(source.text):
+            if not told and _DECLARES in _all_words(unit) and not _CONTINUED.search(source.text):
                 rows.difference_update(_declared([unit.node]))
     return None if len(rows) == len(source.line_starts) else sorted(rows)
 
@@ -114,10 +115,10 @@ def _declares(statement: ast.stmt) -> bool:
     return False
 
 
-def _keep(units: list[_Unit]) -> None:
-    """Mark what matters, until nothing new is named."""
+def _keep(units: list[_Unit], told: bool) -> None:
+    """Mark what matters, until nothing new is named; `told` says whether the text tells a library to scale."""
     words = frozenset().union(*map(_all_words, units))
-    trains = "backward" in words or any(_SCALER.search(word) for word in words)
+    trains = told or "backward" in words or any(_SCALER.search(word) for word in words)
     protocol = frozenset(filter(pattern(_PROTOCOL_WORDS).search, words)) if trains else frozenset[str]()
     follows = trains or "grad" in words or any(_LOSS.search(word) or _HALF.search(word) for word in words)
     for unit in units:

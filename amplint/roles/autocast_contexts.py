@@ -57,6 +57,7 @@ class Contexts:
         self._names = names
         self._imports = imports or Imports(tree, names)
         self._classes = classes or Classes(tree, names, self._imports)
+        self._decorating: dict[cst.FunctionDef, list[Region]] = {}
         self._values = ContextValues(tree, names, self._classes, self._imports)
 
     def of(self, expression: cst.BaseExpression) -> Region | None:
@@ -88,9 +89,23 @@ class Contexts:
         return tuple(reversed(found))
 
     def decorating(self, function: cst.FunctionDef) -> list[Region]:
-        """The regions that the decorators of a function put around its body, outermost first."""
-        regions = [self.of(decorator.decorator) for decorator in function.decorators]
-        return [region for region in regions if region is not None]
+        """The regions that the decorators of a function put around its body, or a library around a method that overrides one
+        of its own, outermost first."""
+        found = self._decorating.get(function)
+        if found is None:
+            regions = [self.of(each.decorator) for each in (*self._of_library(function), *function.decorators)]
+            found = self._decorating[function] = [region for region in regions if region is not None]
+        return found
+
+    def _of_library(self, function: cst.FunctionDef) -> Sequence[cst.Decorator]:
+        """The decorators of the method of a wrapper that a method overrides: what the library puts around every override."""
+        owner, name = self._classes.owner(function), function.name.value
+        if owner is None or owner.methods.get(name) is not function:
+            return ()
+        overridden = next((base.methods[name] for base in owner.lineage[1:] if name in base.methods), None)
+        if overridden is None or not self._tree.home(overridden).source.path.endswith(".pyi"):
+            return ()
+        return overridden.decorators
 
     def maker(self, node: cst.BaseExpression, seen: frozenset[cst.CSTNode] = frozenset()) -> Maker | None:
         """What an expression makes regions by, once it is called; None for anything else, regions themselves included.

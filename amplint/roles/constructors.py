@@ -56,6 +56,8 @@ class Constructors:
 
     def _constructed(self, call: cst.Call) -> ObjectFacts | None:
         meanings = self._names.resolve(call.func)
+        if len(meanings) > 1 and any(map(_is_scaler_name, meanings)) and self._has_stand_in(call.func):
+            return self._scaler(call)
         info = self._class(call)
         bases = frozenset().union(*(base.base_names for base in info.lineage)) if info is not None else frozenset()
         if all(map(_is_scaler_name, meanings)) or any(map(_is_scaler_name, bases)):
@@ -83,6 +85,16 @@ class Constructors:
         if last and makes_optimizer and not self._is_unpacked(call):
             return ObjectFacts("optimizer", self._owners(*(arg.value for arg in call.args)))
         return ObjectFacts() if all(name.startswith("torch.") for name in meanings) else None
+
+    def _has_stand_in(self, func: cst.BaseExpression) -> bool:
+        """Whether all that a name means beside an import is a class for PyTorch without it, made where the import fails."""
+        bound = self._names.bindings(func.value, func) if isinstance(func, cst.Name) else []
+        others = [each.node for each in bound if not _is_scaler_name(each.qualified)]
+        return bool(others) and all(
+            isinstance(node, cst.ClassDef)
+            and isinstance(self._tree.enclosing(node, cst.ExceptHandler, cst.FunctionDef), cst.ExceptHandler)
+            for node in others
+        )
 
     def _is_unpacked(self, call: cst.Call) -> bool:
         """Whether several targets share what a call returns (`optimizer, scheduler = configure_optimizers()`)."""

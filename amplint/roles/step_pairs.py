@@ -54,13 +54,19 @@ class Steppers:
             if self._is_scaler(call.func.value):
                 yield StepPair(call.func.value, given[0], call)
             return
-        optimizers = [each for each in given if self._roles.of(each).role == "optimizer"]
+        optimizers = [each for each in given if self._is_optimizer(each)]
         if not optimizers:
             return
         called = [call.func, call.func.value] if isinstance(call.func, cst.Attribute) else [call.func]
         wrappers = [each for each in called if self._wrappers.of(each) is not None]
         scalers = wrappers or [each for each in given if self._is_scaler(each)]
         yield from (StepPair(scaler, optimizer, call) for scaler in scalers[:1] for optimizer in optimizers)
+
+    def _is_optimizer(self, node: cst.BaseExpression) -> bool:
+        """Whether an expression names an optimizer, also one that a library hands out again under the same name."""
+        role = self._roles.of(node).role
+        made = (self._roles.made_by(value) for value in self._roles.values(node)) if role == "framework" else ()
+        return role == "optimizer" or any(each is not None and each.role == "optimizer" for each in made)
 
     def _is_scaler(self, node: cst.BaseExpression) -> bool:
         facts = self._roles.of(node)

@@ -9,7 +9,7 @@ import libcst as cst
 
 from amplint.syntax import literal_dispatch
 from amplint.syntax.names import LOCAL, UNKNOWN, Names
-from amplint.syntax.project_imports import Imports
+from amplint.syntax.project_imports import Definition, Imports
 from amplint.syntax.tree import Tree
 
 _PLAIN_BASES = frozenset({"builtins.object", "torch.nn.Module", "torch.autograd.Function", "abc.ABC", "typing.Generic"})
@@ -96,14 +96,20 @@ class Classes:
         tree: the file.
         names: what its names mean.
         imports: leads to the classes of other files; without, those are unknown.
+        supposing: whether a library is taken to drive whatever classes it may, although the file makes nothing that does.
     """
 
-    def __init__(self, tree: Tree, names: Names, imports: Imports | None = None) -> None:
+    def __init__(self, tree: Tree, names: Names, imports: Imports | None = None, supposing: bool = False) -> None:
         self._tree = tree
         self._names = names
         self._imports = imports or Imports(tree, names)
         self._infos: dict[cst.ClassDef, ClassInfo] = {}
         self._owners: dict[cst.CSTNode, ClassInfo] = {}
+        self._supposing = supposing
+        self._driven_bases: dict[Definition, bool] = {}
+        self._undriven: set[Definition | None] = set()
+        self.maker: cst.Call | None = None
+        """The call that makes what drives classes, as far as that was asked for."""
         self.own = list(self._take(tree).values())
         self.by_name: dict[str, ClassInfo] = {info.name: info for info in self.own}
 
@@ -120,7 +126,51 @@ class Classes:
         if name.startswith(f"{LOCAL}."):
             return self.by_name.get(name[len(LOCAL) + 1 :])
         node = self._imports.definition(name)
+        if isinstance(node, cst.FunctionDef):
+            node = self._driven(node)
         return self.of(node) if isinstance(node, cst.ClassDef) else None
+
+    def _driven(self, function: cst.FunctionDef) -> Definition | None:
+        """The class that a function of a wrapper stands for where the text makes what its parameters are annotated with.
+
+        `def LightningModule(trainer: Trainer): return Scaled` is the class `Scaled` to a file with a `Trainer` that scales.
+        """
+        drivers = [each.annotation.annotation for each in function.params.params if each.annotation is not None]
+        returned = literal_dispatch.only_return(function)
+        found = self._imports.defined(returned) if drivers and returned is not None else None
+        if found is None:
+            return None
+        makers = [self._maker(each) for each in drivers]
+        made = self._driven_bases[found] = None not in makers
+        self.maker = makers[0] or self.maker
+        if not made:
+            self._undriven.add(function)
+        return found if made or self._supposing else None
+
+    def driven(self, info: ClassInfo) -> bool:
+        """Whether a library drives the objects of a class in a way that it would not without what this file makes."""
+        return any(isinstance(base.node, cst.ClassDef) and self._driven_bases.get(base.node) for base in info.lineage)
+
+    @property
+    def undriven(self) -> list[ClassInfo]:
+        """The classes of the file that a library would drive in another way if the file made what does so."""
+        names = {info: {name for base in info.lineage for name in base.base_names} for info in self.own}
+        return [
+            info for info in self.own if any(self._imports.definition(name) in self._undriven for name in names[info])
+        ]
+
+    def _maker(self, name: cst.BaseExpression) -> cst.Call | None:
+        """The call in the file that makes an object of a class, or something by a function of a wrapper, which does so for
+        certain literals only."""
+        maker = self._imports.defined(name)
+        for call in self._tree.find(cst.Call) if maker is not None else ():
+            if all(self._imports.defined(each) is not maker for each in _chosen(call)):
+                continue
+            if not isinstance(maker, cst.FunctionDef):
+                return call
+            if literal_dispatch.returned_for(maker, call, self._tree, self._names) is not None:
+                return call
+        return None
 
     def of(self, node: cst.ClassDef) -> ClassInfo:
         """What is known about a class, whichever file it stands in."""
@@ -181,3 +231,13 @@ class Classes:
             made = literal_dispatch.returned_for(node, call, self._tree, self._names)
             return self.instance_of(made) if isinstance(made, cst.Call) else None
         return self.of(node) if isinstance(node, cst.ClassDef) else None
+
+
+def _chosen(call: cst.Call) -> list[cst.BaseExpression]:
+    """What a call may call: `(AMPTrainer if amp else SimpleTrainer)(model)`, `Trainer.from_argparse_args(args)`."""
+    match call.func:
+        case cst.IfExp(body=body, orelse=orelse):
+            return [body, orelse]
+        case cst.Attribute(value=cst.Name() | cst.Attribute() as maker, attr=cst.Name(value="from_argparse_args")):
+            return [maker]
+    return [call.func]

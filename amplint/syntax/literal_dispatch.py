@@ -2,25 +2,38 @@
 
 from __future__ import annotations
 
-import ast
-from collections.abc import Callable, Sequence
-from typing import Any
+from collections.abc import Iterator, Mapping, Sequence
 
 import libcst as cst
 
+from amplint.syntax import options
+from amplint.syntax.access_paths import called_name
 from amplint.syntax.names import Names
+from amplint.syntax.options import Unspelled, spelled
 from amplint.syntax.tree import Tree
 
-_Known = Callable[[str], object]
-"""The value of a parameter, by its name; raises `_Undecided` where no literal tells it."""
+_MAX_TRIALS = 64
+"""So often a function is gone through, with another choice of what the call may give."""
+_MAX_NAMES = 4
+"""From a choice to the choice that one of its sides names, so many times."""
 
 
 class _Undecided(Exception):
     """A function asks for more than the literal arguments of the call."""
 
 
+class _Asked(Exception):
+    """A function asks for a parameter whose value was not chosen yet."""
+
+    def __init__(self, name: str) -> None:
+        super().__init__(name)
+        self.name = name
+
+
 def returned_for(function: cst.FunctionDef, call: cst.Call, tree: Tree, names: Names) -> cst.BaseExpression | None:
     """What a call of a function returns, if the literals among its arguments decide that.
+
+    Of an argument that is chosen (`"fp16" if half else "no"`), each may be it: the first that makes something counts.
 
     Args:
         function: the function, in whatever file.
@@ -29,17 +42,31 @@ def returned_for(function: cst.FunctionDef, call: cst.Call, tree: Tree, names: N
         names: what the names of that file mean.
     """
     given = _given(function, call)
+    waiting: list[dict[str, object]] = [{}]
+    for _ in range(_MAX_TRIALS):
+        if not waiting:
+            break
+        chosen = waiting.pop(0)
+        try:
+            found = _first_return(function.body.body, chosen, tree)
+        except _Asked as asked:
+            value = given.get(asked.name)
+            values = _spelled_out(value, tree, names, _MAX_NAMES) if value is not None else ()
+            waiting[:0] = [{**chosen, asked.name: each} for each in values]
+        except _Undecided:
+            continue
+        else:
+            if found is not None:
+                return found
+    return None
 
-    def known(name: str) -> object:
-        value = _constant(given[name], names) if name in given else None
-        if value is None:
-            raise _Undecided
-        return _literal(value, tree)
 
-    try:
-        return _first_return(function.body.body, known, tree)
-    except _Undecided:
-        return None
+def only_return(function: cst.FunctionDef) -> cst.BaseExpression | None:
+    """What a function returns that does nothing else."""
+    body = function.body.body
+    line = body[0] if len(body) == 1 else None
+    small = line.body[0] if isinstance(line, cst.SimpleStatementLine) else None
+    return small.value if isinstance(small, cst.Return) else None
 
 
 def _given(function: cst.FunctionDef, call: cst.Call) -> dict[str, cst.BaseExpression | None]:
@@ -58,38 +85,55 @@ def _given(function: cst.FunctionDef, call: cst.Call) -> dict[str, cst.BaseExpre
     return given
 
 
-def _constant(value: cst.BaseExpression | None, names: Names) -> cst.BaseExpression | None:
+def _spelled_out(value: cst.BaseExpression, tree: Tree, names: Names, depth: int) -> Iterator[object]:
+    """The literals that an argument may be; an object goes by the name of its class."""
+    constant = _constant(value, names)
+    if isinstance(constant, cst.IfExp):
+        for each in (constant.body, constant.orelse) if depth else ():
+            yield from _spelled_out(each, tree, names, depth - 1)
+    elif isinstance(constant, cst.Attribute):
+        yield from options.values(constant.attr.value, tree)
+    elif constant is not None and _asks(constant):
+        yield from (True, False)
+    elif isinstance(constant, cst.Call) and called_name(constant)[:1].isupper():
+        yield called_name(constant)
+    elif constant is not None:
+        try:
+            yield spelled(constant, tree)
+        except Unspelled:
+            return
+
+
+def _asks(value: cst.BaseExpression) -> bool:
+    """Whether an expression is a question that the run answers: `not bf16`, `torch.cuda.is_available()`."""
+    if isinstance(value, cst.UnaryOperation):
+        return isinstance(value.operator, cst.Not)
+    return isinstance(value, cst.Comparison) or (isinstance(value, cst.Call) and called_name(value).startswith("is_"))
+
+
+def _constant(value: cst.BaseExpression, names: Names) -> cst.BaseExpression | None:
     """What an argument stands for: itself, or what a name is assigned once."""
     bound = names.bindings(value.value, value) if isinstance(value, cst.Name) else []
     return bound[0].value if len(bound) == 1 else value if not bound else None
 
 
-def _literal(node: cst.BaseExpression, tree: Tree) -> Any:
-    """The value of a literal.
-
-    Raises:
-        _Undecided: it is an expression of another kind, or a set or a dict of what cannot be in one.
-    """
-    try:
-        return ast.literal_eval(tree.module.code_for_node(node))
-    except (ValueError, SyntaxError, TypeError) as error:
-        raise _Undecided from error
-
-
-def _first_return(statements: Sequence[cst.CSTNode], known: _Known, tree: Tree) -> cst.BaseExpression | None:
+def _first_return(
+    statements: Sequence[cst.CSTNode], chosen: Mapping[str, object], tree: Tree
+) -> cst.BaseExpression | None:
     """What the first `return` that is reached returns.
 
     Raises:
-        _Undecided: a test on the way there cannot be decided.
+        _Asked: a test on the way there asks for a parameter that was not chosen yet.
+        _Undecided: such a test cannot be decided.
     """
     for statement in statements:
         if isinstance(statement, cst.SimpleStatementLine) and isinstance(statement.body[-1], cst.Return):
             return statement.body[-1].value
         if isinstance(statement, cst.If):
-            taken = statement.body if _truth(statement.test, known, tree) else statement.orelse
+            taken = statement.body if _truth(statement.test, chosen, tree) else statement.orelse
             inner = taken.body if isinstance(taken, cst.Else) else taken
             block = [inner] if isinstance(inner, cst.If) else inner.body if inner is not None else ()
-            found = _first_return(block, known, tree)
+            found = _first_return(block, chosen, tree)
             if found is not None:
                 return found
         elif not isinstance(statement, (cst.SimpleStatementLine, cst.FunctionDef, cst.ClassDef)):
@@ -97,18 +141,21 @@ def _first_return(statements: Sequence[cst.CSTNode], known: _Known, tree: Tree) 
     return None
 
 
-def _truth(test: cst.BaseExpression, known: _Known, tree: Tree) -> bool:
+def _truth(test: cst.BaseExpression, chosen: Mapping[str, object], tree: Tree) -> bool:
     """The truth of a test that compares a parameter with literals.
 
     Raises:
+        _Asked: the value of the parameter was not chosen yet.
         _Undecided: it asks for something else.
     """
     if isinstance(test, cst.Comparison) and len(test.comparisons) == 1 and isinstance(test.left, cst.Name):
         operator, right = test.comparisons[0].operator, test.comparisons[0].comparator
         if isinstance(operator, (cst.Equal, cst.Is, cst.In)):
-            value, wanted = known(test.left.value), _literal(right, tree)
+            if test.left.value not in chosen:
+                raise _Asked(test.left.value)
             try:
+                value, wanted = chosen[test.left.value], spelled(right, tree)
                 return value in wanted if isinstance(operator, cst.In) else bool(value == wanted)
-            except TypeError as error:
+            except (TypeError, Unspelled) as error:
                 raise _Undecided from error
     raise _Undecided

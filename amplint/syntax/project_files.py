@@ -42,6 +42,7 @@ _TELLING = (
     b"torch.save",
     b"LRScheduler",
     b"param_groups",
+    b".half()",
 )
 """A module without any of these does nothing that AMP would notice; a package may still hand on what others do."""
 _MOST_NAMES = 200
@@ -50,7 +51,7 @@ _WRAPPERS = Path(__file__).parent.parent / "wrappers"
 """One file for each module, called after it."""
 _WORDS = (
     r"^backward$", r"^step$", r"^zero_grad$", r"^clip_grad", r"^grad$", r"LR|Lr[A-Z]|Sched", r"^param_groups$",
-    r"\.state_dict\(\)", r"save\w*\([^()]*\bopt",
+    r"^half$", r"\.state_dict\(\)", r"save\w*\([^()]*\bopt",
 )  # fmt: skip
 """Besides the words of AMP itself: what a statement of a module is parsed for; the last two, as running text."""
 
@@ -154,6 +155,10 @@ class Modules:
         known = _dotted(path, _import_root(path))
         called = f"{name}.__init__" if path.name == "__init__.py" and not name.endswith("__init__") else name
         return self._load(path, known if self._place_of(known) == path else called)
+
+    def holds(self, name: str) -> bool:
+        """Whether a module is a file of the project, whatever a wrapper says in its place."""
+        return self._place_of(name) is not None
 
     def _place_of(self, name: str) -> Path | None:
         """The file of a module of the project."""

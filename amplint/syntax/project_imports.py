@@ -7,7 +7,7 @@ from pathlib import Path
 import libcst as cst
 
 from amplint.model.torch import names as torch_names
-from amplint.syntax.bindings import LOCAL, Binding, absolute
+from amplint.syntax.bindings import LOCAL, Binding, absolute, dotted
 from amplint.syntax.names import UNKNOWN, Names
 from amplint.syntax.project_files import Module, Modules
 from amplint.syntax.tree import Tree
@@ -39,8 +39,10 @@ class Imports:
     def defined(self, node: cst.BaseExpression) -> Definition | None:
         """The function or class of another file that an expression names, or that a star import must have brought."""
         meanings = self._names.resolve(node)
-        if meanings == {UNKNOWN} and isinstance(node, cst.Name):
-            brought = [found for name in self._names.from_stars(node) if (found := self.definition(name)) is not None]
+        if meanings == {UNKNOWN} and (root := _root(node)) is not None:
+            rest = dotted(node)[len(root.value) :]
+            names = (f"{name}{rest}" for name in self._names.from_stars(root))
+            brought = [found for name in names if (found := self.definition(name)) is not None]
             return brought[0] if len(brought) == 1 else None
         return self.definition(next(iter(meanings))) if len(meanings) == 1 else None
 
@@ -56,6 +58,21 @@ class Imports:
         if qualified not in self._bindings:
             self._bindings[qualified] = self._follow(absolute(qualified, self._modules.name), 0)
         return self._bindings[qualified]
+
+    def homes(self, qualified: str) -> list[cst.Module]:
+        """The other file of the project from which a qualified name is imported, whether it is read as far as that or not,
+        and those from which that file imports in turn."""
+        if self._modules is None:
+            return []
+        found = self._modules.split(self.absolute(qualified))
+        if found is None or not self._modules.holds(found[0].name):
+            return []
+        scope = found[0].bindings.by_scope.get(found[0].tree.module, {})
+        imported = [
+            each.qualified for bindings in scope.values() for each in bindings if isinstance(each.node, cst.ImportAlias)
+        ]
+        behind = [brought[0] for name in imported if (brought := self._modules.split(name)) is not None]
+        return list(dict.fromkeys(each.tree.module for each in (found[0], *behind) if self._graft(each)))
 
     def originals(self, qualified: str) -> frozenset[str]:
         """What a name stands for that another file of the project hands on, as `compat.autocast` may for `torch.autocast`."""
@@ -110,13 +127,14 @@ class Imports:
         if found is None or hops > _MAX_HOPS:
             return []
         module, name = found
-        if "." in name or not self._graft(module):
+        if not self._graft(module):
             return []
-        bindings = module.bindings.by_scope.get(module.tree.module, {}).get(name, [])
+        first, dot, rest = name.partition(".")
+        bindings = module.bindings.by_scope.get(module.tree.module, {}).get(first, [])
         if len(bindings) == 1 and isinstance(bindings[0].node, cst.ImportAlias):
-            return self._follow(bindings[0].qualified, hops + 1)
+            return self._follow(f"{bindings[0].qualified}{dot}{rest}", hops + 1)
         if bindings:
-            return bindings
+            return [] if rest else bindings
         starred = [each for star in module.bindings.stars if (each := self._follow(f"{star}.{name}", hops + 1))]
         return starred[0] if len(starred) == 1 else []
 
@@ -130,3 +148,10 @@ class Imports:
             self._tree.graft(module.tree)
             self._names.graft(module.bindings)
         return True
+
+
+def _root(node: cst.BaseExpression) -> cst.Name | None:
+    """The name that a chain of names and attributes begins with."""
+    while isinstance(node, cst.Attribute):
+        node = node.value
+    return node if isinstance(node, cst.Name) else None

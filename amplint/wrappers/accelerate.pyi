@@ -33,6 +33,9 @@ class Scaling:
     def __init__(self):
         self.scaler = torch.amp.GradScaler("cuda")
 
+    def autocast(self, autocast_handler=None):
+        return torch.autocast("cuda", dtype=torch.float16)
+
     def backward(self, loss, **kwargs):
         self.scaler.scale(loss).backward(**kwargs)
 
@@ -44,3 +47,10 @@ class Scaling:
 
     def clip_grad_value_(self, parameters, clip_value):
         self.unscale_gradients()
+
+    def _step(self, prepared):  # what a prepared optimizer does when it is stepped
+        self.scaler.step(prepared)
+        self.scaler.update()
+
+    def save_state(self, output_dir=None):
+        torch.save(self.scaler.state_dict(), f"{output_dir}/scaler.pt")

@@ -30,3 +30,23 @@ class AMPTrainer(SimpleTrainer):
         self.after_backward()
         self.grad_scaler.step(self.optimizer)
         self.grad_scaler.update()
+
+def HookBase(trainer: AMPTrainer):
+    return Hook
+
+class Hook:
+    def _run_step(self):
+        loss = self.trainer.model(next(self.trainer._data_loader_iter))
+        self.trainer.optimizer.zero_grad()
+        scaled = self.trainer.grad_scaler.scale(loss)
+        scaled.backward()
+        self.after_backward()
+        self.trainer.grad_scaler.step(self.trainer.optimizer)
+        self.trainer.grad_scaler.update()
+        self.after_step()
+
+    def after_backward(self):
+        pass
+
+    def after_step(self):
+        pass

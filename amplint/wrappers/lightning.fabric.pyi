@@ -3,6 +3,8 @@
 What it sets up is its own: stepping such an optimizer steps through the scaler and updates it.
 """
 
+import torch
+
 def Fabric(
     accelerator="auto",
     strategy="auto",
@@ -15,10 +17,13 @@ def Fabric(
 ):
     if precision in ("16-mixed", "16", 16):
         if accelerator in ("auto", "gpu", "cuda"):
-            if strategy in ("auto", "dp", "ddp", "ddp_spawn", "ddp_find_unused_parameters_true", "fsdp"):
+            if strategy in ("auto", "dp", "ddp", "ddp_spawn", "ddp_find_unused_parameters_true", "fsdp", "DDPStrategy"):
                 return Scaling()
 
 class Scaling:
+    def autocast(self):
+        return torch.autocast("cuda", dtype=torch.float16)
+
     def backward(self, tensor, *args, model=None, **kwargs):
         self._precision.scaler.scale(tensor).backward(**kwargs)
 

@@ -25,6 +25,7 @@ class AmpOptimWrapper(OptimWrapper):
     def __init__(self, loss_scale="dynamic", dtype=None, use_fsdp=False, *, optimizer, clip_grad=None, **kwargs):
         self.optimizer = optimizer
         self.clip_grad = clip_grad
+        self.cast_dtype = dtype
         self.loss_scaler = torch.amp.GradScaler("cuda")
 
     def update_params(self, loss, step_kwargs=None, zero_kwargs=None):
@@ -32,6 +33,9 @@ class AmpOptimWrapper(OptimWrapper):
         if self.should_update():
             self.step()
             self.zero_grad()
+
+    def optim_context(self, model):
+        return torch.autocast("cuda", dtype=self.cast_dtype)
 
     def backward(self, loss, **kwargs):
         self.loss_scaler.scale(loss).backward(**kwargs)

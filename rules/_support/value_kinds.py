@@ -23,6 +23,17 @@ _ANNOTATED = {
     "builtins.str": "",
     "builtins.float": NUMBER,
 }
+_WITH_DEVICE = frozenset({
+    "accelerate.Accelerator", "lightning.LightningModule", "pytorch_lightning.LightningModule", "lightning.Fabric",
+    "lightning.pytorch.LightningModule", "lightning.fabric.Fabric",
+})  # fmt: skip
+"""Classes whose `device` is a `torch.device`."""
+_TENSOR = frozenset({"torch.Tensor", "torch.FloatTensor"})
+_OF_TENSORS = frozenset(
+    "shape ndim size dim dtype numel view reshape unsqueeze squeeze permute transpose flatten mean requires_grad "
+    "detach contiguous expand chunk argmax".split()
+)
+"""What is asked of tensors, and of next to nothing else that has a `device`."""
 _DEVICE_PREFIX = re.compile(r"([a-z]+):")
 
 
@@ -101,10 +112,51 @@ def _leaf(file: File, leaf: cst.CSTNode) -> str | None:
     if isinstance(leaf, cst.BinaryOperation) and _leaf(file, leaf.left) == _leaf(file, leaf.right) == NUMBER:
         return NUMBER
     if isinstance(leaf, cst.Call):
-        return DEVICE if file.names.all_in(leaf.func, {"torch.device"}) else None
+        return DEVICE if file.names.all_in(leaf.func, {"torch.device"}) else _text(leaf)
     if isinstance(leaf, (cst.Name, cst.Attribute)) and file.names.all_in(leaf, DTYPES):
         return DTYPE
+    if isinstance(leaf, cst.Attribute) and leaf.attr.value == "device" and _has_device(file, leaf.value):
+        return DEVICE
     return _text(leaf)
+
+
+def _has_device(file: File, owner: cst.BaseExpression) -> bool:
+    """Whether the `device` of an object is surely a `torch.device`: it is a tensor, or of a library that has it so."""
+    if isinstance(owner, cst.Call):  # `next(model.parameters())`
+        inner = (
+            owner.args[0].value if len(owner.args) == 1 and file.names.all_in(owner.func, {"builtins.next"}) else None
+        )
+        return (
+            isinstance(inner, cst.Call)
+            and isinstance(inner.func, cst.Attribute)
+            and inner.func.attr.value == "parameters"
+        )
+    if not isinstance(owner, cst.Name):
+        return False
+    info = file.classes.owner(owner) if owner.value == "self" else None
+    if info is not None:
+        return any(each.base_names & _WITH_DEVICE for each in info.lineage) and not info.values("device")
+    bindings = file.names.bindings(owner.value, owner)
+    if any(each.value is not None and _is_made_by(file, each.value, _WITH_DEVICE) for each in bindings):
+        return len(bindings) == 1
+    annotations = [each.node.annotation for each in bindings if isinstance(each.node, cst.Param)]
+    if annotations and all(each is not None and file.names.all_in(each.annotation, _TENSOR) for each in annotations):
+        return len(annotations) == len(bindings)
+    return _is_used_as_tensor(file, owner)
+
+
+def _is_made_by(file: File, value: cst.BaseExpression, makers: frozenset[str]) -> bool:
+    return isinstance(value, cst.Call) and file.names.all_in(value.func, makers)
+
+
+def _is_used_as_tensor(file: File, name: cst.Name) -> bool:
+    """Whether the function around a name asks of it what only tensors have."""
+    home = file.tree.enclosing(name, cst.FunctionDef)
+    asked = file.tree.inside(home, cst.Attribute) if home is not None else []
+    return any(
+        isinstance(each.value, cst.Name) and each.value.value == name.value and each.attr.value in _OF_TENSORS
+        for each in asked
+    )
 
 
 def _of_parameter(file: File, param: cst.Param) -> str | None:
@@ -124,7 +176,19 @@ def _text(leaf: cst.CSTNode) -> str | None:
     if isinstance(leaf, cst.FormattedString) and leaf.parts and isinstance(leaf.parts[0], cst.FormattedStringText):
         prefix = _DEVICE_PREFIX.match(leaf.parts[0].value)
         return prefix.group() if prefix else None
-    return None
+    return _index_of_begun(leaf)
+
+
+def _index_of_begun(leaf: cst.CSTNode) -> str | None:
+    """The device type of `"cuda:" + str(rank)`, `"cuda:%d" % rank` and `"cuda:{}".format(rank)`, with the colon."""
+    match leaf:
+        case cst.BinaryOperation(left=cst.SimpleString() as text, operator=cst.Add() | cst.Modulo()):
+            begun = _text(text)
+        case cst.Call(func=cst.Attribute(value=cst.SimpleString() as text, attr=cst.Name(value="format"))):
+            begun = _text(text)
+        case _:
+            return None
+    return begun if begun is not None and begun.endswith(":") else None
 
 
 def known_device_types(file: File) -> set[str]:

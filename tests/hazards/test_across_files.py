@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 from project import LOOP, check, codes, only, project
 
+from amplint.diagnostics import Diagnostic
 from amplint.engine.checker import check_bytes
 from amplint.engine.config import Settings
 from amplint.engine.discovery import FoundFile
@@ -299,6 +300,50 @@ def test_fixes_stay_in_the_file_that_they_mend(tmp_path: Path) -> None:
     assert found.related[0].path == str(root / "utils.py")
 
 
+@pytest.mark.parametrize(("precision", "found"), [('"fp16"', ["AMP101"]), ('"fp32"', []), ("args.precision", [])])
+def test_a_project_may_say_what_drives_a_class(precision: str, found: list[str], tmp_path: Path) -> None:
+    wrapper = """
+        import torch
+
+        def Engine(precision="fp32"):
+            if precision == "fp16":
+                return Scaling()
+
+        class Scaling:
+            pass
+
+        def Module(engine: Engine):
+            return Driven
+
+        class Driven:
+            def iteration(self, batch, optimizer):
+                scaler = torch.amp.GradScaler("cuda")
+                loss = self.forward(batch)
+                scaler.scale(loss).backward()
+                self.after_backward()
+                scaler.step(optimizer)
+                scaler.update()
+
+            def after_backward(self):
+                pass
+    """
+    train = f"""
+        import torch
+        from library.amp import Engine, Module
+
+        class Net(Module):
+            def after_backward(self):
+                torch.nn.utils.clip_grad_norm_(self.parameters(), 1.0)
+
+        engine = Engine(precision={precision})
+        engine.fit(Net(), scaler=None)
+    """
+    root = project(tmp_path, train=train, says=wrapper)
+    settings = Settings(root, wrappers=(("library.amp", "says.py"),))
+    report = check_bytes("train.py", (root / "train.py").read_bytes(), settings, root / "train.py")
+    assert [each.code for each in report.diagnostics] == found
+
+
 def test_a_helper_that_is_called_three_times_is_one_finding(tmp_path: Path) -> None:
     train = LOOP.format(module="utils", name="clip", call="clip(model, 1.0)").replace(
         "clip(model, 1.0)\n", "clip(model, 1.0)\n        clip(model, 2.0)\n        clip(model, 3.0)\n"
@@ -427,3 +472,212 @@ def test_after_another_backward_pass_a_helper_does_another_defect(tmp_path: Path
     found = check(root, "train.py").diagnostics
     assert [(each.code, each.range.start.row) for each in found] == [("AMP102", 12), ("AMP102", 17)]
     assert codes(root, "utils.py") == []
+
+
+TRAINER = """
+import torch
+
+class HookBase:
+    trainer = None
+
+class Trainer:
+    def __init__(self, model, optimizer, grad_scaler=None):
+        self.model, self.optimizer, self._hooks = model, optimizer, []
+        self.grad_scaler = torch.amp.GradScaler("cuda") if grad_scaler is None else grad_scaler
+
+    def run_step(self, batch):
+        with torch.autocast("cuda", dtype=torch.float16):
+            loss = self.model(batch)
+        self.optimizer.zero_grad()
+        self.grad_scaler.scale(loss).backward()
+        self.grad_scaler.step(self.optimizer)
+        self.grad_scaler.update()
+"""
+
+HOOK = """
+from {module} import HookBase
+
+class Schedule(HookBase):
+    def {method}(self):
+        self.trainer.scheduler.step()
+"""
+
+
+@pytest.mark.parametrize(
+    ("module", "method", "found"),
+    [
+        (".loop", "after_step", ["AMP107"]),
+        ("pkg.loop", "after_train_iter", ["AMP107"]),
+        ("pkg", "after_step", ["AMP107"]),
+        (".loop", "after_epoch", []),
+        ("detectron2.engine", "after_step", []),
+        ("lightning", "on_train_batch_end", []),
+    ],
+)
+def test_a_hook_of_a_trainer_in_another_file(tmp_path: Path, module: str, method: str, found: list[str]) -> None:
+    hook = HOOK.format(module=module, method=method)
+    files = {"pkg_init": "from .loop import HookBase\n", "pkg_loop": TRAINER, "pkg_hooks": hook}
+    root = project(tmp_path, **files)
+    assert codes(root, "pkg/hooks.py") == found
+
+
+AVERAGE = """
+import copy
+
+class Average:
+    def __init__(self, model):
+        self.model = copy.deepcopy(model).eval()
+        self.model.half()
+"""
+
+SAVES = """
+import torch
+{imports}
+
+def train(model, loader, optimizer, scaler):
+    average = {average}(model)
+    for batch in loader:
+        with torch.autocast("cuda", dtype=torch.float16):
+            loss = model(batch)
+        optimizer.zero_grad()
+        scaler.scale(loss).backward()
+        scaler.step(optimizer)
+        scaler.update()
+    torch.save({{"model": average.model, "optimizer": optimizer.state_dict(), "scaler": scaler.state_dict()}}, "last.pt")
+"""
+
+
+@pytest.mark.parametrize(
+    ("imports", "average"),
+    [
+        ("from tools.averages import Average", "Average"),
+        ("from tools import averages", "averages.Average"),
+        ("from tools.all import *", "averages.Average"),
+    ],
+)
+def test_an_average_of_another_file_is_kept_in_half(tmp_path: Path, imports: str, average: str) -> None:
+    names = "from . import averages\nSCALER = 'GradScaler'\n"
+    files = {"tools_init": "", "tools_averages": AVERAGE, "tools_all": names}
+    root = project(tmp_path, **files, train=SAVES.format(imports=imports, average=average))
+    found = only(check(root, "train.py"))
+    assert (found.code, found.range.start.row) == ("AMP308", 14)
+    assert found.related[-1].path == str(root / "tools/averages.py")
+    assert codes(root, "tools/averages.py") == []
+
+
+MODULES = """
+import lightning.pytorch as pl
+import torch
+
+class Net(pl.LightningModule):
+    def on_after_backward(self):
+        torch.nn.utils.clip_grad_norm_(self.parameters(), 1.0)
+
+class Manual(pl.LightningModule):
+    automatic_optimization = False
+
+    def training_step(self, batch, batch_idx):
+        opt = self.optimizers()
+        opt.zero_grad()
+        self.manual_backward(self(batch).mean())
+        self.clip_gradients(opt, gradient_clip_val=0.5)
+        opt.step()
+
+class Careful(pl.LightningModule):
+    def on_before_optimizer_step(self, optimizer):
+        torch.nn.utils.clip_grad_norm_(self.parameters(), 1.0)
+
+class Norms(pl.Callback):
+    def on_after_backward(self, trainer, module):
+        module.log("norm", sum(param.grad.norm() for param in module.parameters()))
+"""
+TRAINING = """
+import lightning.pytorch as pl
+from modules import Careful, Manual, Net, Norms
+
+def main(loader):
+    trainer = pl.Trainer(precision={precision}, callbacks=[Norms()])
+    trainer.fit(Careful(), loader)
+    trainer.fit(Manual(), loader)
+    trainer.fit(Net(), loader)
+"""
+
+
+def in_project(root: Path) -> dict[str, list[Diagnostic]]:
+    """What a run on all files of a project finds in each."""
+    found = [FoundFile(each, each.name, Settings(root), False) for each in sorted(root.rglob("*.py"))]
+    return {report.path: list(report.diagnostics) for report in run(found, RunOptions(jobs=1))}
+
+
+def test_a_trainer_in_another_file_scales_what_modules_and_callbacks_meet(tmp_path: Path) -> None:
+    root = project(tmp_path, modules=MODULES, train=TRAINING.format(precision='"16-mixed"'))
+    found = in_project(root)
+    assert [(each.code, each.range.start.row) for each in found["modules.py"]] == [
+        ("AMP101", 7),
+        ("AMP101", 16),
+        ("AMP102", 25),
+    ]
+    assert all(each.note.endswith("; train.py:6 makes what runs this in float16") for each in found["modules.py"])
+    assert found["train.py"] == []
+
+
+@pytest.mark.parametrize("precision", ['"bf16-mixed"', '"32-true"', "args.precision"])
+def test_a_trainer_of_another_precision_scales_nothing(precision: str, tmp_path: Path) -> None:
+    root = project(tmp_path, modules=MODULES, train=TRAINING.format(precision=precision))
+    assert in_project(root) == {"modules.py": [], "train.py": []}
+
+
+def test_a_trainer_that_knows_nothing_of_a_module_says_nothing_of_it(tmp_path: Path) -> None:
+    other = 'import lightning.pytorch as pl\n\ntrainer = pl.Trainer(precision="16-mixed")\n'
+    root = project(tmp_path, modules=MODULES, train=other)
+    assert in_project(root) == {"modules.py": [], "train.py": []}
+
+
+def test_a_file_with_a_trainer_of_its_own_needs_no_other(tmp_path: Path) -> None:
+    own = f"{MODULES}\ntrainer = pl.Trainer(precision=16)\n"
+    root = project(tmp_path, modules=own, train=TRAINING.format(precision='"32-true"'))
+    assert [each.code for each in in_project(root)["modules.py"]] == ["AMP101", "AMP101", "AMP102"]
+
+
+def test_a_trainer_of_float16_speaks_for_the_layers_of_other_files(tmp_path: Path) -> None:
+    layers = """
+        import torch
+
+        class Scores(torch.nn.Module):
+            def __init__(self, width):
+                super().__init__()
+                self.query = torch.nn.Linear(width, width)
+
+            def forward(self, x, mask):
+                return torch.matmul(self.query(x), x.mT).masked_fill(mask, -1e9)
+    """
+    half, full = (f"from lightning import Trainer\n\ntrainer = Trainer(precision={each})\n" for each in (16, 32))
+    assert [each.code for each in in_project(project(tmp_path / "half", layers=layers, train=half))["layers.py"]] == [
+        "AMP303"
+    ]
+    assert in_project(project(tmp_path / "full", layers=layers, train=full))["layers.py"] == []
+
+
+def test_a_hook_in_another_file_meets_what_the_trainer_does(tmp_path: Path) -> None:
+    hooks = """
+        from detectron2.engine import HookBase
+
+        class Schedule(HookBase):
+            def __init__(self, scheduler):
+                self.scheduler = scheduler
+
+            def after_step(self):
+                self.scheduler.step()
+    """
+    train = """
+        from detectron2.engine import AMPTrainer, SimpleTrainer
+
+        import hooks
+
+        def main(args, model, loader, optimizer, scheduler):
+            trainer = (AMPTrainer if args.amp else SimpleTrainer)(model, loader, optimizer)
+            trainer.register_hooks([hooks.Schedule(scheduler)])
+    """
+    found = in_project(project(tmp_path, hooks=hooks, train=train))
+    assert [(each.code, each.range.start.row) for each in found["hooks.py"]] == [("AMP107", 9)]
+    assert found["train.py"] == []

@@ -235,3 +235,58 @@ def test_an_object_around_the_scaler_that_another_file_steps_with(tmp_path: Path
 def test_an_object_that_nobody_knows_is_no_scaler(tmp_path: Path) -> None:
     loop = MAIN.format(module="elsewhere", name="LossScaler", more="")
     assert found(project(tmp_path, engine=ENGINE, main=loop), "main.py") == []
+
+
+@pytest.mark.parametrize(
+    ("before", "save"),
+    [
+        ("kept = optimizer if names else None", "files.save(path, model, kept)"),
+        ("pass", "files.save(path, model, optimizer if names else None)"),
+        ("pass", "files.save(path, model, optimizer=None if names else optimizer)"),
+    ],
+)
+def test_an_option_says_whether_the_optimizer_is_saved(tmp_path: Path, before: str, save: str) -> None:
+    root = project(tmp_path, files=PLAIN, train=training("import files", save, before))
+    assert found(root) == [("AMP114", CALL)]
+
+
+def test_something_else_is_chosen(tmp_path: Path) -> None:
+    save = "files.save(path, model, names if path else None)"
+    root = project(tmp_path, files=PLAIN, train=training("import files", save))
+    assert found(root) == []
+
+
+MANAGER = """
+import torch
+
+class CheckpointManager:
+    def __init__(self, model, optimizer, folder, more=None):
+        self.model, self.optimizer, self.folder, self.more = model, optimizer, folder, more or {}
+
+    def step(self, iteration):
+        torch.save(self.gather(iteration), f"{self.folder}/{iteration}.pt")
+
+    def gather(self, iteration):
+        return {"model": self.model.state_dict(), "optimizer": self.optimizer.state_dict(), "iteration": iteration}
+
+class AllManager(CheckpointManager):
+    def gather(self, iteration):
+        more = {name: each.state_dict() for name, each in self.more.items()}
+        return {**super().gather(iteration), **more}
+"""
+MADE = 8
+"""The row of `before`."""
+
+
+@pytest.mark.parametrize(
+    ("made", "rows"),
+    [
+        ("CheckpointManager(model, optimizer, path)", [("AMP114", MADE)]),
+        ("AllManager(model, optimizer, path, {'scaler': scaler})", []),
+    ],
+)
+def test_an_object_saves_in_a_method_of_any_name(tmp_path: Path, made: str, rows: list[tuple[str, int]]) -> None:
+    loop = training("import keep", "manager.step(epoch)", f"manager = keep.{made}")
+    root = project(tmp_path, keep=MANAGER, train=loop)
+    assert found(root) == rows
+    assert codes(root, "keep.py") == []

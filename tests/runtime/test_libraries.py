@@ -6,6 +6,7 @@ Their scalers are put on the CPU; nothing else of them is changed.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -85,6 +86,102 @@ def with_mmengine(how: str, monkeypatch: pytest.MonkeyPatch) -> list[float]:
             run.clip()
         (run.optimizer if how == BYPASSED else wrapper).step()
     return run.norms
+
+
+def with_lightning(automatic: bool, **methods: Callable[..., Any]) -> list[tuple[str, float]]:
+    """The norms of the gradients that a module of Lightning meets, by the hook that met them.
+
+    Args:
+        automatic: whether Lightning runs the backward pass and the step.
+        methods: what the module does besides.
+    """
+    pl = pytest.importorskip("lightning.pytorch")
+    precision = pytest.importorskip("lightning.pytorch.plugins.precision")
+    run, met = Run(), []
+
+    class Module(pl.LightningModule):  # type: ignore[misc, name-defined]
+        automatic_optimization = automatic
+        training_step = methods.get("training_step", lambda self, *_: next(run.losses(run.model)))
+
+        def __init__(self) -> None:
+            super().__init__()
+            self.model = run.model
+
+        def configure_optimizers(self) -> Any:
+            return run.optimizer
+
+        def on_after_backward(self) -> None:
+            self.note("after the backward pass")
+
+        def on_before_optimizer_step(self, optimizer: Any) -> None:
+            self.note("before the step")
+
+        def note(self, when: str) -> None:
+            assert torch.is_autocast_enabled("cpu") is not automatic
+            met.append((when, torch.nn.utils.get_total_norm([each.grad for each in run.model.parameters()]).item()))
+
+    plugin = precision.MixedPrecision("16-mixed", "cpu", torch.amp.GradScaler("cpu", init_scale=1024.0))
+    quiet = dict.fromkeys(
+        ("logger", "enable_checkpointing", "enable_progress_bar", "enable_model_summary", "barebones"), False
+    )
+    trainer = pl.Trainer(accelerator="cpu", devices=1, plugins=[plugin], max_epochs=1, **quiet)
+    trainer.fit(Module(), torch.utils.data.DataLoader([0.0]))
+    return met + [("in the step", norm) for norm in run.norms]
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_lightning_unscales_between_the_backward_pass_and_the_step() -> None:
+    met = dict(with_lightning(automatic=True))
+    assert met["after the backward pass"] == pytest.approx(1024 * met["before the step"], rel=1e-2)
+    assert met["before the step"] == met["in the step"]
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_manual_optimization_clips_what_is_still_scaled() -> None:
+    def training_step(module: Any, *_: object) -> None:
+        optimizer = module.optimizers()
+        loss = torch.nn.functional.mse_loss(module.model(torch.ones(4, 32)), torch.zeros(4, 1))
+        module.manual_backward(loss)
+        module.clip_gradients(optimizer, gradient_clip_val=0.01, gradient_clip_algorithm="norm")
+        optimizer.step()
+
+    met = dict(with_lightning(automatic=False, training_step=training_step))
+    assert met["after the backward pass"] > 0.01
+    assert met["before the step"] == met["in the step"] == pytest.approx(0.01 / 1024, rel=1e-2)
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_transformers_unscales_between_the_training_step_and_the_optimizers(tmp_path: Path) -> None:
+    transformers = pytest.importorskip("transformers")
+    trainer_class = pytest.importorskip("transformers.trainer").Trainer
+    run = Run()
+    met: list[float] = []
+
+    class Model(torch.nn.Module):  # type: ignore[misc, name-defined]
+        def __init__(self) -> None:
+            super().__init__()
+            self.model = run.model
+
+        def forward(self, values: Any) -> dict[str, Any]:
+            return {"loss": torch.nn.functional.mse_loss(self.model(values), run.targets)}
+
+    class Trainer(trainer_class):  # type: ignore[misc, valid-type]
+        def training_step(self, *given: Any) -> Any:
+            loss = super().training_step(*given)
+            met.append(torch.nn.utils.get_total_norm([each.grad for each in run.model.parameters()]).item())
+            return loss
+
+    quiet = {"report_to": [], "save_strategy": "no", "logging_strategy": "no", "disable_tqdm": True}
+    args = transformers.TrainingArguments(
+        str(tmp_path), use_cpu=True, max_steps=1, per_device_train_batch_size=16, remove_unused_columns=False, **quiet
+    )
+    data = [{"values": each} for each in run.inputs]
+    trainer = Trainer(Model(), args, train_dataset=data, optimizers=(run.optimizer, None))
+    trainer.accelerator.scaler, trainer.accelerator.native_amp = torch.amp.GradScaler("cpu", init_scale=1024.0), True
+    trainer.accelerator.state._mixed_precision = "fp16"
+    trainer.train()
+    assert met[0] > 1024 * 1.0
+    assert run.norms == pytest.approx([1.0], rel=1e-3), "the trainer clips to 1 by itself"
 
 
 @pytest.fixture(params=["accelerate", "fabric", "mmengine"])

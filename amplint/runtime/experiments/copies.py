@@ -56,7 +56,7 @@ def saved_in_half(before: File, after: File, diagnostic: Diagnostic, *, device: 
     """
     mended = is_mended(before, after, diagnostic)
     each = next(
-        (each for each in before.fact(HalfCheckpoints).found if before.range(each.name) == diagnostic.range), None
+        (each for each in before.fact(HalfCheckpoints).found if before.range(each.place) == diagnostic.range), None
     )
     if each is None:
         raise NotReplayable("the cast is not found again")

@@ -140,7 +140,16 @@ class Reader(Choices):
         elif isinstance(node, cst.Yield) and isinstance(node.value, cst.BaseExpression):
             self._file(YIELD, self.read(node.value, scope), scope)
         else:
-            self._file(self.words(node).partition("(")[0], self.read(node, scope), scope)
+            self._statement_of(node, scope)
+
+    def _statement_of(self, node: cst.BaseExpression, scope: BodyScope) -> None:
+        """What an expression comes to that is a statement; of a call of something unknown, what it is given."""
+        kind, before = self.words(node).partition("(")[0], BodyScope(scope.frame, dict(scope.held))
+        value = self.read(node, scope)
+        if isinstance(value, Outside) and isinstance(node, cst.Call):
+            for arg in node.args:
+                self._file(kind, self.read(arg.value, before), scope)
+        self._file(kind, value, scope)
 
     def _file(self, kind: str, value: Expression, scope: BodyScope) -> None:
         if scope.frame is self._entry:

@@ -24,9 +24,11 @@ _SHAPES: tuple[Shape, ...] = ((4, 8), (8, 8), (8,), (2, 4, 8), (2, 4, 4, 4))
 _PATTERN = (1.0, -1.0, 0.5, -0.25, 0.75, -0.5, 0.125, -0.875)
 _LABELS = (0.0, 1.0, 1.0, 0.0, 0.3)
 
-FREE, ORDINARY, GIVEN, INDEX, MASK, SETTING, SIZE = "free", "ordinary", "given", "index", "mask", "setting", "size"
+FREE, ORDINARY, GIVEN, INDEX, MASK = "free", "ordinary", "given", "index", "mask"
+SETTING, SIZE, DIMENSION = "setting", "size", "dimension"
 """What an operand is: one whose magnitudes are swept; one that is half and that the finding does not depend on; a target or
-another value from 0 to 1; indices; flags; a number; the size of a last dimension. Gradients are asked of the first two."""
+another value from 0 to 1; indices; flags; a number; the size of the last dimension, and which one that is. Gradients are asked of
+the first two."""
 
 
 @dataclass(frozen=True)
@@ -91,6 +93,8 @@ _MASKING = {"masked_fill": (1,), "masked_fill_": (1,), "masked_select": (1,), "i
 
 _SIZING = dict.fromkeys(("view", "reshape", "expand"), (1, 2, 3, 4))
 """The operands that say how many elements there are."""
+_REDUCING = dict.fromkeys("amax amin mean sum softmax log_softmax logsumexp".split(), (1,))
+"""The operands that say along which dimension."""
 _PROBABLE = {"binary_cross_entropy": 0, "BCELoss": 1}
 """The operands that torch wants to lie between 0 and 1."""
 
@@ -120,7 +124,7 @@ def _uses(steps: Sequence[Expression]) -> dict[int, str]:
         if not isinstance(step, Apply):
             continue
         name = short_name(step.op)
-        for kind, table in ((INDEX, _INDEXING), (MASK, _MASKING), (SIZE, _SIZING)):
+        for kind, table in ((INDEX, _INDEXING), (MASK, _MASKING), (SIZE, _SIZING), (DIMENSION, _REDUCING)):
             for position in table.get(name, ()):
                 if position < len(step.arguments):
                     _use(step.arguments[position], kind, used)
@@ -212,6 +216,8 @@ class Sweep:
             return 0.5
         if kind == SIZE:
             return layout.free[-1]
+        if kind == DIMENSION:
+            return -1
         if kind == INDEX:
             return torch.arange(math.prod(layout.index)).reshape(layout.index) % min(layout.free)
         if kind == MASK and layout.mask is not None:

@@ -52,11 +52,15 @@ def routes(found: Found, before: File, after: File) -> tuple[Walk, Walk]:
         NotReplayable: no path shows the hazard, or the same path comes to no end in the code with the fix.
     """
     kind, site = found.hazard.kind, found.hazard.site
+    walk = None
     for entry in (found.entry, *before.analysis.entries):
-        walk = _path_to(kind, site, entry)
-        if walk is not None and any(isinstance(event, Backward) for event in walk.events):
-            break
-    else:
+        other = _path_to(kind, site, entry)
+        if other is not None and any(isinstance(event, Backward) for event in other.events):
+            walk = walk or other
+            if used(other.events):  # else a caller may be in sight that steps
+                walk = other
+                break
+    if walk is None:
         # The backward pass is in a caller out of sight, which scales the loss.
         prelude = (Scale(-1, _GIVEN, found.hazard.scaler), Backward(-1, _GIVEN))
         walk = _path_to(kind, site, found.entry, prelude)

@@ -119,6 +119,8 @@ class Training(ABC):
             inputs.append(self._forward())  # what was passed may be no more than the batch
         else:
             inputs += passed
+        if events.GRADIENT in event.carried and not event.computes:
+            inputs = inputs[-1:]  # what is propagated with a given gradient is as large as that
         if inputs:
             self.assign(event.target, _mean(inputs))
         elif event.computes:

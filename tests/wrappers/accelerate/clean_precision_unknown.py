@@ -1,14 +1,13 @@
-import argparse
-
 import torch
 from accelerate import Accelerator
 
+from .options import parse_args
 
-def main(model, loader, criterion):
-    parser = argparse.ArgumentParser()
-    parser.add_argument("--mixed-precision", default=None, choices=["no", "fp16", "bf16"])
-    args = parser.parse_args()
-    accelerator = Accelerator(mixed_precision=args.mixed_precision)
+
+def main(model, loader, criterion, settings):
+    args = parse_args()
+    precision = args.mixed_precision if args.half else settings.precision
+    accelerator = Accelerator(mixed_precision=precision)  # "fp16" is one of several
     optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
     model, optimizer, loader = accelerator.prepare(model, optimizer, loader)
     for inputs, targets in loader:

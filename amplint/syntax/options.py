@@ -1,0 +1,67 @@
+"""Options of the command line that a file declares: what a user may choose for one."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from typing import Any
+
+import libcst as cst
+
+from amplint.syntax.access_paths import called_name
+from amplint.syntax.tree import Tree
+
+
+class Unspelled(Exception):
+    """An expression is worked out: no literal."""
+
+
+def values(name: str, tree: Tree) -> Iterator[object]:
+    """What an option may be: one of its choices, or what it is by default; nothing where the file does not say so.
+
+    Args:
+        name: the attribute that the parsed arguments have for it.
+        tree: the file.
+    """
+    for call in tree.find(cst.Call, around=tree.module):
+        if called_name(call) == "add_argument" and name in _attributes(call):
+            given = {arg.keyword.value: arg.value for arg in call.args if arg.keyword is not None}
+            yield from _literals(given, tree)
+
+
+def _attributes(call: cst.Call) -> Iterator[str]:
+    """The attributes that a declared option may be found under."""
+    for arg in call.args:
+        if arg.keyword is None and isinstance(arg.value, cst.SimpleString):
+            yield str(arg.value.evaluated_value).lstrip("-").replace("-", "_")
+
+
+def _literals(given: dict[str, cst.BaseExpression], tree: Tree) -> Iterator[object]:
+    """The values that the declaration of an option spells out, by its keyword arguments."""
+    try:
+        if "action" in given:
+            yield from (True, False) if str(spelled(given["action"], tree)).startswith("store_") else ()
+            return
+        if "default" in given:
+            yield spelled(given["default"], tree)
+        choices = spelled(given["choices"], tree) if "choices" in given else ()
+        yield from choices if isinstance(choices, (list, tuple, set)) else ()
+    except Unspelled:
+        return
+
+
+def spelled(node: cst.BaseExpression, tree: Tree) -> Any:
+    """The value of a literal.
+
+    Args:
+        node: the expression.
+        tree: the tree that it is in.
+
+    Raises:
+        Unspelled: it is an expression of another kind, or a set or a dict of what cannot be in one.
+    """
+    try:
+        # Not `tree.text`: it needs the places of all nodes of the file, which cost as much as the parse.
+        return ast.literal_eval(tree.module.code_for_node(node))
+    except (ValueError, SyntaxError, TypeError) as error:
+        raise Unspelled from error

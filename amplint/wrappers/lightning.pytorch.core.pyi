@@ -1,0 +1,3 @@
+"""lightning.pytorch.core: where lightning.pytorch has its modules from."""
+
+from lightning.pytorch import LightningModule as LightningModule

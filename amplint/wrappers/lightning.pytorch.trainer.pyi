@@ -1,0 +1,3 @@
+"""lightning.pytorch.trainer: where lightning.pytorch has its trainer from."""
+
+from lightning.pytorch import Trainer as Trainer

@@ -1,0 +1,3 @@
+"""pytorch_lightning.core: where lightning.pytorch has its modules from."""
+
+from lightning.pytorch import LightningModule as LightningModule

@@ -1,0 +1,3 @@
+"""pytorch_lightning.trainer: where lightning.pytorch has its trainer from."""
+
+from lightning.pytorch import Trainer as Trainer

@@ -1,0 +1,3 @@
+"""transformers.trainer: where transformers has its trainer from."""
+
+from transformers import Trainer as Trainer
