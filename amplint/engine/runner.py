@@ -11,7 +11,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 from amplint.diagnostics import FileReport
-from amplint.engine.caller_rounds import CallerRounds, EnteredFile
 from amplint.engine.checker import check_bytes, check_entered, matters, withdraw
 from amplint.engine.config import ConfigError, Settings
 from amplint.engine.registry import RegistryError, load_rules
@@ -20,6 +19,7 @@ from amplint.system.reading import read_file
 
 if TYPE_CHECKING:
     from amplint.engine.cache import Cache
+    from amplint.engine.caller_rounds import EnteredFile
     from amplint.engine.discovery import FoundFile
     from amplint.model.caller_contexts import CallerContext
 
@@ -98,6 +98,10 @@ def _enter(
     found: Sequence[FoundFile], reports: list[FileReport], options: RunOptions, text: bytes | None = None
 ) -> None:
     """Check again, in place, the files whose functions other files enter; `text` is the content of the first, if it is given."""
+    if not any(report.gives for report in reports):
+        return
+    from amplint.engine.caller_rounds import CallerRounds
+
     rounds = CallerRounds(found, text)
     while due := rounds.due(reports):
         for position, report in _reports_entered(found, due, options):
