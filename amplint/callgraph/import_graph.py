@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from functools import cached_property
+from functools import cached_property, lru_cache
 from pathlib import Path
 
 from amplint.system.reading import read_file
 
 _IMPORT = re.compile(rb"import\b[ \t]*(\([^)]*\)|[^\n#;]*)")
 _NAME = re.compile(rb"\w+")
+_KEPT = 256
+"""Of so many files the content is kept: of all of them it would take as much memory as the project."""
 
 
 class ImportGraph:
@@ -29,18 +31,13 @@ class ImportGraph:
         self._root = root
         self._paths = {str(path) for path in self.files}
         self._names = {name for path in self.files for name in (*path.parts, path.stem)}
-        self._data: dict[Path, bytes] = {}
+        self._content = lru_cache(_KEPT)(_content)
         self._imported: dict[Path, frozenset[Path]] = {}
         self._families: dict[Path, frozenset[Path]] = {}
 
     def data(self, path: Path) -> bytes:
         """The content of a file; nothing where it cannot be read."""
-        if path not in self._data:
-            try:
-                self._data[path] = read_file(path)
-            except OSError:
-                self._data[path] = b""
-        return self._data[path]
+        return self._content(path)
 
     def find(self, module: str, importer: Path) -> Path | None:
         """The file of a module, by its name as an import statement has it, leading dots included.
@@ -114,6 +111,13 @@ class ImportGraph:
             users = _closure([path], lambda each: self._importers.get(each, ()))
             self._families[path] = _closure(users, self.imported)
         return self._families[path]
+
+
+def _content(path: Path) -> bytes:
+    try:
+        return read_file(path)
+    except OSError:
+        return b""
 
 
 def _closure(start: Iterable[Path], following: Callable[[Path], Iterable[Path]]) -> frozenset[Path]:

@@ -16,10 +16,11 @@ SIZE = Number(integer=True)
 
 def literal(node: cst.Integer | cst.Float) -> Number:
     """A number that is written out."""
-    value = node.evaluated_value
+    if isinstance(node, cst.Float):
+        return Number(float(node.value))
     try:
-        return Number(float(value), isinstance(value, int))
-    except OverflowError:  # an integer beyond what a float holds
+        return Number(float(int(node.value, 0)), True)
+    except (OverflowError, ValueError):  # an integer beyond what a float holds, or Python reads
         return Number(None, True)
 
 

@@ -9,13 +9,13 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from amplint.diagnostics import FileReport
 from amplint.engine.checker import is_concerned
-from amplint.model.caller_contexts import CallerContext
 from amplint.source import is_notebook
 from amplint.system.reading import read_file
 
 if TYPE_CHECKING:
     from amplint.callgraph.linking import Links
     from amplint.engine.discovery import FoundFile
+    from amplint.model.caller_contexts import CallerContext
 
 _ROUNDS = 4
 """So many files deep, regions and dtypes are followed."""

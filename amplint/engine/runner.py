@@ -10,7 +10,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 from amplint.diagnostics import FileReport
-from amplint.engine.caller_rounds import CallerRounds, EnteredFile
 from amplint.engine.checker import matters, withdraw
 from amplint.engine.run_caches import RunCaches
 from amplint.engine.tasks import Task, check_all, check_one
@@ -18,6 +17,7 @@ from amplint.system.reading import read_file
 
 if TYPE_CHECKING:
     from amplint.engine.cache import Cache
+    from amplint.engine.caller_rounds import EnteredFile
     from amplint.engine.discovery import FoundFile
 
 _FEW = 16
@@ -82,6 +82,10 @@ def _enter(
     found: Sequence[FoundFile], reports: list[FileReport], options: RunOptions, text: bytes | None = None
 ) -> None:
     """Check again, in place, the files whose functions other files enter; `text` is the content of the first, if it is given."""
+    if not any(report.gives for report in reports):
+        return
+    from amplint.engine.caller_rounds import CallerRounds
+
     rounds = CallerRounds(found, text)
     while due := rounds.due(reports):
         for position, report in _reports_entered(found, due, options):

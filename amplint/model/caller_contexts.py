@@ -6,9 +6,10 @@ Plain values, so that they can be handed from one process to another, and kept.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
-from amplint.model.events import Region
+if TYPE_CHECKING:
+    from amplint.model.events import Region
 
 MOST = 6
 """So many contexts of one function are followed; callers beyond them hardly say anything new."""
