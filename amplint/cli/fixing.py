@@ -63,7 +63,10 @@ def fix_all(
         try:
             if item.leads_out:
                 raise FixError("is a link that leads out of the given paths; not fixed")
-            repaired = _fixed(item, wanted, facts, options, confirm, result.reports[index].entered)
+            report = result.reports[index]
+            # What a finding needs that was not withdrawn, the project establishes.
+            known = facts.union(*(each.needs for each in report.diagnostics))
+            repaired = _fixed(item, wanted, known, options, confirm, report.entered)
         except FixError as error:
             console.problem(item.display, str(error))
             continue

@@ -56,7 +56,7 @@ def findings(source: Source, rules: tuple[Rule, ...], rows: list[int] | None) ->
 
 
 def triggers_of(fixture: Fixture) -> set[str]:
-    return {trigger for rule in fixture.rules for trigger in rule.triggers}
+    return {trigger for rule in fixture.rules for trigger in (*rule.triggers, *rule.keeps)}
 
 
 EVERY_THIRD, EVERY_TENTH = (

@@ -33,7 +33,8 @@ def take(before: File, after: File, diagnostic: Diagnostic, device: str, seed: i
     index = next((index for index, node in enumerate(places) if before.range(_named(node)) == diagnostic.range), None)
     if index is None or len(places) != len(counterparts):
         raise NotReplayable("what is entered is not found again")
-    place, region = places[index], after.contexts.of(counterparts[index])
+    place, counterpart = places[index], counterparts[index]
+    region = after.contexts.of(counterpart)
     made, parent = before.contexts.maker(place), before.tree.parent(place)
     if region is None or (made is None and not isinstance(parent, cst.BooleanOperation)):
         raise NotReplayable("what is entered is not known")
@@ -41,11 +42,12 @@ def take(before: File, after: File, diagnostic: Diagnostic, device: str, seed: i
     if made is not None:
         error = _raised(lambda: _decorate(made) if isinstance(parent, cst.Decorator) else _enter(made))
         entered = NONE
+    kept_out = isinstance(around := after.tree.parent(counterpart), cst.BooleanOperation) and around.left is counterpart
     meant = "float16" if region.dtype in ("?", "half") else region.dtype
     return Measurement(
         (
             Figure(observables.RAISED, error, NONE, NONE),
-            Figure(observables.ENTERED, entered, product_dtype(region, device), meant),
+            Figure(observables.ENTERED, entered, product_dtype(None if kept_out else region, device), meant),
         )
     )
 
