@@ -8,6 +8,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable, Sequence
 from functools import lru_cache
+from itertools import islice
 from pathlib import Path
 
 from amplint.engine.checker import is_concerned
@@ -16,6 +17,8 @@ from amplint.engine.discovery import FoundFile, discover
 from amplint.source import is_notebook
 from amplint.system.reading import read_file
 
+_MOST_FILES = 20_000
+"""In a folder that holds more, only a run on all of it looks for callers."""
 _MARKS = (".git", "pyproject.toml", "setup.py", "setup.cfg")
 """What lies in the folder of a project."""
 
@@ -90,4 +93,6 @@ def _marked(folder: Path) -> Path:
 
 @lru_cache(maxsize=4)
 def _files(root: Path, resolver: SettingsResolver) -> tuple[FoundFile, ...]:
-    return tuple(item for item in discover([str(root)], resolver) if isinstance(item, FoundFile))
+    found = (item for item in discover([str(root)], resolver) if isinstance(item, FoundFile))
+    files = tuple(islice(found, _MOST_FILES + 1))
+    return files if len(files) <= _MOST_FILES else ()
