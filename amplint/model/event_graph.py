@@ -42,8 +42,23 @@ class Both:
     parts: tuple[Condition, ...]
     any_of: bool = False
 
+    @cached_property
+    def key(self) -> str:
+        """The key of what is true when a part comes out as `any_of`, so that `a or b` and `not a and not b` share one."""
+        return f"any({', '.join(_stated(part, self.any_of) for part in self.parts)})"
+
 
 Condition = Test | Not | Both
+
+
+def _stated(condition: Condition, truth: bool) -> str:
+    """The key of what is true when a condition has this truth."""
+    match condition:
+        case Not():
+            return _stated(condition.part, not truth)
+        case Both():
+            truth = truth == condition.any_of
+    return condition.key if truth else f"not {condition.key}"
 
 
 def mentioned(condition: Condition) -> frozenset[str]:

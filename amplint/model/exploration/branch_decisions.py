@@ -6,7 +6,7 @@ from collections.abc import Callable, Collection, Iterable
 from dataclasses import dataclass, replace
 
 from amplint.model.event_graph import Both, Condition, Not, Test
-from amplint.model.exploration.call_references import Frame
+from amplint.model.exploration.call_references import Frame, keys_of
 from amplint.model.protocol.contents import Asked, Truth
 from amplint.model.protocol.state import PathState
 from amplint.model.references import condition_key, key_of, reference
@@ -44,12 +44,13 @@ class Conditions:
     Args:
         always: the keys of conditions that always hold.
 
-    `constant` gathers the keys of conditions that were met and have one truth over a run.
+    `constant` gathers the keys of tests that were met and have one truth over a run, each with those of the wholes that it is a
+    part of.
     """
 
     def __init__(self, always: Collection[str]) -> None:
         self._always = always
-        self.constant: dict[str, None] = {}
+        self.constant: dict[str, dict[str, None]] = {}
 
     def decide(self, condition: Condition, state: PathState, frame: Frame, asking: Asking) -> Decided:
         """The truths that a condition can have in a state, each with the state that knows it.
@@ -70,6 +71,24 @@ class Conditions:
         return self._decide_test(condition, state, frame, asking)
 
     def _decide_both(self, condition: Both, state: PathState, frame: Frame, asking: Asking) -> Decided:
+        """What comes of the parts, as far as it agrees with the truth of the whole, which outlives that of the parts in joins."""
+        decided = self._decide_parts(condition, state, frame, asking)
+        key = frame.need(condition.key)
+        whole = Test(key, kind="config" if _is_constant(condition) else "varying")
+        known = self._known(whole, key, state)
+        if known is not None:
+            return [(after, truth) for after, truth in decided if (truth == condition.any_of) == known]
+        if not self._remembers(whole, key, asking):
+            return decided
+        for part in map(frame.need, keys_of(condition)):
+            if part in self.constant:
+                self.constant[part][key] = None
+        return [
+            (self._knowing(whole, key, truth == condition.any_of, after, frame, asking), truth)
+            for after, truth in decided
+        ]
+
+    def _decide_parts(self, condition: Both, state: PathState, frame: Frame, asking: Asking) -> Decided:
         done: Decided = []
         open_ = [state]
         for part in condition.parts:
@@ -94,7 +113,7 @@ class Conditions:
         if known is not None:
             return [(state, known)]
         if test.kind == "config":
-            self.constant[key] = None
+            self.constant.setdefault(key, {})
         return [
             (self._knowing(test, key, truth, state, frame, asking), truth)
             for truth in self._outcomes(test, key, frame, asking)
@@ -130,6 +149,16 @@ class Conditions:
         elif test.kind == "skipped" and not truth:
             protocol = protocol.not_skipped()
         return state.with_protocol(protocol)
+
+
+def _is_constant(condition: Condition) -> bool:
+    """Whether a condition has one truth over a run."""
+    match condition:
+        case Test():
+            return condition.kind in ("config", "mode", "true", "false")
+        case Not():
+            return _is_constant(condition.part)
+    return all(map(_is_constant, condition.parts))
 
 
 def forget_tests(state: PathState, target: str, keep: bool = False) -> PathState:

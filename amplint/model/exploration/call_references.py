@@ -123,10 +123,10 @@ def _reference_fields(event: Event) -> list[str]:
 
 
 def keys_of(condition: Condition) -> frozenset[str]:
-    """The keys of the tests in a condition."""
+    """The keys of the tests in a condition, and of the wholes that they make up."""
     match condition:
         case Test():
             return frozenset({condition.key})
         case Not():
             return keys_of(condition.part)
-    return frozenset().union(*map(keys_of, condition.parts))
+    return frozenset({condition.key}).union(*map(keys_of, condition.parts))

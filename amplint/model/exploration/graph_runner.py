@@ -123,12 +123,12 @@ class GraphRunner(ABC):
     def _join(self, join: Join, states: list[PathState], frame: Frame) -> Iterable[PathState]:
         constant, ask = self._conditions.constant, join.ask
         if ask is None:
-            return without_both(states, list(constant))
+            return without_both(states, constant)
         if ask.branch is not None:
             branch = frame.prefix, ask.branch
             states = [state.with_protocol(state.protocol.asked(branch)) for state in states]
         asked = sorted(map(frame.key, keys_of(ask.condition)))
-        return without_both(states, [key for key in asked if key in constant])
+        return without_both(states, {key: constant[key] for key in asked if key in constant})
 
     def _ask(self, block: Block, ask: Ask, states: list[PathState], run: Run) -> Ways:
         activation, frame = run.activation, run.activation.at(block)

@@ -6,7 +6,7 @@ agree; a value is scaled by a scaler if all agree, and half if all say so; of we
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Collection, Iterable, Mapping
 from operator import attrgetter
 from typing import TypeVar
 
@@ -197,20 +197,22 @@ def _value(name: str, mine: Value | None, theirs: Value | None) -> Value | None:
     return joined if joined != Value() or reference(name).whole else None
 
 
-def without_both(states: Iterable[PathState], keys: Iterable[str]) -> Iterable[PathState]:
+def without_both(states: Iterable[PathState], keys: Mapping[str, Collection[str]]) -> Iterable[PathState]:
     """The states without the tests of constant conditions of which both outcomes left the same: asked again, they would come
     to both again.
 
     Args:
         states: those that meet.
-        keys: the conditions that were asked since the ways parted.
+        keys: the tests that were asked since the ways parted, each with the wholes that it is a part of.
     """
     known = dict.fromkeys(states)
-    for key in keys:
+    for key, wholes in keys.items():
         if len(known) < 2:
             return known
         if any(_is_constant(key, state) for state in known):
-            known = {_without(key, state, known): None for state in known}
+            known = _without_test(key, (), known)
+            if wholes:  # What is known of them goes by what is known of the test: that alone makes no other state.
+                known = _without_test(key, wholes, known)
     return known
 
 
@@ -219,11 +221,21 @@ def _is_constant(key: str, state: PathState) -> bool:
     return truth is not None and truth.loops is None
 
 
-def _without(key: str, state: PathState, others: States) -> PathState:
-    """A state without a test, if another one differs from it in this test alone."""
+def _without_test(key: str, wholes: Collection[str], states: States) -> States:
+    """The states without a test and its wholes, where another one differs from them in these alone."""
+    bare = {state: state.knowing(truths=state.facts.truths.without(wholes)) for state in states}
+    others = frozenset(bare.values())
+    return {_without(key, each) if _opposite(key, each) in others else state: None for state, each in bare.items()}
+
+
+def _without(key: str, state: PathState) -> PathState:
+    return state.knowing(truths=state.facts.truths.put(key, None))
+
+
+def _opposite(key: str, state: PathState) -> PathState | None:
+    """The state in which a constant condition has come out otherwise; None where it has not come out."""
     truths = state.facts.truths
     known = truths.get(key)
     if known is None or known.loops is not None:
-        return state
-    opposite = state.knowing(truths=truths.put(key, known._replace(truth=not known.truth)))
-    return state.knowing(truths=truths.put(key, None)) if opposite in others else state
+        return None
+    return state.knowing(truths=truths.put(key, known._replace(truth=not known.truth)))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from lowered import found, in_loop, marked
+from lowered import found, in_loop, kinds, marked
 
 CORRELATED = {
     "the same flag": """
@@ -344,6 +344,30 @@ def deeper(loss, batch):
     scaler.scale(model(batch).mean()).backward()
 """
 
+
+def _far_apart(first: str, again: str) -> str:
+    """Two branches, between them so many others that the states of the paths are joined."""
+    others = "\n".join(f"if step % {number} == 0:\n    loss = loss + extra_{number}(batch)" for number in range(7, 12))
+    return (
+        f"scaler.scale(loss).backward()\nif {first}:\n    scaler.unscale_(optimizer)\n{others}\n{others}\n"
+        f"if {again}:\n    scaler.step(optimizer)\n    scaler.update()\n"
+    )
+
+
+_LAST = "(step + 1) % 4 == 0 or step + 1 == len(loader)"
+_OF_A_FLAG = f"args.accumulate and ({_LAST})"
+WHOLES = {
+    "the same words": (_LAST, _LAST),
+    "the negation of the negation": (_LAST, "not ((step + 1) % 4 != 0 and step + 1 != len(loader))"),
+    "one inside another": (_OF_A_FLAG, _OF_A_FLAG),
+    "a flag or a moment": ("args.always or step % 4 == 0", "args.always or step % 4 == 0"),
+}
+DIFFERENT = {
+    "two parts of one": ("(step + 1) % 4 == 0", "step + 1 == len(loader)"),
+    "all and any": (_LAST, "(step + 1) % 4 == 0 and step + 1 == len(loader)"),
+    "another number": (_LAST, "(step + 1) % 8 == 0 or step + 1 == len(loader)"),
+}
+
 PROGRAMS = {
     f"{family}: {name}": in_loop(body)
     for family, bodies in {"correlated": CORRELATED, "leaving": LEAVING, "try": TRIED}.items()
@@ -357,3 +381,18 @@ PROGRAMS = {
 @pytest.mark.parametrize("program", PROGRAMS.values(), ids=PROGRAMS.keys())
 def test_feasible_paths(program: str) -> None:
     assert found(program) == marked(program)
+
+
+@pytest.mark.parametrize(("first", "again"), WHOLES.values(), ids=WHOLES.keys())
+def test_a_condition_keeps_its_truth_where_that_of_its_parts_is_lost(first: str, again: str) -> None:
+    assert kinds(in_loop(_far_apart(first, again))) == []
+
+
+@pytest.mark.parametrize(("first", "again"), DIFFERENT.values(), ids=DIFFERENT.keys())
+def test_other_conditions_of_the_same_parts_go_their_own_ways(first: str, again: str) -> None:
+    assert kinds(in_loop(_far_apart(first, again))) == ["repeated-unscale"]
+
+
+def test_a_condition_is_asked_anew_once_a_part_of_it_is_assigned() -> None:
+    program = _far_apart(_LAST, _LAST).replace("if step % 7 == 0:", "step = limit(step)\nif step % 7 == 0:", 1)
+    assert kinds(in_loop(program)) == ["repeated-unscale"]
