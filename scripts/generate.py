@@ -34,8 +34,8 @@ as far as amplint is concerned: after such a call nothing is claimed.
 
 Where a constructor decides the precision, the text must say so: `Accelerator(mixed_precision="fp16")` is float16, and so may
 `"fp16" if half else "no"` be, or an option that the file declares with that choice or default; one that is declared elsewhere
-is unknown. Projects add wrappers of their own under `[tool.amplint.wrappers]` (see the README); one for a module of this table
-goes before amplint's.
+is unknown. Where such an option may be several, a test of it decides: where it says `"bf16"`, nothing is scaled. Projects add
+wrappers of their own under `[tool.amplint.wrappers]` (see the README); one for a module of this table goes before amplint's.
 
 What is said of accelerate, Lightning, Fabric, Transformers and MMEngine was tried on the libraries themselves: with each of
 them installed, [tests/runtime/test_libraries.py](../tests/runtime/test_libraries.py) measures the gradients that reach an

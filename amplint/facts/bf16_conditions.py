@@ -6,13 +6,11 @@ import re
 
 import libcst as cst
 
+from amplint.model import vocabulary
 from amplint.syntax.names import Names
 from amplint.syntax.words import words
 
 _BF16 = re.compile(r"(^|[^a-z])(bf16|bfloat16)([^a-z]|$)", re.IGNORECASE)
-_FLAG = re.compile(
-    r"^(use_|is_|with_|enable_|run_in_)*(bf16|bfloat16)(_run|_training|_enabled|_mode|_amp)?$", re.IGNORECASE
-)
 _MAX_NAMES = 3
 """From a name to its value, and to the names in that, so many times."""
 
@@ -51,7 +49,7 @@ class Bf16Conditions:
             values = [binding.value for binding in self._names.bindings(test.value, test)]
             if len(values) == 1 and isinstance(values[0], (cst.Comparison, cst.BooleanOperation, cst.UnaryOperation)):
                 return self._asks(values[0], truth, depth - 1)
-        return _FLAG.search(_last_word(test)) is not None
+        return vocabulary.UNSCALED_FLAG.search(_last_word(test)) is not None
 
     def _compares(self, test: cst.Comparison, truth: bool) -> bool:
         if len(test.comparisons) != 1:

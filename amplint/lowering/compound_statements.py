@@ -15,7 +15,7 @@ from amplint.lowering.loop_targets import alias_elements, members, name_owners, 
 from amplint.lowering.mode_branches import as_mode_branch, is_about_amp, is_varying, needs_amp
 from amplint.lowering.provenance import Provenance
 from amplint.lowering.simple_statements import SimpleStatementReader
-from amplint.model.event_graph import Branch, Condition, Loop, Node, Scoped, Seq, Test, Try
+from amplint.model.event_graph import Branch, Loop, Node, Scoped, Seq, Try
 from amplint.model.events import GRADIENT, Assign, Region
 from amplint.model.references import reference
 from amplint.syntax.words import words
@@ -132,15 +132,13 @@ class BlockReader:
 
     def _match(self, node: cst.Match) -> None:
         self._expressions.read(node.subject)
-        subject = self._conditions.normal(node.subject)
         branch: Node = Seq()
         for case in reversed(node.cases):
             body = self.read(case.body)
             if isinstance(case.pattern, cst.MatchAs) and case.pattern.pattern is None and case.guard is None:
                 branch = body
                 continue
-            test: Condition = Test(f"{subject} matches {self._conditions.normal(case.pattern)}", kind="config")
-            branch = as_mode_branch(test, body, branch)
+            branch = as_mode_branch(self._conditions.matches(node.subject, case), body, branch)
         self._emit(branch)
 
     # -- loops -----------------------------------------------------------------------------------------------------

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 import libcst as cst
 
+from amplint.lowering import precision_tests
 from amplint.lowering.counters import CounterReader
 from amplint.lowering.function_scope import FunctionScope
 from amplint.model import vocabulary
@@ -56,11 +57,21 @@ class ConditionReader:
         if isinstance(node, cst.Integer):
             return Test("constant", kind="true" if node.value != "0" else "false")
         kind = self._kind(node)
-        if kind == "varying" and self._is_amp_option(node):
+        if vocabulary.UNSCALED_FLAG.search(option_key(node)):
+            kind = "unscaled"
+        elif kind == "varying" and self._is_amp_option(node):
             kind = "mode"
         if kind == "varying" and self._counters.is_remainder(node, self.changing):
             return Not(Test(f"({self.normal(node)} == 0)", frozenset(self._refs(node)), "moment"))
         return self._test(node, kind)
+
+    def matches(self, subject: cst.BaseExpression, case: cst.MatchCase) -> Condition:
+        """The question whether a `match` statement takes a case."""
+        key, pattern = f"{self.normal(subject)} matches {self.normal(case.pattern)}", case.pattern
+        if isinstance(pattern, cst.MatchValue) and case.guard is None:
+            refs = frozenset(self._refs(subject))
+            return precision_tests.equals(key, refs, subject, pattern.value) or Test(key, kind="config")
+        return Test(key, kind="config")
 
     def _truth(self, node: cst.Name | cst.Attribute, depth: int) -> Condition:
         if isinstance(node, cst.Name):
@@ -77,6 +88,8 @@ class ConditionReader:
             return self._test(node, "gate")
         if isinstance(node, cst.Name) and node.value in self._scope.scale_names:
             return self._test(node, "gate")
+        if vocabulary.UNSCALED_FLAG.search(last):
+            return self._test(node, "unscaled")
         role = self._scope.roles.of(node).role
         if vocabulary.AMP_FLAG.search(last) or role == "scaler":
             return self._test(node, "mode")
@@ -98,7 +111,9 @@ class ConditionReader:
             return Not(equal) if isinstance(operator, (cst.NotEqual, cst.IsNot)) else equal
         if isinstance(operator, (cst.In, cst.NotIn)):
             key = f"({self.normal(left)} in {self.normal(right)})"
-            inside = Test(key, frozenset(self._refs(node)), self._where(self._kind(node), left, right))
+            refs = frozenset(self._refs(node))
+            told = precision_tests.contains(key, refs, left, right)
+            inside = told or Test(key, refs, self._where(self._kind(node), left, right))
             return Not(inside) if isinstance(operator, cst.NotIn) else inside
         return self._scale_fell(node, left, operator, right) or self._test(node, self._ordered(node))
 
@@ -132,14 +147,11 @@ class ConditionReader:
         if isinstance(right, cst.Name) and right.value in ("True", "False"):
             truth = self.read(left)
             return truth if right.value == "True" else Not(truth)
-        value = " ".join(words(right))
         key = f"({self.normal(left)} == {self.normal(right)})"
         refs = frozenset((*self._refs(left), *self._refs(right)))
-        named = any(vocabulary.AMP_FLAG.search(word) or vocabulary.PRECISION.search(word) for word in words(left))
-        if named and vocabulary.AMP_VALUE.search(value) and "bfloat" not in value:
-            return Test(key, refs, "mode")
-        if named and vocabulary.FULL_VALUE.search(value):
-            return Not(Test(key, refs, "mode"))
+        told = precision_tests.equals(key, refs, left, right)
+        if told is not None:
+            return told
         if vocabulary.STEP_GATE.search(" ".join((*words(left), *words(right)))):
             return Test(key, refs, "gate")
         return Test(

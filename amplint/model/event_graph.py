@@ -17,7 +17,8 @@ class Test:
 
     `key` is its normalised text with every reference in angle quotes (`‹args.amp›`); equal keys have equal truth until a
     reference in it is assigned. `kind` says what the condition is about:
-    "mode" whether AMP is on (true side: on); "config" constant over a run; "skipped" whether the scale fell (true side: the
+    "mode" whether AMP is on (true side: on); "unscaled" whether nothing is scaled in this precision (the other side tells
+    nothing); "config" anything else that is constant over a run; "skipped" whether the scale fell (true side: the
     optimizer step was skipped); "gate" anything else that may tell so; "range" whether a counter is past a place in the run,
     "moment" whether it has come to one of a few (true side: now and then), which tell nothing of a step; "true" and "false"
     constants; "varying" the rest, which may tell anything.
@@ -26,6 +27,11 @@ class Test:
     key: str
     refs: frozenset[str] = frozenset()
     kind: str = "varying"
+
+    @property
+    def lasts(self) -> bool:
+        """Whether its truth is the same all through a run, but is not that AMP is on."""
+        return self.kind in ("config", "unscaled")
 
 
 @dataclass(frozen=True)

@@ -100,7 +100,7 @@ class Conditions:
     def _decide_test(self, test: Test, state: PathState, frame: Frame, asking: Asking) -> Decided:
         if test.kind in ("true", "false"):
             return [(state, test.kind == "true")]
-        handed = frame.handed(test.key) if test.kind in ("config", "varying", "gate") else None
+        handed = frame.handed(test.key) if test.lasts or test.kind in ("varying", "gate") else None
         if handed is not None:
             return self.decide(handed[0], state, handed[1], asking)
         key = frame.key(test.key)
@@ -112,7 +112,7 @@ class Conditions:
         known = self._known(test, key, state)
         if known is not None:
             return [(state, known)]
-        if test.kind == "config":
+        if test.lasts:
             self.constant.setdefault(key, {})
         return [
             (self._knowing(test, key, truth, state, frame, asking), truth)
@@ -140,8 +140,10 @@ class Conditions:
         if test.kind == "mode":
             protocol = protocol.changed(mode=truth)
         elif self._remembers(test, key, asking):
-            loops = None if test.kind == "config" else frame.loops
+            loops = None if test.lasts else frame.loops
             state = state.knowing(truths=state.facts.truths.put(key, Truth(truth, loops)))
+        if test.kind == "unscaled" and truth:
+            protocol = protocol.changed(mode=False)
         if test.kind == "gate":
             protocol = protocol.tested()
         elif test.kind == "moment" and truth:

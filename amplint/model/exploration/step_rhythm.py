@@ -106,5 +106,5 @@ def _told(condition: Condition, truth: bool) -> Iterator[tuple[str, bool]]:
         case Both(parts=parts, any_of=any_of):
             for part in parts if truth is not any_of else ():
                 yield from _told(part, truth)
-        case Test(kind="config" | "mode"):
+        case Test(kind="config" | "unscaled" | "mode"):
             yield condition.key, truth

@@ -44,7 +44,7 @@ def answers(test: Test, away: bool | None) -> tuple[Answer, ...]:
         return (Answer(modulo[2] is not None, period), YES, NO)
     if test.kind in ("gate", "skipped"):
         return (NO, YES) if vocabulary.TROUBLE.search(test.key) else (YES, NO)
-    unlikely = away is True or ("len" in test.key and " == " in test.key)  # the last of all
+    unlikely = away is True or test.kind == "unscaled" or ("len" in test.key and " == " in test.key)  # the last of all
     first, second = (NO, YES) if unlikely else (YES, NO)
     if test.kind in ("varying", "range", "moment"):
         return first, Answer(True, PERIOD), Answer(False, PERIOD), second

@@ -64,7 +64,7 @@ class AnsweredConditions(Conditions):
         return (self._decisions.decide("mode" if test.kind == "mode" else key, test, asking.away),)
 
     def _remembers(self, test: Test, key: str, asking: Asking) -> bool:
-        return test.kind != "config"
+        return not test.lasts
 
 
 @dataclass

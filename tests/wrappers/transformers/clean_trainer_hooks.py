@@ -19,18 +19,22 @@ class WeightedTrainer(Trainer):
         return loss.detach() / self.args.gradient_accumulation_steps
 
 
-class AdversarialTrainer(Trainer):
+class OwnClipTrainer(Trainer):
     def training_step(self, model, inputs, num_items_in_batch=None):
         model.train()
-        with self.autocast_smart_context_manager():
+        with self.compute_loss_context_manager():
             loss = self.compute_loss(model, self._prepare_inputs(inputs))
         self.accelerator.backward(loss)
-        self.accelerator.clip_grad_norm_(model.parameters(), self.args.max_grad_norm)
+        self.accelerator.clip_grad_norm_(model.parameters(), 1.0)  # the only `unscale_`: the trainer's own clip is off
         torch.nn.utils.clip_grad_norm_(model.get_input_embeddings().parameters(), 0.1)
         return loss.detach()
 
 
-def main(model, train, evaluate):
+def main(model, train, evaluate, clips_itself):
+    if clips_itself:
+        args = TrainingArguments("out", fp16=True, max_grad_norm=0.0, gradient_accumulation_steps=1)
+        OwnClipTrainer(model=model, args=args, train_dataset=train).train()
+        return
     args = TrainingArguments("out", fp16=True, max_grad_norm=1.0, gradient_accumulation_steps=2)
     trainer = WeightedTrainer(model=model, args=args, train_dataset=train, eval_dataset=evaluate)
     trainer.train()
