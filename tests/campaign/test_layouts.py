@@ -42,6 +42,6 @@ def test_rows_are_those_of_the_whole_text_and_modules_are_forgotten() -> None:
     assert [(part.name, part.above) for part in program.parts] == [("losses", 1), ("engine", 4)]
     with program.loaded("program.py") as train:
         assert train() == 1
-        assert train.__code__.co_firstlineno == 2  # type: ignore[attr-defined]
+        assert train.__code__.co_firstlineno == 2
     with pytest.raises(ModuleNotFoundError), Planted("import losses\ntrain = losses.f\n").loaded("program.py"):
         pass
