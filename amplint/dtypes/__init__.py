@@ -14,7 +14,7 @@ import libcst as cst
 
 from amplint.diagnostics import Position, Range, Related
 from amplint.dtypes.callees_elsewhere import CalleesElsewhere
-from amplint.dtypes.constants import ConstantEffect, ConstantUse, constants
+from amplint.dtypes.constants import ConstantEffect, ConstantUse, constants, distinct_uses
 from amplint.dtypes.hazards import Danger, DtypeHazard, calls_followed, loss_hazards
 from amplint.dtypes.islands import islands
 from amplint.dtypes.statements import Statements
@@ -103,8 +103,7 @@ class Dtypes:
     @cached_property
     def constants(self) -> tuple[ConstantUse, ...]:
         """Constants that meet float16 tensors, one for each place in the file."""
-        found = {(each.operation.node, each.use): each for each in reversed(list(constants(self.lowered)))}
-        return tuple(reversed(found.values()))
+        return distinct_uses(constants(self.lowered))
 
     @cached_property
     def constants_if_lowered(self) -> tuple[ConstantUse, ...]:
@@ -115,10 +114,7 @@ class Dtypes:
         if any(True for _ in self._regions()):
             return ()
         self._elsewhere.whole_file(Region("cuda", FLOAT16, "maybe"))
-        found = {
-            (each.operation.node, each.use): each for each in reversed(list(constants(self._elsewhere.operations)))
-        }
-        return tuple(each for each in reversed(found.values()) if self._is_made_beside(each))
+        return tuple(filter(self._is_made_beside, distinct_uses(constants(self._elsewhere.operations))))
 
     def _is_made_beside(self, constant: ConstantUse) -> bool:
         """Whether the operand is brought to half by the function in which the constant stands."""

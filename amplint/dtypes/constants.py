@@ -56,6 +56,19 @@ def constants(operations: Iterable[Operation]) -> Iterator[ConstantUse]:
                 yield constant
 
 
+def distinct_uses(uses: Iterable[ConstantUse]) -> tuple[ConstantUse, ...]:
+    """One use for each place in the file: the first in which the dtype is sure, or the first of all.
+
+    A function is evaluated for unknown callers, too, of whose tensors nothing is sure.
+    """
+    found: dict[tuple[cst.CSTNode, ConstantEffect], ConstantUse] = {}
+    for each in uses:
+        place = each.operation.node, each.use
+        if place not in found or (each.operand.sure and not found[place].operand.sure):
+            found[place] = each
+    return tuple(found.values())
+
+
 def _of(operation: Operation) -> Iterator[ConstantUse]:
     op = operation.op
     if op in ("add", "sub", "mul"):

@@ -55,6 +55,8 @@ class Functions(TensorCalls):
         stand in the code of a loss."""
         self.reached: dict[Operation, bool] = {}
         """The operations through which a loss is differentiated, and whether what follows cancels their derivative."""
+        self.globals: dict[str, Value] = {}
+        """What the names of the module hold at its end."""
         self._running: list[cst.CSTNode] = []
         self._results: dict[_Key, Value] = {}
         self._instances: dict[cst.ClassDef, Instance] = {}

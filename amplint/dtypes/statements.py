@@ -35,7 +35,7 @@ class Statements(Calls):
         try:
             for statement in self.tree.module.body:
                 self._statement(statement, top)
-            top.alive = True
+            top.alive, self.globals = True, top.variables
             for function in self.tree.find(cst.FunctionDef):
                 self.enter(function, top)
         except OutOfBudget:
@@ -46,7 +46,7 @@ class Statements(Calls):
         """Follow a function as code of another file enters it."""
         regions = () if context.region is None else (context.region,)
         regions = regions if context.differentiates else (*regions, NO_GRAD)
-        frame = StackFrame(self.tree.module, regions=regions)
+        frame = StackFrame(self.tree.module, self.globals, regions=regions)
         values = {name: value_of(shape) for name, shape in context.arguments}
         count = max((int(name) + 1 for name in values if name.isdigit()), default=0)
         positions = tuple(values.get(str(index), UNKNOWN) for index in range(count))
@@ -61,7 +61,7 @@ class Statements(Calls):
     def _call_target(self, target: Target, arguments: Arguments, frame: StackFrame) -> Iterator[Value]:
         """Call the function that a target names; gives back what it returns, once for each object that it may be called on."""
         found = [each for each in self.tree.module.body if _defines(each, target.name)]
-        node, top = found[0] if len(found) == 1 else None, StackFrame(self.tree.module)
+        node, top = found[0] if len(found) == 1 else None, StackFrame(self.tree.module, self.globals)
         if not target.made:
             if isinstance(node, cst.FunctionDef):
                 yield self.invoke(Closure(node, top), arguments, frame, target.name)

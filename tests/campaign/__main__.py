@@ -19,16 +19,21 @@ def main() -> int:
         "--shrink", action="store_true", help="shrink the first disagreement of a piece (takes minutes)"
     )
     parser.add_argument("--plants", action="store_true", help="examine planted programs: rules that are no hazard")
+    parser.add_argument(
+        "--files", type=int, choices=(1, 2, 3), default=1, help="plants in another file than the region; with --plants"
+    )
     chosen = parser.parse_args()
+    if chosen.files > 1 and not chosen.plants:
+        parser.error("--files lays out planted programs: add --plants")
     warnings.simplefilter("ignore")  # torch's own, about schedulers that run ahead
-    return _plants(chosen.seed, chosen.programs) if chosen.plants else _hazards(chosen)
+    return _plants(chosen) if chosen.plants else _hazards(chosen)
 
 
-def _plants(first: int, programs: int) -> int:
+def _plants(chosen: argparse.Namespace) -> int:
     tally = PlantTally()
-    for number, count in pieces(first, programs):
+    for number, count in pieces(chosen.seed, chosen.programs):
         before = len(tally.disagreements)
-        if not examine_plants(number, count, tally):
+        if not examine_plants(number, count, tally, chosen.files):
             print(f"== seed {number}", *tally.disagreements[before:], sep="\n\n", flush=True)
         print(f"seed {number}: {tally.programs} programs", file=sys.stderr, flush=True)
     print("\n".join(tally.lines()))

@@ -6,15 +6,13 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 
-from amplint.engine.linter import lint_source
 from amplint.engine.registry import load_rules
 from amplint.rule import Rule
-from amplint.source import Source
 
 from .plant_limits import SILENT, TOLD
 from .planting import SOWERS, Planted
 from .showing import Show, show
-from .static_witness import FILE, hazard_kinds
+from .static_witness import hazard_kinds, said
 from .witnesses import text_of
 
 Findings = Mapping[str, frozenset[int]]
@@ -68,12 +66,10 @@ def findings(program: Planted) -> Findings:
         AssertionError: the linter has an internal error, or cannot parse the program.
     """
     rules = [rule for rule in _rules().values() if rule.default or rule.code == program.code]
-    report = lint_source(Source(FILE, program.text), rules)
-    assert not report.error, report.error
     rows: dict[str, set[int]] = {}
-    for each in report.diagnostics:
-        assert each.code.startswith("AMP") and each.code in _rules(), each
-        rows.setdefault(each.code, set()).add(each.range.start.row)
+    for code, row in said(program, rules):
+        assert code in _rules(), code
+        rows.setdefault(code, set()).add(row)
     return {code: frozenset(found) for code, found in rows.items()}
 
 

@@ -55,8 +55,15 @@ class PlantTally:
         ]
 
 
-def examine_plants(number: int, count: int, tally: PlantTally) -> bool:
-    """Examine the programs that are drawn from one seed; whether rules and runs agree on all of them."""
+def examine_plants(number: int, count: int, tally: PlantTally, files: int = 1) -> bool:
+    """Examine the programs that are drawn from one seed; whether rules and runs agree on all of them.
+
+    Args:
+        number: the seed.
+        count: how many programs are drawn.
+        tally: counts them.
+        files: of how many files a program is.
+    """
     before = len(tally.disagreements)
 
     @seed(number)
@@ -67,7 +74,7 @@ def examine_plants(number: int, count: int, tally: PlantTally) -> bool:
         phases=(Phase.generate,),
         suppress_health_check=list(HealthCheck),
     )
-    @given(planted())
+    @given(planted(files=files))
     def run(program: Planted) -> None:
         tally.add(program)
 

@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from hypothesis import strategies as st
 
 from .grammar import composed
+from .layouts import laid_out
 from .probing import Sweep
 from .program import Program
 from .scene import DTYPES, SCALINGS, Scene, scenes
@@ -21,6 +22,8 @@ from .showing import Show
 
 Oracle = Callable[[Program, tuple[Show, ...]], bool]
 SOWERS: dict[str, Plant] = {}
+ELSEWHERE = ("AMP301", "AMP302", "AMP303", "AMP304", "AMP305", "AMP306", "AMP309")
+"""The rules about numbers: their lines can stand in another file than the region that they run in."""
 
 
 @dataclass(frozen=True)
@@ -87,9 +90,15 @@ def marked(code: str, line: str) -> str:
 
 
 @st.composite
-def planted(draw: st.DrawFn, codes: tuple[str, ...] = ()) -> Planted:
-    """A program with a defect of one of these rules (by default of any), or with its twin."""
-    code = draw(st.sampled_from(sorted(codes or SOWERS)))
+def planted(draw: st.DrawFn, codes: tuple[str, ...] = (), files: int = 1) -> Planted:
+    """A program with a defect of one of these rules (by default of any), or with its twin.
+
+    Args:
+        draw: what makes the choices.
+        codes: the rules.
+        files: 1, or 2 or 3: the marked lines are then in another file than the loop (see `layouts.py`).
+    """
+    code = draw(st.sampled_from(sorted(codes or (SOWERS if files == 1 else ELSEWHERE))))
     plant = SOWERS[code]
     scene = scenes(draw, plant.scalings, plant.dtypes, plant.schedules)
     scene.device, scene.slots.raises = "cuda", False
@@ -98,7 +107,9 @@ def planted(draw: st.DrawFn, codes: tuple[str, ...] = ()) -> Planted:
             1  # where two models accumulate, one may step in between: PyTorch would end most runs early
         )
     plant.sow(scene)
+    layout = laid_out(scene, code, files) if files > 1 else None
     program = composed(scene, mistakes=False)
+    program = layout.applied(program) if layout else program
     return Planted(program.text, program.flags, code)
 
 

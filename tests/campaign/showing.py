@@ -74,10 +74,9 @@ def show(program: Program, setting: Setting, rows: frozenset[int], sweep: Sweep 
             Prober(FILE, program.text, rows if sweep else frozenset(), sweep or Sweep(())) as prober,
         ):
             try:
-                namespace: dict[str, Any] = {"__name__": "program"}
-                exec(compile(program.text, FILE, "exec"), namespace)
                 first, *others = batches()  # which no program that is not to overflow at once survives
-                namespace["train"]([*others, first], **dict(setting))
+                with program.loaded(FILE) as train:
+                    train([*others, first], **dict(setting))
             except (RuntimeError, AssertionError, ValueError, TypeError, AttributeError) as raised:
                 shown.error = f"{type(raised).__name__}: {raised}"
                 frames = [frame for frame in traceback.extract_tb(raised.__traceback__) if frame.filename == FILE]

@@ -3,19 +3,25 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
+from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
+from amplint.diagnostics import FileReport
+from amplint.engine.config import Overrides, SettingsResolver
+from amplint.engine.discovery import FoundFile, discover
 from amplint.engine.linter import lint_source
 from amplint.engine.registry import load_rules
+from amplint.engine.runner import RunOptions, run
 from amplint.lowering.graph_tools import events_in
 from amplint.model.protocol.hazard import HazardKind
-from amplint.rule import HIGH, INFO, File, Finding, rule
+from amplint.rule import HIGH, INFO, File, Finding, Rule, rule
 from amplint.source import Source
 
-from .program import Program
+from .program import Part, Program
 
 FILE = "program.py"
 _SEEN_AT = {"exit-between-unscale-and-update": "unscaled"}
@@ -51,6 +57,34 @@ def hazard_kinds() -> frozenset[str]:
 @lru_cache(maxsize=1)
 def _rules() -> tuple[Any, ...]:
     return tuple(rule for rule in load_rules() if rule.name in hazard_kinds())
+
+
+def said(program: Program, rules: Sequence[Rule]) -> Iterator[Spot]:
+    """What rules report, by their codes: of a file alone, or of a project.
+
+    Raises:
+        AssertionError: the linter has an internal error, or cannot parse the program.
+    """
+    with TemporaryDirectory() as folder:
+        for part, report in _reports(program, rules, Path(folder).resolve()):
+            assert not report.error, report.error
+            for each in report.diagnostics:
+                yield each.code, part.above + each.range.start.row
+
+
+def _reports(program: Program, rules: Sequence[Rule], folder: Path) -> Iterator[tuple[Part, FileReport]]:
+    parts = {f"{part.name}.py": part for part in program.parts}
+    if len(parts) == 1:
+        (part,) = parts.values()
+        yield part, lint_source(Source(FILE, part.text), rules)
+        return
+    (folder / "pyproject.toml").write_text("[tool.amplint]\n")
+    for name, part in parts.items():
+        (folder / name).write_text(part.text, encoding="utf-8")
+    resolver = SettingsResolver(Overrides(select=tuple(each.code for each in rules)))
+    files = [each for each in discover([str(folder)], resolver) if isinstance(each, FoundFile)]
+    for found, report in zip(files, run(files, RunOptions(1, no_cache=True))):
+        yield parts[found.path.name], report
 
 
 def read(program: Program) -> Reading:

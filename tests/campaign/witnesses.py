@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
 
 import torch
 
@@ -47,13 +46,11 @@ def batches() -> list[torch.Tensor]:
 def run(program: Program, setting: Setting) -> Run:
     """Run a program under the recorder."""
     torch.set_num_threads(1)  # tiny tensors: handing them to threads takes forty times longer than computing
-    namespace: dict[str, Any] = {"__name__": "program"}
-    exec(compile(program.text, FILE, "exec"), namespace)
-    torch.manual_seed(0)
     error = ""
-    with Recorder() as recording:
+    with program.loaded(FILE) as train, Recorder() as recording:
+        torch.manual_seed(0)
         try:
-            namespace["train"](batches(), **dict(setting))
+            train(batches(), **dict(setting))
         except (RuntimeError, AssertionError, ValueError) as raised:
             error = f"{type(raised).__name__}: {raised}"
     torch.set_autocast_enabled("cpu", False)  # whatever the program has left behind

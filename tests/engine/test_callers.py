@@ -212,6 +212,67 @@ def test_an_island_tells_of_a_sea(tmp_path: Path, enabled: str, dtype: str, expe
     assert numerics(root) == expected
 
 
+CONSTANTS = """
+import torch
+
+bce = torch.nn.BCELoss()
+EPS = 1e-9
+
+
+def plain(out, y):
+    return bce(torch.sigmoid(out), y)
+
+
+class Focal(torch.nn.Module):
+    def forward(self, out, y):
+        return -(torch.log(out.sigmoid() + EPS) * y).mean()
+"""
+
+
+@pytest.mark.parametrize(
+    ("call", "expected"), [("plain", {"losses.py:9 AMP304"}), ("Focal()", {"losses.py:14 AMP301"})]
+)
+def test_what_the_module_makes_is_known_to_functions_that_others_enter(
+    tmp_path: Path, call: str, expected: set[str]
+) -> None:
+    loss = engine(f"{call}(model(x), y)", f"from losses import {call.removesuffix('()')}")
+    assert numerics(project(tmp_path, losses=CONSTANTS, engine=loss)) == expected
+
+
+MASKED = """
+import torch
+{imports}
+
+{before}
+def epoch(model, loader):
+    for x, mask in loader:
+        with torch.autocast("cuda", dtype=torch.float16):
+            attend = {attend}
+        attend.sum().backward()
+
+{after}
+"""
+MAKING = "def main(loader):\n    model = torch.nn.Linear(4, 4)\n    epoch(model, loader)\n\n"
+
+
+@pytest.mark.parametrize(("before", "after"), [(MAKING, ""), ("", MAKING)])
+@pytest.mark.parametrize(
+    ("imports", "attend", "expected"),
+    [
+        ("", "model(x).masked_fill(mask, -1e9).softmax(-1)", "engine.py"),
+        ("from masks import masked", "masked(model(x), mask).softmax(-1)", "masks.py:3 AMP303"),
+    ],
+)
+def test_the_order_of_functions_does_not_matter(
+    tmp_path: Path, before: str, after: str, imports: str, attend: str, expected: str
+) -> None:
+    masks = "import torch\ndef masked(scores, mask):\n    return scores.masked_fill(mask, -1e9)\n"
+    text = MASKED.format(imports=imports, attend=attend, before=before, after=after)
+    (found,) = numerics(project(tmp_path, masks=masks, engine=text))
+    assert found.startswith(expected)
+    assert found.endswith("AMP303")
+
+
 MEL = """
 import torch
 
