@@ -38,7 +38,12 @@ class Pattern(NamedTuple):
     names: tuple[_Name | None, ...]
 
     def matches(self, parts: Sequence[str], folder: bool) -> bool:
-        """Whether it speaks of this very path, which is a folder or a file."""
+        """Whether it speaks of this very path.
+
+        Args:
+            parts: the parts of the path, relative to where the pattern stands.
+            folder: whether the path is that of a folder.
+        """
         if self.folders_only and not folder:
             return False
         names = self.names

@@ -66,7 +66,12 @@ class ConditionReader:
         return self._test(node, kind)
 
     def matches(self, subject: cst.BaseExpression, case: cst.MatchCase) -> Condition:
-        """The question whether a `match` statement takes a case."""
+        """The question whether a `match` statement takes a case.
+
+        Args:
+            subject: what is matched.
+            case: the case.
+        """
         key, pattern = f"{self.normal(subject)} matches {self.normal(case.pattern)}", case.pattern
         if isinstance(pattern, cst.MatchValue) and case.guard is None:
             refs = frozenset(self._refs(subject))
