@@ -97,13 +97,18 @@ class Dtypes:
 
     @cached_property
     def lowered(self) -> tuple[Operation, ...]:
-        """Every operation of a file that enters a region of half precision; nothing of one that does not."""
+        """Every operation of a file that enters a region of half precision, or is entered in one; nothing of other files."""
+        return tuple(operation for operation in self._perhaps_lowered if not self.needs(operation))
+
+    @cached_property
+    def _perhaps_lowered(self) -> tuple[Operation, ...]:
+        """The same, and those of which it is only taken for granted that a caller enters a region."""
         return tuple(self._flow.operations) if any(region.lowers for region in self._regions()) else ()
 
     @cached_property
     def constants(self) -> tuple[ConstantUse, ...]:
         """Constants that meet float16 tensors, one for each place in the file."""
-        return distinct_uses(constants(self.lowered))
+        return distinct_uses(constants(self._perhaps_lowered))
 
     @cached_property
     def constants_if_lowered(self) -> tuple[ConstantUse, ...]:
@@ -128,7 +133,7 @@ class Dtypes:
     @cached_property
     def _users(self) -> dict[cst.CSTNode, list[Operation]]:
         found: dict[cst.CSTNode, list[Operation]] = {}
-        for operation in self.lowered:
+        for operation in self._perhaps_lowered:
             for node in {part.made for part in operation.arguments.tensors if part.made is not None}:
                 found.setdefault(node, []).append(operation)
         return found
