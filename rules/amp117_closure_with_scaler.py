@@ -46,7 +46,8 @@ There is no fix: such an optimizer wants bfloat16, or float32, and no scaler.
 
 ## Limitations
 Optimizers of other libraries that cannot do without a closure are flagged only where they get one. A wrapper that
-passes on a closure of its own callers, None by default, is silent.
+passes on a closure of its own callers, None by default, is silent, and so is a scaler that may be of a class of one's
+own, which may have been written for closures.
 
 ## References
 - https://docs.pytorch.org/docs/stable/amp.html#torch.amp.GradScaler.step
@@ -59,6 +60,7 @@ from collections.abc import Iterator
 import libcst as cst
 
 from amplint.model.protocol.hazard import HazardKind
+from amplint.model.torch.names import GRAD_SCALER
 from amplint.rule import ERROR, HIGH, File, Finding, Found, rule
 
 from ._support import hazard_calls, protocol_edits
@@ -74,6 +76,8 @@ _NOTES = {
 @rule("AMP117", KIND, ERROR, HIGH, "0.1.0")
 def check(file: File) -> Iterator[Finding]:
     for found in file.analysis.of(KIND):
+        if _may_take_closures(file, found):
+            continue
         how = _how(found)
         optimizer = protocol_edits.fit_for_message(found.hazard.optimizer_name, "optimizer")
         scaler = found.hazard.scaler_name
@@ -91,3 +95,21 @@ def _how(found: Found) -> str:
     assert isinstance(found.node, cst.Call)
     named = any(arg.keyword is not None and arg.keyword.value == "closure" for arg in found.node.args)
     return "keyword" if named else "positional"
+
+
+def _may_take_closures(file: File, found: Found) -> bool:
+    """Whether the scaler may be of another class than PyTorch's, which somebody may have written for closures."""
+    assert isinstance(found.node, cst.Call)
+    if not isinstance(found.node.func, cst.Attribute):
+        return False
+    values = list(file.flow.sources(found.node.func.value))
+    sides = [
+        side for value in values for side in ((value.body, value.orelse) if isinstance(value, cst.IfExp) else (value,))
+    ]
+    makers = [side.func for side in sides if isinstance(side, cst.Call)]
+    return any(_names_class(maker) and not file.names.any_in(maker, GRAD_SCALER) for maker in makers)
+
+
+def _names_class(maker: cst.BaseExpression) -> bool:
+    name = maker.attr if isinstance(maker, cst.Attribute) else maker
+    return isinstance(name, cst.Name) and name.value[:1].isupper()
