@@ -47,11 +47,24 @@ class ReplayPlan(NamedTuple):
     jobs: int = 0
 
 
-class _Task(NamedTuple):
+class Repair(NamedTuple):
+    """A file before and after a repair of one finding, whoever wrote it.
+
+    Attributes:
+        before: the file with the finding.
+        after: the file with the repair.
+        diagnostic: the finding, as it is in `before`.
+        neighbours: the other findings in `before`, whose fixes may be applied before and after, where they hide what it does.
+    """
+
     before: Source
     after: Source
     diagnostic: Diagnostic
-    neighbours: tuple[Diagnostic, ...]
+    neighbours: tuple[Diagnostic, ...] = ()
+
+
+class _Task(NamedTuple):
+    repair: Repair
     how: ReplayPlan
 
 
@@ -91,7 +104,7 @@ def _find(choice: str) -> Device | str:
 def verify_findings(
     findings: Sequence[FixableFinding], how: ReplayPlan, on_progress: Callable[[int, int], None] | None = None
 ) -> Iterator[Evidence]:
-    """Replay findings; yields the evidence on each, in their order.
+    """Replay findings with amplint's own fixes; yields the evidence on each, in their order.
 
     Args:
         findings: those that have a fix.
@@ -104,37 +117,51 @@ def verify_findings(
     in_file: dict[str, list[Diagnostic]] = {}
     for source, diagnostic in findings:
         in_file.setdefault(source.path, []).append(diagnostic)
-    tasks = [_task(finding, in_file[finding.source.path], how) for finding in findings]
+    yield from verify_repairs([_own_repair(one, in_file[one.source.path]) for one in findings], how, on_progress)
+
+
+def verify_repairs(
+    repairs: Sequence[Repair], how: ReplayPlan, on_progress: Callable[[int, int], None] | None = None
+) -> Iterator[Evidence]:
+    """Replay repairs; yields the evidence on each, in their order.
+
+    Args:
+        repairs: files before and after, and the findings that are judged.
+        how: the device, and what a replay may take.
+        on_progress: called with the number of repairs replayed and of all, whenever one is done.
+
+    Raises:
+        DeviceError: there is no PyTorch.
+    """
     following = 0
     early: dict[int, Evidence] = {}
-    for done, (index, outcome, seconds) in enumerate(_outcomes(tasks, how), 1):
-        task = tasks[index]
-        early[index] = Evidence(task.diagnostic, task.before, task.after, outcome, how.device, how.seed, seconds)
+    for done, (index, outcome, seconds) in enumerate(_outcomes(repairs, how), 1):
+        before, after, diagnostic, _ = repairs[index]
+        early[index] = Evidence(diagnostic, before, after, outcome, how.device, how.seed, seconds)
         if on_progress is not None:
-            on_progress(done, len(tasks))
+            on_progress(done, len(repairs))
         while following in early:
             yield early.pop(following)
             following += 1
 
 
-def _task(finding: FixableFinding, in_file: Sequence[Diagnostic], how: ReplayPlan) -> _Task:
+def _own_repair(finding: FixableFinding, in_file: Sequence[Diagnostic]) -> Repair:
     source, diagnostic = finding
     fixed, _ = apply(source, [diagnostic])
-    neighbours = tuple(one for one in in_file if one != diagnostic)
-    return _Task(source, replace(source, text=fixed), diagnostic, neighbours, how)
+    return Repair(source, replace(source, text=fixed), diagnostic, tuple(one for one in in_file if one != diagnostic))
 
 
-def _outcomes(tasks: Sequence[_Task], how: ReplayPlan) -> Iterator[tuple[int, Outcome, float]]:
+def _outcomes(repairs: Sequence[Repair], how: ReplayPlan) -> Iterator[tuple[int, Outcome, float]]:
     replayed: list[int] = []
-    for index, task in enumerate(tasks):
-        known = _known(task)
+    for index, repair in enumerate(repairs):
+        known = _known(repair)
         if known is None:
             replayed.append(index)
         else:
             yield index, known, 0.0
     if not replayed:
         return
-    todo = [tasks[index] for index in replayed]
+    todo = [_Task(repairs[index], how) for index in replayed]
     on_gpu = how.device.kind == CUDA
     workers = 1 if on_gpu else worker_count(how.jobs)
     for position, answer in run_all(_replay, todo, workers, _prepare, how.limit, fork=not on_gpu):
@@ -144,11 +171,11 @@ def _outcomes(tasks: Sequence[_Task], how: ReplayPlan) -> Iterator[tuple[int, Ou
             yield replayed[position], *answer
 
 
-def _known(task: _Task) -> Outcome | None:
+def _known(repair: Repair) -> Outcome | None:
     """The outcome of what needs no replay."""
-    if not compiles(task.after.text) and compiles(task.before.text):
+    if not compiles(repair.after.text) and compiles(repair.before.text):
         return Outcome(REFUTED, "with the fix the file does not compile")
-    if _rule(load_rules(), task.diagnostic.code) is None:
+    if _rule(load_rules(), repair.diagnostic.code) is None:
         return Outcome(NOT_REPLAYABLE, "the finding is about a comment, which does not run")
     return None
 
@@ -169,23 +196,21 @@ def _prepare() -> None:
 def _replay(task: _Task) -> tuple[Outcome, float]:
     torch = require_torch()
     torch.set_num_threads(1)  # how many there are decides the order of sums, and with it the last digits
-    rule = _rule(load_rules(), task.diagnostic.code)
+    rule = _rule(load_rules(), task.repair.diagnostic.code)
     assert rule is not None, "what no rule has found is not replayed"
     began = time.perf_counter()
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # code with a defect is what torch warns about
-            outcome = _judged(task, rule)
+            outcome = _judged(task.repair, task.how, rule)
     except Exception as error:  # a bug of amplint, or a device that failed: it costs this finding, never the others
         outcome = Outcome(ERROR, " ".join(f"{type(error).__name__}: {error}".split()).rstrip(":"))
     return outcome, time.perf_counter() - began
 
 
-def _judged(task: _Task, rule: Rule) -> Outcome:
-    how = task.how
-
+def _judged(repair: Repair, how: ReplayPlan, rule: Rule) -> Outcome:
     def replay(before: Source, after: Source, diagnostic: Diagnostic) -> Outcome:
         return how.replay(before, after, diagnostic, rule, how.device.kind, how.seed)
 
-    alone = replay(task.before, task.after, task.diagnostic)
-    return judge_in_company(task.before, task.diagnostic, alone, task.neighbours, replay)
+    before, after, diagnostic, neighbours = repair
+    return judge_in_company(before, diagnostic, replay(before, after, diagnostic), neighbours, replay)
