@@ -162,8 +162,13 @@ LIBRARIES = (
     Library(
         "Composer",
         ("composer",),
-        "",
-        "`Trainer` runs the loop; which event an algorithm answers to, and so whether gradients are scaled, is its own affair",
+        'where a file makes a `Trainer(precision="amp_fp16")`: `forward`, `loss` and `eval_forward` of the `ComposerModel`s that '
+        "it defines, makes or imports run in a region of float16; of its callbacks, `after_backward` meets scaled gradients, "
+        "`after_train_batch` unscaled ones",
+        "a precision that the text does not tell, DeepSpeed; which event an algorithm answers to, and so whether gradients are "
+        "scaled, is its own affair",
+        told=(("composer", "amp_fp16"), ("composer", "Callback", "after_backward"), ("ComposerModel", "loss(")),
+        words=("Trainer", "ComposerModel", "ComposerClassifier", "Callback", "loss", "after_backward", "after_train_batch"),
         beside=("composer.loggers", "composer.metrics", "composer.utils"),
     ),
     Library(
