@@ -168,7 +168,15 @@ LIBRARIES = (
         "a precision that the text does not tell, DeepSpeed; which event an algorithm answers to, and so whether gradients are "
         "scaled, is its own affair",
         told=(("composer", "amp_fp16"), ("composer", "Callback", "after_backward"), ("ComposerModel", "loss(")),
-        words=("Trainer", "ComposerModel", "ComposerClassifier", "Callback", "loss", "after_backward", "after_train_batch"),
+        words=(
+            "Trainer",
+            "ComposerModel",
+            "ComposerClassifier",
+            "Callback",
+            "loss",
+            "after_backward",
+            "after_train_batch",
+        ),
         beside=("composer.loggers", "composer.metrics", "composer.utils"),
     ),
     Library(
