@@ -92,10 +92,14 @@ def check(file: File) -> Iterator[Finding]:
 
 
 def last_steps(file: File) -> list[Found]:
-    """One update is missing for all steps of an iteration: of the hazards of one scaler and function, the last."""
+    """One update is missing for all steps of an iteration: of the hazards of one scaler and function, the last; one in another
+    file where this one has none."""
     last: dict[tuple[str, cst.CSTNode | None], Found] = {}
-    for found in file.analysis.of(KIND, elsewhere=True):
-        last[found.hazard.scaler, file.tree.enclosing(found.node, cst.FunctionDef)] = found
+    all_ = file.analysis.of(KIND, elsewhere=True)
+    own = {found.hazard.scaler_name for found in all_ if found.origin is None}
+    for found in all_:
+        if found.origin is None or found.hazard.scaler_name not in own:
+            last[found.hazard.scaler, file.tree.enclosing(found.node, cst.FunctionDef)] = found
     return list(last.values())
 
 
