@@ -49,7 +49,7 @@ class HookSchedules:
                     yield HookSchedule(call, steps[0], _receiver(steps[0]))
 
     def _homes(self, info: ClassInfo) -> Iterator[cst.Module]:
-        """The files of the project that the bases of a hook come from; of one that hands others on, those that it has them from."""
+        """The files of the project that the bases of a hook come from; of one that hands others on, those behind it."""
         for name in sorted(info.base_names):
             if _HOOK.search(name.rpartition(".")[2]) is None:
                 continue
