@@ -116,9 +116,15 @@ LIBRARIES = (
     Library(
         "apex",
         ("apex",),
-        "",
-        "`amp.initialize`, `amp.scale_loss` and `amp.master_params`: the end of the `with` block unscales",
-        beside=("apex.contrib.layer_norm", "apex.contrib.xentropy", "apex.mlp", "apex.normalization", "apex.parallel"),
+        "inside of a `with amp.scale_loss(...)`, gradients are scaled: torch's clips and readings of gradients there are findings",
+        "what comes after the block, whose end unscales: an optimizer that `amp.initialize` has patched skips steps on its own; "
+        "whether the gradients of the model, or those of `amp.master_params`, count",
+        told=(("scale_loss(", ".grad"), ("scale_loss(", "clip_grad")),
+        words=("scale_loss",),
+        beside=(
+            *("apex.contrib.layer_norm", "apex.contrib.xentropy", "apex.mlp", "apex.normalization", "apex.parallel"),
+            "apex.amp.scale_loss",
+        ),
         optimizers=tuple(f"apex.optimizers.Fused{name}" for name in ("Adam", "LAMB", "NovoGrad", "SGD", "Adagrad")),
     ),
     Library(
