@@ -116,7 +116,7 @@ LIBRARIES = (
     Library(
         "apex",
         ("apex",),
-        "inside of a `with amp.scale_loss(...)`, gradients are scaled: torch's clips and readings of gradients there are findings",
+        "inside of a `with amp.scale_loss(...)`, gradients are scaled: clips and readings of torch's there are findings",
         "what comes after the block, whose end unscales: an optimizer that `amp.initialize` has patched skips steps on its own; "
         "whether the gradients of the model, or those of `amp.master_params`, count",
         told=(("scale_loss(", ".grad"), ("scale_loss(", "clip_grad")),
