@@ -191,6 +191,12 @@ LIBRARIES = (
         "`NativeScaler` does a whole step in one call; `dispatch_clip_grad` clips without unscaling",
         "`ApexScaler`; clips of mode `agc`, which compare gradients with weights",
     ),
+    Library(
+        "ClassyVision",
+        ("classy_vision.optim", "classy_vision.tasks"),
+        "",
+        "a `ClassificationTask` runs the loop, and scales as `set_amp_args` says, by apex or on its own",
+    ),
     Library("ColossalAI", ("colossalai",), "", "a booster owns the gradients"),
     Library("Megatron", ("megatron",), "", "its optimizers scale, unscale and clip on their own"),
     Library("FairScale", ("fairscale",), "", "its wrappers own the gradients"),
