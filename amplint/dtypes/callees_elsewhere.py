@@ -73,18 +73,19 @@ class CalleesElsewhere:
         """The methods that may be called on an object which something in another file makes, or functions that it holds."""
         callees = self._file.callees
         objects = [value for value in callees.held(instance) if not self._is_unpacked(value)] or [instance]
-        held = {self._expression(value) for value in map(callees.unwrapped, objects) if self._is_foreign(value)}
+        held = {each for value in map(callees.unwrapped, objects) for each in self._expressions(value)}
         if held:
             return [Target(path, text, True, method) for path, text in sorted(held)]
         name = path_of(instance).rpartition(".")[2]
         return [Target("", name, True, method)] if name and self._is_given(instance) else []
 
-    def _expression(self, value: cst.BaseExpression) -> tuple[str, str]:
-        """The file of an expression, and its text, as far as that tells what it holds."""
+    def _expressions(self, value: cst.BaseExpression) -> list[tuple[str, str]]:
+        """What may be held by an expression that something of another file stands in: files, each with an expression there."""
+        makers = self._places(value.func) if isinstance(value, cst.Call) else []
+        if makers:
+            return [(path, f"{name}()") for path, name in makers]  # the arguments may be long
         tree = self._file.tree.home(value)
-        if isinstance(value, cst.Call) and self._places(value.func):
-            return _path(tree.source), f"{tree.text(value.func)}()"  # the arguments may be long
-        return _path(tree.source), tree.text(value)
+        return [(_path(tree.source), tree.text(value))] if self._is_foreign(value) else []
 
     def _is_foreign(self, value: cst.BaseExpression) -> bool:
         """Whether something of another file stands in an expression."""

@@ -95,6 +95,13 @@ def test_what_comes_out_of_another_file_does(tmp_path: Path, loss: str, imports:
     assert numerics(root) == {f"losses.py:{expected}"}
 
 
+def test_a_class_that_a_function_has_chosen_does(tmp_path: Path) -> None:
+    text = engine("Chosen()(model(x), y)", "from losses import Dice, Focal")
+    choice = "    if loader:\n        Chosen = Focal\n    else:\n        Chosen = Dice\n    for x, y"
+    root = project(tmp_path, losses=LOSSES + "\nDice = None\n", engine=text.replace("    for x, y", choice))
+    assert numerics(root) == {"losses.py:12 AMP301"}
+
+
 @pytest.mark.parametrize("given", ["losses.bce", "criterion=losses.bce", "partial(losses.bce)", "TABLE[args.loss]"])
 def test_a_function_that_is_handed_over_does(tmp_path: Path, given: str) -> None:
     main = f"""
