@@ -11,8 +11,8 @@ from amplint.callgraph.import_graph import ImportGraph
 from amplint.python_ast import gate
 from amplint.system import limits
 
-MAX_HOPS = 6
-"""Through so many imports and functions a name is followed."""
+_MOST_FILES = 40
+"""Through so many files in a row a name is followed."""
 
 Function = ast.FunctionDef | ast.AsyncFunctionDef
 
@@ -35,24 +35,33 @@ class Definitions:
         self._graph = graph
         self._modules: dict[Path, ast.Module] = {}
         self._tops: dict[Path, list[ast.stmt]] = {}
+        self._found: dict[tuple[Path, str], Definition | None] = {}
+        self._depth = 0
 
-    def find(self, path: Path, name: str, hops: int = 0) -> Definition | None:
+    def find(self, path: Path, name: str) -> Definition | None:
         """What a name at the top of a file stands for, in that file or in the one that it is imported from.
 
         Args:
             path: the file.
             name: the name, or one behind modules: `losses.dice`.
-            hops: through how many imports it was followed so far.
         """
+        key = path, name
+        if key not in self._found and self._depth < _MOST_FILES:
+            self._found[key] = None  # stands while it is looked for: files may import each other in a circle
+            self._depth += 1
+            self._found[key] = self._find(path, name)
+            self._depth -= 1
+        return self._found.get(key)
+
+    def _find(self, path: Path, name: str) -> Definition | None:
         before, _, last = name.rpartition(".")
         if before:
             module = self.imported_module(path, before)
-            return self.find(module, last, hops + 1) if module is not None and hops < MAX_HOPS else None
+            return self.find(module, last) if module is not None else None
         for node in self.top(path):
             if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef) and node.name == name:
                 return Definition(path, node)
-        sources = self.sources(path, name) if hops < MAX_HOPS else ()
-        found = (self.find(source, original, hops + 1) for source, original in sources)
+        found = (self.find(source, original) for source, original in self.sources(path, name))
         return next((each for each in found if each is not None), None)
 
     def module(self, path: Path) -> ast.Module:

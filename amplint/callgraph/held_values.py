@@ -7,12 +7,16 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple, TypeGuard
 
-from amplint.callgraph.definitions import MAX_HOPS, Definition, Definitions, Function
+from amplint.callgraph.definitions import Definition, Definitions, Function
 from amplint.callgraph.givings import ATTRIBUTE, NAME, Given, Givings, Scope, spelling_of
 from amplint.callgraph.import_graph import ImportGraph
 from amplint.callgraph.registries import Registries, key
 from amplint.model.torch import layers
 
+_MAX_HOPS = 6
+"""Through so many names and functions an expression is followed."""
+_MAX_STEPS = 1_000
+"""Of an expression that leads to more others, the rest is not looked at."""
 _HANDS_ON = {name.rpartition(".")[2] for name in layers.WRAPPERS} | {"partial", "script"}
 """What gives back, or calls, what it is given first."""
 
@@ -39,6 +43,7 @@ class HeldValues:
         self._registries = Registries(graph, self.definitions)
         self._givings = Givings(self.definitions)
         self._running: list[ast.expr] = []
+        self._steps = 0
 
     def under(self, path: Path, name: str) -> Iterator[Held]:
         """What a file assigns to a name or attribute, or hands over under a name.
@@ -80,7 +85,8 @@ class HeldValues:
         yield from self._of(path, value, None)
 
     def _of(self, path: Path, value: ast.expr, scope: Scope, wanted: Wanted = "", hops: int = 0) -> Iterator[Held]:
-        if hops > MAX_HOPS or value in self._running:
+        self._steps = self._steps + 1 if hops else 0
+        if hops > _MAX_HOPS or value in self._running or self._steps > _MAX_STEPS:
             return
         self._running.append(value)
         try:
@@ -134,7 +140,7 @@ class HeldValues:
             for each in chosen:
                 yield from self._of(path, each, scope, hops=hops + 1)
             return
-        for source, name in self._homes(path, table) if hops <= MAX_HOPS else ():
+        for source, name in self._homes(path, table) if hops <= _MAX_HOPS else ():
             for given in self._assigned(source, name, scope):
                 if isinstance(given.value, ast.Call):
                     there = self._registries.registered(name)

@@ -158,3 +158,25 @@ def test_a_name_for_objects_of_many_classes_says_nothing(tmp_path: Path) -> None
 def test_what_does_not_parse_defines_nothing(tmp_path: Path) -> None:
     root = project(tmp_path, losses="def bce(x:", main="import losses")
     assert targets(root, Target("losses.py", "bce")) == set()
+
+
+def test_many_star_imports_of_each_other_cost_little(tmp_path: Path) -> None:
+    stars = "\n".join(f"from part{number} import *" for number in range(25))
+    files = {f"part{number}": stars for number in range(25)}
+    root = project(tmp_path, **files, last="def bce(x): ...")
+    assert targets(root, Target("part0.py", "bce")) == set()
+    root = project(tmp_path, part7=f"{stars}\nfrom last import bce")
+    assert targets(root, Target("part0.py", "bce")) == {"last.py bce"}
+
+
+def test_a_long_row_of_imports_comes_to_an_end(tmp_path: Path) -> None:
+    files = {f"row{number}": f"from row{number + 1} import bce" for number in range(400)}
+    root = project(tmp_path, **files, row400="def bce(x): ...")
+    assert targets(root, Target("row0.py", "bce")) == set()
+    assert targets(root, Target("row380.py", "bce")) == {"row400.py bce"}
+
+
+def test_a_name_that_is_assigned_often_costs_little(tmp_path: Path) -> None:
+    lines = "\n".join("model = model.cuda()" for _ in range(60))
+    root = project(tmp_path, losses=LOSSES, engine="", main=f"import engine\n{lines}\ncriterion = model\n")
+    assert targets(root, Target("", "criterion", True)) == set()
