@@ -68,6 +68,30 @@ def test_what_is_only_called_so_is_none(tmp_path: Path, helper: str, context: st
     assert codes(root, "train.py") == set()
 
 
+SCALES = """
+from compat import GradScaler
+
+def train(model, loader, optimizer, checkpointer, arguments):
+    scaler = GradScaler()
+    for arguments["iteration"], x in enumerate(loader):
+        optimizer.zero_grad()
+        scaler.scale(model(x)).backward()
+        scaler.step(optimizer)
+        scaler.update()
+        checkpointer.save("last", **arguments)
+"""
+
+
+@pytest.mark.parametrize(
+    "stand_in",
+    ["class GradScaler:\n        pass", "from contextlib import nullcontext as GradScaler", "GradScaler = None"],
+)
+def test_what_stands_in_for_the_scaler_of_a_new_torch_is_none(tmp_path: Path, stand_in: str) -> None:
+    helper = f"try:\n    from torch.amp import GradScaler\nexcept ImportError:\n    {stand_in}"
+    root = project(tmp_path, compat=helper, train=SCALES)
+    assert "AMP114" in codes(root, "train.py")
+
+
 BASE = """
 import contextlib
 import torch
