@@ -156,8 +156,10 @@ class File:
             trains = b".backward(" in text or any(self.names.references(torch_names.GRAD_SCALER))
             in_float16 = {FLOAT16_TRAINING} if self._trains_in_float16() else set[str]()
             return frozenset({MIXED_PRECISION, *({TRAINING} if trains else ()), *in_float16})
-        # Whoever propagates a loss of its own without AMP trains what stands beside it in full precision.
-        return frozenset({ALONE}) if b".backward(" in text and not gate.may_matter(text) else frozenset()
+        # Whoever propagates a loss of its own without AMP, or is a program with options, runs what stands beside it in full
+        # precision.
+        own = b".backward(" in text or (b"ArgumentParser(" in text and b"__main__" in text)
+        return frozenset({ALONE}) if own and not gate.may_matter(text) else frozenset()
 
     def _trains_in_float16(self) -> bool:
         """Whether a region that may compute in float16 is entered by a file that propagates losses."""

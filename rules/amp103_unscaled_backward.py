@@ -48,7 +48,8 @@ AMP (either half could be the mistake), where the scaler may be None, and for `t
 ## Limitations
 The backward pass is judged together with the step that uses its gradients, so both have to be in one function or in
 functions that call each other. A pass that is given a gradient, or whose loss is made of gradients, is judged only where
-that gradient is made of constants.
+that gradient is made of constants. A file that refuses a scaler for some way of training (`assert self.scaler is None`)
+is left alone. What is called a test, a measurement or a check for memory trains nothing.
 
 ## References
 - https://docs.pytorch.org/docs/stable/notes/amp_examples.html#typical-mixed-precision-training
@@ -61,6 +62,7 @@ from collections.abc import Iterator
 import libcst as cst
 
 from amplint.diagnostics import SAFE, Edit, Fix
+from amplint.facts.trial_code import Trials
 from amplint.model.events import Scale, ScalerStep, ScalerUpdate, Unscale
 from amplint.model.observables import NORM_SEEN, Observable
 from amplint.model.protocol.hazard import HazardKind
@@ -75,7 +77,9 @@ KIND = HazardKind.UNSCALED_BACKWARD
 def check(file: File) -> Iterator[Finding]:
     for found in file.analysis.of(KIND, elsewhere=True):
         scaler = found.hazard.scaler_name
-        if not scaler or is_scaled_otherwise(file, found):
+        if not scaler or is_scaled_otherwise(file, found) or _is_ruled_out(file, scaler):
+            continue
+        if file.fact(Trials).is_in_one(found.node):
             continue
         yield Finding(
             file.range(hazard_calls.callee_range(file, found.node)),
@@ -85,6 +89,14 @@ def check(file: File) -> Iterator[Finding]:
             defect=hazard_calls.defect(found),
             fix=mend(file, found) if found.whole else None,
         )
+
+
+def _is_ruled_out(file: File, scaler: str) -> bool:
+    """Whether some way of training is refused with a scaler: `assert self.scaler is None`. A plain pass may be of that way."""
+    tree = file.tree
+    tests = [tree.enclosing(each, cst.If) for each in tree.find(cst.Raise)]
+    refused = any(isinstance(each, cst.If) and f"{scaler} is not None" in tree.text(each.test) for each in tests)
+    return refused or any(f"{scaler} is None" in tree.text(each.test) for each in tree.find(cst.Assert))
 
 
 def _act(file: File, found: Found) -> str:

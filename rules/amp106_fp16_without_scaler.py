@@ -51,7 +51,8 @@ has fewer digits.
 
 ## Limitations
 If any scaler, or a framework with its own, is in sight, the file is left to the other rules. A backward pass without an
-optimizer step is taken for a test or a benchmark.
+optimizer step is taken for a test or a benchmark, and what is called a test, a measurement or a check for memory trains
+nothing.
 
 ## References
 - https://docs.pytorch.org/docs/stable/amp.html#gradient-scaling
@@ -65,6 +66,7 @@ import libcst as cst
 
 from amplint.diagnostics import DISPLAY, UNSAFE, Edit, Fix
 from amplint.facts.manual_loss_scaling import HandScaling
+from amplint.facts.trial_code import Trials
 from amplint.model.events import Backward, OptimizerStep
 from amplint.model.observables import ZEROED, Observable
 from amplint.model.protocol.hazard import HazardKind
@@ -89,7 +91,7 @@ KIND = HazardKind.FP16_WITHOUT_SCALER
 def check(file: File) -> Iterator[Finding]:
     by_hand = {scaled.backward for scaled in file.fact(HandScaling).found}  # AMP112 speaks of these
     for found in file.analysis.of(KIND, elsewhere=True):
-        if found.node in by_hand:
+        if found.node in by_hand or file.fact(Trials).is_in_one(found.node):
             continue
         propagated = hazard_calls.receiver(found.origin or found.node)
         loss = "the loss"

@@ -63,7 +63,8 @@ fix where the scaler is out of reach, as in a helper that would need a parameter
 A checkpoint that something unknown may add to (`**extra`, a callback that gets the dict) is flagged only if nothing
 unknown gets at the scaler. One that a function of unknown source puts together is not flagged; nor is one of a scaler
 that has no life of its own, because each epoch makes another (AMP113). A checkpointer that a function is given is
-flagged where it is told how far the training has come, and the function keeps its scaler to itself.
+flagged where it is told how far the training has come, and the function keeps its scaler to itself. What a test saves,
+nobody resumes from.
 
 ## References
 - https://docs.pytorch.org/docs/stable/notes/amp_examples.html#typical-mixed-precision-training
@@ -80,6 +81,7 @@ from amplint.diagnostics import SAFE, Related
 from amplint.facts.given_savers import GivenSavers
 from amplint.facts.resume_checkpoints import Checkpoints, Incomplete
 from amplint.facts.scalers import Scalers
+from amplint.facts.trial_code import Trials
 from amplint.model.observables import RESUMED, Observable
 from amplint.rule import MEDIUM, WARNING, File, Finding, rule
 
@@ -93,7 +95,7 @@ _NOTE = (
 @rule("AMP114", "scaler-state-not-saved", WARNING, MEDIUM, "0.1.0", fix=SAFE, observable=Observable(RESUMED))
 def check(file: File) -> Iterator[Finding]:
     for each in file.fact(Checkpoints).incomplete:
-        if not lasts(file, each.pair.scaler):
+        if not lasts(file, each.pair.scaler) or file.fact(Trials).is_in_one(each.place):
             continue
         fix = complete(file, each)
         note = _NOTE

@@ -81,7 +81,7 @@ from ._support.value_readers import is_label
 _OTHER_USES = re.compile(
     r"(^|_)(bench\w*|profile\w*|throughput|latency|speed\w*|flops|warm_?up|dummy|smoke|export\w*|onnx|trace|jit|script|sampl\w*|"
     r"generat\w*|visuali[sz]\w*|plot\w*|demo|preview|show|draw|extract\w*|features?|embed\w*|calibrat\w*|rollouts?|collect\w*|"
-    r"act|actions?)(_|$)",
+    r"act|actions?|salien\w*|explain\w*|interpret\w*|occlusion|(grad_?)?cam)(_|$)",
     re.IGNORECASE,
 )
 """What functions are called that run a model without gradients, and do not measure how good it is."""

@@ -40,9 +40,10 @@ Unsafe: the cast is dropped. What is computed from the value in float32 then tak
 matrix product casts it again.
 
 ## Limitations
-Most casts by hand are left alone. A cast to bfloat16 keeps the range, and one of a value that fits into float16 anyway
-(a softmax, a tanh, the output of a layer, which is half already) changes next to nothing. Inputs, masks and tables may
-well be cast. And what is handed to a function that is not known, only returned, or only kept may have to be half.
+Most casts by hand are left alone. A cast to the dtype of another tensor asks for none in particular, one to bfloat16
+keeps the range, and one of a value that fits into float16 anyway (a softmax, a tanh, the output of a layer, which is
+half already) changes next to nothing. Inputs, masks and tables may well be cast. And what is handed to a function that
+is not known, only returned, or only kept may have to be half.
 
 ## References
 - https://docs.pytorch.org/docs/stable/amp.html#cuda-op-specific-behavior
@@ -55,7 +56,7 @@ from collections.abc import Iterator
 import libcst as cst
 
 from amplint.diagnostics import UNSAFE, Edit, Fix
-from amplint.dtypes import Dtypes, Operation
+from amplint.dtypes import Dtypes, Operation, Tensor
 from amplint.model.observables import NON_FINITE, Observable
 from amplint.model.torch.precision import BFLOAT16, FLOAT16, FLOAT32, HALF, LIMITS
 from amplint.rule import HIGH, WARNING, File, Finding, rule
@@ -92,6 +93,7 @@ def _narrows(file: File, cast: Operation) -> bool:
         or cast.dtype != FLOAT16
         or operand.half_at is None
         and operand.maker is None
+        or _restores(cast)
     ):
         return False
     if operand.dtype == FLOAT32:
@@ -101,6 +103,17 @@ def _narrows(file: File, cast: Operation) -> bool:
         return False
     users = file.fact(Dtypes).users(cast.node)
     return bool(users) and all(user.op not in ("call", "cast", "setitem") for user in users)
+
+
+def _restores(cast: Operation) -> bool:
+    """Whether another tensor says which dtype it shall be: `x.type_as(y)`, `x.to(y)`, `x.to(y.dtype)`."""
+    arguments = cast.arguments
+    asked = [*zip(arguments.nodes[1:], arguments.values[1:])]
+    asked += [(arguments.keyword_nodes.get(name), value) for name, value in arguments.keywords.items()]
+    return any(
+        isinstance(value, Tensor) or (isinstance(node, cst.Attribute) and node.attr.value == "dtype")
+        for node, value in asked
+    )
 
 
 def _is_activation(cast: Operation) -> bool:

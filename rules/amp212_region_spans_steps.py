@@ -46,7 +46,8 @@ and step are in different functions, and where another context of the `with` sta
 `cache_enabled=False` is shown instead: it cures the stale weights, and casts them anew for each use.
 
 ## Limitations
-Without a loop, a model is known by the optimizer that got its parameters in the same function or class.
+Without a loop, a model is known by the optimizer that got its parameters in the same function or class. What
+is called a test or a measurement trains nothing.
 
 ## References
 - https://docs.pytorch.org/docs/stable/amp.html#torch.autocast
@@ -60,6 +61,7 @@ from collections.abc import Iterator
 import libcst as cst
 
 from amplint.diagnostics import DISPLAY, SAFE, Fix, Related
+from amplint.facts.trial_code import Trials
 from amplint.model.events import Backward
 from amplint.model.observables import LOSS_ERROR, Observable
 from amplint.model.protocol.hazard import HazardKind
@@ -77,6 +79,8 @@ KIND = HazardKind.REGION_SPANS_STEPS
 @rule("AMP212", KIND, ERROR, HIGH, "0.1.0", fix=SAFE, observable=Observable(LOSS_ERROR, tolerance=0.005))
 def check(file: File) -> Iterator[Finding]:
     for found in file.analysis.of(KIND):
+        if file.fact(Trials).is_in_one(found.node):
+            continue
         yield Finding(
             file.range(entered(file, found.node)),
             "One autocast region spans an optimizer step and later forward passes",

@@ -43,7 +43,8 @@ out, where what is in between is used elsewhere too, or where its own statement 
 ## Limitations
 Only what one function does is looked at: a model that ends in a softmax may be used for more than the logarithm. An
 epsilon or a bound in between makes it another function; `exp-log-in-loss` (AMP301) and `eps-underflow` (AMP302) look at
-those. Without autocast it is a matter of full precision, and not reported.
+those. Nor does a softmax vanish whose logits are divided by a temperature of 10 or more. Without autocast it is a
+matter of full precision, and not reported.
 
 ## References
 - https://docs.pytorch.org/docs/stable/amp.html#cuda-op-specific-behavior
@@ -57,7 +58,7 @@ from collections.abc import Iterator, Sequence
 import libcst as cst
 
 from amplint.diagnostics import SAFE, Edit, Fix
-from amplint.dtypes import Dtypes, Operation
+from amplint.dtypes import Dtypes, Number, Operation, Tensor
 from amplint.model.observables import NON_FINITE, Observable
 from amplint.model.torch.precision import FLOAT16, FLOAT32, HALF, LIMITS, UNKNOWN
 from amplint.rule import HIGH, WARNING, File, Finding, rule
@@ -71,6 +72,8 @@ _FUSED = {
 }
 _NAMES = {"softmax": "a softmax", "sigmoid": "a sigmoid", "sum": "a sum of exponentials"}
 _DIMENSIONS = frozenset({"dim", "axis", "keepdim"})
+_FARTHEST = 1000.0
+"""As far apart as no two logits of a net lie."""
 
 
 @rule(
@@ -105,13 +108,23 @@ def _matters(inner: Operation) -> bool:
     operand = inner.operand
     half = inner.dtype == FLOAT16
     if inner.op == "softmax":
-        return operand.high - operand.low > (-LIMITS[FLOAT16].sigmoid_zero if half else 103.9)
+        gap = -LIMITS[FLOAT16].sigmoid_zero if half else 103.9
+        return gap < operand.high - operand.low and gap * _temperature(operand) < _FARTHEST
     if inner.op == "sigmoid":
         return inner.dtype in HALF and operand.low < -LIMITS[FLOAT16].exp_overflow
     exp = operand.maker
     if exp is None or exp.op != "exp" or exp.in_place or exp.operand.dtype == UNKNOWN:
         return False  # what is not known may well have lost its maximum
     return exp.operand.high > LIMITS[FLOAT16 if exp.dtype == FLOAT16 else FLOAT32].exp_overflow
+
+
+def _temperature(operand: Tensor) -> float:
+    """The number that logits are divided by; 1 where none is known."""
+    made = operand.maker
+    number = made.arguments.get(1, "other") if made is not None and made.op in ("div", "mul") else None
+    if made is None or not isinstance(number, Number) or not number.value:
+        return 1.0
+    return number.value if made.op == "div" else 1 / number.value
 
 
 def _why(inner: Operation) -> str:

@@ -64,6 +64,10 @@ _NOTE = (
 )
 
 
+_RESUMED_IN_HALF = r"\.half\(\)[\s\S]{0,2000}?optim\w*\.state_dict\(\)"
+"""A helper that saves both in one function may hold no word of AMP otherwise."""
+
+
 @rule(
     "AMP308",
     "half-checkpoint",
@@ -71,7 +75,7 @@ _NOTE = (
     MEDIUM,
     "0.1.0",
     fix=DISPLAY,
-    triggers=(r"^scale_loss$",),
+    triggers=(r"^scale_loss$", _RESUMED_IN_HALF),
     observable=Observable(ROUNDED),
 )
 def check(file: File) -> Iterator[Finding]:

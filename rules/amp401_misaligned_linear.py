@@ -46,9 +46,10 @@ it.
 Input features, class counts and other outputs of a last layer are not free to choose and stay silent, and so do sizes
 below 32, and those between sizes below 128 only, whose products take no time worth saving. Sizes that arrive as
 parameters are not judged, nor are those in tests and timings that train nothing; constants that are spelled in lower
-case are found only in files that mention AMP themselves. A file that calls `backward()` and holds no word of AMP trains
-in full precision, whatever other files of the run do. Models under `torch.compile` may be padded by the compiler already.
-How much time is lost depends on the device: `amplint verify` measures it on a GPU.
+case are found only in files that mention AMP themselves. A file that calls `backward()`, or is a program with options,
+and holds no word of AMP runs in full precision, whatever other files of the run do, and what is exported
+(`models_onnx.py`) runs elsewhere. Models under `torch.compile` may be padded by the compiler already. How much time is
+lost depends on the device: `amplint verify` measures it on a GPU.
 
 ## References
 - https://docs.nvidia.com/deeplearning/performance/dl-performance-matrix-multiplication/index.html#requirements-tc
@@ -57,6 +58,7 @@ How much time is lost depends on the device: `amplint verify` measures it on a G
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 
 from amplint.diagnostics import UNSAFE, Fix
@@ -72,6 +74,9 @@ _SMALLEST = 32
 _SMALLEST_OTHER = 128
 """Products with a smaller side, or a smaller other side, are over before alignment could matter."""
 
+
+_EXPORTED = re.compile(r"(^|[/_])(onnx|export|tensorrt|coreml|tflite)(_[^/]*)?\.py$")
+"""Files with models that other programs than PyTorch run."""
 
 _SPELLED_OUT = r"\bLinear\([\w.=*,\s]{0,80}?\b(?:\d{2,}|[A-Z][A-Z0-9_]+)\b"
 """Nearly every file of models holds a `Linear`; few spell out a size, and only those are worth a parse."""
@@ -92,7 +97,7 @@ def check(file: File) -> Iterator[Finding]:
         for hidden in model.hidden:
             wide = hidden.value % _MULTIPLE and hidden.value >= _SMALLEST and _has_work(hidden)
             # Nobody waits for a test, and a timing may be of this very size.
-            if wide and not file.fact(Trials).everywhere:
+            if wide and not file.fact(Trials).everywhere and _EXPORTED.search(file.source.path) is None:
                 yield _finding(file, model, hidden)
 
 

@@ -18,13 +18,13 @@ from amplint.dtypes.constants import ConstantEffect, ConstantUse, constants, dis
 from amplint.dtypes.hazards import Danger, DtypeHazard, calls_followed, loss_hazards
 from amplint.dtypes.islands import islands
 from amplint.dtypes.statements import Statements
-from amplint.dtypes.values import Operation, Tensor
+from amplint.dtypes.values import Number, Operation, Tensor
 from amplint.file import FLOAT16_TRAINING, File
 from amplint.model.caller_contexts import CallerContext
 from amplint.model.events import Region
 from amplint.model.torch.precision import FLOAT16
 
-__all__ = ["ConstantUse", "Danger", "Dtypes", "DtypeHazard", "Operation", "Tensor", "ConstantEffect"]
+__all__ = ["ConstantUse", "Danger", "Dtypes", "DtypeHazard", "Number", "Operation", "Tensor", "ConstantEffect"]
 
 _BUDGET = 40_000
 """Expressions evaluated per file; past it the rest of the file is not judged."""

@@ -14,6 +14,7 @@ from amplint.dtypes import arithmetic
 from amplint.dtypes.frames import StackFrame
 from amplint.dtypes.lattice import unknown
 from amplint.dtypes.values import Arguments, GradientFlow, Items, Layer, Number, Operation, Tensor, Value, tensors
+from amplint.model.torch import precision
 from amplint.model.torch.operators import Policy, policy
 from amplint.roles.autocast_contexts import Contexts
 from amplint.syntax.names import Names
@@ -108,7 +109,11 @@ class Operators:
         if result.made is node:
             changes["maker"] = operation
         if policy(op, "cuda") is Policy.LOWER:
-            changes.update(half_at=node if result.half else None, sure=True, through=_narrowed(operation))
+            lowered = frame.region is not None and frame.region.lowers
+            if not (lowered or result.sure):  # what an unknown model gives may be float32: normalised embeddings are
+                changes["dtype"] = precision.UNKNOWN
+            half_at = node if result.half and "dtype" not in changes else None
+            changes.update(half_at=half_at, sure=True, through=_narrowed(operation))
         if not frame.differentiates:
             changes.update(detached=True, through=frozenset())
         elif op in arithmetic.FOLLOWED:

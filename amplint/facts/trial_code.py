@@ -15,8 +15,8 @@ _TRAINS = re.compile(r"optim|(^|_)opt$|^step$|^zero_grad$|scaler", re.IGNORECASE
 """Identifiers that say that something is trained."""
 _TRAINS_IN_TEXT = re.compile(r"optim|\bstep\(|zero_grad|scaler", re.IGNORECASE)
 _TRIES = re.compile(
-    r"^test(?!able|ament|imon)|^check_|(^|_)(bench(mark)?s?|profile|latency|throughput|speed|timing|grad_?check|check_grad\w*)($|_)|"
-    r"^(measure|time)_",
+    r"^_*test(?!able|ament|imon)|^_*check_|(^|_)(bench(mark)?s?|profile|latency|throughput|speed|timing|grad_?check|check_grad\w*)($|_)|"
+    r"(^|_)oom($|_)|^_*(measure|time)_",
     re.IGNORECASE,
 )
 _TRIAL_FILE = re.compile(
@@ -42,6 +42,13 @@ class Trials:
         """Whether a function, or its file, is a test or a measurement by its name, whatever it trains."""
         return self._is_trial_file or _TRIES.search(function.name.value) is not None
 
+    def is_in_one(self, node: cst.CSTNode) -> bool:
+        """Whether a function around a place, or its file, is a test or a measurement by its name, whatever it trains."""
+        return any(self.is_called_one(each) for each in self._functions_around(node))
+
+    def _functions_around(self, node: cst.CSTNode) -> list[cst.FunctionDef]:
+        return [each for each in (node, *self._tree.ancestors(node)) if isinstance(each, cst.FunctionDef)]
+
     @cached_property
     def _is_trial_file(self) -> bool:
         return _TRIAL_FILE.search(self._tree.source.path.replace("\\", "/")) is not None
@@ -50,8 +57,7 @@ class Trials:
         """Whether a function around a place is a test or a measurement in which no word has to do with an optimizer."""
         if self.everywhere:
             return True
-        functions = [above for above in (node, *self._tree.ancestors(node)) if isinstance(above, cst.FunctionDef)]
-        return any(_tries(function) and not _trains(function) for function in functions)
+        return any(_tries(function) and not _trains(function) for function in self._functions_around(node))
 
     @cached_property
     def _imports_trial(self) -> bool:

@@ -88,8 +88,13 @@ class SimpleStatementReader:
             self._gradients.hand_clip(node.value, owners)
         else:
             self._read(node.value)
-            operator = node.value.operator if isinstance(node.value, cst.BinaryOperation) else None
-            self._change_grad(node, target, node.value, isinstance(operator, (cst.Add, cst.Subtract)))
+            made = node.value if isinstance(node.value, cst.BinaryOperation) else None
+            times = made is not None and isinstance(made.operator, (cst.Multiply, cst.Divide))
+            if made is None or not (
+                times and target.deep_equals(made.left) and self._gradients.keeps_scale(made.right)
+            ):
+                adds = made is not None and isinstance(made.operator, (cst.Add, cst.Subtract))
+                self._change_grad(node, target, node.value, adds)
 
     def _change_grad(
         self, node: cst.CSTNode, target: cst.BaseExpression, change: cst.BaseExpression, adds: bool
@@ -102,7 +107,8 @@ class SimpleStatementReader:
     def _augment(self, node: cst.AugAssign) -> None:
         if is_grad(node.target):
             adds = isinstance(node.operator, (cst.AddAssign, cst.SubtractAssign))
-            self._change_grad(node, node.target, node.value, adds)
+            if not isinstance(node.operator, _TIMES) or not self._gradients.keeps_scale(node.value):
+                self._change_grad(node, node.target, node.value, adds)
             return
         if isinstance(node.operator, _TIMES) and "loss" not in path_of(node.target):
             if self._program.loss_scales.in_play(node):

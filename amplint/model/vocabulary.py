@@ -164,3 +164,7 @@ HARMLESS = _any(
 """Functions that leave gradients alone."""
 CLIPS = _any("clip|max_norm|max_grad")
 """What a factor is called that clips."""
+SHARE = _any(
+    r"world|ranks?$|gpus?$|nodes?$|proc(esses|s)?$|workers?$|accum|micro|steps?$|count|num|size|weight|^(len|float|int|n)$"
+)
+"""What a factor is called that averages or weighs gradients, and has nothing to do with their scale."""

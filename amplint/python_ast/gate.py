@@ -31,6 +31,7 @@ _CONTEXT = r"(?<![a-z])(?:amp|ctx|fp16|half|cast)(?![a-z])|precision|mixed|(?<!n
 CONTEXT_NAME = re.compile(_CONTEXT, re.IGNORECASE)
 """What a context is called that may be a region: of such a name, one that is imported and entered is a word of AMP, too."""
 _ENTERED = re.compile(rb"\bwith\b([^\n:]+)")
+_OWN_ENTERED = re.compile(rb"with (?:[^\n:]*[ (,])?self\.(\w+)")
 _WORD = re.compile(rb"\w+")
 
 
@@ -76,10 +77,16 @@ def may_matter(data: bytes, triggers: Iterable[str] = ()) -> bool:
         return True
     if b"caler" in data and (b"backward" in data or b".state_dict()" in data):
         return True
-    if libraries.told_in(data) or (b"backward" in data and _enters_imported(data)):
+    if libraries.told_in(data) or own_contexts(data) or (b"backward" in data and _enters_imported(data)):
         return True
     patterns = map(_byte_pattern, triggers)
     return any(_holds(data, literals) and pattern.search(data) is not None for literals, pattern in patterns)
+
+
+def own_contexts(data: bytes) -> frozenset[str]:
+    """The attributes of `self` that a text about torch enters, and that may be regions which a base class has made."""
+    words = _OWN_ENTERED.findall(data) if b"torch" in data else ()
+    return frozenset(word for word in (each.decode("ascii", "replace") for each in words) if CONTEXT_NAME.search(word))
 
 
 def _enters_imported(data: bytes) -> bool:

@@ -12,7 +12,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 
 from amplint.model import libraries
-from amplint.python_ast.gate import AMP_WORDS, CONTEXT_NAME, pattern
+from amplint.python_ast.gate import AMP_WORDS, CONTEXT_NAME, own_contexts, pattern
 from amplint.python_ast.walk import levels
 from amplint.source import Source
 
@@ -204,7 +204,7 @@ def _units(source: Source, module: ast.Module, triggers: list[str]) -> list[_Uni
     told = (f"^{word}$" for word in libraries.told_in(source.text.encode()))
     amp = pattern((*AMP_WORDS, *told, *(trigger for trigger in triggers if not _is_text(trigger))))
     telling = frozenset(filter(amp.search, frozenset().union(*map(_all_words, units)))).union(
-        _aliases(module, amp), _contexts(units, module)
+        _aliases(module, amp), _contexts(units, module), own_contexts(source.text.encode())
     )
     rows = _rows_of(source, tuple(trigger for trigger in triggers if _is_text(trigger)))
     for unit in (each for whole in units for each in (whole, *whole.methods)):

@@ -56,7 +56,7 @@ class Constructors:
 
     def _constructed(self, call: cst.Call) -> ObjectFacts | None:
         meanings = self._names.resolve(call.func)
-        if len(meanings) > 1 and any(map(_is_scaler_name, meanings)) and self._has_stand_in(call.func):
+        if any(map(_is_scaler_name, meanings)) and all(_is_scaler_name(each) or _stands_in(each) for each in meanings):
             return self._scaler(call)
         info = self._class(call)
         bases = frozenset().union(*(base.base_names for base in info.lineage)) if info is not None else frozenset()
@@ -85,16 +85,6 @@ class Constructors:
         if last and makes_optimizer and not self._is_unpacked(call):
             return ObjectFacts("optimizer", self._owners(*(arg.value for arg in call.args)))
         return ObjectFacts() if all(name.startswith("torch.") for name in meanings) else None
-
-    def _has_stand_in(self, func: cst.BaseExpression) -> bool:
-        """Whether all that a name means beside an import is a class for PyTorch without it, made where the import fails."""
-        bound = self._names.bindings(func.value, func) if isinstance(func, cst.Name) else []
-        others = [each.node for each in bound if not _is_scaler_name(each.qualified)]
-        return bool(others) and all(
-            isinstance(node, cst.ClassDef)
-            and isinstance(self._tree.enclosing(node, cst.ExceptHandler, cst.FunctionDef), cst.ExceptHandler)
-            for node in others
-        )
 
     def _is_unpacked(self, call: cst.Call) -> bool:
         """Whether several targets share what a call returns (`optimizer, scheduler = configure_optimizers()`)."""
@@ -125,6 +115,11 @@ class Constructors:
         scale = given.get("init_scale")
         text = self._tree.module.code_for_node(scale) if scale is not None else "65536.0"
         return ObjectFacts("scaler", (), self._contexts.flag(given.get("enabled")), text, made=True)
+
+
+def _stands_in(qualified: str) -> bool:
+    """Whether a name is that of what stands in for the scaler where PyTorch has none: a class called alike, or no context."""
+    return qualified.rpartition(".")[2] in ("GradScaler", "nullcontext") and not has_own_protocol(qualified)
 
 
 def _is_optimizer_name(qualified: str) -> bool:

@@ -68,6 +68,78 @@ def test_what_is_only_called_so_is_none(tmp_path: Path, helper: str, context: st
     assert codes(root, "train.py") == set()
 
 
+SCALES = """
+from compat import GradScaler
+
+def train(model, loader, optimizer, checkpointer, arguments):
+    scaler = GradScaler()
+    for arguments["iteration"], x in enumerate(loader):
+        optimizer.zero_grad()
+        scaler.scale(model(x)).backward()
+        scaler.step(optimizer)
+        scaler.update()
+        checkpointer.save("last", **arguments)
+"""
+
+
+@pytest.mark.parametrize(
+    "stand_in",
+    ["class GradScaler:\n        pass", "from contextlib import nullcontext as GradScaler", "GradScaler = None"],
+)
+def test_what_stands_in_for_the_scaler_of_a_new_torch_is_none(tmp_path: Path, stand_in: str) -> None:
+    helper = f"try:\n    from torch.amp import GradScaler\nexcept ImportError:\n    {stand_in}"
+    root = project(tmp_path, compat=helper, train=SCALES)
+    assert "AMP114" in codes(root, "train.py")
+
+
+BASE = """
+import contextlib
+import torch
+
+class Base:
+    def __init__(self, args, model):
+        self.use_amp, self.model = args.amp, model
+        self.{name} = {made}
+"""
+OWN = """
+import torch
+import torch.nn.functional as F
+from base import Base
+
+class Match(Base):
+    def step(self, x, y):
+        with {entered}:
+            logits = self.model(x)
+            return F.kl_div(F.softmax(logits, dim=-1).log(), y)
+"""
+
+
+@pytest.mark.parametrize(
+    ("name", "made", "entered"),
+    [
+        ("amp_cm", "torch.cuda.amp.autocast if self.use_amp else contextlib.nullcontext", "self.amp_cm()"),
+        ("ctx", "torch.autocast('cuda', enabled=self.use_amp)", "self.ctx"),
+        ("precision", "lambda: torch.autocast('cuda')", "torch.profiler.record_function('step'), self.precision()"),
+    ],
+)
+def test_a_context_of_the_base_class_is_a_region(tmp_path: Path, name: str, made: str, entered: str) -> None:
+    root = project(tmp_path, base=BASE.format(name=name, made=made), match=OWN.format(entered=entered))
+    assert codes(root, "match.py") == {"AMP305"}
+
+
+@pytest.mark.parametrize(
+    "entered", ["self.nullcontext()", "self.app_context()", "self.broadcast()", "self.lock", "ctx()"]
+)
+def test_other_contexts_of_an_object_are_no_words_of_amp(tmp_path: Path, entered: str) -> None:
+    root = project(tmp_path, match=OWN.format(entered=entered))
+    assert not gate.may_matter((root / "match.py").read_bytes())
+
+
+def test_contexts_of_an_object_are_no_words_of_amp_without_torch(tmp_path: Path) -> None:
+    root = project(tmp_path, match=OWN.format(entered="self.ctx").replace("torch", "numpy"))
+    assert not gate.may_matter((root / "match.py").read_bytes())
+
+
 @pytest.mark.parametrize("name", ["record_function", "nullcontext", "app_context", "broadcast", "example"])
 def test_other_contexts_are_no_words_of_amp(tmp_path: Path, name: str) -> None:
     root = project(tmp_path, train=TRAIN.format(module="elsewhere", name=name, context=f"{name}()"))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from amplint.diagnostics import ALONE
 from amplint.engine.linter import lint_source
 from amplint.engine.registry import load_rules
 from amplint.python_ast import gate
@@ -34,6 +35,18 @@ def test_a_file_of_models_depends_on_the_run() -> None:
     assert lint_source(Source("model.py", MODEL), RULES).facts == frozenset()
     assert finding.range.start.row == 9
     assert [related.range.start.row for related in finding.related] == [10]
+
+
+@pytest.mark.parametrize(
+    "own",
+    [
+        "loss.backward()\n",
+        "if __name__ == '__main__':\n    options = ArgumentParser().parse_args()\n",
+    ],
+)
+def test_a_program_without_mixed_precision_is_alone(own: str) -> None:
+    assert lint_source(Source("main.py", MODEL + own), RULES).facts == {ALONE}
+    assert lint_source(Source("main.py", f"{MODEL}{own}autocast()\n"), RULES).facts == frozenset()
 
 
 def test_only_what_spells_out_a_size_is_parsed() -> None:
