@@ -7,6 +7,7 @@ runs. Values of unknown functions and parameters are unknown, and everything bui
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from functools import cached_property
 
@@ -17,6 +18,7 @@ from amplint.dtypes.callees_elsewhere import CalleesElsewhere
 from amplint.dtypes.constants import ConstantEffect, ConstantUse, constants, distinct_uses
 from amplint.dtypes.hazards import Danger, DtypeHazard, calls_followed, loss_hazards
 from amplint.dtypes.islands import islands
+from amplint.dtypes.large_numbers import functions_without_large
 from amplint.dtypes.statements import Statements
 from amplint.dtypes.values import Operation, Tensor
 from amplint.file import FLOAT16_TRAINING, File
@@ -26,6 +28,8 @@ from amplint.model.torch.precision import FLOAT16
 
 __all__ = ["ConstantUse", "Danger", "Dtypes", "DtypeHazard", "Operation", "Tensor", "ConstantEffect"]
 
+_HALF = re.compile("[Hh]alf|float16|fp16|bf16|FP16|BF16")
+"""How values are brought to half where no region does."""
 _BUDGET = 40_000
 """Expressions evaluated per file; past it the rest of the file is not judged."""
 
@@ -43,7 +47,7 @@ class Dtypes:
     @cached_property
     def _flow(self) -> Statements:
         flow = self._idle
-        flow.whole_file()
+        flow.whole_file(apart=() if self._may_lower else self._tree.find(cst.FunctionDef))
         for context in self._entered:
             before, leaving = len(flow.operations), dict(flow.leaving)
             flow.enter_as(context)
@@ -51,6 +55,11 @@ class Dtypes:
             if not context.caller:  # what is only taken for granted is not handed on
                 flow.leaving = leaving
         return flow
+
+    @property
+    def _may_lower(self) -> bool:
+        """Whether anything in the file computes in half whoever calls it."""
+        return any(True for _ in self._own_regions()) or _HALF.search(self._file.source.text) is not None
 
     @cached_property
     def _entered(self) -> tuple[CallerContext, ...]:
@@ -118,7 +127,7 @@ class Dtypes:
         """
         if any(True for _ in self._regions()):
             return ()
-        self._elsewhere.whole_file(Region("cuda", FLOAT16, "maybe"))
+        self._elsewhere.whole_file(Region("cuda", FLOAT16, "maybe"), functions_without_large(self._tree))
         return tuple(filter(self._is_made_beside, distinct_uses(constants(self._elsewhere.operations))))
 
     def _is_made_beside(self, constant: ConstantUse) -> bool:
@@ -142,13 +151,16 @@ class Dtypes:
         return any(region.lowers and region.dtype == FLOAT16 for region in self._regions())
 
     def _regions(self) -> Iterator[Region]:
+        yield from self._own_regions()
+        yield from (context.region for context in self._entered if context.region is not None)
+
+    def _own_regions(self) -> Iterator[Region]:
         for item in self._tree.find(cst.WithItem):
             region = self._contexts.of(item.item)
             if region is not None:
                 yield region
         for function in self._tree.find(cst.FunctionDef):
             yield from self._contexts.decorating(function)
-        yield from (context.region for context in self._entered if context.region is not None)
 
     def in_loss(self, operation: Operation) -> bool:
         """Whether a gradient that starts at a loss flows through the operation."""
