@@ -14,7 +14,9 @@ _MAKERS = (cst.Power, cst.LeftShift)
 
 def functions_without_large(tree: Tree) -> list[cst.FunctionDef]:
     """The functions of a file that hold no large number, and name nothing at its top that does, or that names such."""
-    unsettled = {statement: frozenset(words(statement)) for statement in tree.module.body}
+    unsettled: dict[cst.CSTNode, frozenset[str]] = {
+        statement: frozenset(words(statement)) for statement in tree.module.body
+    }
     holding = {_top(tree, node) for node in _numbers(tree)}
     while holding:
         names = frozenset().union(*(_names(statement, unsettled.pop(statement)) for statement in holding))
@@ -24,8 +26,8 @@ def functions_without_large(tree: Tree) -> list[cst.FunctionDef]:
 
 def _numbers(tree: Tree) -> list[cst.CSTNode]:
     """The nodes that may be large numbers."""
-    literals = [*tree.find(cst.Integer), *tree.find(cst.Float)]
-    found: list[cst.CSTNode] = [each for each in literals if each.evaluated_value >= _LARGE]
+    found: list[cst.CSTNode] = [each for each in tree.find(cst.Integer) if each.evaluated_value >= _LARGE]
+    found += [each for each in tree.find(cst.Float) if each.evaluated_value >= _LARGE]
     found += [each for each in tree.find(cst.BinaryOperation) if isinstance(each.operator, _MAKERS)]
     return found + [each for each in tree.find(cst.Attribute) if each.attr.value == "finfo"]
 
