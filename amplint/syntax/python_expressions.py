@@ -90,7 +90,7 @@ def _constant(known: NodeLookup, node: ast.Constant) -> Any:
     return _ELLIPSIS() if node.value is Ellipsis else _NAME(str(node.value))
 
 
-def arguments(known: NodeLookup, args: Iterable[ast.expr], keywords: Sequence[ast.keyword]) -> tuple[Any, ...]:
+def argument_nodes(known: NodeLookup, args: Iterable[ast.expr], keywords: Sequence[ast.keyword]) -> tuple[Any, ...]:
     """The arguments of a call, or of a class, in the order of the text."""
     given: list[tuple[tuple[int, int], Any]] = []
     for arg in args:
@@ -105,7 +105,7 @@ def arguments(known: NodeLookup, args: Iterable[ast.expr], keywords: Sequence[as
 
 
 def _call(known: NodeLookup, node: ast.Call) -> Any:
-    args = arguments(known, node.args, node.keywords)
+    args = argument_nodes(known, node.args, node.keywords)
     last = node.args[-1] if node.args else None
     if isinstance(last, ast.GeneratorExp) and (last.end_lineno, last.end_col_offset) == (
         node.end_lineno,
@@ -166,7 +166,7 @@ def _comprehension(known: NodeLookup, node: Any) -> Any:
     return (_LIST_COMPREHENSION if isinstance(node, ast.ListComp) else _SET_COMPREHENSION)(known[node.elt], inner)
 
 
-def parameters(known: NodeLookup, node: ast.arguments) -> Any:
+def parameter_nodes(known: NodeLookup, node: ast.arguments) -> Any:
     """The parameters of a function."""
     positional = [*node.posonlyargs, *node.args]
     defaults = [None] * (len(positional) - len(node.defaults)) + [*node.defaults]
@@ -219,6 +219,6 @@ EXPRESSIONS: dict[type[ast.AST], Callable[[NodeLookup, Any], Any]] = {
     ast.SetComp: _comprehension,
     ast.GeneratorExp: _comprehension,
     ast.DictComp: _comprehension,
-    ast.Lambda: lambda known, node: _LAMBDA(parameters(known, node.args), known[node.body]),
+    ast.Lambda: lambda known, node: _LAMBDA(parameter_nodes(known, node.args), known[node.body]),
 }
 """What makes a node for each kind of expression; those inside it are known by then."""

@@ -9,7 +9,7 @@ from typing import Any
 import libcst as cst
 
 from amplint.syntax.nodes import NodeLookup, maker
-from amplint.syntax.python_expressions import annotation, arguments, dotted_name, parameters
+from amplint.syntax.python_expressions import annotation, argument_nodes, dotted_name, parameter_nodes
 
 _NAME = maker(cst.Name, "value")
 _EXPRESSION, _RETURN = maker(cst.Expr, "value"), maker(cst.Return, "value")
@@ -93,12 +93,12 @@ def _try(known: NodeLookup, node: Any) -> Any:
 
 def _function(known: NodeLookup, node: Any) -> Any:
     mark = _ASYNCHRONOUS() if isinstance(node, ast.AsyncFunctionDef) else None
-    params, body = parameters(known, node.args), known.block(node.body)
+    params, body = parameter_nodes(known, node.args), known.block(node.body)
     return _FUNCTION(_NAME(node.name), params, body, _decorators(known, node), annotation(known, node.returns), mark)
 
 
 def _class(known: NodeLookup, node: ast.ClassDef) -> Any:
-    given = arguments(known, node.bases, node.keywords)
+    given = argument_nodes(known, node.bases, node.keywords)
     bases = tuple(each for each in given if each.keyword is None and each.star != "**")
     keywords = tuple(each for each in given if each.keyword is not None or each.star == "**")
     return _CLASS(_NAME(node.name), known.block(node.body), bases, keywords, _decorators(known, node))
