@@ -7,7 +7,6 @@ runs. Values of unknown functions and parameters are unknown, and everything bui
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 from functools import cached_property
 
@@ -17,8 +16,8 @@ from amplint.diagnostics import Position, Range, Related
 from amplint.dtypes.callees_elsewhere import CalleesElsewhere
 from amplint.dtypes.constants import ConstantEffect, ConstantUse, constants, distinct_uses
 from amplint.dtypes.hazards import Danger, DtypeHazard, calls_followed, loss_hazards
+from amplint.dtypes.idle_functions import idle_functions, large_numbers, lowering
 from amplint.dtypes.islands import islands
-from amplint.dtypes.large_numbers import functions_without_large
 from amplint.dtypes.statements import Statements
 from amplint.dtypes.values import Operation, Tensor
 from amplint.file import FLOAT16_TRAINING, File
@@ -28,8 +27,6 @@ from amplint.model.torch.precision import FLOAT16
 
 __all__ = ["ConstantUse", "Danger", "Dtypes", "DtypeHazard", "Operation", "Tensor", "ConstantEffect"]
 
-_HALF = re.compile("[Hh]alf|float16|fp16|bf16|FP16|BF16")
-"""How values are brought to half where no region does."""
 _BUDGET = 40_000
 """Expressions evaluated per file; past it the rest of the file is not judged."""
 
@@ -47,7 +44,7 @@ class Dtypes:
     @cached_property
     def _flow(self) -> Statements:
         flow = self._idle
-        flow.whole_file(apart=() if self._may_lower else self._tree.find(cst.FunctionDef))
+        flow.whole_file(apart=frozenset(idle_functions(self._tree, lowering(self._file))))
         for context in self._entered:
             before, leaving = len(flow.operations), dict(flow.leaving)
             flow.enter_as(context)
@@ -55,11 +52,6 @@ class Dtypes:
             if not context.caller:  # what is only taken for granted is not handed on
                 flow.leaving = leaving
         return flow
-
-    @property
-    def _may_lower(self) -> bool:
-        """Whether anything in the file computes in half whoever calls it."""
-        return any(True for _ in self._own_regions()) or _HALF.search(self._file.source.text) is not None
 
     @cached_property
     def _entered(self) -> tuple[CallerContext, ...]:
@@ -127,7 +119,10 @@ class Dtypes:
         """
         if any(True for _ in self._regions()):
             return ()
-        self._elsewhere.whole_file(Region("cuda", FLOAT16, "maybe"), functions_without_large(self._tree))
+        idle = idle_functions(self._tree, large_numbers(self._tree))
+        if len(idle) == len(self._tree.find(cst.FunctionDef)):
+            return ()
+        self._elsewhere.whole_file(Region("cuda", FLOAT16, "maybe"), frozenset(idle))
         return tuple(filter(self._is_made_beside, distinct_uses(constants(self._elsewhere.operations))))
 
     def _is_made_beside(self, constant: ConstantUse) -> bool:
@@ -151,16 +146,13 @@ class Dtypes:
         return any(region.lowers and region.dtype == FLOAT16 for region in self._regions())
 
     def _regions(self) -> Iterator[Region]:
-        yield from self._own_regions()
-        yield from (context.region for context in self._entered if context.region is not None)
-
-    def _own_regions(self) -> Iterator[Region]:
         for item in self._tree.find(cst.WithItem):
             region = self._contexts.of(item.item)
             if region is not None:
                 yield region
         for function in self._tree.find(cst.FunctionDef):
             yield from self._contexts.decorating(function)
+        yield from (context.region for context in self._entered if context.region is not None)
 
     def in_loss(self, operation: Operation) -> bool:
         """Whether a gradient that starts at a loss flows through the operation."""
