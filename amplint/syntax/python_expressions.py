@@ -91,7 +91,13 @@ def _constant(known: NodeLookup, node: ast.Constant) -> Any:
 
 
 def argument_nodes(known: NodeLookup, args: Iterable[ast.expr], keywords: Sequence[ast.keyword]) -> tuple[Any, ...]:
-    """The arguments of a call, or of a class, in the order of the text."""
+    """The arguments of a call, or of a class, in the order of the text.
+
+    Args:
+        known: the nodes of what they hold.
+        args: those without a name.
+        keywords: those with one, and what is unpacked by two stars.
+    """
     given: list[tuple[tuple[int, int], Any]] = []
     for arg in args:
         value, star = (arg.value, "*") if isinstance(arg, ast.Starred) else (arg, "")
@@ -167,7 +173,12 @@ def _comprehension(known: NodeLookup, node: Any) -> Any:
 
 
 def parameter_nodes(known: NodeLookup, node: ast.arguments) -> Any:
-    """The parameters of a function."""
+    """The parameters of a function.
+
+    Args:
+        known: the nodes of their annotations and defaults.
+        node: the parameters as Python's tree has them.
+    """
     positional = [*node.posonlyargs, *node.args]
     defaults = [None] * (len(positional) - len(node.defaults)) + [*node.defaults]
     params = [_param(known, each, default) for each, default in zip(positional, defaults)]
@@ -192,7 +203,12 @@ def _param(known: NodeLookup, node: ast.arg, default: ast.expr | None, star: str
 
 
 def annotation(known: NodeLookup, node: ast.expr | None) -> Any:
-    """What stands behind a colon or an arrow."""
+    """What stands behind a colon or an arrow; None for nothing.
+
+    Args:
+        known: the nodes of what it holds.
+        node: the annotation as Python's tree has it.
+    """
     return None if node is None else _ANNOTATION(known[node])
 
 
