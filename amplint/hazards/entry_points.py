@@ -50,6 +50,11 @@ class Entries:
         return self._graphs.telling()
 
     @cached_property
+    def everything(self) -> dict[str, Function]:
+        """The graphs of all functions, without calls of what does nothing to AMP's objects."""
+        return linked(self._graphs.all())
+
+    @cached_property
     def functions(self) -> dict[str, Function]:
         """The same, without calls of what does nothing to AMP's objects."""
         return linked(self.graphs)
@@ -87,7 +92,7 @@ class Entries:
     def _nothing_scales(self) -> bool:
         """Whether every scaler in this file is made in it, and none of them scales anything or leaves its sight."""
         # Of most files, the functions that tell are enough to deny it.
-        return _scale_nothing(self.graphs.values()) and _scale_nothing(self._graphs.all().values())
+        return _scale_nothing(self.graphs.values()) and _scale_nothing(self.everything.values())
 
     def _roots(self) -> Iterator[tuple[Function, Mapping[str, Function], str]]:
         """What is explored: every function in which something happens; inherited methods once more for each class that

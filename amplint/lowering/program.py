@@ -23,7 +23,7 @@ from amplint.uses.gradient_uses import Readings
 from amplint.uses.reported_losses import Reports
 
 MODULE = "<module>"
-_TELLING_WORD = re.compile(r"backward|step|[Ss]cale|grad")
+_TELLING_WORD = re.compile(r"backward|\bstep\b|[Ss]caler|\bgrad\b")
 _MAX_ELSEWHERE = 120
 """So many functions of other files are looked into; what lies beyond is unknown."""
 
@@ -176,22 +176,19 @@ class Program:
 
     def telling(self) -> list[str]:
         """The keys of the functions in whose text gradients are computed or scaled, or that lead to such or to other files."""
-        calls: dict[cst.CSTNode, list[str]] = {}
-        for call in self.tree.find(cst.Call):
-            callee = self.callees.of(call)
-            if callee is not None:
-                calls.setdefault(self.tree.enclosing(call, cst.FunctionDef) or self.tree.module, []).append(callee.key)
-        telling = {key for key, node in self.definitions.items() if _tells(node)} | self.elsewhere.keys()
+        telling = {key for key, node in self.definitions.items() if _tells(node)}
         telling |= {
             self.key(info.methods[name])
             for info in self.classes.own
             for base in info.lineage[1:]
             for name in base.methods.keys() & info.methods.keys()
         }
-        while (
-            more := {key for key, node in self.definitions.items() if not telling.isdisjoint(calls.get(node, ()))}
-            - telling
-        ):
+        called: dict[str, set[str]] = {}
+        for key, node in self.definitions.items():
+            calls = self.tree.inside(node, cst.Call) if key not in telling else []
+            called[key] = {found.key for found in map(self.callees.of, calls) if found is not None}
+        telling |= self.elsewhere.keys()
+        while more := {key for key in called if not telling.isdisjoint(called[key])} - telling:
             telling |= more
         return [key for key in self.definitions if key in telling]
 
