@@ -178,10 +178,11 @@ class Program:
         """The keys of the functions in whose text gradients are computed or scaled, or that lead to such or to other files."""
         telling = {key for key, node in self.definitions.items() if _tells(node)}
         telling |= {
-            self.key(info.methods[name])
+            self.key(method)
             for info in self.classes.own
             for base in info.lineage[1:]
             for name in base.methods.keys() & info.methods.keys()
+            for method in (info.methods[name], base.methods[name])
         }
         called: dict[str, set[str]] = {}
         for key, node in self.definitions.items():
