@@ -69,6 +69,7 @@ class Rule:
     `fix` is the best applicability its fixes reach (None: it never has one). `triggers` are regular expressions on
     identifiers, or on running text where they hold a `\\(`: only files, and top-level statements, in which one is found are
     parsed for the sake of this rule; the words of AMP itself (`amplint.python_ast.gate.AMP_WORDS`) always count.
+    `amid` is such an expression on the text of a file, without which the triggers let no further file be parsed.
     `keeps` are such expressions that keep statements of a file which is parsed anyway, and let no further file be parsed.
     `entered` is a regular expression on the text of a file: if it is found, and functions of the file are called under
     autocast by other files, the rule looks at the file for that reason alone.
@@ -84,6 +85,7 @@ class Rule:
     fix: Applicability | None = None
     default: bool = True
     triggers: tuple[str, ...] = ()
+    amid: str = ""
     keeps: tuple[str, ...] = ()
     entered: str = ""
     page: str = field(default="", compare=False, repr=False)
@@ -121,6 +123,7 @@ def rule(
     fix: Applicability | None = None,
     default: bool = True,
     triggers: tuple[str, ...] = (),
+    amid: str = "",
     keeps: tuple[str, ...] = (),
     entered: str = "",
     observable: Observable | None = None,
@@ -130,7 +133,7 @@ def rule(
     def wrap(check: Check) -> Rule:
         page = inspect.cleandoc(sys.modules[check.__module__].__doc__ or "")
         return Rule(
-            code, str(name), severity, confidence, since, check, fix, default, triggers, keeps, entered, page,
+            code, str(name), severity, confidence, since, check, fix, default, triggers, amid, keeps, entered, page,
             check.__module__, observable,
         )  # fmt: skip
 

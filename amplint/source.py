@@ -171,6 +171,21 @@ class Source:
         """
         return self.line_starts[row - 1] + column
 
+    @cached_property
+    def _is_ascii(self) -> bool:
+        return self.text.isascii()
+
+    def offset_of_bytes(self, row: int, column: int) -> int:
+        """The offset of a place as Python's own tree tells it.
+
+        Args:
+            row: counted from 1.
+            column: counted from 0, in bytes of UTF-8.
+        """
+        if not self._is_ascii and not (line := self.line(row)).isascii():
+            column = len(line.encode()[:column].decode())
+        return self.line_starts[row - 1] + column
+
     def line(self, row: int) -> str:
         """The text of a row, without its line end."""
         start = self.line_starts[row - 1]

@@ -99,7 +99,7 @@ def _without(file: File, item: cst.CSTNode, holder: cst.Tuple | cst.List | cst.D
     if len(items) > 2:
         return without_item(file, item, items)
     end = file.tree.span(items[-1])[1]
-    if isinstance(items[-1].comma, cst.Comma):
+    if isinstance(file.tree.as_written(items[-1]).comma, cst.Comma):
         end = file.source.text.index(",", end) + 1
     left = "".join(f"{file.tree.text(each)}," for each in items if each is not item)
     return Edit(file.tree.span(items[0])[0], end, left if isinstance(holder, cst.Tuple) else left.rstrip(","))

@@ -146,7 +146,7 @@ def _scale_in_place(file: File, value: cst.BaseExpression, scale: cst.Call) -> F
     siblings = list(file.editor.siblings(line))
     following = siblings[siblings.index(line) + 1 :]
     backward = next((call for each in following[:1] if (call := _backward_of(each, name, file)) is not None), None)
-    if backward is None or len(assign.targets) != 1 or line.trailing_whitespace.comment is not None:
+    if backward is None or len(assign.targets) != 1 or file.tree.as_written(line).trailing_whitespace.comment:
         return None
     edits: tuple[Edit, ...] = (file.editor.delete(line), file.editor.replace(backward, file.tree.text(scale)))
     return Fix(f"Scale `{name}` in the backward pass only", edits, UNSAFE)

@@ -117,7 +117,7 @@ def _joined(file: File, both: cst.BooleanOperation) -> Iterator[Finding]:
         file.range(both.left.func),
         f"`{_spelled(file, both.left.func)}` makes an autocast region that nothing enters",
         "`and` hands `with` its second operand only: a comma enters both",
-        fix=fix if file.source.text[start:end].strip(" ") == "and" and not both.lpar else None,
+        fix=fix if file.source.text[start:end].strip(" ") == "and" and not file.tree.as_written(both).lpar else None,
     )
 
 

@@ -128,7 +128,7 @@ def _type_of(file: File, value: cst.BaseExpression) -> Fix | None:
     start, end = file.tree.span(value)
     if not isinstance(value, (cst.Name, cst.Attribute, cst.Call)):
         return None
-    if not value.lpar:
+    if not file.tree.as_written(value).lpar:
         return Fix("Take the `type` of the device", (Edit(end, end, ".type"),))
     return Fix("Take the `type` of the device", (Edit(start, end, f"{file.tree.text(value)}.type"),))
 

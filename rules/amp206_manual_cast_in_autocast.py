@@ -138,7 +138,7 @@ def _fix(file: File, cast: Operation) -> Fix | None:
         return None
     value = call.func.value
     end = file.tree.span(value)[1]
-    for _ in getattr(value, "rpar", ()):  # a node's span leaves out its own parentheses
+    for _ in file.tree.as_written(value).rpar:  # a node's span leaves out its own parentheses
         end = file.source.text.index(")", end) + 1
     stop = file.tree.span(call)[1]
     if "#" in file.source.text[end:stop]:

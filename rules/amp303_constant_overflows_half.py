@@ -52,7 +52,6 @@ under float16 autocast and that the same function computes the tensor by a layer
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Iterator
 
 import libcst as cst
@@ -64,9 +63,11 @@ from amplint.model.torch.precision import FLOAT16, LIMITS
 from amplint.rule import ERROR, FLOAT16_TRAINING, HIGH, File, Finding, rule
 
 _LARGEST = LIMITS[FLOAT16].largest
-_LARGE = r"\d[eE]\+?(?:[4-9]|\d\d)|\d{5}"
-_MAY_OVERFLOW = re.compile(rf"{_LARGE}|finfo|\*\*|<<|0[xX]|\d_\d")
-"""Without one of these, a text has no large constant: a cheap look before values are followed."""
+_FIVE_DIGITS = r"(?<=6)(?:55(?:0[5-9]|[1-9]\d)|5[6-9]\d\d|[6-9]\d{3})|(?<=[7-9])\d{4}"
+_LARGE = rf"\d(?:(?<![\w.]\d)(?:{_FIVE_DIGITS}|\d{{5}})|\.?[eE]\+?(?:[4-9]|\d\d))"
+"""A number beyond float16; not a version, a decimal fraction or the number of a paper."""
+_MAY_OVERFLOW = rf"{_LARGE}|finfo|[A-Z\d.] ?\*\*|\*\* ?\(?\d\d|<<|\b0[xX]|\d_\d"
+"""Without one of these, a text has no large constant."""
 _INFINITE = 65520.0
 """What float16 rounds to infinity; between this and the largest value it rounds down."""
 
@@ -97,13 +98,12 @@ _VERBS = {
     "0.1.0",
     fix=SAFE,
     triggers=(r"^masked_fill_?$",),
+    amid=_MAY_OVERFLOW,
     entered=_LARGE,
     observable=Observable(NON_FINITE),
 )
 def check(file: File) -> Iterator[Finding]:
     yield from _findings(file, file.fact(Dtypes).constants, "", frozenset())
-    if _MAY_OVERFLOW.search(file.source.text) is None:
-        return
     needs = frozenset({FLOAT16_TRAINING})
     yield from _findings(file, file.fact(Dtypes).constants_if_lowered, "where the model runs under autocast, ", needs)
 

@@ -133,7 +133,7 @@ def _assigned(file: File, operation: Operation, target: cst.Name) -> list[Edit]:
 
 def _power(file: File, node: cst.AugAssign) -> list[Edit]:
     start, end = file.tree.span(node.value)
-    bare = isinstance(node.value, (cst.Name, cst.Integer, cst.Float)) or bool(node.value.lpar)
+    bare = isinstance(node.value, (cst.Name, cst.Integer, cst.Float)) or bool(file.tree.as_written(node.value).lpar)
     before, after = (f"{file.tree.text(node.target)} ** ", "") if bare else (f"{file.tree.text(node.target)} ** (", ")")
     return [Edit(start, start, before), *([Edit(end, end, after)] if after else [])]
 

@@ -16,6 +16,7 @@ from amplint.diagnostics import Position, Range, Related
 from amplint.dtypes.callees_elsewhere import CalleesElsewhere
 from amplint.dtypes.constants import ConstantEffect, ConstantUse, constants, distinct_uses
 from amplint.dtypes.hazards import Danger, DtypeHazard, calls_followed, loss_hazards
+from amplint.dtypes.idle_functions import idle_functions, large_numbers, lowering
 from amplint.dtypes.islands import islands
 from amplint.dtypes.statements import Statements
 from amplint.dtypes.values import Number, Operation, Tensor
@@ -43,7 +44,7 @@ class Dtypes:
     @cached_property
     def _flow(self) -> Statements:
         flow = self._idle
-        flow.whole_file()
+        flow.whole_file(apart=frozenset(idle_functions(self._tree, lowering(self._file))))
         for context in self._entered:
             before, leaving = len(flow.operations), dict(flow.leaving)
             flow.enter_as(context)
@@ -118,7 +119,10 @@ class Dtypes:
         """
         if any(True for _ in self._regions()):
             return ()
-        self._elsewhere.whole_file(Region("cuda", FLOAT16, "maybe"))
+        idle = idle_functions(self._tree, large_numbers(self._tree))
+        if len(idle) == len(self._tree.find(cst.FunctionDef)):
+            return ()
+        self._elsewhere.whole_file(Region("cuda", FLOAT16, "maybe"), frozenset(idle))
         return tuple(filter(self._is_made_beside, distinct_uses(constants(self._elsewhere.operations))))
 
     def _is_made_beside(self, constant: ConstantUse) -> bool:

@@ -33,7 +33,8 @@ from amplint.model.torch import precision
 from amplint.roles.autocast_contexts import Contexts
 from amplint.roles.user_options import is_number_option
 from amplint.syntax.names import Names
-from amplint.syntax.tree import Tree, children
+from amplint.syntax.nodes import children
+from amplint.syntax.tree import Tree
 
 BINARY: dict[type[cst.CSTNode], str] = {
     cst.Add: "add", cst.Subtract: "sub", cst.Multiply: "mul", cst.Divide: "div", cst.Power: "pow",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Container, Iterator, Sequence
 
 import libcst as cst
 
@@ -25,11 +25,12 @@ class Statements(Calls):
                 return
             self._statement(statement, frame)
 
-    def whole_file(self, region: Region | None = None) -> None:
+    def whole_file(self, region: Region | None = None, apart: Container[cst.FunctionDef] = ()) -> None:
         """The module from top to bottom, then every function as if called from elsewhere.
 
         Args:
             region: that in which it is called.
+            apart: the functions that are only followed where others call them.
         """
         top = StackFrame(self.tree.module, regions=() if region is None else (region,))
         try:
@@ -37,7 +38,8 @@ class Statements(Calls):
                 self._statement(statement, top)
             top.alive, self.globals = True, top.variables
             for function in self.tree.find(cst.FunctionDef):
-                self.enter(function, top)
+                if function not in apart:
+                    self.enter(function, top)
         except OutOfBudget:
             # What was found so far holds on the paths that led to it; the rest of the file stays unjudged.
             return

@@ -89,7 +89,9 @@ class Editor:
     @property
     def unit(self) -> str:
         """One step of indentation, as the file has it."""
-        return self._tree.module.default_indent
+        blocks = self._tree.find(cst.IndentedBlock)
+        row = self._source.position(self._tree.span(blocks[0].body[0])[0]).row if blocks else 0
+        return self._source.indent(row) if blocks else "    "
 
     def first_row(self, statement: Statement, *, over_blanks: bool = True) -> int:
         """The first row of a statement with the comments above it that are indented like it.

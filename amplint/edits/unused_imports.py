@@ -125,7 +125,7 @@ class Unimporter:
     ) -> Edit:
         # All of the statement, so that no two of its names are removed in one round, which could leave none.
         first, last = self._tree.span(statement)
-        in_rows = isinstance(statement, cst.ImportFrom) and statement.lpar is not None
+        in_rows = isinstance(statement, cst.ImportFrom) and self._tree.as_written(statement).lpar is not None
         cut = self._cut(aliases, index, in_rows)
         text = self.source.text
         return Edit(first, last, text[first : cut.start] + text[cut.end : last])
@@ -166,7 +166,7 @@ class Unimporter:
         comments = _COMMENT.findall(text[start:end])
         if alone or isinstance(line, cst.SimpleStatementSuite):
             comments.append("pass")
-        elif isinstance(line, cst.SimpleStatementLine) and line.trailing_whitespace.comment is not None:
+        elif isinstance(line, cst.SimpleStatementLine) and self._tree.as_written(line).trailing_whitespace.comment:
             end = text.index("#", end)
             comments.append("")
         elif not comments:

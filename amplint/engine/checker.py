@@ -82,14 +82,14 @@ def is_concerned(data: bytes, settings: Settings, path: Path) -> bool:
 
 
 def _concerned(data: bytes, settings: Settings, path: Path) -> list[RuleInfo]:
-    asking = [rule for rule in rule_index() if rule.entered and _entered_pattern(rule.entered).search(data)]
+    asking = [rule for rule in rule_index() if rule.entered and _pattern(rule.entered).search(data)]
     active = active_codes(settings, path, rule_index()) if asking else ()
     return [rule for rule in asking if rule.code in active]
 
 
 @lru_cache(maxsize=64)
-def _entered_pattern(entered: str) -> re.Pattern[bytes]:
-    return re.compile(entered.encode())
+def _pattern(text: str) -> re.Pattern[bytes]:
+    return re.compile(text.encode())
 
 
 def _invalid(display: str, why: str, settings: Settings, path: Path) -> FileReport:
@@ -154,7 +154,10 @@ def matters(data: bytes, settings: Settings) -> bool:
         data: the content.
         settings: those that hold for the file; they say which rules run.
     """
-    if gate.may_matter(data, _triggers(settings)):
+    alone, *amid = _triggers(settings)
+    if gate.may_matter(data, alone[1]):
+        return True
+    if any(gate.is_triggered(data, words) and _pattern(text).search(data) for text, words in amid):
         return True
     # A suppression comment may turn out to be unused in a file that holds nothing else of interest.
     return (b"amplint" in data or b"noqa" in data.lower()) and _may_suppress(data)
@@ -176,10 +179,15 @@ def _code() -> re.Pattern[bytes]:
 
 
 @lru_cache(maxsize=64)
-def _triggers(settings: Settings) -> frozenset[str]:
+def _triggers(settings: Settings) -> tuple[tuple[str, frozenset[str]], ...]:
+    """What must stand in a text besides, and what triggers rules then; first what does so alone."""
     index = rule_index()
     active = active_codes(replace(settings, per_file_ignores=()), settings.root, index)
-    return frozenset(trigger for rule in index if rule.code in active for trigger in rule.triggers)
+    running = [rule for rule in index if rule.code in active]
+    texts = sorted({"", *(rule.amid for rule in running)})
+    return tuple(
+        (text, frozenset(word for rule in running if rule.amid == text for word in rule.triggers)) for text in texts
+    )
 
 
 def withdraw(report: FileReport, facts: frozenset[str]) -> FileReport:

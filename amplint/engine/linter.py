@@ -112,13 +112,15 @@ def _given(file: File, rules: Sequence[Rule | RuleInfo]) -> tuple[CallerContext,
 
 def _found(file: File, rules: Sequence[Rule | RuleInfo], crashes: dict[str, Exception]) -> list[Diagnostic]:
     """What the rules find in a file; what crashes is noted down."""
+    import libcst
+
     found: list[Diagnostic] = []
     for rule in _loaded(rules):
         limits.look()
         try:
             found.extend(list(rule.run(file)))
-        except RecursionError:
-            raise  # it takes a deep tree to get there, whatever rule it is that does
+        except (RecursionError, libcst.ParserSyntaxError):
+            raise  # it is for the text, whatever rule it is that gets there
         except Exception as error:  # a rule must not take the other rules and files down with it
             crashes[rule.code] = error
     return found

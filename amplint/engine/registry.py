@@ -46,6 +46,7 @@ class RuleInfo(NamedTuple):
     since: str
     entered: str = ""
     keeps: tuple[str, ...] = ()
+    amid: str = ""
 
     @property
     def category(self) -> str:
@@ -69,6 +70,7 @@ class RuleInfo(NamedTuple):
             *marks,
             rule.entered,
             rule.keeps,
+            rule.amid,
         )
 
 

@@ -12,7 +12,7 @@ from amplint.file import File
 from amplint.model.torch.names import CUSTOM_BWD, CUSTOM_FWD
 from amplint.model.torch.operators import OPERATORS, Kind, Policy, of_kind
 from amplint.model.torch.precision import CASTS
-from amplint.syntax.tree import within
+from amplint.syntax.nodes import within
 
 _FUNCTION = frozenset({"torch.autograd.Function", "torch.autograd.function.Function"})
 _CASTS = {"to", "type", "type_as", *CASTS}

@@ -162,7 +162,7 @@ class Halves:
         owners = self._roles.owners(loop.iter)
         if not any(path == owner or path.startswith(f"{owner}.") for owner in owners):
             return False
-        return re.search(r"requires_grad(_\(| = )False", self._tree.module.code_for_node(loop.body)) is not None
+        return re.search(r"requires_grad(_\(| = )False", self._tree.text(loop)) is not None
 
     # -- optimizers ------------------------------------------------------------------------------------------------
 

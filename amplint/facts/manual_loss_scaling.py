@@ -12,7 +12,7 @@ from amplint.file import File
 from amplint.model import vocabulary
 from amplint.model.literals import number
 from amplint.syntax.access_paths import path_of
-from amplint.syntax.tree import within
+from amplint.syntax.nodes import within
 from amplint.syntax.words import words
 
 _LEAST = 64.0

@@ -9,7 +9,7 @@ import libcst as cst
 
 from amplint.file import File
 from amplint.syntax.names import dotted
-from amplint.syntax.tree import children
+from amplint.syntax.nodes import children
 
 
 class Recursion:

@@ -19,7 +19,7 @@ from amplint.roles.call_targets import Callee
 from amplint.roles.step_pairs import StepPair, Steppers
 from amplint.syntax.access_paths import path_of
 from amplint.syntax.call_arguments import given_by
-from amplint.syntax.tree import within
+from amplint.syntax.nodes import within
 
 _MAX_CALLERS = 3
 

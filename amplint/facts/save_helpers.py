@@ -15,7 +15,7 @@ from amplint.roles.call_targets import Callee
 from amplint.syntax.access_paths import called_name, displayed, path_of
 from amplint.syntax.bindings import targets
 from amplint.syntax.call_arguments import given_by, params_of
-from amplint.syntax.tree import within
+from amplint.syntax.nodes import within
 
 _MAX_DEPTH = 3
 """From a helper to one that it calls, so many times."""

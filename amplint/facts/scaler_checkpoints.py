@@ -11,7 +11,7 @@ from amplint.file import File
 from amplint.model import vocabulary
 from amplint.roles.scaler_wrappers import ScalerWrappers
 from amplint.syntax.access_paths import literal_key, path_of
-from amplint.syntax.tree import within
+from amplint.syntax.nodes import within
 
 
 def wrappers_of(file: File) -> ScalerWrappers:

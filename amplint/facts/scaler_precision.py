@@ -17,7 +17,7 @@ from amplint.model.events import Scale
 from amplint.model.exploration.effects import MAX_DEPTH
 from amplint.model.torch import names as torch_names
 from amplint.model.torch import precision
-from amplint.syntax.tree import within
+from amplint.syntax.nodes import within
 from amplint.syntax.words import words
 
 _MAX_DEFINITIONS = 4

@@ -16,7 +16,7 @@ from amplint.model.torch import names as torch_names
 from amplint.syntax.access_paths import called_name, path_of
 from amplint.syntax.call_arguments import given_by, params_of
 from amplint.syntax.names import Binding
-from amplint.syntax.tree import within
+from amplint.syntax.nodes import within
 
 Loop = cst.For | cst.While
 _LOOPS = (cst.For, cst.While)

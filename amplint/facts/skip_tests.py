@@ -17,7 +17,7 @@ from amplint.file import File
 from amplint.model import vocabulary
 from amplint.syntax.access_paths import called_name, path_of
 from amplint.syntax.bindings import targets
-from amplint.syntax.tree import within
+from amplint.syntax.nodes import within
 from amplint.syntax.value_flow import How
 from amplint.syntax.words import words
 

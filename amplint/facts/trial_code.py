@@ -9,7 +9,7 @@ import libcst as cst
 
 from amplint.file import File
 from amplint.syntax.access_paths import called_name
-from amplint.syntax.tree import within
+from amplint.syntax.nodes import within
 
 _TRAINS = re.compile(r"optim|(^|_)opt$|^step$|^zero_grad$|scaler", re.IGNORECASE)
 """Identifiers that say that something is trained."""

@@ -31,7 +31,7 @@ class Analysis:
     @property
     def functions(self) -> dict[str, Function]:
         """The graphs of all functions, without calls of what does nothing to AMP's objects."""
-        return self._entries.functions
+        return self._entries.everything
 
     @property
     def entries(self) -> tuple[Entry, ...]:
@@ -78,7 +78,7 @@ class Analysis:
 
     @cached_property
     def _elsewhere(self) -> Elsewhere:
-        return Elsewhere(self.program, self.functions)
+        return Elsewhere(self.program, self._entries.functions)
 
     @cached_property
     def hazards(self) -> tuple[Found, ...]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 
@@ -42,15 +42,21 @@ class Entries:
 
     def __init__(self, program: Program) -> None:
         self._program = program
+        self._graphs = Graphs(program)
 
     @cached_property
     def graphs(self) -> dict[str, Function]:
-        """The graphs of all functions."""
-        return Graphs(self._program).all()
+        """The graphs of all functions that tell."""
+        return self._graphs.telling()
+
+    @cached_property
+    def everything(self) -> dict[str, Function]:
+        """The graphs of all functions, without calls of what does nothing to AMP's objects."""
+        return linked(self._graphs.all())
 
     @cached_property
     def functions(self) -> dict[str, Function]:
-        """The graphs of all functions, without calls of what does nothing to AMP's objects."""
+        """The same, without calls of what does nothing to AMP's objects."""
         return linked(self.graphs)
 
     @cached_property
@@ -85,15 +91,8 @@ class Entries:
     @cached_property
     def _nothing_scales(self) -> bool:
         """Whether every scaler in this file is made in it, and none of them scales anything or leaves its sight."""
-        facts = [
-            each for function in self.functions.values() for each in function.objects.values() if each.role == "scaler"
-        ]
-        events = (event for function in self.functions.values() for event in events_in(function.body))
-        return (
-            bool(facts)
-            and all(each.made for each in facts)
-            and not any(isinstance(each, (Scale, Escape)) for each in events)
-        )
+        # Of most files, the functions that tell are enough to deny it.
+        return _scale_nothing(self.graphs.values()) and _scale_nothing(self.everything.values())
 
     def _roots(self) -> Iterator[tuple[Function, Mapping[str, Function], str]]:
         """What is explored: every function in which something happens; inherited methods once more for each class that
@@ -142,6 +141,15 @@ class Entries:
                 if not calls_base:
                     replaced[key] = graph
         return replaced
+
+
+def _scale_nothing(functions: Collection[Function]) -> bool:
+    """Whether functions have scalers that they made themselves, and none of them scales anything or leaves their sight."""
+    facts = [each for function in functions for each in function.objects.values() if each.role == "scaler"]
+    if not facts or not all(each.made for each in facts):
+        return False
+    events = (event for function in functions for event in events_in(function.body))
+    return not any(isinstance(each, (Scale, Escape)) for each in events)
 
 
 def worth_exploring(entries: Sequence[Entry]) -> Iterator[Entry]:

@@ -11,7 +11,7 @@ from amplint.lowering.provenance import Provenance, Read, arguments
 from amplint.model import vocabulary
 from amplint.model.events import GRADIENT, Backward, InnerGrad
 from amplint.syntax.access_paths import path_of
-from amplint.syntax.tree import within
+from amplint.syntax.nodes import within
 
 _CONSTANT_TENSORS = frozenset(
     f"torch.{name}" for name in "ones ones_like zeros zeros_like rand randn randn_like".split()

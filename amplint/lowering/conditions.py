@@ -12,7 +12,7 @@ from amplint.lowering.function_scope import FunctionScope
 from amplint.model import vocabulary
 from amplint.model.event_graph import Both, Condition, Not, Test
 from amplint.syntax.access_paths import option_key, path_of, spelling
-from amplint.syntax.tree import children
+from amplint.syntax.nodes import children
 from amplint.syntax.words import words
 
 MAX_EXPANSION = 4

@@ -7,7 +7,7 @@ import libcst as cst
 from amplint.lowering.function_scope import FunctionScope
 from amplint.model import vocabulary
 from amplint.syntax.access_paths import called_name, path_of
-from amplint.syntax.tree import children
+from amplint.syntax.nodes import children
 
 _COPIES = frozenset({"copy.deepcopy"})
 _HANDS_OUT = frozenset({"parameters", "named_parameters", "state_dict", "modules", "children", "share_memory"})

@@ -12,7 +12,7 @@ import libcst as cst
 
 from amplint.model import vocabulary
 from amplint.syntax.access_paths import called, path_of
-from amplint.syntax.tree import children
+from amplint.syntax.nodes import children
 from amplint.syntax.words import words
 
 _PLAIN_CALLS = frozenset({"len", "int", "float", "max", "min", "round", "abs"})

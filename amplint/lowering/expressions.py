@@ -16,7 +16,7 @@ from amplint.lowering.mode_branches import as_mode_branch
 from amplint.lowering.provenance import Provenance, union
 from amplint.model.events import Report
 from amplint.syntax.access_paths import path_of
-from amplint.syntax.tree import children
+from amplint.syntax.nodes import children
 
 _COMPREHENSIONS = frozenset({cst.ListComp, cst.GeneratorExp, cst.SetComp, cst.DictComp})
 

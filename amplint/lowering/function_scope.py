@@ -12,7 +12,7 @@ import libcst as cst
 from amplint.lowering.program import Program
 from amplint.model.events import GLOBAL, ObjectFacts
 from amplint.syntax.access_paths import path_of
-from amplint.syntax.tree import children
+from amplint.syntax.nodes import children
 from amplint.syntax.words import words
 
 OBJECTS = frozenset({"optimizer", "scaler", "scheduler"})

@@ -11,7 +11,7 @@ from amplint.model import vocabulary
 from amplint.model.events import GRADIENT, Clip, GradAccess, ZeroGrad
 from amplint.model.torch import names as torch_names
 from amplint.syntax.access_paths import path_of
-from amplint.syntax.tree import children
+from amplint.syntax.nodes import children
 from amplint.syntax.words import words
 
 CLIP_METHODS = frozenset(name.rpartition(".")[2] for name in torch_names.CLIPS)
@@ -76,7 +76,7 @@ class GradientReader:
         self._emit(Clip(self._site(call), owners, optimizer, by, self._text(limit), self._insists(call)))
 
     def _text(self, limit: cst.BaseExpression | None) -> str:
-        return self._program.tree.module.code_for_node(limit) if limit is not None else ""
+        return self._program.tree.text(limit) if limit is not None else ""
 
     def _insists(self, call: cst.Call) -> bool:
         """Whether a clip raises for gradients that are not finite, although nothing catches it or has asked for that before."""

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 import libcst as cst
 
 from amplint.lowering.compound_statements import BlockReader
 from amplint.lowering.function_builder import FunctionBuilder
 from amplint.lowering.function_scope import FunctionScope
+from amplint.lowering.graph_tools import events_in
 from amplint.lowering.program import Program
 from amplint.lowering.pruning import prune, without_idle_forwards
-from amplint.model.event_graph import Function, Node, Scoped
+from amplint.model.event_graph import Call, Function, Node, Scoped
 from amplint.syntax.call_arguments import params_of
 
 
@@ -28,12 +31,21 @@ class Graphs:
 
     def all(self) -> dict[str, Function]:
         """The graphs of all functions of the file, and of all in other files that they lead to."""
-        for key in self.program.definitions:
-            self.of(key)
+        return self._and_below(self.program.definitions)
+
+    def telling(self) -> dict[str, Function]:
+        """The graphs of the functions of the file in which gradients are computed or scaled, or that lead to such, and of all
+        that they lead to, in other files, too."""
         for node in self.program.templates:
             self.program.enter(node)
+        return self._and_below(self.program.telling())
+
+    def _and_below(self, keys: Iterable[str]) -> dict[str, Function]:
+        for key in keys:
+            self.of(key)
         self._follow()
-        return {key: self._made[key] for key in (*self.program.definitions, *self.program.elsewhere)}
+        everything = (*self.program.definitions, *self.program.elsewhere)
+        return {key: self._made[key] for key in everything if key in self._made}
 
     def below(self, node: cst.FunctionDef) -> tuple[str, dict[str, Function]]:
         """The key of one function of another file, and the graphs of all that it leads to."""
@@ -43,10 +55,17 @@ class Graphs:
         return key, self._made
 
     def _follow(self) -> None:
-        """Make the graphs of the functions in other files that the graphs made so far lead to."""
-        while missing := self.program.elsewhere.keys() - self._made.keys():
+        """Make the graphs of the functions that the graphs made so far lead to, in other files, too."""
+        followed: set[str] = set()
+        while missing := {*self.program.elsewhere, *self._called(followed)} - self._made.keys():
             for key in sorted(missing):
                 self.of(key)
+
+    def _called(self, followed: set[str]) -> set[str]:
+        """What the graphs call that were not looked at before."""
+        new = self._made.keys() - followed
+        followed |= new
+        return {each.function for key in new for each in events_in(self._made[key].body) if isinstance(each, Call)}
 
 
 def _graph(program: Program, key: str) -> Function:

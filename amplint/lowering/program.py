@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from functools import cached_property
 
 import libcst as cst
@@ -22,6 +23,7 @@ from amplint.uses.gradient_uses import Readings
 from amplint.uses.reported_losses import Reports
 
 MODULE = "<module>"
+_TELLING_WORD = re.compile(r"backward|\bstep\b|[Ss]caler|\bgrad\b")
 _MAX_ELSEWHERE = 120
 """So many functions of other files are looked into; what lies beyond is unknown."""
 
@@ -172,7 +174,31 @@ class Program:
             for above in (node, *self.tree.ancestors(node))
         )
 
+    def telling(self) -> list[str]:
+        """The keys of the functions in whose text gradients are computed or scaled, or that lead to such or to other files."""
+        telling = {key for key, node in self.definitions.items() if _tells(node)}
+        telling |= {
+            self.key(method)
+            for info in self.classes.own
+            for base in info.lineage[1:]
+            for name in base.methods.keys() & info.methods.keys()
+            for method in (info.methods[name], base.methods[name])
+        }
+        called: dict[str, set[str]] = {}
+        for key, node in self.definitions.items():
+            calls = self.tree.inside(node, cst.Call) if key not in telling else []
+            called[key] = {found.key for found in map(self.callees.of, calls) if found is not None}
+        telling |= self.elsewhere.keys()
+        while more := {key for key in called if not telling.isdisjoint(called[key])} - telling:
+            telling |= more
+        return [key for key in self.definitions if key in telling]
+
     def leads_elsewhere(self) -> bool:
         """Whether some call runs a function of another file."""
         found = map(self.callees.of, self.tree.find(cst.Call))
         return any(each is not None and each.key in self.elsewhere for each in found)
+
+
+def _tells(node: cst.FunctionDef | cst.Module) -> bool:
+    """Whether a word of the protocol stands in a function, or it is the module."""
+    return isinstance(node, cst.Module) or _TELLING_WORD.search(" ".join(words(node))) is not None

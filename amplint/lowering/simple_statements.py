@@ -14,7 +14,7 @@ from amplint.lowering.provenance import Provenance, union
 from amplint.model.event_graph import Jump
 from amplint.model.events import GradAccess, ZeroGrad
 from amplint.syntax.access_paths import path_of
-from amplint.syntax.tree import children
+from amplint.syntax.nodes import children
 from amplint.syntax.words import words
 
 _TIMES = (cst.MultiplyAssign, cst.DivideAssign)

@@ -216,14 +216,17 @@ _TRAINS = re.compile(r"scaler|optim|\.amp(\.|$)", re.IGNORECASE)
 _ROOTS = tuple(root for library in LIBRARIES if library.steps for root in library.roots)
 _BESIDE = tuple(part for library in LIBRARIES for part in (*library.beside, *library.optimizers))
 _OPTIMIZERS = tuple(part for library in LIBRARIES for part in library.optimizers)
-_TOLD = tuple(
-    (tuple(word.encode() for word in words), library.words) for library in LIBRARIES for words in library.told
-)
+_TOLD: dict[bytes, list[tuple[list[bytes], tuple[str, ...]]]] = {}
+"""What tells a library to scale, by its first word: the other words, and the identifiers."""
+for _library in LIBRARIES:
+    for _first, *_others in _library.told:
+        _TOLD.setdefault(_first.encode(), []).append(([other.encode() for other in _others], _library.words))
 
 
 def told_in(data: bytes) -> tuple[str, ...]:
     """The identifiers by which a text tells libraries to scale; empty when it tells none."""
-    return tuple(word for told, words in _TOLD if all(each in data for each in told) for word in words)
+    ways = [way for first, told in _TOLD.items() if first in data for way in told]
+    return tuple(word for others, words in ways if all(other in data for other in others) for word in words)
 
 
 def has_own_protocol(qualified: str) -> bool:

@@ -79,8 +79,21 @@ def may_matter(data: bytes, triggers: Iterable[str] = ()) -> bool:
         return True
     if libraries.told_in(data) or own_contexts(data) or (b"backward" in data and _enters_imported(data)):
         return True
-    patterns = map(_byte_pattern, triggers)
-    return any(_holds(data, literals) and pattern.search(data) is not None for literals, pattern in patterns)
+    return is_triggered(data, triggers)
+
+
+def is_triggered(data: bytes, triggers: Iterable[str]) -> bool:
+    """Whether the bytes of a file hold a word that triggers a rule.
+
+    Args:
+        data: the content of a file.
+        triggers: as for `may_matter`.
+    """
+    for trigger in triggers:
+        literals, searched = _byte_pattern(trigger)
+        if _holds(data, literals) and searched.search(data) is not None:
+            return True
+    return False
 
 
 def own_contexts(data: bytes) -> frozenset[str]:

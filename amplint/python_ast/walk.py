@@ -14,7 +14,7 @@ _PLAIN = frozenset(
 _LEAVES = (ast.Constant, ast.MatchSingleton, ast.Global, ast.Nonlocal)
 
 
-_FIELDS = {
+FIELDS = {
     kind: () if kind in _LEAVES else tuple(name for name in kind._fields if name not in _PLAIN)
     for kind in vars(ast).values()
     if isinstance(kind, type) and issubclass(kind, ast.AST)
@@ -32,7 +32,7 @@ def levels(*nodes: ast.AST) -> Iterator[list[ast.AST]]:
         yield level
         below: list[ast.AST] = []
         for node in level:
-            for name in _FIELDS[type(node)]:
+            for name in FIELDS[type(node)]:
                 value = getattr(node, name)
                 if type(value) is list:
                     below.extend(filter(None, value))

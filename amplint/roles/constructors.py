@@ -49,9 +49,7 @@ class Constructors:
         meanings = self._names.resolve(call.func)
         if len(meanings) != 1:
             return ""
-        given = ", ".join(
-            self._tree.module.code_for_node(arg.with_changes(comma=cst.MaybeSentinel.DEFAULT)) for arg in call.args
-        )
+        given = ", ".join(map(self._tree.text, call.args))
         return f"{next(iter(meanings))}({given})"
 
     def _constructed(self, call: cst.Call) -> ObjectFacts | None:
@@ -113,7 +111,7 @@ class Constructors:
         if "init_scale" not in given and len(positional) > (0 if old else 1):
             given["init_scale"] = positional[0 if old else 1]
         scale = given.get("init_scale")
-        text = self._tree.module.code_for_node(scale) if scale is not None else "65536.0"
+        text = self._tree.text(scale) if scale is not None else "65536.0"
         return ObjectFacts("scaler", (), self._contexts.flag(given.get("enabled")), text, made=True)
 
 

@@ -9,7 +9,8 @@ import libcst as cst
 from amplint.model.literals import number
 from amplint.roles.roles import Roles
 from amplint.syntax.access_paths import called_name, path_of
-from amplint.syntax.tree import Tree, within
+from amplint.syntax.nodes import within
+from amplint.syntax.tree import Tree
 
 _READS = re.compile(r"^_?get_(loss_)?scale(_async)?$")
 _NAMED = re.compile(

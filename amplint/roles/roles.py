@@ -17,7 +17,8 @@ from amplint.roles.user_options import UserOptions
 from amplint.syntax.access_paths import called, path_of
 from amplint.syntax.classes import Classes
 from amplint.syntax.names import LOCAL, UNKNOWN, Names, dotted
-from amplint.syntax.tree import Tree, children
+from amplint.syntax.nodes import children
+from amplint.syntax.tree import Tree
 from amplint.syntax.value_flow import ValueFlow
 from amplint.syntax.words import words
 

@@ -8,7 +8,7 @@ from amplint.roles.roles import Roles
 from amplint.syntax.access_paths import path_of
 from amplint.syntax.call_arguments import params_of
 from amplint.syntax.classes import Classes, ClassInfo
-from amplint.syntax.tree import within
+from amplint.syntax.nodes import within
 
 
 class ScalerWrappers:

@@ -62,7 +62,6 @@ def spelled(node: cst.BaseExpression, tree: Tree) -> Any:
         Unspelled: it is an expression of another kind, or a set or a dict of what cannot be in one.
     """
     try:
-        # Not `tree.text`: it needs the places of all nodes of the file, which cost as much as the parse.
-        return ast.literal_eval(tree.module.code_for_node(node))
+        return ast.literal_eval(f"({tree.text(node)})")
     except (ValueError, SyntaxError, TypeError) as error:
         raise Unspelled from error

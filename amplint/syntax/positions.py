@@ -1,219 +1,175 @@
-"""Where nodes stand, worked out for the statements that are asked about and no others.
+"""Where nodes stand: most as Python's own tree says, the rest as LibCST finds when it reads the statement around them.
 
-LibCST's nodes do not know their places: they follow from generating the code again. Its own provider does so for a whole file,
-which takes longer than parsing it. Here Python's parser says in which line each statement begins, and only the statement
-around a node is generated: of one that holds blocks, its header.
+Arguments, parameters and what else has no place in Python's tree, or begins elsewhere in it, is asked about so seldom that one
+statement is parsed at a time: of one that holds blocks, its head.
 """
 
 from __future__ import annotations
 
-import ast
-from collections.abc import Callable, Sequence
-from typing import NamedTuple
+import re
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any
 
 import libcst as cst
 from libcst.metadata import CodeRange, MetadataWrapper, PositionProvider
-from libcst.metadata.position_provider import PositionProvidingCodegenState
 
-from amplint.python_ast import gate
+from amplint.source import Source
+from amplint.syntax.nodes import children
 
-Parent = Callable[[cst.CSTNode], cst.CSTNode | None]
-_Pairs = dict[int, int]
-_COMPOUND = (cst.FunctionDef, cst.ClassDef, cst.With, cst.For, cst.While, cst.If)
-_UNITS = frozenset({cst.SimpleStatementLine, *_COMPOUND})
-_BEYOND = frozenset(
-    {cst.IndentedBlock, cst.SimpleStatementSuite, cst.Else, cst.Finally, cst.ExceptHandler, cst.MatchCase}
-)
-"""What no statement with a place of its own lies around, but blocks of one."""
-_BODY = cst.IndentedBlock(body=[])
-
-
-class Span(NamedTuple):
-    """Where a node starts and ends: lines from 1, columns in characters from 0."""
-
-    line: int
-    column: int
-    end_line: int
-    end_column: int
-
-    def moved(self, line: int, columns: int) -> Span:
-        """The place where what stands in one line stands so many columns further right.
-
-        Args:
-            line: the line, 1-based.
-            columns: how many characters were put in front of it.
-        """
-        column = self.column + columns * (self.line == line)
-        return self._replace(column=column, end_column=self.end_column + columns * (self.end_line == line))
-
-
-class _Recorded:
-    """What LibCST's generator of code asks of a provider of positions."""
-
-    def __init__(self) -> None:
-        self._computed: dict[cst.CSTNode, CodeRange] = {}
-
-    def place(self, node: cst.CSTNode) -> CodeRange:
-        """The place of a node that was generated."""
-        return self._computed[node]
-
-    def stand_in(self, made: cst.CSTNode, node: cst.CSTNode) -> None:
-        """Give a node the place of one that was made in its stead."""
-        self._computed[node] = self._computed[made]
+_COMPOUND = frozenset({cst.FunctionDef, cst.ClassDef, cst.With, cst.For, cst.While, cst.If})
+_UNITS = _COMPOUND | {cst.SimpleStatementLine}
+_BEYOND = frozenset({cst.IndentedBlock, cst.Else, cst.Finally, cst.ExceptHandler, cst.MatchCase, cst.Module})
+"""What no statement that is read alone lies around, but blocks of one."""
+_APART = frozenset({cst.IndentedBlock, cst.Else, cst.Finally})
+_ELSEWHERE = frozenset({cst.Tuple, cst.GeneratorExp})
+"""What Python takes together with its parentheses."""
+FORM_FEEDS = re.compile(r"(?:(?<=[\r\n])|\A)\f+")
 
 
 class Positions:
     """The places of the nodes of one module.
 
     Args:
+        source: the whole file.
         module: the tree.
-        python: gives the whole file as Python's own tree.
-        rows: the rows of the file that the module was parsed from, ascending; None for all of them.
+        python: what Python's own tree has for a node, by its identity.
+        parsed: gives the text of the rows that the tree was made from.
+        row: gives the row of the file for a line of that text.
         parent: gives the node above a node.
     """
 
     def __init__(
-        self, module: cst.Module, python: Callable[[], ast.Module], rows: Sequence[int] | None, parent: Parent
+        self,
+        source: Source,
+        module: cst.Module,
+        python: Mapping[int, Any],
+        parsed: str,
+        row: Callable[[int], int],
+        parent: Callable[[cst.CSTNode], cst.CSTNode | None],
     ) -> None:
-        self._module = module
-        self._parent = parent
-        self._lines = _Lines(module, python, rows)
-        self._units: dict[int, tuple[_Recorded, int]] = {}
-        self._whole: dict[cst.CSTNode, CodeRange] | None = None
+        self._source, self._module, self._python = source, module, python
+        self._parsed, self._row, self._parent = parsed, row, parent
+        self._read: dict[int, tuple[int, int]] = {}
+        self._written: dict[int, cst.CSTNode] = {}
+        self._units: set[int] = set()
 
-    def of(self, node: cst.CSTNode) -> Span:
-        """The place of a node, without its own parentheses and leading comments."""
-        unit, below = node, None
-        while type(unit) not in _UNITS or _opens_block(unit, below):
-            above = self._parent(unit)
-            if above is None or type(unit) in _BEYOND:
-                return self._from_whole(node)
-            unit, below = above, unit
-        line = self._lines.of(unit)
-        last = _last_statement(unit) if unit is node else unit
-        if line is None or last is None:
-            return self._from_whole(node)
-        recorded, shift = self._generated(unit, line)
-        place = _shifted(recorded.place(node), shift)
-        # Alone, an `elif` is generated as an `if`.
-        if node is not unit and isinstance(unit, cst.If) and isinstance(self._parent(unit), cst.If):
-            place = place.moved(line, len("el"))
-        if last is unit:
-            return place
-        end = self.of(last)
-        return place._replace(end_line=end.end_line, end_column=end.end_column)
+    def of(self, node: cst.CSTNode) -> tuple[int, int]:
+        """Start and end offset of a node in the file, without its own parentheses and leading comments."""
+        known = self._python.get(id(node))
+        if known is not None and type(node) not in _ELSEWHERE:
+            end = self._source.offset_of_bytes(known.end_lineno, known.end_col_offset)
+            return self._source.offset_of_bytes(known.lineno, known.col_offset), end
+        self._look_at(node)
+        return self._read[id(node)]
 
-    def _generated(self, unit: cst.CSTNode, line: int) -> tuple[_Recorded, int]:
-        """The places inside a statement as if it began a file, and how many lines below that it stands."""
-        if id(unit) not in self._units:
-            header = _without_blocks(unit)
-            recorded = _Recorded()
-            layout = self._module.default_indent, self._module.default_newline
-            state = PositionProvidingCodegenState(*layout, recorded, self._indents(unit))  # type: ignore[arg-type]
-            header._codegen(state)
-            recorded.stand_in(header, unit)
-            self._units[id(unit)] = recorded, line - recorded.place(header).start.line
-        return self._units[id(unit)]
+    def as_written(self, node: cst.CSTNode) -> cst.CSTNode:
+        """A node as LibCST reads it, with its layout."""
+        self._look_at(node)
+        return self._written[id(node)]
 
-    def _indents(self, unit: cst.CSTNode) -> list[str]:
-        found: list[str] = []
-        above = self._parent(unit)
-        while above is not None:
-            if isinstance(above, cst.IndentedBlock | cst.Match):
-                found.append(self._module.default_indent if above.indent is None else above.indent)
-            above = self._parent(above)
-        return found[::-1]
+    def _look_at(self, node: cst.CSTNode) -> None:
+        if id(node) not in self._read:
+            unit = self._unit(node)
+            if unit is None or not self._read_unit(unit):
+                self._read_all()
 
-    def _from_whole(self, node: cst.CSTNode) -> Span:
-        if self._whole is None:
-            self._whole = dict(MetadataWrapper(self._module, unsafe_skip_copy=True).resolve(PositionProvider))
-        return _shifted(self._whole[node], 0)
+    def _unit(self, node: cst.CSTNode) -> cst.CSTNode | None:
+        """The statement that is read for the place of a node; None where that is not to be had alone."""
+        below: cst.CSTNode | None = None
+        current: cst.CSTNode | None = node
+        while current is not None and type(current) not in _BEYOND:
+            is_branch = type(current) is cst.If and type(below) is cst.If
+            if type(current) in _UNITS and type(below) not in _APART and not is_branch:
+                return current if id(current) not in self._units else None
+            current, below = self._parent(current), current
+        return None
 
-
-def _shifted(place: CodeRange, lines: int) -> Span:
-    return Span(place.start.line + lines, place.start.column, place.end.line + lines, place.end.column)
-
-
-def _opens_block(unit: cst.CSTNode, below: cst.CSTNode | None) -> bool:
-    """Whether a child of a statement is a block of it, or what follows a block."""
-    return (
-        isinstance(below, cst.BaseSuite | cst.Else | cst.Finally)
-        or isinstance(unit, cst.If)
-        and isinstance(below, cst.If)
-    )
-
-
-def _last_statement(unit: cst.CSTNode) -> cst.CSTNode | None:
-    """The last statement inside a statement, itself where it holds no block; None where that is no statement of its own."""
-    if not isinstance(unit, _COMPOUND):
-        return unit
-    after = getattr(unit, "orelse", None)
-    block = unit.body if after is None else after.body if isinstance(after, cst.Else) else after
-    if isinstance(block, cst.If):
-        return block
-    return block.body[-1] if isinstance(block, cst.IndentedBlock) and block.body else None
-
-
-def _without_blocks(unit: cst.CSTNode) -> cst.CSTNode:
-    if isinstance(unit, cst.For | cst.While | cst.If):
-        return unit.with_changes(body=_BODY, orelse=None)
-    return unit.with_changes(body=_BODY) if isinstance(unit, _COMPOUND) else unit
-
-
-class _Lines:
-    """The lines in which statements begin, as Python's parser says."""
-
-    def __init__(self, module: cst.Module, python: Callable[[], ast.Module], rows: Sequence[int] | None) -> None:
-        self._line: dict[int, int] = {}
-        self._parsed = None if rows is None else {row: line for line, row in enumerate(rows, 1)}
-        """The line of the module in which a row of the file is."""
+    def _read_unit(self, unit: cst.CSTNode) -> bool:
+        """Take down the places in one statement; False where LibCST reads something else in it."""
+        self._units.add(id(unit))
+        known = self._python.get(id(unit.body[0] if isinstance(unit, cst.SimpleStatementLine) else unit))
+        if known is None:
+            return False
+        text, first = self._text(unit, known)
+        is_below = text[:1] in " \t"
         try:
-            self._pair(module.body, python().body)
-        except (SyntaxError, gate.TooDeep, IndexError, AttributeError):
-            self._line.clear()  # what Python reads otherwise than LibCST is not worth guessing
+            module = cst.parse_module(f"if 1:\n{text}" if is_below else text)
+        except cst.ParserSyntaxError:
+            return False
+        made: Any = module.body[0]
+        return self._pair(module, _head(unit), _head(made.body.body[0] if is_below else made), first - 1 - is_below)
 
-    def of(self, unit: cst.CSTNode) -> int | None:
-        """The line of a statement's first word after its decorators; None where it is not known."""
-        return self._line.get(id(unit))
+    def _text(self, unit: cst.CSTNode, known: Any) -> tuple[str, int]:
+        """The rows of a statement without its blocks, and the number of the first."""
+        starts, text = self._source.line_starts, self._source.text
+        first = _first_row(known)
+        if isinstance(unit, cst.SimpleStatementLine):
+            return self._rows(first, self._python[id(unit.body[-1])].end_lineno), first
+        below = known.body[0]
+        row, begin = _first_row(below), starts[_first_row(below) - 1]
+        if isinstance(unit.body, cst.SimpleStatementSuite):  # type: ignore[attr-defined]
+            found = self._rows(first, known.body[-1].end_lineno)
+        else:
+            indent = re.match(r"[ \t\f]*", text[begin:])
+            found = f"{self._rows(first, row - 1)}{indent[0] if indent else ''}pass\n"
+        column = known.col_offset
+        return (f"{found[:column]}if  {found[column + 4 :]}" if found[column:].startswith("elif") else found), first
 
-    def _pair(self, nodes: Sequence[cst.CSTNode], known: Sequence[ast.stmt]) -> None:
-        waiting = [(nodes, known)]
-        while waiting:
-            nodes, known = waiting.pop()
-            if self._parsed is not None:
-                known = [each for each in known if each.lineno in self._parsed]
-            index = 0
-            for node in nodes:
-                row = known[index].lineno
-                self._line[id(node)] = row if self._parsed is None else self._parsed[row]
-                if isinstance(node, cst.SimpleStatementLine):
-                    index += len(node.body)
-                    continue
-                waiting.extend(_blocks(node, known[index]))
-                index += 1
-            if index != len(known):
-                raise IndexError
+    def _rows(self, first: int, last: int) -> str:
+        starts, text = self._source.line_starts, self._source.text
+        end = starts[last] if last < len(starts) else len(text)
+        return FORM_FEEDS.sub("", text[starts[first - 1] : end])
+
+    def _read_all(self) -> None:
+        module = cst.parse_module(self._parsed)
+        if not self._pair(module, _within(self._module), _within(module), 0, self._row):
+            raise AssertionError("LibCST reads another tree")
+
+    def _pair(
+        self,
+        module: cst.Module,
+        nodes: Iterator[cst.CSTNode],
+        others: Iterator[cst.CSTNode],
+        shift: int,
+        row: Callable[[int], int] = int,
+    ) -> bool:
+        places: Mapping[cst.CSTNode, CodeRange] = MetadataWrapper(module, unsafe_skip_copy=True).resolve(
+            PositionProvider
+        )
+        for node, other in zip(nodes, others):
+            if type(node) is not type(other):
+                return False
+            place, self._written[id(node)] = places[other], other
+            start, end = row(place.start.line) + shift, row(place.end.line) + shift
+            self._read[id(node)] = self._offset(start, place.start.column), self._offset(end, place.end.column)
+        return True
+
+    def _offset(self, row: int, column: int) -> int:
+        if row > len(self._source.line_starts):
+            return len(self._source.text)  # LibCST ends a last row that the text does not
+        start = self._source.offset(row, 0)
+        while self._source.text[start : start + 1] == "\f":
+            start += 1
+        return start + column
 
 
-def _blocks(node: cst.CSTNode, known: ast.stmt) -> list[tuple[Sequence[cst.CSTNode], Sequence[ast.stmt]]]:
-    """The blocks of a statement, each with what Python's parser knows of it."""
-    pairs: list[tuple[cst.CSTNode | None, Sequence[ast.stmt]]] = []
-    match node:
-        case cst.FunctionDef() | cst.ClassDef() | cst.With():
-            pairs = [(node.body, known.body)]  # type: ignore[attr-defined]
-        case cst.For() | cst.While() | cst.If():
-            pairs = [(node.body, known.body), (node.orelse, known.orelse)]  # type: ignore[attr-defined]
-        case cst.Try() | cst.TryStar():
-            pairs = [(node.body, known.body), (node.orelse, known.orelse), (node.finalbody, known.finalbody)]  # type: ignore[attr-defined]
-            pairs += [(one.body, other.body) for one, other in zip(node.handlers, known.handlers)]  # type: ignore[attr-defined]
-        case cst.Match():
-            pairs = [(one.body, other.body) for one, other in zip(node.cases, known.cases)]  # type: ignore[attr-defined]
-    found: list[tuple[Sequence[cst.CSTNode], Sequence[ast.stmt]]] = []
-    for block, statements in pairs:
-        if isinstance(block, cst.Else | cst.Finally):
-            block = block.body
-        if isinstance(block, cst.If):
-            found.append(([block], statements))
-        elif isinstance(block, cst.IndentedBlock):
-            found.append((block.body, statements))
-    return found
+def _first_row(known: Any) -> int:
+    """The row in which a statement begins, its decorators included."""
+    rows: list[int] = [known.lineno, *(each.lineno for each in getattr(known, "decorator_list", ()))]
+    return min(rows)
+
+
+def _within(node: cst.CSTNode) -> Iterator[cst.CSTNode]:
+    waiting = [node]
+    while waiting:
+        current = waiting.pop()
+        yield current
+        waiting.extend(reversed(children(current)))
+
+
+def _head(unit: cst.CSTNode) -> Iterator[cst.CSTNode]:
+    """A statement and all in it but its blocks."""
+    yield unit
+    for child in children(unit):
+        if type(child) not in _APART and not (type(unit) is type(child) is cst.If):
+            yield from _within(child)

@@ -273,7 +273,7 @@ def _read(path: str, name: str, is_wrapper: bool, size: int, changed: int) -> tu
         if is_too_deep(parsed, source.text) or has_long_name(parsed, source.text):
             return digest, None
         rows = None if is_wrapper else relevant_rows(source, parsed, _WORDS)
-        tree = Tree(source, import_rows(parsed) if rows == [] else rows)
+        tree = Tree(source, import_rows(parsed) if rows == [] else rows, parsed)
         return digest, Module(name, tree, collect(tree, name))
     except (SourceError, SyntaxError, gate.TooDeep, limits.TextTooLong, cst.ParserSyntaxError, RecursionError):
         return digest, None

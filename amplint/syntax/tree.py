@@ -1,76 +1,29 @@
 """A LibCST tree of the statements that matter, indexed once: nodes by type, parents, and places in the whole file.
 
-LibCST's own metadata costs a multiple of parsing, so one loop collects parents and types, and positions are computed
-only when a finding asks for them. Irrelevant top-level statements are never parsed: the tree holds the kept rows only,
-and `span` answers in offsets of the whole file.
+It is made from Python's own tree, without layout: `as_written` gives a node as it stands in the text. One loop collects
+parents and types. The tree holds the kept rows only, and `span` answers in offsets of the whole file.
 """
 
 from __future__ import annotations
 
 import ast
-import dataclasses
-import re
 from bisect import bisect_left
 from collections import defaultdict
-from collections.abc import Callable, Iterator, Sequence
-from functools import cache, cached_property
-from operator import attrgetter
-from typing import Any, TypeVar
+from collections.abc import Iterator, Sequence
+from functools import cached_property
+from typing import TypeVar
 
 import libcst as cst
 
 from amplint.diagnostics import Range
 from amplint.python_ast import gate
 from amplint.source import Source
-from amplint.syntax.positions import Positions
+from amplint.syntax.from_python import FromPython, Unconverted
+from amplint.syntax.nodes import children
+from amplint.syntax.positions import FORM_FEEDS, Positions
 from amplint.system import limits
 
 NodeT = TypeVar("NodeT", bound=cst.CSTNode)
-
-_LAYOUT = frozenset(
-    "whitespace leading_lines lines_after_decorators lines_after_import header footer indent newline comma semicolon "
-    "lpar rpar lbracket rbracket lbrace rbrace equal dot colon first_line empty_lines trailing_whitespace".split()
-)
-
-_PLAIN = frozenset({str, bool, type(None), cst.MaybeSentinel})
-"""What a field may hold besides a node or several; nodes are abstract classes, of which `isinstance` is slow to ask."""
-
-_FORM_FEEDS = re.compile(r"(?:(?<=[\r\n])|\A)\f+")
-
-
-@cache
-def _contents(kind: type[cst.CSTNode]) -> Callable[[cst.CSTNode], tuple[Any, ...]]:
-    """What gets the contents of the fields that may hold children."""
-    names = [
-        field.name
-        for field in dataclasses.fields(kind)
-        if field.name not in _LAYOUT and not field.name.startswith(("whitespace", "_")) and field.type is not str
-    ]
-    if not names:
-        return lambda node: ()
-    # Of one field, `attrgetter` would give the content, and not a tuple.
-    return attrgetter(*names) if len(names) > 1 else lambda node: (getattr(node, names[0]),)
-
-
-def children(node: cst.CSTNode) -> list[cst.CSTNode]:
-    """The direct children in source order, without white space, commas and parentheses."""
-    found: list[cst.CSTNode] = []
-    for value in _contents(type(node))(node):
-        kind = type(value)
-        if kind is tuple or kind is list:
-            found.extend(value)
-        elif kind not in _PLAIN:
-            found.append(value)
-    return found
-
-
-def within(node: cst.CSTNode) -> Iterator[cst.CSTNode]:
-    """A node and everything inside it, in source order, without white space, commas and parentheses."""
-    waiting = [node]
-    while waiting:
-        current = waiting.pop()
-        yield current
-        waiting.extend(reversed(children(current)))
 
 
 def _last(node: cst.CSTNode) -> cst.CSTNode:
@@ -81,15 +34,15 @@ def _last(node: cst.CSTNode) -> cst.CSTNode:
 
 
 class Tree:
-    """The parsed rows of one file.
+    """The statements in some rows of one file.
 
     Args:
         source: the whole file.
-        rows: the 1-based rows to parse, ascending; None parses all of them.
+        rows: the 1-based rows that count, ascending; None for all of them.
         python: the whole file as Python's own tree, if that is at hand.
 
     Raises:
-        libcst.ParserSyntaxError: LibCST cannot read the rows.
+        libcst.ParserSyntaxError: LibCST cannot read the rows, where it has to.
         TextTooLong: LibCST would take too much memory for them.
     """
 
@@ -105,16 +58,22 @@ class Tree:
             text = "".join(source.text[starts[row - 1] : starts[row]] for row in rows)
         limits.refuse_long(text, limits.RELEVANT_WORDS)
         # LibCST drops form feeds at the start of some lines, and then counts columns without them: it gets to see none.
-        self._text = _FORM_FEEDS.sub("", text) if "\f" in text else text
-        self.module = cst.parse_module(self._text)
+        self._text = FORM_FEEDS.sub("", text) if "\f" in text else text
+        self.module, self._from_python = self._converted()
         # By identity: LibCST's nodes compare by identity too, but hash in Python, which is slow.
         self._parents: dict[int, cst.CSTNode] = {}
         self._order: dict[int, int] = {}
         self._by_type: defaultdict[type[cst.CSTNode], list[cst.CSTNode]] = defaultdict(list)
         self._grafts: dict[cst.Module, Tree] = {}
         self._abroad: dict[int, cst.Module] = {}
-        self._spans: dict[int, tuple[int, int]] = {}
         self._index()
+
+    def _converted(self) -> tuple[cst.Module, dict[int, ast.AST]]:
+        """The module, and what Python's own tree has for its nodes, by their identity."""
+        try:
+            return FromPython(self.source, self._rows).module(self.python)
+        except (Unconverted, SyntaxError, gate.TooDeep, cst.ParserSyntaxError):
+            return cst.parse_module(self._text), {}
 
     def _index(self) -> None:
         stack: list[cst.CSTNode] = [self.module]
@@ -224,24 +183,15 @@ class Tree:
 
     @cached_property
     def _positions(self) -> Positions:
-        return Positions(self.module, lambda: self.python, self._rows, self.parent)
+        return Positions(self.source, self.module, self._from_python, self._text, self._row, self.parent)
 
     def span(self, node: cst.CSTNode) -> tuple[int, int]:
         """Start and end offset in the whole file, without the node's own parentheses and leading comments."""
-        if id(node) not in self._spans:
-            home = self.home(node)
-            place = home._positions.of(node)
-            self._spans[id(node)] = (
-                home._offset(place.line, place.column),
-                home._offset(place.end_line, place.end_column),
-            )
-        return self._spans[id(node)]
+        return self.home(node)._positions.of(node)
 
-    def _offset(self, line: int, column: int) -> int:
-        start = self.source.offset(self._row(line), 0)
-        while self.source.text[start : start + 1] == "\f":
-            start += 1
-        return start + column
+    def as_written(self, node: NodeT) -> NodeT:
+        """A node with the layout that it has in the text: parentheses, commas, comments; in the tree all have the plainest."""
+        return self.home(node)._positions.as_written(node)  # type: ignore[return-value]
 
     def _row(self, line: int) -> int:
         if self._rows is None:

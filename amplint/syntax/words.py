@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import libcst as cst
 
-from amplint.syntax.tree import children
+from amplint.syntax.nodes import children
 
 
 def words(node: cst.CSTNode) -> Iterator[str]:

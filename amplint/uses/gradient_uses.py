@@ -18,7 +18,8 @@ from amplint.model import vocabulary
 from amplint.model.events import ADD, COMPARE, MEASURE
 from amplint.syntax.access_paths import called_name, path_of
 from amplint.syntax.bindings import targets
-from amplint.syntax.tree import Tree, within
+from amplint.syntax.nodes import within
+from amplint.syntax.tree import Tree
 from amplint.syntax.value_flow import How, ValueFlow
 from amplint.syntax.words import words
 

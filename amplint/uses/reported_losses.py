@@ -14,7 +14,8 @@ import libcst as cst
 from amplint.model import vocabulary
 from amplint.syntax.access_paths import path_of
 from amplint.syntax.bindings import targets
-from amplint.syntax.tree import Tree, within
+from amplint.syntax.nodes import within
+from amplint.syntax.tree import Tree
 from amplint.syntax.value_flow import How, Use, ValueFlow
 from amplint.syntax.words import words
 

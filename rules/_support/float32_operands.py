@@ -40,9 +40,10 @@ def innermost(operand: Tensor, node: cst.BaseExpression) -> cst.BaseExpression:
 def widening(file: File, node: cst.BaseExpression) -> Iterator[Edit]:
     """The edits that add `.float()` to an expression, in parentheses where it needs them."""
     start, end = file.tree.span(node)
-    for _ in node.rpar:  # a node's span leaves out its own parentheses
+    written = file.tree.as_written(node)
+    for _ in written.rpar:  # a node's span leaves out its own parentheses
         end = file.source.text.index(")", end) + 1
-    if isinstance(node, _TIGHT) or node.lpar:
+    if isinstance(node, _TIGHT) or written.lpar:
         yield Edit(end, end, ".float()")
     else:
         yield Edit(start, start, "(")

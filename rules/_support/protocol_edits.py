@@ -122,7 +122,7 @@ def scale_loss(file: File, backward: cst.Call, scaler: str) -> list[Edit] | None
     if not isinstance(backward.func, cst.Attribute) or file.names.any_in(backward.func, {"torch.autograd.backward"}):
         return None
     loss = backward.func.value
-    parentheses = getattr(loss, "lpar", ())
+    parentheses = file.tree.as_written(loss).lpar
     start, end = file.tree.span(backward.func)[0], file.tree.span(loss)[1]
     if len(parentheses) > 1:
         return None
@@ -166,10 +166,11 @@ def unscale_before_readers(file: File, found: Found, step: cst.Call, scaler: str
 
 def without(file: File, line: cst.SimpleStatementLine) -> Edit:
     """Delete a statement; a comment behind it keeps its row, and those in it get rows of their own."""
-    comments = [file.tree.text(node) for node in inside(line.body[0]) if isinstance(node, cst.Comment)]
+    written = file.tree.as_written(line)
+    comments = [node.value for node in inside(written.body[0]) if isinstance(node, cst.Comment)]
     start, end = file.tree.span(line.body[0])
-    if line.trailing_whitespace.comment is not None:
-        end = file.tree.span(line.trailing_whitespace.comment)[0]
+    if written.trailing_whitespace.comment is not None:
+        end = file.source.text.index("#", end)
         comments.append("")
     if not comments:
         return file.editor.delete(line)

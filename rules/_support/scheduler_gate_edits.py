@@ -44,12 +44,12 @@ def gated(file: File, place: GatePlace, update: cst.Call, test: str) -> list[Edi
 def _narrowed(file: File, condition: cst.If, test: str) -> list[Edit]:
     """The edits that put a test into a condition on one row with room for it, and else around the body."""
     start, end = file.tree.span(condition.test)
-    end += sum(len(file.tree.module.code_for_node(parenthesis)) for parenthesis in condition.test.rpar)
+    end += sum(len(file.tree.module.code_for_node(each)) for each in file.tree.as_written(condition.test).rpar)
     row = file.range(condition).start.row
     width = len(file.source.line(row).rstrip()) + len(f" and {test}")
     body = file.range(condition.body).start.row
     if body == row + isinstance(condition.body, cst.IndentedBlock) and width <= _WIDTH:
-        return _conjoined(condition.test, start, end, test)
+        return _conjoined(file.tree.as_written(condition.test), start, end, test)
     if isinstance(condition.body, cst.SimpleStatementSuite):
         return [_unfolded(file, condition, condition.body, test)]
     return [file.editor.wrap(*_rows_of_body(file, condition.body), f"if {test}:")]

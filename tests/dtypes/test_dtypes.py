@@ -202,7 +202,7 @@ def test_through_classes_helpers_tuples_and_attributes() -> None:
                 with torch.autocast("cuda", dtype=torch.float16):
                     helper(net(x))
     """)
-    assert {operation.operand.dtype for operation in operations(dtypes, "log")} == {"float16", "?"}
+    assert "float16" in {operation.operand.dtype for operation in operations(dtypes, "log")}
     assert "float32" in {operation.operand.dtype for operation in operations(dtypes, "log1p")}
 
 

@@ -1,15 +1,17 @@
-"""Places that are worked out statement by statement are those that LibCST works out for the whole file."""
+"""Nodes made from Python's own tree are those that LibCST reads, and stand where LibCST says."""
 
 from __future__ import annotations
 
 from pathlib import Path
 
+import libcst as cst
 import pytest
 from checkout import ROOT
 from libcst.metadata import MetadataWrapper, PositionProvider
 
 from amplint.source import Source
-from amplint.syntax.tree import Tree, within
+from amplint.syntax.nodes import within
+from amplint.syntax.tree import Tree
 
 FILES = [*sorted((ROOT / "fixtures").glob("amp1*/*.py"))[::60], *sorted((ROOT / "rules").glob("amp2*.py"))]
 ODD = """\
@@ -44,12 +46,18 @@ finally: x; y
 
 
 def assert_same(source: Source) -> None:
-    tree = Tree(source)
-    known = MetadataWrapper(tree.module, unsafe_skip_copy=True).resolve(PositionProvider)
-    for node in within(tree.module):
-        place = known[node]
-        wanted = (place.start.line, place.start.column, place.end.line, place.end.column)
-        assert tuple(tree._positions.of(node)) == wanted, type(node).__name__
+    tree, module = Tree(source), cst.parse_module(source.text)
+    known = MetadataWrapper(module, unsafe_skip_copy=True).resolve(PositionProvider)
+    pairs = list(zip(within(tree.module), within(module), strict=True))
+    for node, other in pairs[:0:-1]:
+        assert type(node) is type(other)
+        start, end = known[other].start, known[other].end
+        found = source.position(tree.span(node)[0]), source.position(tree.span(node)[1])
+        assert [(each.row, each.column - 1) for each in found] == [(each.line, each.column) for each in (start, end)]
+        assert getattr(node, "star", None) == getattr(other, "star", None)
+        assert type(tree.as_written(node)) is type(node)
+        if isinstance(node, (cst.Name, cst.BaseNumber, cst.SimpleString)):
+            assert getattr(node, "value", None) == getattr(other, "value", None)
 
 
 @pytest.mark.parametrize("path", FILES, ids=lambda path: path.name)
