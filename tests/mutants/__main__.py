@@ -1,4 +1,7 @@
-"""Judge wrong repairs: `python -m tests.mutants --rules AMP101,AMP201 --sample 60 --seed 1`; all of them without `--sample`."""
+"""Judge repairs that are known to be wrong, or right: `python -m tests.mutants --rules AMP101,AMP201 --sample 60 --seed 1`.
+
+Without `--sample` it is all mutants, which takes hours; with `--by-hand` the repairs that people have written down.
+"""
 
 from __future__ import annotations
 
@@ -9,45 +12,43 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "support"))  # as pytest has it
 
-from amplint.runtime.verdict import CONFIRMED, REFUTED
+from amplint.runtime.verdict import Outcome
 
-from .judging import difference, outcomes
-from .mutants import sampled
+from .attempts import Attempt, mutated, outcomes, written
 from .repaired import observed_codes
-from .same_effect import why_same
 from .scores import score, table
 
 
 def main() -> int:
-    """Judge them, and print the table, and each that is judged wrongly; 1 when there is one."""
+    """Judge them, and print each that is misjudged, and the table; 1 when there is one."""
     parser = argparse.ArgumentParser(prog="python -m tests.mutants", description=__doc__)
     parser.add_argument("--rules", default="", help="codes, with commas between; all that can be judged by default")
+    parser.add_argument("--by-hand", action="store_true", help="those that people have written down, not mutants")
     parser.add_argument("--sample", type=int, default=0, help="how many mutants of each rule; all by default")
     parser.add_argument("--seed", type=int, default=1, help="another seed gives another sample")
     parser.add_argument("--jobs", type=int, default=2, help="processes")
-    parser.add_argument("--show", default="", help="also show those with this verdict, such as `refuted`")
-    parser.add_argument("--reasons", action="store_true", help="count the reasons of all verdicts but `confirmed`")
+    parser.add_argument("--show", default="", help="also show the wrong ones with this verdict, such as `not replayable`")
+    parser.add_argument("--reasons", action="store_true", help="count the reasons of all verdicts")
     chosen = parser.parse_args()
     codes = [code.strip().upper() for code in chosen.rules.split(",") if code.strip()] or observed_codes()
-    mutants = sampled(codes, chosen.sample, chosen.seed)
-    judged = list(zip(mutants, outcomes([one.repaired.repair(one.change.text) for one in mutants], chosen.jobs, _tell)))
-    misjudged = 0
-    for mutant, outcome in judged:
-        right = bool(why_same(mutant))
-        wrongly = outcome.verdict == (REFUTED if right else CONFIRMED)
-        misjudged += wrongly
-        if wrongly or outcome.verdict == chosen.show:
-            print(f"{outcome.verdict}{' wrongly' * wrongly}: {mutant.repaired.fixture.code} {mutant.name}")
-            print(f"{outcome.measure}: {dict(outcome.before)} -> {dict(outcome.after)} {outcome.reason}")
-            print(difference(mutant.repaired.repair(mutant.change.text)))
+    attempts = written(codes) if chosen.by_hand else mutated(codes, chosen.sample, chosen.seed)
+    judged = list(zip(attempts, outcomes(attempts, chosen.jobs, _tell)))
+    for attempt, outcome in judged:
+        if attempt.misjudged(outcome) or (outcome.verdict == chosen.show and not attempt.right):
+            _show(attempt, outcome)
     if chosen.reasons:
-        reasons = Counter(
-            (one.repaired.diagnostic.code, told.verdict, told.reason) for one, told in judged if told.reason
-        )
-        for (code, verdict, reason), count in sorted(reasons.items()):
+        told = Counter((one.code, outcome.verdict, outcome.reason) for one, outcome in judged)
+        for (code, verdict, reason), count in sorted(told.items()):
             print(f"{count:5} {code} {verdict}: {reason}")
     print("\n".join(table(score(judged))))
-    return 1 if misjudged else 0
+    return 1 if any(attempt.misjudged(outcome) for attempt, outcome in judged) else 0
+
+
+def _show(attempt: Attempt, outcome: Outcome) -> None:
+    known = "right" if attempt.right else "wrong"
+    print(f"{known}, but {outcome.verdict}: {attempt.name}")
+    print(f"{outcome.measure}: {dict(outcome.before)} -> {dict(outcome.after)} {outcome.reason}")
+    print(attempt.difference())
 
 
 def _tell(done: int, total: int) -> None:

@@ -7,12 +7,12 @@ have changed places, or a person has written down why (`same_effect.txt`).
 from __future__ import annotations
 
 import ast
-from collections.abc import Mapping
 from functools import cache
 from pathlib import Path
 
 from .mutants import Mutant
 from .program_text import callee, dotted
+from .reasons import reasons
 
 BY_HAND = Path(__file__).with_name("same_effect.txt")
 """A mutant a line: its name, ` -> `, and the reason."""
@@ -44,7 +44,7 @@ def why_same(mutant: Mutant) -> str:
     Args:
         mutant: the mutant.
     """
-    known = by_hand().get(mutant.name, "")
+    known = _by_hand().get(mutant.name, "")
     if known or mutant.mutator not in ("swap_neighbours", "move_in", "move_out"):
         return known
     one, other = _moved(mutant)
@@ -54,20 +54,8 @@ def why_same(mutant: Mutant) -> str:
 
 
 @cache
-def by_hand() -> Mapping[str, str]:
-    """The mutants of which a person has said why they are right, and the reasons.
-
-    Raises:
-        ValueError: a line that is not understood.
-    """
-    known = {}
-    for line in BY_HAND.read_text("utf-8").splitlines():
-        if line and not line.startswith("#"):
-            name, arrow, reason = line.partition(" -> ")
-            if not (arrow and reason.strip()):
-                raise ValueError(f"{BY_HAND.name}: no reason in {line!r}")
-            known[name] = reason
-    return known
+def _by_hand() -> dict[str, str]:
+    return reasons(BY_HAND)
 
 
 def _moved(mutant: Mutant) -> tuple[str, str]:

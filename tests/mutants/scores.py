@@ -5,13 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 
-from amplint.runtime.verdict import CONFIRMED, ERROR, NOT_OBSERVABLE, NOT_REPLAYABLE, REFUTED, Outcome
+from amplint.runtime.verdict import CONFIRMED, ERROR, NOT_OBSERVABLE, NOT_REPLAYABLE, PARTLY, REFUTED, Outcome
 
-from .mutants import Mutant
-from .same_effect import why_same
-
-PARTLY = "partly"
-
+from .attempts import Attempt
 
 @dataclass
 class Score:
@@ -58,15 +54,15 @@ class Score:
 HEAD = "rule|mutants|right all the same|refuted|partly|not replayable|not observable|error|confirmed|told".split("|")
 
 
-def score(judged: Iterable[tuple[Mutant, Outcome]]) -> dict[str, Score]:
-    """Count mutants by rule.
+def score(judged: Iterable[tuple[Attempt, Outcome]]) -> dict[str, Score]:
+    """Count repairs by rule.
 
     Args:
-        judged: mutants, and what their replays came to.
+        judged: repairs, and what their replays came to.
     """
     found: dict[str, Score] = {}
-    for mutant, outcome in judged:
-        found.setdefault(mutant.repaired.diagnostic.code, Score()).add(outcome, bool(why_same(mutant)))
+    for attempt, outcome in judged:
+        found.setdefault(attempt.code, Score()).add(outcome, attempt.right)
     return found
 
 
