@@ -143,8 +143,10 @@ class ReferenceRun(Training):
         if self._asked[at] == self._intent.steps.get(at, 1):
             rightly = at not in self._skips and bool(self.gradient(name).isfinite().all())
             self.step(name, self.optimizers[name].step if rightly else _nothing)
-            while self._postponed:
-                super().clear(self._postponed.pop())
+            due = [each for each in self._postponed if each.optimizer in ("", name)]
+            self._postponed = [each for each in self._postponed if each not in due]
+            for each in due:
+                super().clear(each)
 
     def _advance_once(self, event: events.SchedulerStep) -> None:
         steps = [step for step in self.record.steps if step.optimizer == self.owner(event.scheduler)]
