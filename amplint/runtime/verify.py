@@ -213,4 +213,4 @@ def _judged(repair: Repair, how: ReplayPlan, rule: Rule) -> Outcome:
         return how.replay(before, after, diagnostic, rule, how.device.kind, how.seed)
 
     before, after, diagnostic, neighbours = repair
-    return judge_in_company(before, diagnostic, replay(before, after, diagnostic), neighbours, replay)
+    return judge_in_company(before, after, diagnostic, replay(before, after, diagnostic), neighbours, replay)

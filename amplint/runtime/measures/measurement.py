@@ -71,8 +71,8 @@ class Figure:
         Args:
             tolerance: how far a value may be from the reference, relative to it.
         """
-        right = [agree(each, self.reference, tolerance) for each in (self.before, self.after)]
-        return Observation(Question.GONE, self.name, *right, same=agree(self.after, self.before, tolerance))
+        before, after = (agree(each, self.reference, tolerance) for each in (self.before, self.after))
+        return Observation(Question.GONE, self.name, before, after, same=agree(self.after, self.before, tolerance))
 
 
 @dataclass(frozen=True)

@@ -24,6 +24,7 @@ from amplint.runtime.measures import linear_products, path_measures
 from amplint.runtime.measures.measurement import Measurement
 from amplint.runtime.numeric.verdict import prove
 from amplint.runtime.replay.defect_paths import find, foreign_device, others, routes, subject_of
+from amplint.runtime.replay.followed_changes import Side, not_followed
 from amplint.runtime.replay.path_observations import observe
 from amplint.runtime.replay.path_walk import TooLong
 from amplint.runtime.replay.three_runs import Trial, emulation
@@ -99,7 +100,8 @@ def _on_path(before: Source, after: Source, found: Found, observable: Observable
         if taken.ordinary
         else []
     )
-    return judge(observed, shown, remaining)
+    beyond = not_followed(Side(first, files[0]), Side(second, files[1]), kind)
+    return judge(observed, shown, remaining, beyond)
 
 
 def _judge(observable: Observable, taken: Measurement) -> Outcome:

@@ -7,12 +7,14 @@ from dataclasses import replace
 
 from amplint.diagnostics import Diagnostic, Fix, Range
 from amplint.engine.fixer import apply
-from amplint.runtime.verdict import CONFIRMED, REFUTED, Outcome
+from amplint.runtime.numeric.finding import edits_between
+from amplint.runtime.verdict import CONFIRMED, PARTLY, REFUTED, Outcome
 from amplint.source import Source
 
 
 def judge_in_company(
     source: Source,
+    repaired: Source,
     diagnostic: Diagnostic,
     outcome: Outcome,
     neighbours: Iterable[Diagnostic],
@@ -22,19 +24,21 @@ def judge_in_company(
 
     Args:
         source: the file as it stands.
+        repaired: the file with the repair.
         diagnostic: the finding.
         outcome: what its replay alone came to.
         neighbours: the other findings in the file.
         replay: replays a file before and after a fix, and the finding in the former.
     """
     others = [one for one in neighbours if one.name in outcome.others and one.fix is not None]
-    repaired, used = apply(source, others)
-    both, together = apply(source, [*used, diagnostic])
+    without, used = apply(source, others)
+    repair = replace(diagnostic, fix=Fix("", tuple(edits_between(source.text, repaired.text))))
+    both, together = apply(source, [*used, repair])
     if not used or len(together) == len(used):  # none, or fixes that touch
         return outcome
-    before, after = replace(source, text=repaired), replace(source, text=both)
+    before, after = replace(source, text=without), replace(source, text=both)
     judged = replay(before, after, replace(diagnostic, range=_moved(diagnostic, source, used, before)))
-    if judged.verdict not in (CONFIRMED, REFUTED):
+    if judged.verdict not in (CONFIRMED, PARTLY, REFUTED):
         return outcome
     return replace(judged, together=tuple(f"{one.code} in line {one.range.start.row}" for one in used))
 
