@@ -13,7 +13,8 @@ from amplint.runtime.numeric.compute import CompiledExpression, Way
 from amplint.runtime.numeric.expression import Operand
 from amplint.runtime.numeric.sweep import SamplePoint, dtype_of
 
-TORCH_ERRORS = (RuntimeError, TypeError, ValueError, IndexError, AttributeError, KeyError, AssertionError)
+TORCH_ERRORS = (RuntimeError, TypeError, ValueError, IndexError, AttributeError, AssertionError)
+"""What torch raises on a misuse; a `KeyError` would be amplint's own."""
 
 
 @dataclass(frozen=True)

@@ -115,6 +115,15 @@ def subexpressions(root: Expression) -> list[Expression]:
     return found
 
 
+def unlisted(expressions: Iterable[Expression]) -> Outside | Thing | None:
+    """The first of some expressions, or of the items of those that are containers, that nothing can be computed from."""
+    for each in expressions:
+        found = unlisted(each.items) if isinstance(each, Container) else each
+        if isinstance(found, (Outside, Thing)):
+            return found
+    return None
+
+
 def is_raw(expression: Expression) -> bool:
     """Whether an expression is nothing but a value from outside, laid out in another way."""
     if isinstance(expression, Apply):

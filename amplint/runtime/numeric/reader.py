@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import libcst as cst
 
@@ -11,7 +11,7 @@ from amplint.dtypes.frames import StackFrame
 from amplint.dtypes.values import Tensor
 from amplint.model.torch import precision
 from amplint.runtime.numeric.choices import Choices, Path
-from amplint.runtime.numeric.expression import Apply, Container, Expression, Literal, Operand, Outside, Thing
+from amplint.runtime.numeric.expression import Apply, Container, Expression, Literal, Operand, Outside, Thing, unlisted
 from amplint.runtime.numeric.facts import DtypeTrace
 from amplint.runtime.numeric.sources import BodyScope
 from amplint.runtime.numeric.terms import BINARY
@@ -123,7 +123,7 @@ class Reader(Choices):
             op = BINARY.get(type(node.operator), "")
             operands = self.read(node.target, scope), self.read(node.value, scope)
             in_place = isinstance(operands[0], (Apply, Operand))
-            self._assign(node.target, self.operator(f"i{op}" if in_place else op, operands, node, scope), scope)
+            self._assign(node.target, self.operator(f"i{op}" if op and in_place else op, operands, node, scope), scope)
         elif isinstance(node, cst.Return):
             scope.returned = self.read(node.value, scope) if node.value is not None else Literal(None)
             self._file(RETURN, scope.returned, scope)
@@ -154,7 +154,7 @@ class Reader(Choices):
     def _file(self, kind: str, value: Expression, scope: BodyScope) -> None:
         if scope.frame is self._entry:
             occurrence = sum(each.kind == kind for each in self.results)
-            self.results.append(BodyResult(kind, occurrence, value))
+            self.results.append(BodyResult(kind, occurrence, _computable(value)))
 
     def _assign(self, target: cst.BaseExpression, value: Expression, scope: BodyScope) -> None:
         if isinstance(target, (cst.Tuple, cst.List)):
@@ -221,6 +221,17 @@ class Reader(Choices):
         other = () if orelse is None else (orelse,) if isinstance(orelse, cst.If) else orelse.body.body
         branches: tuple[Sequence[cst.CSTNode], ...] = (node.body.body, other)
         self._statements(branches[self.way(node, scope)], scope)
+
+
+def _computable(value: Expression) -> Expression:
+    """A value without those items of it that nothing can be computed from, if there are others."""
+    if not isinstance(value, Container):
+        return value
+    items = tuple(map(_computable, value.items))
+    foreign = [unlisted([item]) for item in items]
+    if items and all(foreign):
+        return foreign[0] or value
+    return replace(value, items=tuple(Literal(None) if none else item for item, none in zip(items, foreign)))
 
 
 def matching(results: Sequence[BodyResult], wanted: BodyResult) -> Expression | None:

@@ -19,6 +19,7 @@ from amplint.runtime.numeric.expression import (
     Outside,
     Thing,
     is_raw,
+    unlisted,
 )  # fmt: skip
 from amplint.runtime.numeric.sources import BodyScope, Sources
 from amplint.syntax.names import dotted
@@ -28,6 +29,8 @@ BINARY: dict[type[cst.CSTNode], str] = {
     cst.MatrixMultiply: "matmul", cst.FloorDivide: "floordiv", cst.Modulo: "mod", cst.BitAnd: "and_", cst.BitOr: "or_",
     cst.BitXor: "xor", cst.AddAssign: "add", cst.SubtractAssign: "sub", cst.MultiplyAssign: "mul",
     cst.DivideAssign: "truediv", cst.PowerAssign: "pow", cst.MatrixMultiplyAssign: "matmul",
+    cst.FloorDivideAssign: "floordiv", cst.ModuloAssign: "mod", cst.BitAndAssign: "and_", cst.BitOrAssign: "or_",
+    cst.BitXorAssign: "xor",
 }  # fmt: skip
 """The operators of expressions and of augmented assignments, by the names that `operator` has for them."""
 _COMPARING: dict[type[cst.CSTNode], str] = {
@@ -160,11 +163,9 @@ class Terms(Sources):
             node: where it stands.
             scope: what names hold by now.
         """
-        for part in (*arguments, *(value for _, value in keywords)):
-            if isinstance(part, Outside):
-                return part
-            if isinstance(part, Thing):
-                return Outside(self.words(node))
+        foreign = unlisted((*arguments, *(value for _, value in keywords)))
+        if foreign is not None:
+            return foreign if isinstance(foreign, Outside) else Outside(self.words(node))
         seen = self.facts.seen(node, scope.frame)
         made = Apply(op, arguments, keywords, seen.region, seen.graded, node)
         return self.cut(made, scope)

@@ -178,7 +178,7 @@ def test_the_list_holds_what_the_dtype_flow_knows() -> None:
     of_matrices = set("cholesky qr svd triangular_solve geqrf orgqr ormqr inverse pinverse polar".split())
     rare = set(
         "_convolution multi_head_attention fractional_max_pool2d fractional_max_pool3d max_unpool2d max_unpool3d stft"
-        " view_as_complex rearrange ctc_loss softmax2d native_layer_norm".split()
+        " view_as_complex rearrange ctc_loss softmax2d native_layer_norm gumbel_softmax".split()
     )
     spelled = {
         "frobenius_norm": "norm", "nuclear_norm": "norm", "linalg_norm": "norm", "linalg_vector_norm": "vector_norm",
@@ -400,3 +400,34 @@ def test_an_unsafe_fix_may_leave_gradients_that_half_cannot_hold() -> None:
     unsafe, safe = (proved(text, piece, instead, safe=each) for each in (False, True))
     assert (unsafe.verdict, safe.verdict) == (CONFIRMED, REFUTED)
     assert unsafe.reference["gradient beyond half"] == unsafe.after[NON_FINITE]
+
+
+# -- what is drawn, and what cannot be read ----------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "noise",
+    [
+        "torch.randn(8, 8, generator=target)",
+        "torch.randn(size=(8, 8), generator=target, dtype=torch.float16)",
+        "torch.rand_like(logits, dtype=torch.float32)",
+        "torch.randint(0, 3, (8, 8), generator=target)",
+    ],
+)
+def test_what_is_drawn_from_the_authors_generator_is_drawn(noise: str) -> None:
+    found = outcome(loop(f"noise = {noise}\np = torch.sigmoid(logits)\nloss = (-torch.log(p + 1e-8) * noise).mean()"))
+    assert "generator" not in found.reason and found.verdict == CONFIRMED, found
+
+
+def test_what_cannot_be_read_beside_a_value_leaves_the_value() -> None:
+    helper = "def losses(p):\n    return -torch.log(p + 1e-8).mean(), smooth(p)\n"
+    found = outcome(loop("p = torch.sigmoid(logits)\nloss, other = losses(p)", helper))
+    assert found.verdict == CONFIRMED, found
+
+
+@pytest.mark.parametrize("more", ["q //= 2", "q <<= 2", "q = torch.stack([q, smooth(p)])", "q = {'a': q}[x]", "q &= p > 0"])
+def test_no_reason_names_an_error_of_amplints_own(more: str) -> None:
+    text = loop(f"p = torch.sigmoid(logits)\nq = p * 1\n{more}\nloss = -torch.log(p + 1e-8).mean() + q.mean()")
+    again = [outcome(text) for _ in range(2)]
+    assert "KeyError" not in again[0].reason
+    assert repr(again[0]) == repr(again[1])
