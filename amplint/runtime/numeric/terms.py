@@ -214,6 +214,8 @@ class Terms(Sources):
             if base.keys is None and isinstance(at, int) and at < 0:
                 at += len(base.items)
             return base.items[places.index(at)] if at in places else Outside(self.words(node))
+        if isinstance(base, Container) and base.keys is not None:
+            return Outside(self.words(node))
         if isinstance(base, Operand) and isinstance(index, Literal) and isinstance(index.value, str):
             return self.from_outside(node, scope)  # batch["target"]
         return self.apply("subscript.getitem", (base, index), (), node, scope)
