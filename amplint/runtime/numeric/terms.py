@@ -17,7 +17,6 @@ from amplint.runtime.numeric.expression import (
     Literal,
     Operand,
     Outside,
-    Thing,
     is_raw,
     unlisted,
 )  # fmt: skip
