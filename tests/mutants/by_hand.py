@@ -1,9 +1,9 @@
-"""Repairs that people have written down: wrong ones, each with what is wrong about it, and right ones in other words than amplint's.
+"""Repairs that people have written down: wrong ones, and right ones in other words than amplint's, each with the reason.
 
-`wrong/` and `right/` hold a file for each rule. A case begins with `== FIXTURE from fixed: REASON`, or `from before`: the text that it
-changes is that with amplint's own fix, or that with the finding. `FIXTURE:ROW` means the finding in that row, where there are several.
-What follows is a difference: rows with `-` go, rows with `+` come, and rows with a space stay. They are found by their text, comments
-and indentation aside; `...` stands between places.
+`wrong/` and `right/` hold a file for each rule. A case begins with `== FIXTURE from fixed: REASON`, or `from before`: what it
+changes is the text with amplint's own fix, or that with the finding. `FIXTURE:ROW` means the finding in that row.
+What follows is a difference: rows with `-` go, rows with `+` come, and rows with a space stay. They are found by their text,
+comments and indentation aside; `...` stands between places.
 """
 
 from __future__ import annotations
@@ -61,7 +61,9 @@ def cases(folder: Path, codes: Sequence[str]) -> Iterator[Case]:
             if match is None:
                 raise CaseError(f"{path.name}: {head!r} is not understood")
             file, row, base, reason = match.groups()
-            found = [one for one in findings if one.name == f"{file}:{row}" or (not row and one.fixture.path.name == file)]
+            found = [
+                one for one in findings if one.name == f"{file}:{row}" or (not row and one.fixture.path.name == file)
+            ]
             if not found:
                 raise CaseError(f"{path.name}: {file} has no such finding with a fix")
             text = found[0].text if base == "fixed" else found[0].fixture.source.text

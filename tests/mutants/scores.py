@@ -9,6 +9,7 @@ from amplint.runtime.verdict import CONFIRMED, ERROR, NOT_OBSERVABLE, NOT_REPLAY
 
 from .attempts import Attempt
 
+
 @dataclass
 class Score:
     """What became of the mutants of one rule: how many there were, and of each verdict."""
