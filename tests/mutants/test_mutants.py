@@ -33,7 +33,9 @@ def test_no_wrong_repair_is_confirmed_and_no_right_one_refuted() -> None:
     misjudged = {one.name for one, outcome in zip(attempts, outcomes(attempts, 0)) if one.misjudged(outcome)}
     known = reasons(KNOWN).keys()
     assert misjudged - known == set(), "misjudged, and not known to be"
-    assert {one.name for one in attempts if one.name in known} - misjudged == set(), "judged rightly by now: strike them"
+    assert {one.name for one in attempts if one.name in known} - misjudged == set(), (
+        "judged rightly by now: strike them"
+    )
 
 
 def test_what_people_have_written_down_differs_from_the_fix_and_from_the_defect() -> None:
@@ -41,7 +43,9 @@ def test_what_people_have_written_down_differs_from_the_fix_and_from_the_defect(
     assert len(found[WRONG]) >= 200 and len(found[RIGHT]) >= 60
     for case in (*found[WRONG], *found[RIGHT]):
         shape = ast.dump(ast.parse(case.text))
-        assert shape not in (ast.dump(case.repaired.tree), ast.dump(ast.parse(case.repaired.fixture.source.text))), case.name
+        assert shape not in (ast.dump(case.repaired.tree), ast.dump(ast.parse(case.repaired.fixture.source.text))), (
+            case.name
+        )
 
 
 def test_each_rule_has_wrong_repairs() -> None:
