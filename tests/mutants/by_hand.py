@@ -13,7 +13,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from .repaired import Repaired, repaired_findings
+from .repaired import Repaired, flagged_fixtures, repaired_findings
 
 FOLDER = Path(__file__).parent
 WRONG, RIGHT = FOLDER / "wrong", FOLDER / "right"
@@ -54,16 +54,15 @@ def cases(folder: Path, codes: Sequence[str]) -> Iterator[Case]:
         code = path.stem.upper()
         if code not in codes:
             continue
-        findings = list(repaired_findings([code]))
+        fixtures = {fixture.path.name: fixture for fixture in flagged_fixtures(code)}
         for block in re.split(r"\n(?=== )", path.read_text("utf-8").strip()):
             head, *rows = block.split("\n")
             match = _HEAD.fullmatch(head)
             if match is None:
                 raise CaseError(f"{path.name}: {head!r} is not understood")
             file, row, base, reason = match.groups()
-            found = [
-                one for one in findings if one.name == f"{file}:{row}" or (not row and one.fixture.path.name == file)
-            ]
+            findings = repaired_findings(fixtures[file]) if file in fixtures else []
+            found = [one for one in findings if not row or one.name == f"{file}:{row}"]
             if not found:
                 raise CaseError(f"{path.name}: {file} has no such finding with a fix")
             text = found[0].text if base == "fixed" else found[0].fixture.source.text
