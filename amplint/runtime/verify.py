@@ -55,12 +55,14 @@ class Repair(NamedTuple):
         after: the file with the repair.
         diagnostic: the finding, as it is in `before`.
         neighbours: the other findings in `before`, whose fixes may be applied before and after, where they hide what it does.
+        patched: whether the repair is the work of somebody else, and not the fix of `diagnostic`.
     """
 
     before: Source
     after: Source
     diagnostic: Diagnostic
     neighbours: tuple[Diagnostic, ...] = ()
+    patched: bool = False
 
 
 class _Task(NamedTuple):
@@ -136,8 +138,9 @@ def verify_repairs(
     following = 0
     early: dict[int, Evidence] = {}
     for done, (index, outcome, seconds) in enumerate(_outcomes(repairs, how), 1):
-        before, after, diagnostic, _ = repairs[index]
-        early[index] = Evidence(diagnostic, before, after, outcome, how.device, how.seed, seconds)
+        before, after, diagnostic, _, is_patched = repairs[index]
+        patched = after.path if is_patched else ""
+        early[index] = Evidence(diagnostic, before, after, outcome, how.device, how.seed, seconds, patched)
         if on_progress is not None:
             on_progress(done, len(repairs))
         while following in early:
@@ -212,5 +215,7 @@ def _judged(repair: Repair, how: ReplayPlan, rule: Rule) -> Outcome:
     def replay(before: Source, after: Source, diagnostic: Diagnostic) -> Outcome:
         return how.replay(before, after, diagnostic, rule, how.device.kind, how.seed)
 
-    before, after, diagnostic, neighbours = repair
+    before, after, diagnostic, neighbours, is_patched = repair
+    if is_patched:  # what amplint would have done is of no account
+        diagnostic = replace(diagnostic, fix=None)
     return judge_in_company(before, diagnostic, replay(before, after, diagnostic), neighbours, replay)
