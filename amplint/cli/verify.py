@@ -16,13 +16,11 @@ from amplint.cli.console import CLEAN, FAILED, FINDINGS, Console, say, wants_col
 from amplint.cli.ledger import Ledger
 from amplint.cli.linting import lint
 from amplint.cli.options import REPLAY, RUN, SELECTION, Options, as_file, with_options
-from amplint.cli.proof import how_to_replay, replays_shown
+from amplint.cli.proof import fixable_findings, how_to_replay, replays_shown
 from amplint.cli.reporting import refuse_to_overwrite, write_file
-from amplint.cli.summary import Result, count
+from amplint.cli.summary import count
 from amplint.cli.targets import Targets
-from amplint.engine.checker import with_location
 from amplint.engine.config import ConfigError
-from amplint.engine.fixer import fixable, never_applied
 from amplint.engine.linter import SYNTAX_ERROR
 from amplint.engine.registry import RegistryError, load_rules
 from amplint.report.evidence import record, text
@@ -32,7 +30,7 @@ from amplint.runtime.devices import DeviceError
 from amplint.runtime.evidence import Evidence
 from amplint.runtime.patch import judge_patch
 from amplint.runtime.verdict import ADDED, ERROR, REFUTED
-from amplint.runtime.verify import FixableFinding, ReplayPlan, verify_findings
+from amplint.runtime.verify import ReplayPlan, verify_findings
 
 
 def _text(evidence: Iterable[Evidence], view: View, is_patch: bool) -> Iterator[str]:
@@ -108,8 +106,11 @@ def _verify(options: Options, kept: Path | None, console: Console, how: ReplayPl
         if one.code == SYNTAX_ERROR:
             console.problem(place(one), one.message)
 
+    observed = {rule.code for rule in load_rules() if rule.observable is not None and options.unsafe_fixes}
+
     def replayed() -> Iterator[Evidence]:
-        return verify_findings(_findings(wanted, result, options), how, replays_shown(console))
+        findings = fixable_findings(wanted, result, options, observed)
+        return verify_findings(findings, how, replays_shown(console))
 
     more = "" if options.unsafe_fixes else " (unsafe ones are replayed with `--unsafe-fixes`)"
     return _reported(replayed, wanted, kept, f"No fixes to replay{more}", options, console, how)
@@ -161,22 +162,6 @@ def _reported(
         console.note(nothing)
     console.detail(f"{how.device.name} ({how.device.capability}), PyTorch {how.device.torch}, {console.elapsed:.2f} s")
     return _exit_code(evidence, console.failed)
-
-
-def _findings(wanted: Targets, result: Result, options: Options) -> list[FixableFinding]:
-    findings: list[FixableFinding] = []
-    files = {item.display: item for item in wanted.files}
-    observed = {rule.code for rule in load_rules() if rule.observable is not None}
-    for report in result.reports:
-        ours = fixable(report, options.unsafe_fixes)
-        if options.unsafe_fixes:
-            ours += [one for one in never_applied(report) if one.code in observed]
-        source = result.source(report.path, wanted.read) if ours else None
-        if source is not None:
-            item = files[report.path]
-            source = with_location(source, item.settings, item.path, report.entered)
-            findings += (FixableFinding(source, one) for one in sorted(ours, key=lambda one: one.sort_key))
-    return findings
 
 
 def _write(rendered: Callable[[View], Iterator[str]], options: Options, console: Console) -> None:
