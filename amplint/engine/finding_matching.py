@@ -15,6 +15,10 @@ _ALIKE = 0.5
 """The share of lines that two files have in common at least, or of text two lines, if one has become the other."""
 
 
+_MUCH_ALIKE = 0.75
+"""The same of two lines in different functions."""
+
+
 class PlacedFinding(NamedTuple):
     """A finding, and what it is known by: its file, the function it stands in, and its code.
 
@@ -97,7 +101,6 @@ def still_found(old: Sequence[PlacedFinding], new: Sequence[PlacedFinding]) -> d
         lambda one: (one.file, one.finding.code, one.row) if one.row else None,
         lambda one: (one.file, one.finding.code, one.function, one.text),
         lambda one: (one.finding.code, one.function, one.text) if one.moved else None,
-        lambda one: (one.file, one.finding.code, one.text),
     )
     for key in keys:
         by_key: dict[Hashable, list[PlacedFinding]] = {}
@@ -109,12 +112,17 @@ def still_found(old: Sequence[PlacedFinding], new: Sequence[PlacedFinding]) -> d
             if alike:
                 _pair(one, alike.pop(0), waiting, free, found)
     for one in list(waiting):
-        home = one.file, one.finding.code, one.function
-        near = [other for other in free if (other.file, other.finding.code, other.function) == home]
-        best = max(near, key=lambda other: _likeness(one.text, other.text), default=None)
-        if best is not None and _likeness(one.text, best.text) >= _ALIKE:
+        near = {other: _likeness(one.text, other.text) for other in free if _may_be(one, other)}
+        best = max(near, key=lambda other: near[other], default=None)
+        if best is not None and near[best] >= (_ALIKE if one.function == best.function else _MUCH_ALIKE):
             _pair(one, best, waiting, free, found)
     return found
+
+
+def _may_be(one: PlacedFinding, other: PlacedFinding) -> bool:
+    """Whether a finding may be what has become of one: in its function, or elsewhere in its file where its line is gone."""
+    is_near = one.function == other.function or not one.row
+    return (one.file, one.finding.code) == (other.file, other.finding.code) and is_near
 
 
 def _pair(

@@ -17,7 +17,7 @@ class Evidence:
     Attributes:
         before: the file as it stands.
         after: the file with the fix of this finding, and no other, applied; or the file that somebody's patch made of it.
-        seconds: how long the replay took; the only thing that differs from run to run.
+        seconds: the processor time that the replay took; the only thing that differs from run to run.
         patched: the path of the file that somebody's patch made of it; empty for a fix of amplint's own.
     """
 

@@ -203,14 +203,14 @@ def _replay(task: _Task) -> _Timed | LastAnswer[_Timed]:
     torch.set_num_threads(1)  # how many there are decides the order of sums, and with it the last digits
     rule = _rule(load_rules(), task.repair.diagnostic.code)
     assert rule is not None, "what no rule has found is not replayed"
-    began = time.perf_counter()
+    began = time.process_time()
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # code with a defect is what torch warns about
             outcome = _judged(task.repair, task.how, rule)
     except Exception as error:  # a bug of amplint, or a device that failed: it costs this finding, never the others
         outcome = Outcome(ERROR, _one_line(error))
-    seconds = time.perf_counter() - began
+    seconds = time.process_time() - began
     failure = _device_failure() if task.how.device.kind == CUDA else ""
     if failure:  # whatever came after it in this process failed, too
         return LastAnswer(_Timed(Outcome(ERROR, f"a kernel failed on the device: {failure}"), seconds))

@@ -145,6 +145,15 @@ def test_a_function_that_has_moved_to_another_file_adds_nothing() -> None:
     assert verdicts("new", "--against", "old") == {"old/train.py:11": "still there"}
 
 
+def test_a_line_that_has_moved_to_another_function_is_still_there() -> None:
+    made = "    scaler = torch.cuda.amp.GradScaler(enabled=amp)\n"
+    old = f"import torch\n\n\ndef train(amp):\n{made}    return scaler\n"
+    new = f"import torch\n\n\ndef train(scaler):\n    return scaler\n\n\ndef main(amp):\n{made}    train(scaler)\n"
+    put("old", train=old)
+    put("new", train=new)
+    assert verdicts("new", "--against", "old") == {"old/train.py:5": "still there"}
+
+
 def test_what_other_files_do_counts_on_each_side() -> None:
     helper = "import torch\n\n\ndef clip(model):\n    torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)\n"
     loop = LOOP.replace("import torch", "import torch\nfrom helper import clip").replace(CLIP, "        clip(model)\n")
