@@ -7,7 +7,7 @@ import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import closing
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import click
 
@@ -91,51 +91,50 @@ def verify(evidence: Path | None, against: str | None, **values: Any) -> int:
     if against is not None and options.unsafe_fixes:
         raise click.UsageError("`--unsafe-fixes` says nothing with `--against`: every finding is judged, and no fix")
     try:
-        how = how_to_replay(options)
-        if against is None:
-            return _verify(options, evidence, console, how)
-        return _verify_patch(options, against, evidence, console, how)
+        run = _Run(options, evidence, console, how_to_replay(options))
+        return _verify(run) if against is None else _verify_patch(run, against)
     except (AgainstError, ConfigError, DeviceError, RegistryError) as error:
         console.problem("", str(error))
         return FAILED
 
 
-def _verify(options: Options, kept: Path | None, console: Console, how: ReplayPlan) -> int:
+class _Run(NamedTuple):
+    options: Options
+    kept: Path | None
+    console: Console
+    how: ReplayPlan
+
+
+def _verify(run: _Run) -> int:
+    options, _, console, how = run
     wanted, result = lint(options, console)
     for one in result.diagnostics:
         if one.code == SYNTAX_ERROR:
             console.problem(place(one), one.message)
-
-    observed = {rule.code for rule in load_rules() if rule.observable is not None and options.unsafe_fixes}
+    shown = {rule.code for rule in load_rules() if rule.observable is not None} if options.unsafe_fixes else ()
+    more = "" if options.unsafe_fixes else " (unsafe ones are replayed with `--unsafe-fixes`)"
 
     def replayed() -> Iterator[Evidence]:
-        findings = fixable_findings(wanted, result, options, observed)
-        return verify_findings(findings, how, replays_shown(console))
+        return verify_findings(fixable_findings(wanted, result, options, shown), how, replays_shown(console))
 
-    more = "" if options.unsafe_fixes else " (unsafe ones are replayed with `--unsafe-fixes`)"
-    return _reported(replayed, wanted, kept, f"No fixes to replay{more}", options, console, how)
+    return _reported(run, wanted, replayed, False, f"No fixes to replay{more}")
 
 
-def _verify_patch(options: Options, against: str, kept: Path | None, console: Console, how: ReplayPlan) -> int:
+def _verify_patch(run: _Run, against: str) -> int:
+    options, _, console, how = run
     with patched_files(options, against, console) as (wanted, files):
 
         def replayed() -> Iterator[Evidence]:
             return judge_patch(files, how, replays_shown(console))
 
-        return _reported(replayed, wanted, kept, "No findings on either side", options, console, how, is_patch=True)
+        return _reported(run, wanted, replayed, True, "No findings on either side")
 
 
 def _reported(
-    replayed: Callable[[], Iterator[Evidence]],
-    wanted: Targets,
-    kept: Path | None,
-    nothing: str,
-    options: Options,
-    console: Console,
-    how: ReplayPlan,
-    is_patch: bool = False,
+    run: _Run, wanted: Targets, replayed: Callable[[], Iterator[Evidence]], is_patch: bool, nothing: str
 ) -> int:
     """Write down what replaying comes to, as it comes; the exit code. `nothing` is said where there is nothing to replay."""
+    options, kept, console, how = run
     refuse_to_overwrite(wanted, {"--evidence": kept, "--output-file": options.output_file})
     ledger = Ledger(kept, console)
     if not ledger.open():
@@ -150,11 +149,8 @@ def _reported(
             yield one
         ledger.end()
 
-    def rendered(view: View) -> Iterator[str]:
-        return FORMATS[options.output_format](gathered(), view, is_patch)
-
     with closing(ledger):
-        _write(rendered, options, console)
+        _write(lambda view: FORMATS[options.output_format](gathered(), view, is_patch), options, console)
     if evidence:
         done = "Judged" if is_patch else "Replayed"
         console.note(f"{done} {count(len(evidence), 'finding')} on {how.device.kind}: {text.totals(evidence)}")

@@ -85,7 +85,11 @@ def _items(file: PatchedFile, still: _Still, observed: Collection[str], how: Rep
             yield settled(finding, before, replace(before, text=""), Outcome(REMOVED, "the file is gone"))
             continue
         plain = _without_replay(finding, before, after, still.get(finding))
-        yield Repair(before, after, finding, patched=True) if plain is None else settled(finding, before, after, plain)
+        if plain is not None:
+            yield settled(finding, before, after, plain)
+            continue
+        others = tuple(one for one in file.found if one != finding)
+        yield Repair(before, after, finding, others, patched=True, remaining=file.remaining)
     known = set(still.values())
     for finding in (one for one in file.remaining if one not in known):
         assert after is not None, "what is found is there"

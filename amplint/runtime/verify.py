@@ -57,6 +57,7 @@ class Repair(NamedTuple):
         diagnostic: the finding, as it is in `before`.
         neighbours: the other findings in `before`, whose fixes may be applied before and after, where they hide what it does.
         patched: whether the repair is the work of somebody else, and not the fix of `diagnostic`.
+        remaining: the findings that such a repair leaves in `after`.
     """
 
     before: Source
@@ -64,6 +65,16 @@ class Repair(NamedTuple):
     diagnostic: Diagnostic
     neighbours: tuple[Diagnostic, ...] = ()
     patched: bool = False
+    remaining: tuple[Diagnostic, ...] = ()
+
+    def with_fixes(self, neighbours: Sequence[Diagnostic]) -> Source | None:
+        """The repaired file with the fixes of neighbours besides; None where they cannot stand together."""
+        if self.patched:
+            names = {one.name for one in neighbours}
+            text, _ = apply(self.after, [one for one in self.remaining if one.fix is not None and one.name in names])
+            return replace(self.after, text=text)
+        text, together = apply(self.before, [*neighbours, self.diagnostic])
+        return replace(self.before, text=text) if len(together) > len(neighbours) else None
 
 
 class _Task(NamedTuple):
@@ -129,10 +140,11 @@ class Verifier:
         following = 0
         early: dict[int, Evidence] = {}
         for done, (index, (outcome, seconds)) in enumerate(self._outcomes(repairs), 1):
-            before, after, diagnostic, _, is_patched = repairs[index]
-            patched = after.path if is_patched else ""
-            how = self._how
-            early[index] = Evidence(diagnostic, before, after, outcome, how.device, how.seed, seconds, patched)
+            one, how = repairs[index], self._how
+            patched = one.after.path if one.patched else ""
+            early[index] = Evidence(
+                one.diagnostic, one.before, one.after, outcome, how.device, how.seed, seconds, patched
+            )
             if on_progress is not None:
                 on_progress(done, len(repairs))
             while following in early:
@@ -148,7 +160,8 @@ class Verifier:
                 yield index, _Timed(plain, 0.0)
             else:
                 replayed.append(index)
-        for position, answer in self._workers.run([_Task(repairs[index], self._how) for index in replayed]):
+        tasks = [_Task(repairs[index], self._how) for index in replayed]
+        for position, answer in self._workers.run(tasks, _file_of):
             index = replayed[position]
             if isinstance(answer, Died):
                 answer = _Timed(Outcome(ERROR, f"the replay gave no verdict ({answer.how})"), 0.0)
@@ -198,6 +211,11 @@ def _prepare() -> None:
     load_rules()
 
 
+def _file_of(task: _Task) -> str:
+    """The file of a task, which a process that has read it once need not read again."""
+    return task.repair.before.path
+
+
 def _replay(task: _Task) -> _Timed | LastAnswer[_Timed]:
     torch = require_torch()
     torch.set_num_threads(1)  # how many there are decides the order of sums, and with it the last digits
@@ -234,7 +252,6 @@ def _judged(repair: Repair, how: ReplayPlan, rule: Rule) -> Outcome:
     def replay(before: Source, after: Source, diagnostic: Diagnostic) -> Outcome:
         return how.replay(before, after, diagnostic, rule, how.device.kind, how.seed)
 
-    before, after, diagnostic, neighbours, is_patched = repair
-    if is_patched:  # what amplint would have done is of no account
-        diagnostic = replace(diagnostic, fix=None)
-    return judge_in_company(before, diagnostic, replay(before, after, diagnostic), neighbours, replay)
+    diagnostic = replace(repair.diagnostic, fix=None) if repair.patched else repair.diagnostic
+    outcome = replay(repair.before, repair.after, diagnostic)
+    return judge_in_company(repair.before, diagnostic, outcome, repair.neighbours, repair.with_fixes, replay)

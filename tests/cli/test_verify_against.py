@@ -133,6 +133,14 @@ def test_a_finding_without_a_fix_is_judged_too() -> None:
     assert verdicts("new", "--against", "old") == {"old/train.py:14": "confirmed"}
 
 
+def test_what_another_defect_hides_is_judged_with_that_one_repaired() -> None:
+    stray = LOOP.replace("        scaler.step(optimizer)\n", "        optimizer.step()\n")
+    put("old", train=stray)
+    put("new", train=stray.replace("        torch.nn", "        scaler.unscale_(optimizer)\n        torch.nn"))
+    result = judge("new/train.py", "--against", "old/train.py")
+    assert "AMP101 confirmed" in result.stdout and "repaired before and after" in result.stdout, result.stdout
+
+
 def test_files_that_were_renamed_are_followed() -> None:
     put("old", train=LOOP, other=LOOP)
     put("new", run=FIXED, other=LOOP)
