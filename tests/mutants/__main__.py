@@ -27,7 +27,9 @@ def main() -> int:
     parser.add_argument("--sample", type=int, default=0, help="how many mutants of each rule; all by default")
     parser.add_argument("--seed", type=int, default=1, help="another seed gives another sample")
     parser.add_argument("--jobs", type=int, default=2, help="processes")
-    parser.add_argument("--show", default="", help="also show the wrong ones with this verdict, such as `not replayable`")
+    parser.add_argument(
+        "--show", default="", help="also show the wrong ones with this verdict, such as `not replayable`"
+    )
     parser.add_argument("--reasons", action="store_true", help="count the reasons of all verdicts")
     chosen = parser.parse_args()
     codes = [code.strip().upper() for code in chosen.rules.split(",") if code.strip()] or observed_codes()

@@ -1,9 +1,9 @@
-"""Repairs that people have written down: wrong ones, each with what is wrong about it, and right ones in other words than amplint's.
+"""Repairs that people have written down: wrong ones, and right ones in other words than amplint's, each with the reason.
 
-`wrong/` and `right/` hold a file for each rule. A case begins with `== FIXTURE from fixed: REASON`, or `from before`: the text that it
-changes is that with amplint's own fix, or that with the finding. `FIXTURE:ROW` means the finding in that row, where there are several.
-What follows is a difference: rows with `-` go, rows with `+` come, and rows with a space stay. They are found by their text, comments
-and indentation aside; `...` stands between places.
+`wrong/` and `right/` hold a file for each rule. A case begins with `== FIXTURE from fixed: REASON`, or `from before`: what it
+changes is the text with amplint's own fix, or that with the finding. `FIXTURE:ROW` means the finding in that row.
+What follows is a difference: rows with `-` go, rows with `+` come, and rows with a space stay. They are found by their text,
+comments and indentation aside; `...` stands between places.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from .repaired import Repaired, repaired_findings
+from .repaired import Repaired, flagged_fixtures, repaired_findings
 
 FOLDER = Path(__file__).parent
 WRONG, RIGHT = FOLDER / "wrong", FOLDER / "right"
@@ -54,14 +54,15 @@ def cases(folder: Path, codes: Sequence[str]) -> Iterator[Case]:
         code = path.stem.upper()
         if code not in codes:
             continue
-        findings = list(repaired_findings([code]))
+        fixtures = {fixture.path.name: fixture for fixture in flagged_fixtures(code)}
         for block in re.split(r"\n(?=== )", path.read_text("utf-8").strip()):
             head, *rows = block.split("\n")
             match = _HEAD.fullmatch(head)
             if match is None:
                 raise CaseError(f"{path.name}: {head!r} is not understood")
             file, row, base, reason = match.groups()
-            found = [one for one in findings if one.name == f"{file}:{row}" or (not row and one.fixture.path.name == file)]
+            findings = repaired_findings(fixtures[file]) if file in fixtures else []
+            found = [one for one in findings if not row or one.name == f"{file}:{row}"]
             if not found:
                 raise CaseError(f"{path.name}: {file} has no such finding with a fix")
             text = found[0].text if base == "fixed" else found[0].fixture.source.text

@@ -170,8 +170,8 @@ def no_amp(program: ProgramText) -> Iterator[Change]:
         elif isinstance(node, ast.Call) and callee(node) in ("float", "type") and isinstance(node.func, ast.Attribute):
             yield program.put(f"`{program.source(node)}` not cast", node, program.source(node.func.value))
     for node in _tensors(program):
-        for cast in ("half", "double"):
-            yield program.put(f"`{program.source(node)}` as {cast}", node, f"({program.source(node)}).{cast}()")
+        if callee(node) != "scale":  # the gradient of a cast is a cast, and 1 is 1 in all precisions
+            yield program.put(f"`{program.source(node)}` as half", node, f"({program.source(node)}).half()")
 
 
 EXPRESSIONS = (other_object, condition, arithmetic, literal, argument, no_amp)

@@ -4,16 +4,19 @@ from __future__ import annotations
 
 import ast
 import warnings
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
 from random import Random
 
+from fixture_harness import Fixture
+
 from amplint.engine.fixer import apply
 
 from .expressions import EXPRESSIONS
 from .program_text import Change, ProgramText
-from .repaired import Repaired, repaired_findings
+from .repaired import Repaired, flagged_fixtures, repaired_findings
 from .statements import STATEMENTS
 
 
@@ -66,7 +69,7 @@ def mutants_of(repaired: Repaired) -> tuple[Mutant, ...]:
 
 
 def sampled(codes: Sequence[str], count: int, seed: int) -> list[Mutant]:
-    """Mutants of some rules, so many of each, from all mutators and fixtures; in the order of the fixtures.
+    """Mutants of some rules, so many of each, from all mutators and fixtures; those of one fixture after each other.
 
     Args:
         codes: the rules.
@@ -75,27 +78,36 @@ def sampled(codes: Sequence[str], count: int, seed: int) -> list[Mutant]:
     """
     chosen: list[Mutant] = []
     for code in codes:
-        mutants = [one for repaired in repaired_findings([code]) for one in mutants_of(repaired)]
-        order = {one: place for place, one in enumerate(mutants)}
-        if count:
-            mutants = _spread(mutants, Random(f"{seed} {code}"))[:count]
-        chosen += sorted(mutants, key=order.__getitem__)
+        fixtures = flagged_fixtures(code)
+        found = _drawn(fixtures, count, Random(f"{seed} {code}")) if count else _every(fixtures)
+        chosen += sorted(found, key=lambda one: one.repaired.fixture.path)
     return chosen
 
 
-def _spread(mutants: Sequence[Mutant], random: Random) -> list[Mutant]:
-    """In an order in which mutators take turns, and so do the fixtures that each of them has mutated."""
-    piles: dict[str, list[Mutant]] = {}
-    for one in random.sample(mutants, len(mutants)):
-        piles.setdefault(one.mutator, []).append(one)
-    turns: list[tuple[int, Mutant]] = []
-    for pile in piles.values():
-        met: dict[str, int] = {}
-        for one in pile:
-            met[one.repaired.name] = met.get(one.repaired.name, -1) + 1
-        by_turn = sorted(pile, key=lambda one: met[one.repaired.name])
-        turns += enumerate(by_turn)
-    return [one for _, one in sorted(turns, key=lambda each: each[0])]
+def _every(fixtures: Sequence[Fixture]) -> Iterator[Mutant]:
+    for fixture in fixtures:
+        for repaired in repaired_findings(fixture):
+            yield from mutants_of(repaired)
+
+
+def _drawn(fixtures: Sequence[Fixture], count: int, random: Random) -> list[Mutant]:
+    """So many mutants: the fixtures take turns, and each gives one by the mutator that was drawn least."""
+    order = random.sample(fixtures, len(fixtures))
+    piles: dict[Fixture, list[Mutant]] = {}
+    used: Counter[str] = Counter()
+    found: list[Mutant] = []
+    while order and len(found) < count:
+        fixture = order.pop(0)
+        if fixture not in piles:
+            mutants = [*_every([fixture])]
+            piles[fixture] = random.sample(mutants, len(mutants))
+        if piles[fixture]:
+            one = min(piles[fixture], key=lambda each: used[each.mutator])
+            piles[fixture].remove(one)
+            used[one.mutator] += 1
+            found.append(one)
+            order.append(fixture)
+    return found
 
 
 def _parsed(text: str) -> ast.Module | None:

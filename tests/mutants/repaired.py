@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 
@@ -73,14 +72,12 @@ def observed_codes() -> list[str]:
     return [rule.code for rule in load_rules() if rule.observable is not None and rule.code not in TIMED]
 
 
-def repaired_findings(codes: Sequence[str]) -> Iterator[Repaired]:
-    """The findings that have a fix in the fixtures of their own rules.
+def flagged_fixtures(code: str) -> list[Fixture]:
+    """The fixtures of a rule in which it finds something."""
+    return [fixture for fixture in fixtures_of(code) if fixture.flagged]
 
-    Args:
-        codes: the rules.
-    """
-    for code in codes:
-        for fixture in fixtures_of(code):
-            for diagnostic in sorted(fixture.report.diagnostics, key=lambda each: each.sort_key):
-                if diagnostic.code == code and diagnostic.fix is not None:
-                    yield Repaired(fixture, diagnostic)
+
+def repaired_findings(fixture: Fixture) -> list[Repaired]:
+    """The findings in a fixture that have a fix, of the rule whose fixture it is; in the order of their places."""
+    found = sorted(fixture.report.diagnostics, key=lambda each: each.sort_key)
+    return [Repaired(fixture, one) for one in found if one.code == fixture.code and one.fix is not None]

@@ -1,12 +1,14 @@
 """Mutants that are right repairs all the same: what runs after them computes what it should.
 
-This is decided by the text alone, and never by what a replay says of it: two statements that have nothing to do with each other
-have changed places, or a person has written down why (`same_effect.txt`).
+This is decided by the text alone, and never by what a replay says of it: the change is one of a few kinds that are known to make
+no difference, or a person has written down why (`same_effect.txt`).
 """
 
 from __future__ import annotations
 
 import ast
+import re
+from collections.abc import Callable, Iterator, Mapping
 from functools import cache
 from pathlib import Path
 
@@ -17,25 +19,17 @@ from .reasons import reasons
 BY_HAND = Path(__file__).with_name("same_effect.txt")
 """A mutant a line: its name, ` -> `, and the reason."""
 
+_IDEMPOTENT = frozenset({"zero_grad", "train", "eval", "to", "cuda"})
+"""Calls that do nothing more the second time."""
+_BLIND = frozenset({"zero_grad", "update", "train", "eval", "get_scale", "print", "to", "cuda"})
+"""Calls that autocast does not change."""
+_ALONE = _BLIND - {"get_scale", "update"} | {"append", "item", "info", "warning", "add_scalar", "empty_cache"}
+"""Calls that see and change nothing but what they name."""
 _COMMUTE = frozenset(
-    {
-        frozenset(pair)
-        for pair in (
-            ("zero_grad", "update"),
-            ("zero_grad", "scheduler.step"),
-            ("update", "scheduler.step"),
-            ("zero_grad", "print"),
-            ("zero_grad", "to"),
-            ("zero_grad", "cuda"),
-            ("zero_grad", "train"),
-            ("update", "train"),
-            ("to", "cuda"),
-            ("to", "to"),
-            ("cuda", "cuda"),
-        )
-    }
+    map(frozenset, (("zero_grad", "update"), ("zero_grad", "scheduler.step"), ("update", "scheduler.step")))
 )
-"""Calls that do not see what the other one does."""
+"""Pairs of calls of which neither sees what the other does, although one scaler and one optimizer belong together."""
+_MODULES = frozenset({"torch", "nn", "F", "amp", "self", "th", "optim"})
 
 
 def why_same(mutant: Mutant) -> str:
@@ -45,12 +39,8 @@ def why_same(mutant: Mutant) -> str:
         mutant: the mutant.
     """
     known = _by_hand().get(mutant.name, "")
-    if known or mutant.mutator not in ("swap_neighbours", "move_in", "move_out"):
-        return known
-    one, other = _moved(mutant)
-    if one and other and frozenset((one, other)) in _COMMUTE:
-        return "neither statement sees what the other one does"
-    return ""
+    kind = _KINDS.get(mutant.mutator)
+    return known or (kind(mutant) if kind else "")
 
 
 @cache
@@ -58,26 +48,102 @@ def _by_hand() -> dict[str, str]:
     return reasons(BY_HAND)
 
 
-def _moved(mutant: Mutant) -> tuple[str, str]:
-    """The calls of the two statements that have changed places, as `_COMMUTE` names them; empty where it is more than that."""
-    before, after = (ast.unparse(ast.parse(text)).splitlines() for text in (mutant.repaired.text, mutant.change.text))
-    if len(before) != len(after):
-        return "", ""
-    differing = [row for row, (old, new) in enumerate(zip(before, after)) if old != new]
-    if len(differing) != 2 or differing[1] != differing[0] + 1 or mutant.mutator != "swap_neighbours":
-        return "", ""
-    first, second = (_called(before[row]) for row in differing)
-    return first, second
+def _quoted(mutant: Mutant) -> list[str]:
+    """What the description of a change quotes."""
+    return re.findall(r"`([^`]+)`", mutant.change.what)
 
 
-def _called(line: str) -> str:
-    try:
-        (statement,) = ast.parse(line.strip()).body
-    except SyntaxError:
+def _repeated(mutant: Mutant) -> str:
+    done = _called(_quoted(mutant)[0]) in _IDEMPOTENT
+    return "the second call does nothing more" if done else ""
+
+
+def _wrapped(mutant: Mutant) -> str:
+    blind = _called(_quoted(mutant)[0]) in {"step", "clip_grad_norm_"}
+    return "autocast changes no operation on parameters and gradients in float32" if blind else ""
+
+
+def _moved(mutant: Mutant) -> str:
+    statement, block = _quoted(mutant)[:2]
+    region = block.startswith("with ") and "autocast" in block and "no_grad" not in block
+    return "autocast does not change the call" if region and _called(statement) in _BLIND else ""
+
+
+def _swapped(mutant: Mutant) -> str:
+    first, second = _quoted(mutant)[:2]
+    calls = _called(first), _called(second)
+    alone = all(each in _ALONE or each[:1].isupper() for each in calls) and not _names(first) & _names(second)
+    return "neither statement sees what the other does" if alone or frozenset(calls) in _COMMUTE else ""
+
+
+def _left_out(mutant: Mutant) -> str:
+    function, *arguments = _quoted(mutant)
+    row = mutant.change.text.splitlines()[mutant.change.row - 1]
+    default = ("GradScaler", '"cuda"'), ("autocast", "dtype=torch.float16")
+    same = any(
+        (function.split(".")[-1], each) in default and ('"cuda"' in row or each == '"cuda"') for each in arguments
+    )
+    return "it is the default" if same else ""
+
+
+def _detached(mutant: Mutant) -> str:
+    if not mutant.change.what.endswith(".detach()`"):
         return ""
-    value = getattr(statement, "value", None)
+    integers = re.search(r"\.(argmax|eq|long)\([^()]*\)\)\.detach\(\)`$", mutant.change.what)
+    return "no gradient goes there" if integers or _without_gradients(mutant) else ""
+
+
+def _without_gradients(mutant: Mutant) -> bool:
+    """Whether the row stands in a function or a block that computes no gradients."""
+    row = mutant.change.row
+    for node in ast.walk(ast.parse(mutant.change.text)):
+        if isinstance(node, (ast.FunctionDef, ast.With)) and node.lineno <= row <= (node.end_lineno or row):
+            heads = (
+                node.decorator_list if isinstance(node, ast.FunctionDef) else [item.context_expr for item in node.items]
+            )
+            if any(callee(head) in ("no_grad", "inference_mode") for head in heads):
+                return True
+    return False
+
+
+def _called(text: str) -> str:
+    """What a statement calls, as the tables name it; the class, where it makes an object."""
+    value = getattr(_statement(text), "value", None)
     if not isinstance(value, ast.Call):
         return ""
     name = callee(value)
     receiver = dotted(value.func.value).lower() if isinstance(value.func, ast.Attribute) else ""
     return "scheduler.step" if name == "step" and "sched" in receiver else name
+
+
+def _names(text: str) -> set[str]:
+    statement = _statement(text)
+    return set(_dotted_in(statement)) - _MODULES if statement else set()
+
+
+def _dotted_in(node: ast.AST) -> Iterator[str]:
+    name = dotted(node) if isinstance(node, ast.expr) else ""
+    if name:
+        yield ".".join(name.split(".")[: 2 if name.startswith("self.") else 1])
+        return
+    for child in ast.iter_child_nodes(node):
+        yield from _dotted_in(child)
+
+
+def _statement(text: str) -> ast.stmt | None:
+    try:
+        body = ast.parse(text).body
+    except SyntaxError:
+        return None
+    return body[0] if len(body) == 1 else None
+
+
+_KINDS: Mapping[str, Callable[[Mutant], str]] = {
+    "repeat_call": _repeated,
+    "wrap": _wrapped,
+    "move_in": _moved,
+    "move_out": _moved,
+    "swap_neighbours": _swapped,
+    "argument": _left_out,
+    "arithmetic": _detached,
+}

@@ -1,7 +1,8 @@
-"""The table of mutation scores: what became of the mutants of each rule."""
+"""The table of mutation scores: what became of the repairs of each rule."""
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 
@@ -9,66 +10,40 @@ from amplint.runtime.verdict import CONFIRMED, ERROR, NOT_OBSERVABLE, NOT_REPLAY
 
 from .attempts import Attempt
 
+_SHOWN = (REFUTED, PARTLY, NOT_REPLAYABLE, NOT_OBSERVABLE, ERROR, CONFIRMED)
+HEAD = "rule|wrong|refuted|partly|not replayable|not observable|error|confirmed|share refuted|right|refuted".split("|")
+
+
 @dataclass
 class Score:
-    """What became of the mutants of one rule: how many there were, and of each verdict."""
+    """How many repairs there were of each verdict, of those that are wrong and of those that are right."""
 
-    same: int = 0
-    verdicts: dict[str, int] = field(default_factory=dict)
-    right_refuted: int = 0
-
-    def add(self, outcome: Outcome, same: bool) -> None:
-        """Count one.
-
-        Args:
-            outcome: what its replay came to.
-            same: whether the mutant is known to be a right repair.
-        """
-        if same:
-            self.same += 1
-            self.right_refuted += outcome.verdict == REFUTED
-        else:
-            self.verdicts[outcome.verdict] = self.verdicts.get(outcome.verdict, 0) + 1
-
-    @property
-    def wrong(self) -> int:
-        """The mutants that are wrong repairs."""
-        return sum(self.verdicts.values())
+    wrong: Counter[str] = field(default_factory=Counter)
+    right: Counter[str] = field(default_factory=Counter)
 
     def cells(self) -> list[str]:
-        """The row of the table, but for the name of the rule."""
-        count = self.verdicts.get
-        told = count(REFUTED, 0) + count(PARTLY, 0)
-        share = f"{told / self.wrong:.2f}" if self.wrong else ""
-        names = (REFUTED, PARTLY, NOT_REPLAYABLE, NOT_OBSERVABLE, ERROR, CONFIRMED)
-        return [str(self.wrong + self.same), str(self.same), *(str(count(name, 0)) for name in names), share]
-
-    def __add__(self, other: Score) -> Score:
-        verdicts = {
-            name: self.verdicts.get(name, 0) + other.verdicts.get(name, 0)
-            for name in {**self.verdicts, **other.verdicts}
-        }
-        return Score(self.same + other.same, verdicts, self.right_refuted + other.right_refuted)
-
-
-HEAD = "rule|mutants|right all the same|refuted|partly|not replayable|not observable|error|confirmed|told".split("|")
+        """The row of the table, but for the name of the rule. What is refuted partly counts as refuted."""
+        told, total = self.wrong[REFUTED] + self.wrong[PARTLY], self.wrong.total()
+        share = f"{told / total:.2f}" if total else ""
+        counts = (total, *(self.wrong[verdict] for verdict in _SHOWN))
+        return [*map(str, counts), share, str(self.right.total()), str(self.right[REFUTED])]
 
 
 def score(judged: Iterable[tuple[Attempt, Outcome]]) -> dict[str, Score]:
-    """Count repairs by rule.
+    """Count repairs by rule, and all of them under "all".
 
     Args:
         judged: repairs, and what their replays came to.
     """
     found: dict[str, Score] = {}
     for attempt, outcome in judged:
-        found.setdefault(attempt.code, Score()).add(outcome, attempt.right)
+        for name in (attempt.code, "all"):
+            counted = found.setdefault(name, Score())
+            (counted.right if attempt.right else counted.wrong)[outcome.verdict] += 1
     return found
 
 
 def table(scores: Mapping[str, Score]) -> Iterator[str]:
     """The rows of a table in Markdown, one for each rule, and one for all."""
-    rows = [[code, *scores[code].cells()] for code in sorted(scores)]
-    total = ["all", *sum(scores.values(), Score()).cells()]
-    for row in (HEAD, ["---"] * len(HEAD), *rows, total):
+    for row in (HEAD, ["---"] * len(HEAD), *([code, *scores[code].cells()] for code in sorted(scores))):
         yield f"| {' | '.join(row)} |"

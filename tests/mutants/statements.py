@@ -46,17 +46,16 @@ def move_out(program: ProgramText) -> Iterator[Change]:
             continue
         head = program.block([statement]).splitlines(keepends=True)[: body[0].lineno - statement.lineno]
         whole, column = "".join(head), body[0].col_offset - statement.col_offset
-        for what, inside, outside, ahead in (
-            ("out of its block, behind it", body[:-1], body[-1], False),
-            ("out of its block, before it", body[1:], body[0], True),
+        for where, inside, outside, ahead in (
+            ("behind", body[:-1], body[-1], False),
+            ("before", body[1:], body[0], True),
         ):
             if not isinstance(outside, SMALL) or isinstance(outside, (ast.Continue, ast.Break, ast.Return)):
                 continue
             kept = whole + _indented(program.block(inside), column)
             moved = program.block([outside])
-            yield program.put_rows(
-                f"move `{_line(program, outside)}` {what}", [statement], moved + kept if ahead else kept + moved
-            )
+            what = f"move `{_line(program, outside)}` {where} `{_line(program, statement)}`"
+            yield program.put_rows(what, [statement], moved + kept if ahead else kept + moved)
 
 
 def move_in(program: ProgramText) -> Iterator[Change]:
@@ -67,13 +66,15 @@ def move_in(program: ProgramText) -> Iterator[Change]:
                 if not getattr(first, "orelse", []):
                     column = first.body[0].col_offset - first.col_offset
                     text = program.block([first]) + _indented(program.block([second]), column)
-                    yield program.put_rows(f"move `{_line(program, second)}` into the block", [first, second], text)
+                    what = f"move `{_line(program, second)}` into `{_line(program, first)}`"
+                    yield program.put_rows(what, [first, second], text)
             if isinstance(second, (ast.With, ast.If)) and isinstance(first, SMALL):
                 lines = program.block([second]).splitlines(keepends=True)
                 head = second.body[0].lineno - second.lineno
                 column = second.body[0].col_offset - second.col_offset
                 text = "".join([*lines[:head], _indented(program.block([first]), column), *lines[head:]])
-                yield program.put_rows(f"move `{_line(program, first)}` into the block", [first, second], text)
+                what = f"move `{_line(program, first)}` into `{_line(program, second)}`"
+                yield program.put_rows(what, [first, second], text)
 
 
 def unwrap(program: ProgramText) -> Iterator[Change]:
