@@ -67,11 +67,12 @@ def proof(source: Source, diagnostic: Diagnostic, rule: Rule) -> Outcome:
     def judged(before: Source, after: Source, finding: Diagnostic) -> Outcome:
         return replay(before, after, finding, rule, EMULATED, 0)
 
-    alone = judged(source, Source(source.path, apply(source, [diagnostic])[0]), diagnostic)
+    fixed = Source(source.path, apply(source, [diagnostic])[0])
+    alone = judged(source, fixed, diagnostic)
     if not alone.others:
         return alone
     neighbours = [one for other in RULES.values() if other is not rule for one in findings(source, other)]
-    return judge_in_company(source, diagnostic, alone, neighbours, judged)
+    return judge_in_company(source, fixed, diagnostic, alone, neighbours, judged)
 
 
 @pytest.mark.parametrize("path", REPLAYED, ids=label)
