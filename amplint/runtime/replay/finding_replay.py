@@ -20,6 +20,7 @@ from amplint.model.observables import NON_FINITE, PRODUCT_TIME, RAISED, VALUE_ER
 from amplint.rule import File, Rule
 from amplint.runtime.criterion import Question, judge
 from amplint.runtime.experiments.by_observable import EXPERIMENTS
+from amplint.runtime.experiments.own_fix import other_than_own_fix
 from amplint.runtime.measures import linear_products, path_measures
 from amplint.runtime.measures.measurement import Measurement
 from amplint.runtime.numeric.verdict import prove
@@ -58,7 +59,8 @@ def replay(before: Source, after: Source, diagnostic: Diagnostic, rule: Rule, de
                 taken = experiment(file, _file(after), diagnostic, device=device, seed=seed)
         except NotReplayable as problem:
             return Outcome(NOT_REPLAYABLE, str(problem), rule.observable.measure)
-        return _judge(rule.observable, taken)
+        beyond = other_than_own_fix(file, _file(after), diagnostic) if taken.beyond is None else taken.beyond
+        return _judge(rule.observable, taken, beyond)
     if rule.observable.measure in (NON_FINITE, VALUE_ERROR):
         with emulation(device):
             return prove(file, _file(after), diagnostic, rule.observable.measure, device, seed)
@@ -102,5 +104,5 @@ def _on_path(before: Source, after: Source, found: Found, observable: Observable
     return judge(observed, shown, remaining, beyond)
 
 
-def _judge(observable: Observable, taken: Measurement) -> Outcome:
-    return judge(taken.observations(observable.tolerance), taken.shown(observable.measure, TEMPLATE))
+def _judge(observable: Observable, taken: Measurement, beyond: tuple[str, ...]) -> Outcome:
+    return judge(taken.observations(observable.tolerance), taken.shown(observable.measure, TEMPLATE), beyond=beyond)
