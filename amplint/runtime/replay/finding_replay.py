@@ -20,7 +20,7 @@ from amplint.model.observables import NON_FINITE, PRODUCT_TIME, RAISED, VALUE_ER
 from amplint.rule import File, Rule
 from amplint.runtime.criterion import judge
 from amplint.runtime.experiments.by_observable import EXPERIMENTS
-from amplint.runtime.experiments.own_fix import other_than_own_fix
+from amplint.runtime.experiments.rule_recheck import other_than_own_fix
 from amplint.runtime.measures import linear_products, path_measures
 from amplint.runtime.measures.measurement import Measurement
 from amplint.runtime.numeric.verdict import prove
