@@ -9,7 +9,10 @@ import ast
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from difflib import SequenceMatcher
+from os.path import commonprefix
 from textwrap import shorten
+
+from amplint.diagnostics import Edit
 
 _ALIKE = 0.5
 """The share of text that two statements have in common at least, if one has become the other."""
@@ -215,3 +218,18 @@ def _apart(old: ast.AST, new: ast.AST) -> Iterator[tuple[ast.AST, ast.AST]]:
     for one, other in pairs:
         if ast.dump(one) != ast.dump(other):
             yield from _apart(one, other)
+
+
+def edits_between(before: str, after: str) -> list[Edit]:
+    """Edits that make one text the other, as small as whole lines and their common ends let them be."""
+    mine, theirs = before.splitlines(keepends=True), after.splitlines(keepends=True)
+    edits: list[Edit] = []
+    for tag, start, end, there, until in SequenceMatcher(None, mine, theirs, autojunk=False).get_opcodes():
+        if tag == "equal":
+            continue
+        old, new = "".join(mine[start:end]), "".join(theirs[there:until])
+        head = len(commonprefix((old, new)))
+        tail = len(commonprefix((old[head:][::-1], new[head:][::-1])))
+        offset = len("".join(mine[:start]))
+        edits.append(Edit(offset + head, offset + len(old) - tail, new[head : len(new) - tail]))
+    return edits

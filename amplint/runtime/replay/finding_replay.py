@@ -18,7 +18,7 @@ from amplint.diagnostics import Diagnostic
 from amplint.hazards.found import Found
 from amplint.model.observables import NON_FINITE, PRODUCT_TIME, RAISED, VALUE_ERROR, Observable
 from amplint.rule import File, Rule
-from amplint.runtime.criterion import judge
+from amplint.runtime.criterion import Question, judge
 from amplint.runtime.experiments.by_observable import EXPERIMENTS
 from amplint.runtime.experiments.rule_recheck import other_than_own_fix
 from amplint.runtime.measures import linear_products, path_measures
@@ -97,11 +97,9 @@ def _on_path(before: Source, after: Source, found: Found, observable: Observable
     kind = found.hazard.kind
     if error and error == plain.after.error and observable.measure != RAISED and kind not in remaining:
         return replace(shown, reason="the path raises an error that neither defect nor fix has to do with")
-    observed = (
-        [*taken.observations(observable.tolerance), *observe(plain, first, second, kind, files)]
-        if taken.ordinary
-        else []
-    )
+    observed = taken.observations(observable.tolerance) + observe(plain, first, second, kind, files)
+    if not taken.ordinary:
+        observed = [one for one in observed if one.question is not Question.GONE]
     beyond = not_followed(Side(first, files[0]), Side(second, files[1]), kind)
     return judge(observed, shown, remaining, beyond)
 
