@@ -7,9 +7,10 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from amplint.runtime.device_choice import choose_device
 from amplint.runtime.devices import EMULATED
 from amplint.runtime.verdict import CONFIRMED, REFUTED, Outcome
-from amplint.runtime.verify import Repair, ReplayPlan, choose_device, verify_repairs
+from amplint.runtime.verify import Repair, ReplayPlan, verify_repairs
 
 from .by_hand import RIGHT, WRONG, Case, cases
 from .mutants import Mutant, sampled

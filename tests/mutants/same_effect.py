@@ -19,11 +19,17 @@ from .reasons import reasons
 BY_HAND = Path(__file__).with_name("same_effect.txt")
 """A mutant a line: its name, ` -> `, and the reason."""
 
-_IDEMPOTENT = frozenset({"zero_grad", "train", "eval", "to", "cuda"})
+_IDEMPOTENT = frozenset(
+    {"zero_grad", "train", "eval", "to", "cuda", "empty_cache", "clip_grad_norm_", "clip_grad_value_"}
+)
 """Calls that do nothing more the second time."""
 _BLIND = frozenset({"zero_grad", "update", "train", "eval", "get_scale", "print", "to", "cuda"})
 """Calls that autocast does not change."""
-_ALONE = _BLIND - {"get_scale", "update"} | {"append", "item", "info", "warning", "add_scalar", "empty_cache"}
+_TELLING = frozenset(
+    {"append", "item", "info", "warning", "add_scalar", "print", "empty_cache", "perf_counter", "time"}
+)
+"""Calls that change nothing that is computed."""
+_ALONE = _BLIND - {"get_scale", "update"}
 """Calls that see and change nothing but what they name."""
 _COMMUTE = frozenset(
     map(frozenset, (("zero_grad", "update"), ("zero_grad", "scheduler.step"), ("update", "scheduler.step")))
@@ -72,8 +78,20 @@ def _moved(mutant: Mutant) -> str:
 def _swapped(mutant: Mutant) -> str:
     first, second = _quoted(mutant)[:2]
     calls = _called(first), _called(second)
-    alone = all(each in _ALONE or each[:1].isupper() for each in calls) and not _names(first) & _names(second)
-    return "neither statement sees what the other does" if alone or frozenset(calls) in _COMMUTE else ""
+    apart = not _names(first) & _names(second)
+    alone = all(each in _ALONE or each[:1].isupper() for each in calls)
+    told = any(_called(each) in _TELLING or _is_constant(each) for each in (first, second))
+    forward = "zero_grad" in calls and any(
+        re.match(r"\w+ = (?!.*(backward|grad|step)\()", each) for each in (first, second)
+    )
+    leaves = any(re.match(r"(return|raise|break|continue)\b", each) for each in (first, second))
+    same = (apart and not leaves and (alone or told or forward)) or frozenset(calls) in _COMMUTE
+    return "neither statement sees what the other does" if same else ""
+
+
+def _is_constant(text: str) -> bool:
+    statement = _statement(text)
+    return isinstance(statement, ast.Assign) and isinstance(statement.value, ast.Constant)
 
 
 def _left_out(mutant: Mutant) -> str:

@@ -17,7 +17,7 @@ def delete_call(program: ProgramText) -> Iterator[Change]:
             is_call = isinstance(statement, ast.Expr) and isinstance(statement.value, ast.Call)
             if is_call or isinstance(statement, (ast.Continue, ast.Break, ast.AugAssign)):
                 rest = "pass\n" if len(block) == 1 else ""
-                yield program.put_rows(f"delete `{_line(program, statement)}`", [statement], rest)
+                yield program.put_rows(f"delete `{_line(statement)}`", [statement], rest)
 
 
 def swap_neighbours(program: ProgramText) -> Iterator[Change]:
@@ -26,7 +26,7 @@ def swap_neighbours(program: ProgramText) -> Iterator[Change]:
         for first, second in zip(block, block[1:]):
             if isinstance(first, SMALL) and isinstance(second, SMALL) and not _needs(second, first):
                 text = program.block([second]) + program.block([first])
-                what = f"swap `{_line(program, first)}` with `{_line(program, second)}`"
+                what = f"swap `{_line(first)}` with `{_line(second)}`"
                 yield program.put_rows(what, [first, second], text)
 
 
@@ -34,7 +34,7 @@ def repeat_call(program: ProgramText) -> Iterator[Change]:
     """A call happens twice."""
     for statement in program.statements():
         if isinstance(statement, ast.Expr) and isinstance(statement.value, ast.Call):
-            what = f"repeat `{_line(program, statement)}`"
+            what = f"repeat `{_line(statement)}`"
             yield program.put_rows(what, [statement], program.block([statement]) * 2)
 
 
@@ -54,7 +54,7 @@ def move_out(program: ProgramText) -> Iterator[Change]:
                 continue
             kept = whole + _indented(program.block(inside), column)
             moved = program.block([outside])
-            what = f"move `{_line(program, outside)}` {where} `{_line(program, statement)}`"
+            what = f"move `{_line(outside)}` {where} `{_line(statement)}`"
             yield program.put_rows(what, [statement], moved + kept if ahead else kept + moved)
 
 
@@ -66,14 +66,14 @@ def move_in(program: ProgramText) -> Iterator[Change]:
                 if not getattr(first, "orelse", []):
                     column = first.body[0].col_offset - first.col_offset
                     text = program.block([first]) + _indented(program.block([second]), column)
-                    what = f"move `{_line(program, second)}` into `{_line(program, first)}`"
+                    what = f"move `{_line(second)}` into `{_line(first)}`"
                     yield program.put_rows(what, [first, second], text)
             if isinstance(second, (ast.With, ast.If)) and isinstance(first, SMALL):
                 lines = program.block([second]).splitlines(keepends=True)
                 head = second.body[0].lineno - second.lineno
                 column = second.body[0].col_offset - second.col_offset
                 text = "".join([*lines[:head], _indented(program.block([first]), column), *lines[head:]])
-                what = f"move `{_line(program, first)}` into `{_line(program, second)}`"
+                what = f"move `{_line(first)}` into `{_line(second)}`"
                 yield program.put_rows(what, [first, second], text)
 
 
@@ -81,7 +81,7 @@ def unwrap(program: ProgramText) -> Iterator[Change]:
     """A region, a condition or a handler is gone; what stands in it stays."""
     for statement in program.statements():
         if isinstance(statement, (ast.With, ast.If, ast.Try)) and not getattr(statement, "orelse", []):
-            yield program.put_rows(f"unwrap `{_line(program, statement)}`", [statement], program.block(statement.body))
+            yield program.put_rows(f"unwrap `{_line(statement)}`", [statement], program.block(statement.body))
 
 
 def wrap(program: ProgramText) -> Iterator[Change]:
@@ -90,7 +90,7 @@ def wrap(program: ProgramText) -> Iterator[Change]:
         if isinstance(statement, (ast.Expr, ast.Assign)) and isinstance(statement.value, ast.Call):
             if callee(statement.value) in ("backward", "step", "grad", "clip_grad_norm_"):
                 text = _REGION + _indented(program.block([statement]), 4)
-                yield program.put_rows(f"run `{_line(program, statement)}` in a region", [statement], text)
+                yield program.put_rows(f"run `{_line(statement)}` in a region", [statement], text)
 
 
 def guard(program: ProgramText) -> Iterator[Change]:
@@ -98,15 +98,16 @@ def guard(program: ProgramText) -> Iterator[Change]:
     for statement in program.statements():
         if isinstance(statement, ast.Expr) and callee(statement.value) in ("step", "update", "unscale_", "backward"):
             text = "if torch.rand(()) < 0.5:\n" + _indented(program.block([statement]), 4)
-            yield program.put_rows(f"leave `{_line(program, statement)}` to chance", [statement], text)
+            yield program.put_rows(f"leave `{_line(statement)}` to chance", [statement], text)
 
 
 def _indented(block: str, column: int) -> str:
     return "".join(" " * column + line if line.strip() else line for line in block.splitlines(keepends=True))
 
 
-def _line(program: ProgramText, statement: ast.stmt) -> str:
-    return program.source(statement).partition("\n")[0]
+def _line(statement: ast.stmt) -> str:
+    """A statement in one line; of a block its head."""
+    return ast.unparse(statement).partition("\n")[0]
 
 
 def _needs(second: ast.stmt, first: ast.stmt) -> bool:

@@ -49,8 +49,11 @@ def test_a_call_is_deleted_and_a_block_keeps_a_statement() -> None:
 
 def test_statements_move_into_regions_and_out_of_them() -> None:
     into = {change.what: change.text for change in changes("move_in")}
-    region = '`with torch.autocast("cuda", dtype=torch.float16):`'
-    assert "/ 4\n            scaler.scale(loss).backward()\n" in into[f"move `scaler.scale(loss).backward()` into {region}"]
+    region = "`with torch.autocast('cuda', dtype=torch.float16):`"
+    assert (
+        "/ 4\n            scaler.scale(loss).backward()\n"
+        in into[f"move `scaler.scale(loss).backward()` into {region}"]
+    )
     assert "float16):\n            optimizer.zero_grad()\n" in into[f"move `optimizer.zero_grad()` into {region}"]
     (unwrapped,) = (change.text for change in changes("unwrap") if "with" in change.what)
     assert "zero_grad()\n        loss = -model(x, y) / 4\n" in unwrapped
@@ -71,7 +74,9 @@ def test_conditions_are_weakened_and_turned() -> None:
 
 
 def test_values_are_multiplied_negated_and_detached() -> None:
-    passes = {line.strip() for change in changes("arithmetic") for line in change.text.splitlines() if "backward" in line}
+    passes = {
+        line.strip() for change in changes("arithmetic") for line in change.text.splitlines() if "backward" in line
+    }
     assert "scaler.scale(((loss) * 0.0)).backward()" in passes
     assert "(-(scaler.scale(loss))).backward()" in passes
     assert "((scaler.scale(loss)).detach()).backward()" in passes

@@ -71,13 +71,16 @@ class Figure:
         Args:
             tolerance: how far a value may be from the reference, relative to it.
         """
-        right = [agree(each, self.reference, tolerance) for each in (self.before, self.after)]
-        return Observation(Question.GONE, self.name, *right, same=agree(self.after, self.before, tolerance))
+        before, after = (agree(each, self.reference, tolerance) for each in (self.before, self.after))
+        return Observation(Question.GONE, self.name, before, after, same=agree(self.after, self.before, tolerance))
 
 
 @dataclass(frozen=True)
 class Measurement:
-    """Figures, the deciding one first; `given` are literals of the author that they depend on; `series` go over `axis`."""
+    """Figures, the deciding one first; `given` are literals of the author that they depend on; `series` go over `axis`.
+
+    `beyond` are the changed statements that what was run does not speak of; None where it stands for amplint's own fix alone.
+    """
 
     figures: tuple[Figure, ...]
     given: Mapping[str, float | str] = field(default_factory=dict)
@@ -85,6 +88,7 @@ class Measurement:
     axis: Axis | None = None
     ordinary: bool = True
     """Whether at least one ordinary step was taken as it should be, so that agreement means something."""
+    beyond: tuple[str, ...] | None = None
 
     def observations(self, tolerance: float) -> list[Observation]:
         """Whether the defect shows in each figure; none where no agreement would mean anything.

@@ -5,8 +5,6 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from difflib import SequenceMatcher
-from os.path import commonprefix
 from typing import NamedTuple
 
 import libcst as cst
@@ -15,7 +13,7 @@ from amplint.diagnostics import Diagnostic, Edit
 from amplint.dtypes.frames import StackFrame
 from amplint.dtypes.values import Tensor
 from amplint.model.torch import precision
-from amplint.runtime.changes import Change, changes
+from amplint.runtime.changes import Change, changes, edits_between
 from amplint.runtime.numeric.choices import Path
 from amplint.runtime.numeric.expression import (
     Apply,
@@ -152,21 +150,6 @@ def _is_read(change: Change, reader: Reader, other: Reader) -> bool:
     targets = statement.targets if isinstance(statement, ast.Assign) else [getattr(statement, "target", None)]
     names = {getattr(each, "id", getattr(each, "attr", "")) for each in targets}
     return statement.lineno in near.rows or bool(names & near.names)
-
-
-def edits_between(before: str, after: str) -> list[Edit]:
-    """Edits that make one text the other, as small as whole lines and their common ends let them be."""
-    mine, theirs = before.splitlines(keepends=True), after.splitlines(keepends=True)
-    edits: list[Edit] = []
-    for tag, start, end, there, until in SequenceMatcher(None, mine, theirs, autojunk=False).get_opcodes():
-        if tag == "equal":
-            continue
-        old, new = "".join(mine[start:end]), "".join(theirs[there:until])
-        head = len(commonprefix((old, new)))
-        tail = len(commonprefix((old[head:][::-1], new[head:][::-1])))
-        offset = len("".join(mine[:start]))
-        edits.append(Edit(offset + head, offset + len(old) - tail, new[head : len(new) - tail]))
-    return edits
 
 
 def _furthest_first(results: Sequence[BodyResult]) -> list[BodyResult]:

@@ -18,12 +18,14 @@ from amplint.diagnostics import Diagnostic
 from amplint.hazards.found import Found
 from amplint.model.observables import NON_FINITE, PRODUCT_TIME, RAISED, VALUE_ERROR, Observable
 from amplint.rule import File, Rule
-from amplint.runtime.criterion import judge
+from amplint.runtime.criterion import Question, judge
 from amplint.runtime.experiments.by_observable import EXPERIMENTS
+from amplint.runtime.experiments.own_fix import other_than_own_fix
 from amplint.runtime.measures import linear_products, path_measures
 from amplint.runtime.measures.measurement import Measurement
 from amplint.runtime.numeric.verdict import prove
 from amplint.runtime.replay.defect_paths import find, foreign_device, others, routes, subject_of
+from amplint.runtime.replay.followed_changes import Side, not_followed
 from amplint.runtime.replay.path_observations import observe
 from amplint.runtime.replay.path_walk import TooLong
 from amplint.runtime.replay.three_runs import Trial, emulation
@@ -57,7 +59,8 @@ def replay(before: Source, after: Source, diagnostic: Diagnostic, rule: Rule, de
                 taken = experiment(file, _file(after), diagnostic, device=device, seed=seed)
         except NotReplayable as problem:
             return Outcome(NOT_REPLAYABLE, str(problem), rule.observable.measure)
-        return _judge(rule.observable, taken)
+        beyond = other_than_own_fix(file, _file(after), diagnostic) if taken.beyond is None else taken.beyond
+        return _judge(rule.observable, taken, beyond)
     if rule.observable.measure in (NON_FINITE, VALUE_ERROR):
         with emulation(device):
             return prove(file, _file(after), diagnostic, rule.observable.measure, device, seed)
@@ -94,13 +97,12 @@ def _on_path(before: Source, after: Source, found: Found, observable: Observable
     kind = found.hazard.kind
     if error and error == plain.after.error and observable.measure != RAISED and kind not in remaining:
         return replace(shown, reason="the path raises an error that neither defect nor fix has to do with")
-    observed = (
-        [*taken.observations(observable.tolerance), *observe(plain, first, second, kind, files)]
-        if taken.ordinary
-        else []
-    )
-    return judge(observed, shown, remaining)
+    observed = taken.observations(observable.tolerance) + observe(plain, first, second, kind, files)
+    if not taken.ordinary:
+        observed = [one for one in observed if one.question is not Question.GONE]
+    beyond = not_followed(Side(first, files[0]), Side(second, files[1]), kind)
+    return judge(observed, shown, remaining, beyond)
 
 
-def _judge(observable: Observable, taken: Measurement) -> Outcome:
-    return judge(taken.observations(observable.tolerance), taken.shown(observable.measure, TEMPLATE))
+def _judge(observable: Observable, taken: Measurement, beyond: tuple[str, ...]) -> Outcome:
+    return judge(taken.observations(observable.tolerance), taken.shown(observable.measure, TEMPLATE), beyond=beyond)

@@ -101,7 +101,8 @@ class ReferenceRun(Training):
         self._clips = self._clearings = 0
         self._postponed: list[events.ZeroGrad] = []
         self._asked: dict[tuple[str, int], int] = {}
-        self._turns: dict[str, int] = {}
+        self._turns: dict[str, dict[str, int]] = {}
+        """For each optimizer, how many steps it had taken when each of its schedules last had a turn."""
 
     def region(self, region: events.Region) -> AbstractContextManager[object]:
         """Nothing runs in half here."""
@@ -149,10 +150,15 @@ class ReferenceRun(Training):
                 super().clear(each)
 
     def _advance_once(self, event: events.SchedulerStep) -> None:
-        steps = [step for step in self.record.steps if step.optimizer == self.owner(event.scheduler)]
-        recent, self._turns[event.scheduler] = steps[self._turns.get(event.scheduler, 0) :], len(steps)
-        if not recent or any(step.gradient is not None for step in recent):
+        """Advance, unless all steps were skipped since a schedule of this optimizer last had a turn."""
+        owner = self.owner(event.scheduler)
+        steps = [step for step in self.record.steps if step.optimizer == owner]
+        turns = self._turns.setdefault(owner, {})
+        is_again = turns.get(event.scheduler) == len(steps)
+        recent = steps[max((turn for turn in turns.values() if turn < len(steps)), default=0) :]
+        if is_again or not recent or any(step.gradient is not None for step in recent):
             self.advance(event.scheduler)
+        turns[event.scheduler] = len(steps)
 
 
 def _nothing() -> None:
