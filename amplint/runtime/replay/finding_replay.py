@@ -21,8 +21,8 @@ from amplint.model.observables import NON_FINITE, PRODUCT_TIME, RAISED, VALUE_ER
 from amplint.python_ast.definite_assignment import newly_unbound
 from amplint.rule import File, Rule
 from amplint.runtime.criterion import Observation, Question, judge
+from amplint.runtime.experiments import other_repairs
 from amplint.runtime.experiments.by_observable import EXPERIMENTS
-from amplint.runtime.experiments.own_fix import other_than_own_fix
 from amplint.runtime.measures import linear_products, path_measures
 from amplint.runtime.measures.measurement import Measurement
 from amplint.runtime.numeric.verdict import prove
@@ -69,8 +69,7 @@ def replay(before: Source, after: Source, diagnostic: Diagnostic, rule: Rule, de
                 taken = experiment(file, _file(after), diagnostic, device=device, seed=seed)
         except NotReplayable as problem:
             return Outcome(NOT_REPLAYABLE, str(problem), rule.observable.measure)
-        beyond = other_than_own_fix(file, _file(after), diagnostic) if taken.beyond is None else taken.beyond
-        return _judge(rule.observable, taken, beyond)
+        return _by_template(rule.observable, taken, file, _file(after), diagnostic)
     if rule.observable.measure in (NON_FINITE, VALUE_ERROR):
         with emulation(device):
             return prove(file, _file(after), diagnostic, rule.observable.measure, device, seed)
@@ -124,5 +123,13 @@ def _on_path(before: Source, after: Source, found: Found, observable: Observable
     return judge(observed, shown, remaining, not_followed(changed, *sides, kind))
 
 
-def _judge(observable: Observable, taken: Measurement, beyond: tuple[str, ...]) -> Outcome:
-    return judge(taken.observations(observable.tolerance), taken.shown(observable.measure, TEMPLATE), beyond=beyond)
+def _by_template(
+    observable: Observable, taken: Measurement, before: File, after: File, diagnostic: Diagnostic
+) -> Outcome:
+    """Judge what stands for the fix of the rule; of a repair that is another one, the texts tell the rest."""
+    observed, beyond = taken.observations(observable.tolerance), taken.beyond
+    if beyond is None:
+        own = other_repairs.own_fix(before, diagnostic)
+        beyond = other_repairs.differing(before, own, after)
+        observed += other_repairs.compare(own, after) if beyond else ()
+    return judge(observed, taken.shown(observable.measure, TEMPLATE), beyond=beyond)
