@@ -28,7 +28,7 @@ from amplint.runtime.measures.measurement import Measurement
 from amplint.runtime.numeric.verdict import prove
 from amplint.runtime.replay.altered_losses import alteration, alterations
 from amplint.runtime.replay.defect_paths import find, foreign_device, others, routes, subject_of, variants
-from amplint.runtime.replay.followed_changes import Side, changes_of, computes_losses, not_followed
+from amplint.runtime.replay.followed_changes import Side, changes_of, computes_losses, not_followed, on_path
 from amplint.runtime.replay.path_observations import observe, told_without_values
 from amplint.runtime.replay.path_walk import TooLong
 from amplint.runtime.replay.three_runs import Trial, emulation
@@ -79,7 +79,7 @@ def replay(before: Source, after: Source, diagnostic: Diagnostic, rule: Rule, de
             NOT_REPLAYABLE, "the event that the finding is about is not found again", rule.observable.measure
         )
     try:
-        return _on_path(before, after, found, rule.observable, device, seed)
+        return _on_path(before, after, found, rule.observable, device, seed, diagnostic.fix is None)
     except Untrained as lost:
         shown = Outcome(NOT_REPLAYABLE, "", rule.observable.measure, basis=PATH)
         return judge([Observation(Question.LOST, str(lost), True, False)], shown)
@@ -92,7 +92,9 @@ def _file(source: Source) -> File:
     return File(Tree(source), torch=(2, 3))
 
 
-def _on_path(before: Source, after: Source, found: Found, observable: Observable, device: str, seed: int) -> Outcome:
+def _on_path(
+    before: Source, after: Source, found: Found, observable: Observable, device: str, seed: int, is_patch: bool
+) -> Outcome:
     """Walk the path of a hazard in both texts, and judge what comes of it."""
     files = _file(before), _file(after)
     first, second = routes(found, *files)
@@ -121,6 +123,7 @@ def _on_path(before: Source, after: Source, found: Found, observable: Observable
     if not taken.ordinary:
         observed = [one for one in observed if one.question is not Question.GONE]
     beyond = not_followed(changed, *sides, kind)
+    beyond = on_path(beyond, *sides) if is_patch else beyond
     if computes_losses([one for one in beyond if alteration(one) is None], sides[1]):
         observed = told_without_values(observed)
     return judge(observed, shown, remaining, tuple(dict.fromkeys(one.text for one in beyond)))

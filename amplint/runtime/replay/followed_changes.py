@@ -72,6 +72,10 @@ class Side:
         rows = range(statement.lineno, (statement.end_lineno or statement.lineno) + 1)
         return [event for event in self.walk.events if event.site >= 0 and self._row(event) in rows]
 
+    def acts_in(self, statement: ast.stmt) -> bool:
+        """Whether more than a report happens on the path in the rows of a statement."""
+        return any(not isinstance(event, (Forward, Report)) for event in self.events_in(statement))
+
     def _row(self, event: Event) -> int:
         program = self.file.analysis.program
         return program.tree.range(program.places[event.site]).start.row
@@ -100,6 +104,18 @@ def not_followed(found: Sequence[Change], before: Side, after: Side, kind: Hazar
     is_tried = bool(mine.keys() - theirs.keys()) or any(len(theirs[key]) > 2 for key in theirs.keys() - mine.keys())
     following = _Following(kind, is_tried, _asking_names(found))
     return [one for one in found if not following.follows(one, before, after)]
+
+
+def on_path(found: Sequence[Change], before: Side, after: Side) -> list[Change]:
+    """Those changes in whose statements something happens on the path: the work of others also logs, renames and adds.
+
+    Args:
+        found: the changes.
+        before: the text as it stands.
+        after: the text with the repair.
+    """
+    sides = [(one, ((one.before, before), (one.after, after))) for one in found]
+    return [one for one, pairs in sides if any(side.acts_in(statement) for statement, side in pairs if statement)]
 
 
 def computes_losses(found: Sequence[Change], after: Side) -> bool:
@@ -191,7 +207,8 @@ def _is_unread_argument(node: ast.AST, statement: ast.stmt) -> bool:
     for call in ast.walk(statement):
         if isinstance(call, ast.Call) and isinstance(call.func, (ast.Attribute, ast.Name)):
             name = ast.unparse(call.func).rpartition(".")[2]
-            unread = [*call.args, *call.keywords] if name == "backward" else call.args[2:] if "clip" in name else []
+            unread: list[ast.AST] = []
+            unread += [*call.args, *call.keywords] if name == "backward" else call.args[2:] if "clip" in name else []
             unread += [each for each in call.keywords if each.arg == "norm_type"]
             if unread and (node is call or any(one is node for each in unread for one in ast.walk(each))):
                 return node is not call or name != "backward"
