@@ -18,19 +18,21 @@ from itertools import islice
 from amplint.diagnostics import Diagnostic
 from amplint.hazards.found import Found
 from amplint.model.observables import NON_FINITE, PRODUCT_TIME, RAISED, VALUE_ERROR, Observable
+from amplint.python_ast.definite_assignment import newly_unbound
 from amplint.rule import File, Rule
-from amplint.runtime.criterion import Question, judge
+from amplint.runtime.criterion import Observation, Question, judge
 from amplint.runtime.experiments import other_repairs
 from amplint.runtime.experiments.by_observable import EXPERIMENTS
 from amplint.runtime.measures import linear_products, path_measures
 from amplint.runtime.measures.measurement import Measurement
 from amplint.runtime.numeric.verdict import prove
+from amplint.runtime.replay.altered_losses import alterations
 from amplint.runtime.replay.defect_paths import find, foreign_device, others, routes, subject_of, variants
-from amplint.runtime.replay.followed_changes import Side, not_followed
+from amplint.runtime.replay.followed_changes import Side, changes_of, not_followed
 from amplint.runtime.replay.path_observations import observe
 from amplint.runtime.replay.path_walk import TooLong
 from amplint.runtime.replay.three_runs import Trial, emulation
-from amplint.runtime.training.run_record import NotReplayable
+from amplint.runtime.training.run_record import NotReplayable, Untrained
 from amplint.runtime.training.torch_objects import CannotMake
 from amplint.runtime.verdict import NOT_OBSERVABLE, NOT_REPLAYABLE, PATH, TEMPLATE, Outcome
 from amplint.source import Source
@@ -53,6 +55,10 @@ def replay(before: Source, after: Source, diagnostic: Diagnostic, rule: Rule, de
     """
     if rule.observable is None:
         return Outcome(NOT_REPLAYABLE, f"{rule.code} does not say how its defect shows")
+    unbound = newly_unbound(before.text, after.text)
+    if unbound:
+        said = [Observation(Question.NEW, f"NameError: {name}", True, False) for name in unbound]
+        return judge(said, Outcome(NOT_REPLAYABLE, "", rule.observable.measure))
     if rule.observable.measure == PRODUCT_TIME:
         return linear_products.time_products(_file(before), _file(after), device, seed, rule.observable.tolerance)
     file = _file(before)
@@ -74,6 +80,9 @@ def replay(before: Source, after: Source, diagnostic: Diagnostic, rule: Rule, de
         )
     try:
         return _on_path(before, after, found, rule.observable, device, seed)
+    except Untrained as lost:
+        shown = Outcome(NOT_REPLAYABLE, "", rule.observable.measure, basis=PATH)
+        return judge([Observation(Question.LOST, str(lost), True, False)], shown)
     except (NotReplayable, CannotMake, TooLong) as problem:
         return Outcome(NOT_REPLAYABLE, str(problem), rule.observable.measure)
 
@@ -91,23 +100,27 @@ def _on_path(before: Source, after: Source, found: Found, observable: Observable
     if foreign:
         return Outcome(NOT_OBSERVABLE, f"the code is for {foreign!r}", observable.measure)
     kind, remaining = found.hazard.kind, others(first, second, found.hazard)
+    sides = Side(first, files[0]), Side(second, files[1])
+    changed = changes_of(*sides, kind)
     with emulation(device), warnings.catch_warnings():
         warnings.simplefilter("ignore")  # code with a defect is what torch warns about
-        player = Trial(first, second, subject_of(found.hazard, first), device, seed)
+        altered = alterations(changed, sides[1])
+        player = Trial(first, second, subject_of(found.hazard, first), device, seed, altered)
         taken = path_measures.take(observable.measure, player, found.hazard)
         plain = player.plain
         observed = taken.observations(observable.tolerance) + observe(plain, first, second, kind, files)
         for mine, theirs in islice(variants(first, second), _VARIANTS):
-            other = Trial(mine, theirs, player.subject, device, seed).plain
+            other = Trial(mine, theirs, player.subject, device, seed, altered).plain
             seen = observe(other, mine, theirs, kind, files)
             observed += [one for one in seen if one.question is not Question.GONE]
     shown = taken.shown(observable.measure, PATH)
     error = plain.before.error
-    if error and error == plain.after.error and observable.measure != RAISED and kind not in remaining:
+    is_theirs = observable.measure == RAISED or not found.silent
+    if error and error == plain.after.error and not is_theirs and kind not in remaining:
         return replace(shown, reason="the path raises an error that neither defect nor fix has to do with")
     if not taken.ordinary:
         observed = [one for one in observed if one.question is not Question.GONE]
-    return judge(observed, shown, remaining, not_followed(Side(first, files[0]), Side(second, files[1]), kind))
+    return judge(observed, shown, remaining, not_followed(changed, *sides, kind))
 
 
 def _by_template(

@@ -8,11 +8,11 @@ settings. A walk knows no values but losses: what else computes is not followed.
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
-from amplint.model.events import Assign, AutocastEnter, AutocastExit, Forward, Report
+from amplint.model.events import Assign, AutocastEnter, AutocastExit, Event, Forward, Report
 from amplint.model.protocol.hazard import HazardKind
 from amplint.rule import File
 from amplint.runtime.changes import Change, changes, conjuncts, holds
@@ -56,29 +56,42 @@ class Side:
         sites = {event.site for event in self.walk.events if isinstance(event, Report)}
         return frozenset(program.tree.range(program.places[site]).start.row for site in sites)
 
+    def events_in(self, statement: ast.stmt) -> list[Event]:
+        """The events on the path whose place begins in the rows of a statement."""
+        rows = range(statement.lineno, (statement.end_lineno or statement.lineno) + 1)
+        return [event for event in self.walk.events if event.site >= 0 and self._row(event) in rows]
+
+    def _row(self, event: Event) -> int:
+        program = self.file.analysis.program
+        return program.tree.range(program.places[event.site]).start.row
+
     def is_event(self, call: ast.Call) -> bool:
         """Whether a call is an event on the path, or only asks a scaler."""
         name = call.func.attr if isinstance(call.func, ast.Attribute) else getattr(call.func, "id", "")
         return name in _ASKING or (call.lineno, ast.unparse(call)) in self.called
 
 
-def not_followed(before: Side, after: Side, kind: HazardKind) -> tuple[str, ...]:
+def changes_of(before: Side, after: Side, kind: HazardKind) -> list[Change]:
+    """What differs between two texts; for a defect that is about regions, what runs in one is told by the walks alone."""
+    return changes(before.file.source.text, after.file.source.text, kind in _ABOUT_REGIONS)
+
+
+def not_followed(found: Sequence[Change], before: Side, after: Side, kind: HazardKind) -> tuple[str, ...]:
     """The changed statements that the walks do not follow, each as one line.
 
     Args:
+        found: what differs between the texts.
         before: the text as it stands.
         after: the text with the fix.
         kind: that of the defect.
     """
-    is_about_regions = kind in _ABOUT_REGIONS
-    found = changes(before.file.source.text, after.file.source.text, is_about_regions)
     asked = before.walk.decisions.asked.keys() ^ after.walk.decisions.asked.keys()
     following = _Following(kind, bool(asked), _asking_names(found))
     wrong = [one for one in found if not following.follows(one, before, after)]
     return tuple(dict.fromkeys(one.text for one in wrong))
 
 
-def _asking_names(found: list[Change]) -> frozenset[str]:
+def _asking_names(found: Sequence[Change]) -> frozenset[str]:
     """The names that changed statements give to what a scaler tells."""
     statements = (one.after for one in found if isinstance(one.after, ast.Assign) and _asks(one.after.value))
     return frozenset(target.id for one in statements for target in one.targets if isinstance(target, ast.Name))
