@@ -85,8 +85,9 @@ def not_followed(found: Sequence[Change], before: Side, after: Side, kind: Hazar
         after: the text with the fix.
         kind: that of the defect.
     """
-    asked = before.walk.decisions.asked.keys() ^ after.walk.decisions.asked.keys()
-    following = _Following(kind, bool(asked), _asking_names(found))
+    mine, theirs = before.walk.decisions.asked, after.walk.decisions.asked
+    is_tried = bool(mine.keys() - theirs.keys()) or any(len(theirs[key]) > 2 for key in theirs.keys() - mine.keys())
+    following = _Following(kind, is_tried, _asking_names(found))
     wrong = [one for one in found if not following.follows(one, before, after)]
     return tuple(dict.fromkeys(one.text for one in wrong))
 
@@ -100,7 +101,8 @@ def _asking_names(found: Sequence[Change]) -> frozenset[str]:
 @dataclass(frozen=True)
 class _Following:
     kind: HazardKind
-    asked: bool
+    is_tried: bool
+    """Whether other answers to the conditions that differ are tried."""
     scales: frozenset[str]
 
     def follows(self, change: Change, before: Side, after: Side) -> bool:
@@ -121,7 +123,7 @@ class _Following:
         if node is None or statement is None or isinstance(statement, _INERT):
             return True
         if isinstance(statement, ast.If):
-            return self.asked or self._is_about_scale(statement.test)
+            return self.is_tried or self._is_about_scale(statement.test)
         if isinstance(statement, (ast.With, ast.AsyncWith)) or node in getattr(statement, "decorator_list", ()):
             return self.kind in _ABOUT_REGIONS
         if self.kind is HazardKind.SCALED_LOSS_REPORTED and statement.lineno in side.shown:
@@ -148,7 +150,7 @@ class _Following:
         """Whether a condition has become another one in a way that the walk knows of."""
         mine, theirs = ({ast.dump(one): one for one in conjuncts(each)} for each in (old, new))
         changed = [each[key] for each, other in ((mine, theirs), (theirs, mine)) for key in each.keys() - other.keys()]
-        return self.asked or all(map(self._is_about_scale, changed))
+        return self.is_tried or all(map(self._is_about_scale, changed))
 
     def _is_about_scale(self, node: ast.expr) -> bool:
         return _asks(node) or any(isinstance(each, ast.Name) and each.id in self.scales for each in ast.walk(node))
