@@ -34,17 +34,18 @@ def is_type(file: File, node: cst.CSTNode) -> bool:
 
 
 def typed(before: str, after: str) -> Measurement:
-    """Whether objects of the class named before the fix, and of the one named after it, are of the type that is named.
+    """Whether objects of the class named before the fix, and of that of `torch.amp`, are of the type that is named.
 
     Args:
         before: the qualified name before the fix.
         after: the qualified name after it.
     """
-    old, new = _torch(before), _torch(after)
+    wanted = f"torch.amp.{before.rpartition('.')[2]}"
+    types = _torch(before), _torch(after)
     return Measurement(
-        (
-            Figure(f"takes a {after}", _yes(issubclass(new, old)), _yes(issubclass(new, new)), _yes(True)),
-            Figure(f"takes a {before}", _yes(issubclass(old, old)), _yes(issubclass(old, new)), _yes(True)),
+        tuple(
+            Figure(f"takes a {name}", *(_yes(issubclass(_torch(name), each)) for each in types), _yes(True))
+            for name in (wanted, before)
         )
     )
 

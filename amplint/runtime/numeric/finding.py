@@ -139,13 +139,13 @@ def _elsewhere(reader: Reader, other: Reader, main: BodyResult) -> tuple[list[Di
 
 
 def _changes(reader: Reader, other: Reader) -> list[Change]:
-    return changes(*(each.facts.file.source.text for each in (reader, other)))
+    return changes(reader.facts.file.source.text, other.facts.file.source.text)
 
 
 def _is_read(change: Change, reader: Reader, other: Reader) -> bool:
     """Whether a changed statement is a part of what was read: on the path, or what a name on it stands for."""
-    statement, near = change.statement, reader if change.new is None else other
-    if isinstance(statement, (ast.Import, ast.ImportFrom)):
+    statement, near = (change.before, reader) if change.after is None else (change.after, other)
+    if statement is None or isinstance(statement, (ast.Import, ast.ImportFrom)):
         return change.new is not None
     targets = statement.targets if isinstance(statement, ast.Assign) else [getattr(statement, "target", None)]
     names = {getattr(each, "id", getattr(each, "attr", "")) for each in targets}

@@ -16,13 +16,12 @@ from functools import lru_cache
 
 from amplint.diagnostics import Diagnostic
 from amplint.hazards.found import Found
-from amplint.model.observables import NON_FINITE, PRODUCT_TIME, RAISED, VALUE_ERROR, Observable
+from amplint.model.observables import CHECKED, NON_FINITE, PRODUCT_TIME, RAISED, VALUE_ERROR, Observable
 from amplint.rule import File, Rule
-from amplint.runtime.criterion import Question, judge
-from amplint.runtime.experiments.by_observable import EXPERIMENTS
-from amplint.runtime.experiments.own_fix import other_than_own_fix
+from amplint.runtime.criterion import Observation, Question, judge
+from amplint.runtime.experiments.by_observable import EXPERIMENTS, SETTINGS, Experiment
+from amplint.runtime.experiments.own_fix import beside_own_fix
 from amplint.runtime.measures import linear_products, path_measures
-from amplint.runtime.measures.measurement import Measurement
 from amplint.runtime.numeric.verdict import prove
 from amplint.runtime.replay.defect_paths import find, foreign_device, others, routes, subject_of
 from amplint.runtime.replay.followed_changes import Side, not_followed
@@ -54,13 +53,7 @@ def replay(before: Source, after: Source, diagnostic: Diagnostic, rule: Rule, de
     file = _file(before)
     experiment = EXPERIMENTS.get(rule.observable.measure)
     if experiment is not None:
-        try:
-            with emulation(device):
-                taken = experiment(file, _file(after), diagnostic, device=device, seed=seed)
-        except NotReplayable as problem:
-            return Outcome(NOT_REPLAYABLE, str(problem), rule.observable.measure)
-        beyond = other_than_own_fix(file, _file(after), diagnostic) if taken.beyond is None else taken.beyond
-        return _judge(rule.observable, taken, beyond)
+        return _by_template(experiment, file, _file(after), diagnostic, rule.observable, device, seed)
     if rule.observable.measure in (NON_FINITE, VALUE_ERROR):
         with emulation(device):
             return prove(file, _file(after), diagnostic, rule.observable.measure, device, seed)
@@ -104,5 +97,27 @@ def _on_path(before: Source, after: Source, found: Found, observable: Observable
     return judge(observed, shown, remaining, beyond)
 
 
-def _judge(observable: Observable, taken: Measurement, beyond: tuple[str, ...]) -> Outcome:
-    return judge(taken.observations(observable.tolerance), taken.shown(observable.measure, TEMPLATE), beyond=beyond)
+def _by_template(
+    experiment: Experiment,
+    before: File,
+    after: File,
+    diagnostic: Diagnostic,
+    observable: Observable,
+    device: str,
+    seed: int,
+) -> Outcome:
+    """Measure in a small program that stands for the place of a finding; regions and scalers must stay as they are."""
+    beside = beside_own_fix(
+        before, after, diagnostic, observable.measure in SETTINGS, may_switch_off=observable.measure == CHECKED
+    )
+    try:
+        with emulation(device):
+            repaired = beside.own if beside.is_spelling else after
+            taken = experiment(before, repaired, diagnostic, device=device, seed=seed)
+    except NotReplayable as problem:
+        shown = Outcome(NOT_REPLAYABLE, str(problem), observable.measure, basis=TEMPLATE)
+        wrong = [Observation(Question.GONE, "the finding", False, False), *beside.observations]
+        return judge(wrong, shown) if beside.observations else shown
+    observed = [*taken.observations(observable.tolerance), *beside.observations]
+    beyond = beside.beyond if taken.beyond is None else taken.beyond
+    return judge(observed, taken.shown(observable.measure, TEMPLATE), beyond=beyond)

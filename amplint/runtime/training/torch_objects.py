@@ -139,6 +139,8 @@ def scaler(facts: ObjectFacts, device: str, enabled: bool) -> torch.amp.GradScal
     made = Construction.read(facts.maker)
     settings = {name: made.keywords[name] for name in _SCALER_SETTINGS if name in made.keywords}
     settings["init_scale"] = number(facts.init_scale) or INIT_SCALE
+    if "growth_interval" in settings:
+        settings["growth_interval"] = int(settings["growth_interval"])
     return torch.amp.GradScaler(device, enabled=enabled, **settings)
 
 
