@@ -125,7 +125,7 @@ def kept_settings(own: File, after: File, is_about_settings: bool, may_switch_of
         is_about_settings: whether every setting is to be what it is there; else only what switches AMP off is looked at.
         may_switch_off: whether a scaler may be switched off.
     """
-    missing, extra = differing(own, after)
+    missing, extra = unlike(own, after)
     for kind in ("region", "scaler"):
         mine = [each for each in missing if each.kind == kind]
         theirs = [each for each in extra if each.kind == kind]
@@ -136,7 +136,7 @@ def kept_settings(own: File, after: File, is_about_settings: bool, may_switch_of
                 yield Observation(Question.LOST, "a region", True, False)
 
 
-def differing(own: File, after: File) -> tuple[list[AmpObject], list[AmpObject]]:
+def unlike(own: File, after: File) -> tuple[list[AmpObject], list[AmpObject]]:
     """The regions and scalers of one file that another has not, and those that it has instead.
 
     Args:

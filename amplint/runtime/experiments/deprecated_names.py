@@ -41,11 +41,12 @@ def typed(before: str, after: str) -> Measurement:
         after: the qualified name after it.
     """
     wanted = f"torch.amp.{before.rpartition('.')[2]}"
-    types = _torch(before), _torch(after)
+    old, new = _torch(before), _torch(after)
+    given = {name: _torch(name) for name in (wanted, before)}
     return Measurement(
         tuple(
-            Figure(f"takes a {name}", *(_yes(issubclass(_torch(name), each)) for each in types), _yes(True))
-            for name in (wanted, before)
+            Figure(f"takes a {name}", _yes(issubclass(made, old)), _yes(issubclass(made, new)), _yes(True))
+            for name, made in given.items()
         )
     )
 

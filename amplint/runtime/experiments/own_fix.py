@@ -5,17 +5,15 @@ from __future__ import annotations
 import ast
 from collections import Counter
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from amplint.diagnostics import Diagnostic
-from amplint.engine.fixer import apply
-from amplint.engine.linter import lint_source
 from amplint.engine.registry import load_rules
 from amplint.rule import Confidence, File, Severity
 from amplint.runtime.changes import Change, changes
 from amplint.runtime.criterion import Observation, Question
-from amplint.runtime.experiments.amp_settings import differing, kept_settings, within_construction
-from amplint.source import Source
+from amplint.runtime.experiments.amp_settings import kept_settings, unlike, within_construction
+from amplint.runtime.experiments.rule_recheck import with_own_fix
 from amplint.syntax.tree import Tree
 
 
@@ -51,12 +49,12 @@ def beside_own_fix(
         is_about_settings: whether every setting of regions and scalers must be what it is with amplint's own fix.
         may_switch_off: whether a scaler may be switched off.
     """
-    source = _with_own_fix(before, diagnostic)
+    source = with_own_fix(before, diagnostic)
     if source == after.source:
         return BesideOwnFix(after, after, (), (), True)
     own = File(Tree(source), torch=(2, 3))
     found = changes(source.text, after.source.text)
-    is_same = differing(own, after) == ([], [])
+    is_same = unlike(own, after) == ([], [])
     imports = [each for each in found if isinstance(each.after or each.before, (ast.Import, ast.ImportFrom))]
     if is_same:
         found = [each for each in found if not _is_spelling(each, after)]
@@ -66,15 +64,6 @@ def beside_own_fix(
         kept = kept_settings(own, after, is_about_settings, may_switch_off)
         told = (*kept, *_new_findings(before, own, after))
     return BesideOwnFix(own, after, told, beyond, is_same and not (beyond or imports))
-
-
-def _with_own_fix(before: File, diagnostic: Diagnostic) -> Source:
-    fixable = diagnostic
-    if diagnostic.fix is None:  # a patch of somebody else's
-        rules = [rule for rule in load_rules() if rule.code == diagnostic.code]
-        found = lint_source(before.source, rules).diagnostics
-        fixable = next((each for each in found if each.range == diagnostic.range), diagnostic)
-    return replace(before.source, text=apply(before.source, [fixable])[0])
 
 
 def _is_spelling(change: Change, after: File) -> bool:
