@@ -8,11 +8,12 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from typing import NamedTuple
 
-from amplint.diagnostics import Diagnostic
+from amplint.diagnostics import Diagnostic, Fix
 from amplint.engine.fixer import apply, compiles
 from amplint.engine.pool import Died, LastAnswer, TimeLimit, Workers, worker_count
 from amplint.engine.registry import load_rules
 from amplint.rule import Rule
+from amplint.runtime.changes import edits_between
 from amplint.runtime.devices import CUDA, Device, require_torch
 from amplint.runtime.evidence import Evidence
 from amplint.runtime.replay.neighbouring_fixes import judge_in_company
@@ -73,7 +74,8 @@ class Repair(NamedTuple):
             names = {one.name for one in neighbours}
             text, _ = apply(self.after, [one for one in self.remaining if one.fix is not None and one.name in names])
             return replace(self.after, text=text)
-        text, together = apply(self.before, [*neighbours, self.diagnostic])
+        repair = replace(self.diagnostic, fix=Fix("", tuple(edits_between(self.before.text, self.after.text))))
+        text, together = apply(self.before, [*neighbours, repair])
         return replace(self.before, text=text) if len(together) > len(neighbours) else None
 
 

@@ -135,11 +135,15 @@ def foreign_device(observable: Observable, path: Walk) -> str:
     return next(iter(sorted(devices - observable.devices)), "") if observable.devices else ""
 
 
-def others(fixed: Walk, hazard: Hazard) -> list[str]:
-    """The kinds of other defects on the path with the fix.
+def others(before: Walk, after: Walk, hazard: Hazard) -> list[str]:
+    """The kinds of other defects on the path, with the code as it stands and with the fix.
 
     Args:
-        fixed: the path in the code with the fix.
+        before: the path in the code as it stands.
+        after: the same path in the code with the fix.
         hazard: the defect.
     """
-    return sorted({each.kind for each in fixed.hazards} - {hazard.kind})
+    mine, theirs = ({(each.kind, each.site) for each in walk.hazards} for walk in (before, after))
+    again = {hazard.kind} if sum(kind is hazard.kind for kind, _ in mine) > 1 else set()
+    kinds = {kind for kind, _ in mine} - {hazard.kind} | again
+    return sorted(kinds & {kind for kind, _ in theirs})

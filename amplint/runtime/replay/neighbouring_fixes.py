@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from amplint.diagnostics import Diagnostic, Fix, Range
 from amplint.engine.fixer import apply
-from amplint.runtime.verdict import CONFIRMED, REFUTED, Outcome
+from amplint.runtime.verdict import CONFIRMED, PARTLY, REFUTED, Outcome
 from amplint.source import Source
 
 
@@ -36,7 +36,7 @@ def judge_in_company(
         return outcome
     before = replace(source, text=repaired)
     judged = replay(before, after, replace(diagnostic, range=_moved(diagnostic, source, used, before)))
-    if judged.verdict not in (CONFIRMED, REFUTED):
+    if judged.verdict not in (CONFIRMED, PARTLY, REFUTED):
         return outcome
     return replace(judged, together=tuple(f"{one.code} in line {one.range.start.row}" for one in used))
 
