@@ -13,6 +13,7 @@ from __future__ import annotations
 import warnings
 from dataclasses import replace
 from functools import lru_cache
+from itertools import islice
 
 from amplint.diagnostics import Diagnostic
 from amplint.hazards.found import Found
@@ -24,7 +25,7 @@ from amplint.runtime.experiments.own_fix import other_than_own_fix
 from amplint.runtime.measures import linear_products, path_measures
 from amplint.runtime.measures.measurement import Measurement
 from amplint.runtime.numeric.verdict import prove
-from amplint.runtime.replay.defect_paths import find, foreign_device, others, routes, subject_of
+from amplint.runtime.replay.defect_paths import find, foreign_device, others, routes, subject_of, variants
 from amplint.runtime.replay.followed_changes import Side, not_followed
 from amplint.runtime.replay.path_observations import observe
 from amplint.runtime.replay.path_walk import TooLong
@@ -34,6 +35,9 @@ from amplint.runtime.training.torch_objects import CannotMake
 from amplint.runtime.verdict import NOT_OBSERVABLE, NOT_REPLAYABLE, PATH, TEMPLATE, Outcome
 from amplint.source import Source
 from amplint.syntax.tree import Tree
+
+_VARIANTS = 6
+"""So many paths with other answers to changed conditions are walked at most."""
 
 
 def replay(before: Source, after: Source, diagnostic: Diagnostic, rule: Rule, device: str, seed: int) -> Outcome:
@@ -87,21 +91,24 @@ def _on_path(before: Source, after: Source, found: Found, observable: Observable
     foreign = foreign_device(observable, first)
     if foreign:
         return Outcome(NOT_OBSERVABLE, f"the code is for {foreign!r}", observable.measure)
-    player = Trial(first, second, subject_of(found.hazard, first), device, seed)
+    kind, remaining = found.hazard.kind, others(first, second, found.hazard)
     with emulation(device), warnings.catch_warnings():
         warnings.simplefilter("ignore")  # code with a defect is what torch warns about
+        player = Trial(first, second, subject_of(found.hazard, first), device, seed)
         taken = path_measures.take(observable.measure, player, found.hazard)
         plain = player.plain
-    error, remaining = plain.before.error, others(first, second, found.hazard)
+        observed = taken.observations(observable.tolerance) + observe(plain, first, second, kind, files)
+        for mine, theirs in islice(variants(first, second), _VARIANTS):
+            other = Trial(mine, theirs, player.subject, device, seed).plain
+            seen = observe(other, mine, theirs, kind, files)
+            observed += [one for one in seen if one.question is not Question.GONE]
     shown = taken.shown(observable.measure, PATH)
-    kind = found.hazard.kind
+    error = plain.before.error
     if error and error == plain.after.error and observable.measure != RAISED and kind not in remaining:
         return replace(shown, reason="the path raises an error that neither defect nor fix has to do with")
-    observed = taken.observations(observable.tolerance) + observe(plain, first, second, kind, files)
     if not taken.ordinary:
         observed = [one for one in observed if one.question is not Question.GONE]
-    beyond = not_followed(Side(first, files[0]), Side(second, files[1]), kind)
-    return judge(observed, shown, remaining, beyond)
+    return judge(observed, shown, remaining, not_followed(Side(first, files[0]), Side(second, files[1]), kind))
 
 
 def _judge(observable: Observable, taken: Measurement, beyond: tuple[str, ...]) -> Outcome:

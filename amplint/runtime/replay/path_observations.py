@@ -18,7 +18,7 @@ from amplint.model.references import reference
 from amplint.rule import File
 from amplint.runtime.criterion import Observation, Question
 from amplint.runtime.measures.measurement import Trio, agree
-from amplint.runtime.replay.path_walk import Walk
+from amplint.runtime.replay.path_walk import Walk, bare
 from amplint.runtime.training.run_record import RunRecord, Step
 
 _NEAR = 0.05
@@ -41,16 +41,30 @@ def observe(trio: Trio, before: Walk, after: Walk, kind: HazardKind, files: tupl
     """
     left = [{each.site for each in walk.hazards if each.kind is kind} for walk in (before, after)]
     gone = Observation(Question.GONE, f"the defect {kind}", False, len(left[1]) < len(left[0]))
-    return [gone, *_new(trio, before, after), *_lost(trio, before, after, kind), *_steps(trio), *_shown(trio, files)]
+    return [
+        gone,
+        *_new(trio, before, after, files),
+        *_lost(trio, before, after, kind),
+        *_steps(trio),
+        *_shown(trio, files),
+    ]
 
 
-def _new(trio: Trio, before: Walk, after: Walk) -> Iterator[Observation]:
+def _new(trio: Trio, before: Walk, after: Walk, files: tuple[File, File]) -> Iterator[Observation]:
     error = trio.after.error
     if error:
         yield Observation(Question.NEW, error, trio.before.error != error, False)
-    known = {each.kind for each in before.hazards}
-    for kind in sorted({each.kind for each in after.hazards} - known):
+    mine, theirs = (_hazards(*each) for each in zip((before, after), files))
+    for kind in sorted(theirs - mine):
         yield Observation(Question.NEW, f"the defect {kind}", True, False)
+
+
+def _hazards(walk: Walk, file: File) -> set[HazardKind]:
+    """The kinds of the defects on a path, and on the other paths of the function."""
+    elsewhere = {
+        each.hazard.kind for each in file.analysis.hazards if bare(each.entry.function) == bare(walk.entry.function)
+    }
+    return elsewhere | {each.kind for each in walk.hazards}
 
 
 # -- what must stay ----------------------------------------------------------------------------------------------------
