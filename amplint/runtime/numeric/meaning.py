@@ -25,8 +25,12 @@ _RIGHT = 0.05
 _SAME = 2.0**-4, 2.0**-10
 """By how much two expressions may differ in exact arithmetic and mean the same: anywhere, where epsilons may be in reach, and
 at everyday magnitudes, by as much as half rounds."""
-_COARSER = 8.0, 2.0**-4
-"""By how much more than before an expression may be off under AMP, and up to what error it may be so in any case."""
+_COARSER = 4.0, 2.0**-10
+"""By how much more than before an expression may be off under AMP at everyday magnitudes, and up to what error it may be so."""
+_MENDED = 0.75
+"""How far a value may be off where there was none before: nearer to what is meant than to nothing."""
+_JUDGED = 1e-3, 87.0
+"""From which magnitude to which it may not: in between neither epsilons are in reach, nor the ends of exponentials of float32."""
 
 
 def meant(told: Sequence[PointAnswers], compared: Comparison) -> Iterator[Observation]:
@@ -40,19 +44,28 @@ def meant(told: Sequence[PointAnswers], compared: Comparison) -> Iterator[Observ
         compared: the texts, and what is asked of them.
     """
     dtypes = compared.inquiry.dtypes
+    worst = [_COARSER[1] / _COARSER[0], 0.0]
     for each in told:
         size = abs(each.point.at)
+        off, off_after = (one.distance(each.exact, dtypes, HALF_MAX) for one in (each.before, each.after))
         is_everyday = _EVERYDAY[0] <= size <= _EVERYDAY[1]
-        off = each.before.distance(each.exact, dtypes, HALF_MAX)
         was_right = off <= _RIGHT and size <= _LARGEST
-        if not (was_right or is_everyday):
+        if was_right and is_everyday:
+            worst = [max(worst[0], off), max(worst[1], off_after)]
+        is_mended = not each.before.finite and each.after.finite and (not size or _JUDGED[0] <= size <= _JUDGED[1])
+        if not (was_right or is_everyday or is_mended):
             continue
         exactly = answer(compared.after, each.point, compared.inquiry, EXACTLY)
         is_right = exactly.distance(each.exact, dtypes, HALF_MAX) <= _SAME[is_everyday]
-        if is_right and was_right:
-            is_right = each.after.distance(each.exact, dtypes, HALF_MAX) <= max(off * _COARSER[0], _COARSER[1])
-        if is_right or not _is_faint(compared, each.point):
+        if is_mended:
+            under_amp = min(
+                each.after.distance(one, (), HALF_MAX) for one in (each.exact, each.plain) if one is not None
+            )
+            is_near = max(exactly.distance(each.exact, (), HALF_MAX), under_amp) <= _MENDED
+            is_right = is_near and (is_right or not is_everyday)
+        if is_right or not (was_right or is_everyday) or not _is_faint(compared, each.point):
             yield Observation(Question.MEANT, "the value or gradient", True, is_right, each.point.place)
+    yield Observation(Question.MEANT, "the precision under AMP", True, worst[1] <= worst[0] * _COARSER[0])
 
 
 def is_alike(compared: Comparison, point: SamplePoint) -> bool:

@@ -81,9 +81,12 @@ class Tally:
             is_partial: whether gradients may be left that half cannot hold.
         """
         for each in self.told:
-            before, after = each.before.finite, each.after.finite
-            if (each.is_held or (before and not after)) and not (is_partial and each.why == NARROW):
-                yield Observation(Question.GONE, "the finite value or gradient", before, after, each.point.place)
+            before, after, place = each.before.finite, each.after.finite, each.point.place
+            if each.why == NARROW and not is_partial:
+                yield Observation(Question.GONE, "the finite value", each.before.sound, True, place)
+                yield Observation(Question.GONE, "the finite gradient", before, False, place)
+            elif each.why != NARROW and (each.is_held or (before and not after)):
+                yield Observation(Question.GONE, "the finite value or gradient", before, after, place)
 
 
 def tally(

@@ -156,8 +156,11 @@ def _by_digits(found: Tally, everything: Sequence[Observation], outcome: Outcome
     given = {key: value for key, value in outcome.reference.items() if key in ("points", "shape")}
     mine, fixed = ({observables.VALUE_ERROR: digits} for digits in (before, after))
     shown = replace(outcome, measure=observables.VALUE_ERROR, before=mine, after=fixed, reference=given)
-    exact = Observation(Question.GONE, "the value", False, before >= 8 * after)
-    return judge([exact, *everything], replace(shown, series={}, axis=None), beyond=beyond)
+    exact = [
+        Observation(Question.GONE, what, False, before >= factor * after)
+        for what, factor in (("the value", 2), ("the last digits of the value", 8))
+    ]
+    return judge([*exact, *everything], replace(shown, series={}, axis=None), beyond=beyond)
 
 
 _Trial = tuple[float, tuple[frozenset[int], frozenset[int]], dict[str, "float | str"]]

@@ -20,7 +20,7 @@ from amplint.engine.registry import load_rules
 from amplint.model.observables import NON_FINITE, VALUE_ERROR, Observable
 from amplint.model.torch import operators
 from amplint.runtime.replay.finding_replay import replay
-from amplint.runtime.verdict import CONFIRMED, NOT_OBSERVABLE, NOT_REPLAYABLE, REFUTED, Outcome
+from amplint.runtime.verdict import CONFIRMED, NOT_OBSERVABLE, NOT_REPLAYABLE, PARTLY, REFUTED, Outcome
 from amplint.source import Source
 
 RULE = next(rule for rule in load_rules() if rule.code == "AMP301")
@@ -109,7 +109,6 @@ def test_the_same_seed_gives_the_same_outcome() -> None:
     ("written", "instead"),
     [
         ("torch.log(p + 1e-8)", "torch.log((p + 1e-8).float())"),  # after the epsilon is lost
-        ("torch.log(p + 1e-8)", "torch.log(p.float() + 1e-8)"),  # after the sigmoid was rounded: its gradient is lost
         ("torch.log(p + 1e-8)", "torch.log(1e-8 + p)"),
         ("torch.log(p + 1e-8)", "torch.log(p + 1e-9)"),
     ],
@@ -119,6 +118,20 @@ def test_a_fix_that_does_not_help_is_refuted(written: str, instead: str) -> None
     found = outcome(text, text.replace(written, instead))
     assert found.verdict == REFUTED
     assert "finite value or gradient" in found.reason and found.after[NON_FINITE]
+
+
+def test_what_a_fix_leaves_of_the_defect_is_named() -> None:
+    text = loop(ENTROPY)
+    found = outcome(
+        text, text.replace("torch.log(p + 1e-8)", "torch.log(p.float() + 1e-8)")
+    )  # after the sigmoid was rounded
+    assert (found.verdict, found.remains) == (PARTLY, ("the finite gradient at 20 points",))
+
+
+def test_nothing_in_the_place_of_what_is_not_finite_is_no_fix() -> None:
+    text = loop(ENTROPY)
+    found = outcome(text, text.replace("torch.log(p + 1e-8)", "torch.nan_to_num(torch.log(p + 1e-8), neginf=0.0)"))
+    assert found.verdict == REFUTED
 
 
 def test_a_fix_that_makes_other_points_non_finite_is_refuted() -> None:
