@@ -21,7 +21,7 @@ from amplint.model.observables import NON_FINITE, PRODUCT_TIME, RAISED, VALUE_ER
 from amplint.rule import File, Rule
 from amplint.runtime.criterion import Question, judge
 from amplint.runtime.experiments.by_observable import EXPERIMENTS
-from amplint.runtime.experiments.own_fix import other_than_own_fix
+from amplint.runtime.experiments.own_fix import not_in_patch, other_than_own_fix
 from amplint.runtime.measures import linear_products, path_measures
 from amplint.runtime.measures.measurement import Measurement
 from amplint.runtime.numeric.verdict import prove
@@ -40,7 +40,15 @@ _VARIANTS = 6
 """So many paths with other answers to changed conditions are walked at most."""
 
 
-def replay(before: Source, after: Source, diagnostic: Diagnostic, rule: Rule, device: str, seed: int) -> Outcome:
+def replay(
+    before: Source,
+    after: Source,
+    diagnostic: Diagnostic,
+    rule: Rule,
+    device: str,
+    seed: int,
+    is_patch: bool = False,
+) -> Outcome:
     """Replay a finding in a file, and the file with the fix of this finding applied.
 
     Args:
@@ -50,6 +58,8 @@ def replay(before: Source, after: Source, diagnostic: Diagnostic, rule: Rule, de
         rule: the rule it is of.
         device: one of `amplint.runtime.devices`; `auto` is none.
         seed: decides the small problem; same seed, same device: same outcome.
+        is_patch: whether `after` is what somebody else has made of the file. Then what is done to functions that the finding
+            has nothing to do with does not count.
     """
     if rule.observable is None:
         return Outcome(NOT_REPLAYABLE, f"{rule.code} does not say how its defect shows")
@@ -63,18 +73,19 @@ def replay(before: Source, after: Source, diagnostic: Diagnostic, rule: Rule, de
                 taken = experiment(file, _file(after), diagnostic, device=device, seed=seed)
         except NotReplayable as problem:
             return Outcome(NOT_REPLAYABLE, str(problem), rule.observable.measure)
-        beyond = other_than_own_fix(file, _file(after), diagnostic) if taken.beyond is None else taken.beyond
+        known = not_in_patch if is_patch else other_than_own_fix
+        beyond = known(file, _file(after), diagnostic) if taken.beyond is None else taken.beyond
         return _judge(rule.observable, taken, beyond)
     if rule.observable.measure in (NON_FINITE, VALUE_ERROR):
         with emulation(device):
-            return prove(file, _file(after), diagnostic, rule.observable.measure, device, seed)
+            return prove(file, _file(after), diagnostic, rule.observable.measure, device, seed, is_patch)
     found = find(file, diagnostic)
     if found is None:
         return Outcome(
             NOT_REPLAYABLE, "the event that the finding is about is not found again", rule.observable.measure
         )
     try:
-        return _on_path(before, after, found, rule.observable, device, seed)
+        return _on_path(before, after, found, rule.observable, device, seed, is_patch)
     except (NotReplayable, CannotMake, TooLong) as problem:
         return Outcome(NOT_REPLAYABLE, str(problem), rule.observable.measure)
 
@@ -84,7 +95,9 @@ def _file(source: Source) -> File:
     return File(Tree(source), torch=(2, 3))
 
 
-def _on_path(before: Source, after: Source, found: Found, observable: Observable, device: str, seed: int) -> Outcome:
+def _on_path(
+    before: Source, after: Source, found: Found, observable: Observable, device: str, seed: int, is_patch: bool
+) -> Outcome:
     """Walk the path of a hazard in both texts, and judge what comes of it."""
     files = _file(before), _file(after)
     first, second = routes(found, *files)
@@ -108,7 +121,9 @@ def _on_path(before: Source, after: Source, found: Found, observable: Observable
         return replace(shown, reason="the path raises an error that neither defect nor fix has to do with")
     if not taken.ordinary:
         observed = [one for one in observed if one.question is not Question.GONE]
-    return judge(observed, shown, remaining, not_followed(Side(first, files[0]), Side(second, files[1]), kind))
+    return judge(
+        observed, shown, remaining, not_followed(Side(first, files[0]), Side(second, files[1]), kind, is_patch)
+    )
 
 
 def _judge(observable: Observable, taken: Measurement, beyond: tuple[str, ...]) -> Outcome:
