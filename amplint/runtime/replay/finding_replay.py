@@ -21,7 +21,7 @@ from amplint.model.observables import CHECKED, NON_FINITE, PRODUCT_TIME, RAISED,
 from amplint.rule import File, Rule
 from amplint.runtime.criterion import Observation, Question, judge
 from amplint.runtime.experiments.by_observable import EXPERIMENTS, SETTINGS, Experiment
-from amplint.runtime.experiments.own_fix import beside_own_fix
+from amplint.runtime.experiments.own_fix import beside_own_fix, beside_patch
 from amplint.runtime.measures import linear_products, path_measures
 from amplint.runtime.numeric.verdict import prove
 from amplint.runtime.replay.defect_paths import find, foreign_device, others, routes, subject_of, variants
@@ -39,7 +39,15 @@ _VARIANTS = 6
 """So many paths with other answers to changed conditions are walked at most."""
 
 
-def replay(before: Source, after: Source, diagnostic: Diagnostic, rule: Rule, device: str, seed: int) -> Outcome:
+def replay(
+    before: Source,
+    after: Source,
+    diagnostic: Diagnostic,
+    rule: Rule,
+    device: str,
+    seed: int,
+    is_patch: bool = False,
+) -> Outcome:
     """Replay a finding in a file, and the file with the fix of this finding applied.
 
     Args:
@@ -49,6 +57,8 @@ def replay(before: Source, after: Source, diagnostic: Diagnostic, rule: Rule, de
         rule: the rule it is of.
         device: one of `amplint.runtime.devices`; `auto` is none.
         seed: decides the small problem; same seed, same device: same outcome.
+        is_patch: whether `after` is what somebody else has made of the file. Then what is done to functions that the finding
+            has nothing to do with does not count.
     """
     if rule.observable is None:
         return Outcome(NOT_REPLAYABLE, f"{rule.code} does not say how its defect shows")
@@ -57,17 +67,17 @@ def replay(before: Source, after: Source, diagnostic: Diagnostic, rule: Rule, de
     file = _file(before)
     experiment = EXPERIMENTS.get(rule.observable.measure)
     if experiment is not None:
-        return _by_template(experiment, file, _file(after), diagnostic, rule.observable, device, seed)
+        return _by_template(experiment, file, _file(after), diagnostic, rule.observable, device, seed, is_patch)
     if rule.observable.measure in (NON_FINITE, VALUE_ERROR):
         with emulation(device):
-            return prove(file, _file(after), diagnostic, rule.observable.measure, device, seed)
+            return prove(file, _file(after), diagnostic, rule.observable.measure, device, seed, is_patch)
     found = find(file, diagnostic)
     if found is None:
         return Outcome(
             NOT_REPLAYABLE, "the event that the finding is about is not found again", rule.observable.measure
         )
     try:
-        return _on_path(before, after, found, rule.observable, device, seed)
+        return _on_path(before, after, found, rule.observable, device, seed, is_patch)
     except (NotReplayable, CannotMake, TooLong) as problem:
         return Outcome(NOT_REPLAYABLE, str(problem), rule.observable.measure)
 
@@ -77,7 +87,9 @@ def _file(source: Source) -> File:
     return File(Tree(source), torch=(2, 3))
 
 
-def _on_path(before: Source, after: Source, found: Found, observable: Observable, device: str, seed: int) -> Outcome:
+def _on_path(
+    before: Source, after: Source, found: Found, observable: Observable, device: str, seed: int, is_patch: bool
+) -> Outcome:
     """Walk the path of a hazard in both texts, and judge what comes of it."""
     files = _file(before), _file(after)
     first, second = routes(found, *files)
@@ -101,7 +113,9 @@ def _on_path(before: Source, after: Source, found: Found, observable: Observable
         return replace(shown, reason="the path raises an error that neither defect nor fix has to do with")
     if not taken.ordinary:
         observed = [one for one in observed if one.question is not Question.GONE]
-    return judge(observed, shown, remaining, not_followed(Side(first, files[0]), Side(second, files[1]), kind))
+    return judge(
+        observed, shown, remaining, not_followed(Side(first, files[0]), Side(second, files[1]), kind, is_patch)
+    )
 
 
 def _by_template(
@@ -112,9 +126,11 @@ def _by_template(
     observable: Observable,
     device: str,
     seed: int,
+    is_patch: bool,
 ) -> Outcome:
     """Measure in a small program that stands for the place of a finding; regions and scalers must stay as they are."""
-    beside = beside_own_fix(
+    of_patch = beside_patch(before, after, diagnostic) if is_patch else None
+    beside = of_patch or beside_own_fix(
         before, after, diagnostic, observable.measure in SETTINGS, may_switch_off=observable.measure == CHECKED
     )
     try:

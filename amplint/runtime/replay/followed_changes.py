@@ -15,7 +15,7 @@ from functools import cached_property
 from amplint.model.events import Assign, AutocastEnter, AutocastExit, Forward, Report
 from amplint.model.protocol.hazard import HazardKind
 from amplint.rule import File
-from amplint.runtime.changes import Change, changes, conjuncts, holds
+from amplint.runtime.changes import Change, changes, conjuncts, function_at, holds, inside
 from amplint.runtime.replay.path_walk import Walk
 
 _ASKING = frozenset({"get_scale", "is_enabled"})
@@ -56,22 +56,33 @@ class Side:
         sites = {event.site for event in self.walk.events if isinstance(event, Report)}
         return frozenset(program.tree.range(program.places[site]).start.row for site in sites)
 
+    @cached_property
+    def functions(self) -> frozenset[str]:
+        """The functions that the path leads through."""
+        program, text = self.file.analysis.program, self.file.source.text
+        rows = {program.tree.range(program.places[each.site]).start.row for each in self.walk.events if each.site >= 0}
+        return frozenset(function_at(text, row) for row in rows)
+
     def is_event(self, call: ast.Call) -> bool:
         """Whether a call is an event on the path, or only asks a scaler."""
         name = call.func.attr if isinstance(call.func, ast.Attribute) else getattr(call.func, "id", "")
         return name in _ASKING or (call.lineno, ast.unparse(call)) in self.called
 
 
-def not_followed(before: Side, after: Side, kind: HazardKind) -> tuple[str, ...]:
+def not_followed(before: Side, after: Side, kind: HazardKind, is_patch: bool) -> tuple[str, ...]:
     """The changed statements that the walks do not follow, each as one line.
 
     Args:
         before: the text as it stands.
         after: the text with the fix.
         kind: that of the defect.
+        is_patch: whether somebody else's patch is judged, of which no more counts than what it does to the functions on the path.
     """
     is_about_regions = kind in _ABOUT_REGIONS
-    found = changes(before.file.source.text, after.file.source.text, is_about_regions)
+    texts = before.file.source.text, after.file.source.text
+    found = changes(*texts, is_about_regions)
+    if is_patch:
+        found = inside(found, *texts, before.functions | after.functions)
     asked = before.walk.decisions.asked.keys() ^ after.walk.decisions.asked.keys()
     following = _Following(kind, bool(asked), _asking_names(found))
     wrong = [one for one in found if not following.follows(one, before, after)]
