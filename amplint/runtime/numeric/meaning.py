@@ -9,7 +9,7 @@ import torch
 from amplint.model.torch import precision
 from amplint.model.torch.operators import Policy, policy
 from amplint.runtime.criterion import Observation, Question
-from amplint.runtime.numeric.answer import TORCH_ERRORS, Comparison, Side, answer, placed
+from amplint.runtime.numeric.answer import TORCH_ERRORS, Comparison, TextSide, answer, placed
 from amplint.runtime.numeric.compute import Way, floating
 from amplint.runtime.numeric.expression import Apply, short_name
 from amplint.runtime.numeric.sweep import SamplePoint
@@ -91,7 +91,7 @@ def _is_faint(compared: Comparison, point: SamplePoint) -> bool:
     )
 
 
-def _traced(side: Side, compared: Comparison, point: SamplePoint, way: Way) -> dict[int, object]:
+def _traced(side: TextSide, compared: Comparison, point: SamplePoint, way: Way) -> dict[int, object]:
     """What each part of a text comes to; nothing where torch raises."""
     try:
         with torch.no_grad():
@@ -122,7 +122,7 @@ def kept_in_half(compared: Comparison, marks: Sequence[Apply], point: SamplePoin
         yield Observation(Question.LOST, f"the half precision of {names}", True, len(kept) >= len(had))
 
 
-def _products(side: Side) -> Iterator[Apply]:
+def _products(side: TextSide) -> Iterator[Apply]:
     for step in side.program.steps:
         if isinstance(step, Apply) and policy(short_name(step.op), "cuda") is Policy.LOWER:
             yield step

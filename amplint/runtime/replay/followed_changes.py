@@ -15,7 +15,7 @@ from functools import cached_property
 from amplint.model.events import Assign, AutocastEnter, AutocastExit, Event, Forward, Report
 from amplint.model.protocol.hazard import HazardKind
 from amplint.rule import File
-from amplint.runtime.changes import Change, changes, conjuncts, holds
+from amplint.runtime.changes import Change, changes, conjuncts, function_at, holds, inside
 from amplint.runtime.replay.path_walk import Walk
 
 _ASKING = frozenset({"get_scale", "is_enabled"})
@@ -65,15 +65,31 @@ class Side:
         program = self.file.analysis.program
         return program.tree.range(program.places[event.site]).start.row
 
+    @cached_property
+    def functions(self) -> frozenset[str]:
+        """The functions that the path leads through."""
+        program, text = self.file.analysis.program, self.file.source.text
+        rows = {program.tree.range(program.places[each.site]).start.row for each in self.walk.events if each.site >= 0}
+        return frozenset(function_at(text, row) for row in rows)
+
     def is_event(self, call: ast.Call) -> bool:
         """Whether a call is an event on the path, or only asks a scaler."""
         name = call.func.attr if isinstance(call.func, ast.Attribute) else getattr(call.func, "id", "")
         return name in _ASKING or (call.lineno, ast.unparse(call)) in self.called
 
 
-def changes_of(before: Side, after: Side, kind: HazardKind) -> list[Change]:
-    """What differs between two texts; for a defect that is about regions, what runs in one is told by the walks alone."""
-    return changes(before.file.source.text, after.file.source.text, kind in _ABOUT_REGIONS)
+def changes_of(before: Side, after: Side, kind: HazardKind, is_patch: bool) -> list[Change]:
+    """What differs between two texts; for a defect that is about regions, what runs in one is told by the walks alone.
+
+    Args:
+        before: the text as it stands.
+        after: the text with the fix.
+        kind: that of the defect.
+        is_patch: whether somebody else's patch is judged, of which no more counts than what it does to the functions on the path.
+    """
+    texts = before.file.source.text, after.file.source.text
+    found = changes(*texts, kind in _ABOUT_REGIONS)
+    return inside(found, *texts, before.functions | after.functions) if is_patch else found
 
 
 def not_followed(found: Sequence[Change], before: Side, after: Side, kind: HazardKind) -> tuple[str, ...]:
