@@ -25,10 +25,10 @@ from amplint.runtime.experiments.by_observable import EXPERIMENTS, SETTINGS, Exp
 from amplint.runtime.experiments.own_fix import beside_own_fix, beside_patch
 from amplint.runtime.measures import linear_products, path_measures
 from amplint.runtime.numeric.verdict import prove
-from amplint.runtime.replay.altered_losses import alterations
+from amplint.runtime.replay.altered_losses import alteration, alterations
 from amplint.runtime.replay.defect_paths import find, foreign_device, others, routes, subject_of, variants
-from amplint.runtime.replay.followed_changes import Side, changes_of, not_followed
-from amplint.runtime.replay.path_observations import observe
+from amplint.runtime.replay.followed_changes import Side, changes_of, computes_losses, not_followed
+from amplint.runtime.replay.path_observations import observe, told_without_values
 from amplint.runtime.replay.path_walk import TooLong
 from amplint.runtime.replay.three_runs import Trial, emulation
 from amplint.runtime.training.run_record import NotReplayable, Untrained
@@ -126,7 +126,10 @@ def _on_path(
         return replace(shown, reason="the path raises an error that neither defect nor fix has to do with")
     if not taken.ordinary:
         observed = [one for one in observed if one.question is not Question.GONE]
-    return judge(observed, shown, remaining, not_followed(changed, *sides, kind))
+    beyond = not_followed(changed, *sides, kind)
+    if computes_losses([one for one in beyond if alteration(one) is None], sides[1]):
+        observed = told_without_values(observed)
+    return judge(observed, shown, remaining, tuple(dict.fromkeys(one.text for one in beyond)))
 
 
 def _by_template(
