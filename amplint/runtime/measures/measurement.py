@@ -89,6 +89,8 @@ class Measurement:
     ordinary: bool = True
     """Whether at least one ordinary step was taken as it should be, so that agreement means something."""
     beyond: tuple[str, ...] | None = None
+    assumed: tuple[str, ...] = ()
+    """What the code does not give, and what it was taken to be, in words."""
 
     def observations(self, tolerance: float) -> list[Observation]:
         """Whether the defect shows in each figure; none where no agreement would mean anything.
@@ -116,6 +118,7 @@ class Measurement:
             self.series,
             self.axis,
             basis=basis,
+            assumed=self.assumed,
         )
 
 

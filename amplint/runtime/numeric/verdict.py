@@ -118,7 +118,7 @@ def _judged(pair: Pair, measure: str, device: str, seed: int, is_partial: bool) 
             outcome = replace(outcome, reason=unable)
             continue
         defect = list(found.observations(is_partial))
-        shown = _shown(found, sweeps[0].layout, given, is_partial)
+        shown = replace(_shown(found, sweeps[0].layout, given, is_partial), assumed=sweeps[0].assumed)
         trial = judge([*defect, *everything], shown, beyond=beyond)
         if trial.verdict == CONFIRMED and not all(is_alike(compared, each.ordinary()) for each in sweeps[1:]):
             return replace(trial, verdict=NOT_REPLAYABLE, reason=_SHAPES_DECIDE)
