@@ -62,8 +62,8 @@ def _around(node: ast.expr, inner: str) -> Alteration | None:
     if ast.dump(node) == inner:
         return lambda value: value
     if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.USub):
-        part = _around(node.operand, inner)
-        return None if part is None else lambda value: -part(value)
+        operand = _around(node.operand, inner)
+        return None if operand is None else lambda value: -operand(value)
     if isinstance(node, ast.BinOp) and type(node.op) in _OPERATORS:
         return _arithmetic(node, inner)
     if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and not node.args and not node.keywords:

@@ -207,7 +207,8 @@ def _is_unread_argument(node: ast.AST, statement: ast.stmt) -> bool:
     for call in ast.walk(statement):
         if isinstance(call, ast.Call) and isinstance(call.func, (ast.Attribute, ast.Name)):
             name = ast.unparse(call.func).rpartition(".")[2]
-            unread = [*call.args, *call.keywords] if name == "backward" else call.args[2:] if "clip" in name else []
+            unread: list[ast.AST] = list(call.args[2:]) if "clip" in name else []
+            unread += [*call.args, *call.keywords] if name == "backward" else []
             unread += [each for each in call.keywords if each.arg == "norm_type"]
             if unread and (node is call or any(one is node for each in unread for one in ast.walk(each))):
                 return node is not call or name != "backward"
