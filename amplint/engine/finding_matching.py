@@ -11,7 +11,7 @@ from amplint.diagnostics import Diagnostic
 from amplint.python_ast.definitions import around, definitions
 from amplint.source import Source
 
-_ALIKE = 0.5
+ALIKE = 0.5
 """The share of lines that two files have in common at least, or of text two lines, if one has become the other."""
 
 
@@ -114,7 +114,7 @@ def still_found(old: Sequence[PlacedFinding], new: Sequence[PlacedFinding]) -> d
     for one in list(waiting):
         near = {other: _likeness(one.text, other.text) for other in free if _may_be(one, other)}
         best = max(near, key=lambda other: near[other], default=None)
-        if best is not None and near[best] >= (_ALIKE if one.function == best.function else _MUCH_ALIKE):
+        if best is not None and near[best] >= (ALIKE if one.function == best.function else _MUCH_ALIKE):
             _pair(one, best, waiting, free, found)
     return found
 
@@ -151,15 +151,20 @@ def renamed(gone: Mapping[str, str], come: Mapping[str, str]) -> dict[str, str]:
     found: dict[str, str] = {}
     for name, text in sorted(gone.items()):
         free = {other: come[other] for other in sorted(come) if other not in found.values()}
-        shares = {other: _common_lines(text, theirs) for other, theirs in free.items()}
+        shares = {other: common_lines(text, theirs) for other, theirs in free.items()}
         best = max(shares, key=lambda other: shares[other], default=None)
-        if best is not None and shares[best] >= _ALIKE:
+        if best is not None and shares[best] >= ALIKE:
             found[name] = best
     return found
 
 
-def _common_lines(one: str, other: str) -> float:
-    """The share of lines that two texts have in common, whatever their order."""
+def common_lines(one: str, other: str) -> float:
+    """The share of lines that two texts have in common, whatever their order.
+
+    Args:
+        one: a text.
+        other: another one.
+    """
     mine, theirs = (Counter(filter(None, map(str.strip, text.splitlines()))) for text in (one, other))
     most = max(mine.total(), theirs.total())
     return (mine & theirs).total() / most if most else 0.0

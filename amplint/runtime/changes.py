@@ -6,13 +6,14 @@ Comments, layout and docstrings are no difference.
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from difflib import SequenceMatcher
 from os.path import commonprefix
 from textwrap import shorten
 
 from amplint.diagnostics import Edit
+from amplint.python_ast.definitions import around
 
 _ALIKE = 0.5
 """The share of text that two statements have in common at least, if one has become the other."""
@@ -78,6 +79,28 @@ def changes(before: str, after: str, through_contexts: bool = False) -> list[Cha
     return paired + [
         one for one in found if id(one.old or one.new) not in settled and id(one.new or one.old) not in settled
     ]
+
+
+def inside(found: Iterable[Change], before: str, after: str, functions: Collection[str]) -> list[Change]:
+    """Those changes that lie in some functions.
+
+    Args:
+        found: the changes.
+        before: the code as it stands.
+        after: the code with the repair.
+        functions: the names of the functions, with those of the definitions around them; empty for what stands in none.
+    """
+
+    def lies_there(text: str, statement: ast.stmt | None) -> bool:
+        return statement is not None and function_at(text, statement.lineno) in functions
+
+    return [one for one in found if lies_there(before, one.before) or lies_there(after, one.after)]
+
+
+def function_at(text: str, row: int) -> str:
+    """The name of the innermost definition that a row lies in; empty where it lies in none."""
+    found = around(text, row)
+    return found.name if found is not None else ""
 
 
 def _is_same(old: ast.stmt, new: ast.stmt) -> bool:

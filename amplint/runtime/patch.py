@@ -8,12 +8,12 @@ from dataclasses import replace
 from typing import NamedTuple
 
 from amplint.diagnostics import Diagnostic
-from amplint.engine.finding_matching import placed_after, placed_before, still_found
+from amplint.engine.finding_matching import ALIKE, common_lines, placed_after, placed_before, still_found
 from amplint.engine.fixer import apply, compiles
 from amplint.engine.registry import load_rules
-from amplint.python_ast.definitions import around, definitions
+from amplint.python_ast.definitions import DefinitionRows, around, definitions
 from amplint.runtime.evidence import Evidence
-from amplint.runtime.verdict import ADDED, CONFIRMED, ERROR, PARTLY, REFUTED, REMOVED, STANDS, Outcome
+from amplint.runtime.verdict import ADDED, CONFIRMED, ERROR, NOT_REPLAYABLE, PARTLY, REFUTED, REMOVED, STANDS, Outcome
 from amplint.runtime.verify import Repair, ReplayPlan, verify_repairs
 from amplint.source import Source
 
@@ -101,10 +101,19 @@ def _without_replay(finding: Diagnostic, before: Source, after: Source, there: D
     function = around(before.text, finding.range.start.row)
     if there is not None and _code_around(before, finding) == _code_around(after, there):
         return Outcome(STANDS, f"its code is the same, at {_place(there)}")
-    names = {one.name for one in definitions(after.text)}
-    if there is None and function and function.name not in names and compiles(after.text):
-        return Outcome(REMOVED, f"the code of the finding was removed: there is no `{function.name}` any more")
-    return None
+    if there is not None or function is None or not compiles(after.text):
+        return None
+    known, now = ({one.name: one for one in definitions(source.text)} for source in (before, after))
+    if function.name in now:
+        return None
+    lost = _lines_of(before, function)
+    shares = {name: common_lines(lost, _lines_of(after, one)) for name, one in now.items() if name not in known}
+    heir = max(shares, key=lambda name: shares[name], default="")
+    if heir and shares[heir] >= ALIKE:
+        return Outcome(
+            NOT_REPLAYABLE, f"`{function.name}` has become `{heir}`: functions with a new name are not followed"
+        )
+    return Outcome(REMOVED, f"the code of the finding was removed: there is no `{function.name}` any more")
 
 
 def _code_around(source: Source, finding: Diagnostic) -> str:
@@ -113,7 +122,11 @@ def _code_around(source: Source, finding: Diagnostic) -> str:
     function = around(source.text, row)
     if function is None:
         return source.text
-    return "\n".join(source.line(each).strip() for each in range(function.first, function.last + 1))
+    return _lines_of(source, function)
+
+
+def _lines_of(source: Source, function: DefinitionRows) -> str:
+    return "\n".join(source.line(row).strip() for row in range(function.first, function.last + 1))
 
 
 def _moderated(evidence: Evidence, file: PatchedFile, still: _Still) -> Evidence:

@@ -20,8 +20,8 @@ from amplint.runtime.replay.neighbouring_fixes import judge_in_company
 from amplint.runtime.verdict import ERROR, NOT_REPLAYABLE, REFUTED, Outcome
 from amplint.source import Source
 
-Replay = Callable[[Source, Source, Diagnostic, Rule, str, int], Outcome]
-"""Replays a file before and after a fix: `replay(before, after, diagnostic, rule, device, seed)`."""
+Replay = Callable[[Source, Source, Diagnostic, Rule, str, int, bool], Outcome]
+"""Replays a file before and after a fix: `replay(before, after, diagnostic, rule, device, seed, is_patch)`."""
 
 _PATIENCE = 10
 """So many times the limit on its processor time a replay may take by the clock: other programs may have the processors."""
@@ -252,8 +252,8 @@ def _one_line(error: Exception) -> str:
 
 def _judged(repair: Repair, how: ReplayPlan, rule: Rule) -> Outcome:
     def replay(before: Source, after: Source, diagnostic: Diagnostic) -> Outcome:
-        return how.replay(before, after, diagnostic, rule, how.device.kind, how.seed)
+        return how.replay(before, after, diagnostic, rule, how.device.kind, how.seed, repair.patched)
 
-    diagnostic = replace(repair.diagnostic, fix=None) if repair.patched else repair.diagnostic
+    diagnostic = repair.diagnostic
     outcome = replay(repair.before, repair.after, diagnostic)
     return judge_in_company(repair.before, diagnostic, outcome, repair.neighbours, repair.with_fixes, replay)

@@ -91,8 +91,9 @@ def commit(**files: str) -> None:
         ("# Trains.\n" + LOOP, "still there", 0),
         (LOOP.replace("for x, y", "for x, y  "), "still there", 0),
         ("import torch\n", "removed", 0),
+        (FIXED.replace("train", "tune"), "not replayable: `train` has become `tune`", 0),
     ],
-    ids=["right", "moved", "too late", "no clip", "broken", "a comment", "layout", "deleted"],
+    ids=["right", "moved", "too late", "no clip", "broken", "a comment", "layout", "deleted", "renamed"],
 )
 def test_a_file_is_judged_whoever_changed_it(new: str, verdict: str, exit_code: int) -> None:
     put("old", train=LOOP)

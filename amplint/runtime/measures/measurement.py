@@ -93,6 +93,8 @@ class Measurement:
     ordinary: bool = True
     """Whether at least one ordinary step was taken as it should be, so that agreement means something."""
     beyond: tuple[str, ...] | None = None
+    assumed: tuple[str, ...] = ()
+    """What the code does not give, and what it was taken to be, in words."""
 
     def observations(self, tolerance: float) -> list[Observation]:
         """Whether the defect shows in each figure; none where no agreement would mean anything.
@@ -120,6 +122,7 @@ class Measurement:
             self.series,
             self.axis,
             basis=basis,
+            assumed=self.assumed,
         )
 
 

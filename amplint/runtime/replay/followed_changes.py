@@ -25,7 +25,7 @@ from amplint.model.events import (
 )
 from amplint.model.protocol.hazard import HazardKind
 from amplint.rule import File
-from amplint.runtime.changes import Change, changes, conjuncts, holds
+from amplint.runtime.changes import Change, changes, conjuncts, function_at, holds, inside
 from amplint.runtime.replay.path_walk import Walk
 from amplint.runtime.training.path_facts import feeding
 
@@ -80,15 +80,31 @@ class Side:
         program = self.file.analysis.program
         return program.tree.range(program.places[event.site]).start.row
 
+    @cached_property
+    def functions(self) -> frozenset[str]:
+        """The functions that the path leads through."""
+        program, text = self.file.analysis.program, self.file.source.text
+        rows = {program.tree.range(program.places[each.site]).start.row for each in self.walk.events if each.site >= 0}
+        return frozenset(function_at(text, row) for row in rows)
+
     def is_event(self, call: ast.Call) -> bool:
         """Whether a call is an event on the path, or only asks a scaler."""
         name = call.func.attr if isinstance(call.func, ast.Attribute) else getattr(call.func, "id", "")
         return name in _ASKING or (call.lineno, ast.unparse(call)) in self.called
 
 
-def changes_of(before: Side, after: Side, kind: HazardKind) -> list[Change]:
-    """What differs between two texts; for a defect that is about regions, what runs in one is told by the walks alone."""
-    return changes(before.file.source.text, after.file.source.text, kind in _ABOUT_REGIONS)
+def changes_of(before: Side, after: Side, kind: HazardKind, is_patch: bool) -> list[Change]:
+    """What differs between two texts; for a defect that is about regions, what runs in one is told by the walks alone.
+
+    Args:
+        before: the text as it stands.
+        after: the text with the fix.
+        kind: that of the defect.
+        is_patch: whether somebody else's patch is judged, of which no more counts than what it does to the functions on the path.
+    """
+    texts = before.file.source.text, after.file.source.text
+    found = changes(*texts, kind in _ABOUT_REGIONS)
+    return inside(found, *texts, before.functions | after.functions) if is_patch else found
 
 
 def not_followed(found: Sequence[Change], before: Side, after: Side, kind: HazardKind) -> list[Change]:
@@ -207,11 +223,12 @@ def _is_unread_argument(node: ast.AST, statement: ast.stmt) -> bool:
     for call in ast.walk(statement):
         if isinstance(call, ast.Call) and isinstance(call.func, (ast.Attribute, ast.Name)):
             name = ast.unparse(call.func).rpartition(".")[2]
-            unread: list[ast.AST] = []
-            unread += [*call.args, *call.keywords] if name == "backward" else call.args[2:] if "clip" in name else []
+            is_backward = name == "backward"
+            unread: list[ast.AST] = [*call.args, *call.keywords] if is_backward else []
+            unread += call.args[2:3] if "clip" in name else []
             unread += [each for each in call.keywords if each.arg == "norm_type"]
-            if unread and (node is call or any(one is node for each in unread for one in ast.walk(each))):
-                return node is not call or name != "backward"
+            if any(one is node for each in unread for one in ast.walk(each)):
+                return True
     return False
 
 
