@@ -151,11 +151,11 @@ def _changes(reader: Reader, other: Reader, is_patch: bool) -> list[Change]:
 def _is_read(change: Change, reader: Reader, other: Reader) -> bool:
     """Whether a changed statement is a part of what was read: on the path, or what a name on it stands for."""
     statement, near = (change.before, reader) if change.after is None else (change.after, other)
-    if isinstance(statement, (ast.Import, ast.ImportFrom)):
-        return change.new is not None
+    if statement is None or isinstance(statement, (ast.Import, ast.ImportFrom)):
+        return change.after is not None
     targets = statement.targets if isinstance(statement, ast.Assign) else [getattr(statement, "target", None)]
     names = {getattr(each, "id", getattr(each, "attr", "")) for each in targets}
-    return statement is not None and statement.lineno in near.rows or bool(names & near.names)
+    return statement.lineno in near.rows or bool(names & near.names)
 
 
 def _furthest_first(results: Sequence[BodyResult]) -> list[BodyResult]:
