@@ -81,7 +81,7 @@ def changes(before: str, after: str, through_contexts: bool = False) -> list[Cha
     ]
 
 
-def inside(found: Iterable[Change], before: str, after: str, functions: Collection[str]) -> list[Change]:
+def changes_in(found: Iterable[Change], before: str, after: str, functions: Collection[str]) -> list[Change]:
     """Those changes that lie in some functions; what a function is given shows in its body, and in its calls.
 
     Args:
@@ -107,7 +107,12 @@ def _is_signature(one: Change) -> bool:
 
 
 def function_at(text: str, row: int) -> str:
-    """The name of the innermost definition that a row lies in; empty where it lies in none."""
+    """The name of the innermost definition that a row lies in; empty where it lies in none.
+
+    Args:
+        text: the code.
+        row: counted from 1.
+    """
     found = around(text, row)
     return found.name if found is not None else ""
 

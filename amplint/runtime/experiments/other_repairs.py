@@ -16,7 +16,7 @@ from amplint.finding import told_once
 from amplint.lowering.graph_tools import events_in
 from amplint.model.events import Backward, Clip, OptimizerStep, ScalerStep, SchedulerStep
 from amplint.rule import File
-from amplint.runtime.changes import changes, function_at, inside
+from amplint.runtime.changes import changes, changes_in, function_at
 from amplint.runtime.criterion import Observation, Question
 from amplint.runtime.experiments.rule_recheck import findings
 from amplint.syntax.tree import Tree
@@ -75,7 +75,7 @@ def unrelated(before: File, after: File, own: File) -> tuple[str, ...]:
     named = {word for each in meant for word in _words(each.new)} - {
         word for each in meant for word in _words(each.old)
     }
-    found = inside(changes(old, new), old, new, homes)
+    found = changes_in(changes(old, new), old, new, homes)
     return tuple(dict.fromkeys(each.text for each in found if named.isdisjoint({*_words(each.old), *_words(each.new)})))
 
 

@@ -13,7 +13,7 @@ from amplint.diagnostics import Diagnostic, Edit
 from amplint.dtypes.frames import StackFrame
 from amplint.dtypes.values import Tensor
 from amplint.model.torch import precision
-from amplint.runtime.changes import Change, changes, edits_between, function_at, inside
+from amplint.runtime.changes import Change, changes, changes_in, edits_between, function_at
 from amplint.runtime.numeric.choices import Path
 from amplint.runtime.numeric.expression import (
     Apply,
@@ -145,7 +145,7 @@ def _changes(reader: Reader, other: Reader, is_patch: bool) -> list[Change]:
     if not is_patch:
         return found
     read = {function_at(text, row) for text, each in ((old, reader), (new, other)) for row in each.rows}
-    return inside(found, old, new, read)
+    return changes_in(found, old, new, read)
 
 
 def _is_read(change: Change, reader: Reader, other: Reader) -> bool:

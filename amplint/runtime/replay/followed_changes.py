@@ -15,7 +15,7 @@ from functools import cached_property
 from amplint.model.events import Assign, AutocastEnter, AutocastExit, Event, Forward, Report
 from amplint.model.protocol.hazard import HazardKind
 from amplint.rule import File
-from amplint.runtime.changes import Change, changes, conjuncts, function_at, holds, inside
+from amplint.runtime.changes import Change, changes, changes_in, conjuncts, function_at, holds
 from amplint.runtime.replay.path_walk import Walk
 
 _ASKING = frozenset({"get_scale", "is_enabled"})
@@ -92,7 +92,7 @@ def on_path(found: Sequence[Change], before: Side, after: Side) -> list[Change]:
         after: the text with a patch.
     """
     texts = before.file.source.text, after.file.source.text
-    return inside(found, *texts, before.functions | after.functions)
+    return changes_in(found, *texts, before.functions | after.functions)
 
 
 def not_followed(found: Sequence[Change], before: Side, after: Side, kind: HazardKind) -> tuple[str, ...]:
