@@ -11,25 +11,29 @@ calls whose effect on AMP's objects is unknown are left out.
 from __future__ import annotations
 
 import warnings
+from collections.abc import Callable
 from dataclasses import replace
-from functools import lru_cache
+from functools import lru_cache, partial
 from itertools import islice
 
 from amplint.diagnostics import Diagnostic
 from amplint.hazards.found import Found
-from amplint.model.observables import CHECKED, NON_FINITE, PRODUCT_TIME, RAISED, VALUE_ERROR, Observable
+from amplint.model.observables import NON_FINITE, PRODUCT_TIME, RAISED, VALUE_ERROR, Observable
+from amplint.python_ast.definite_assignment import newly_unbound
 from amplint.rule import File, Rule
 from amplint.runtime.criterion import Observation, Question, judge
-from amplint.runtime.experiments.by_observable import EXPERIMENTS, SETTINGS, Experiment
-from amplint.runtime.experiments.own_fix import beside_own_fix, beside_patch
+from amplint.runtime.experiments import other_repairs
+from amplint.runtime.experiments.by_observable import EXPERIMENTS
 from amplint.runtime.measures import linear_products, path_measures
+from amplint.runtime.measures.measurement import Measurement
 from amplint.runtime.numeric.verdict import prove
+from amplint.runtime.replay.altered_losses import alterations
 from amplint.runtime.replay.defect_paths import find, foreign_device, others, routes, subject_of, variants
-from amplint.runtime.replay.followed_changes import Side, not_followed
+from amplint.runtime.replay.followed_changes import Side, changes_of, not_followed, on_path
 from amplint.runtime.replay.path_observations import observe
 from amplint.runtime.replay.path_walk import TooLong
 from amplint.runtime.replay.three_runs import Trial, emulation
-from amplint.runtime.training.run_record import NotReplayable
+from amplint.runtime.training.run_record import NotReplayable, Untrained
 from amplint.runtime.training.torch_objects import CannotMake
 from amplint.runtime.verdict import NOT_OBSERVABLE, NOT_REPLAYABLE, PATH, TEMPLATE, Outcome
 from amplint.source import Source
@@ -62,12 +66,18 @@ def replay(
     """
     if rule.observable is None:
         return Outcome(NOT_REPLAYABLE, f"{rule.code} does not say how its defect shows")
+    unbound = newly_unbound(before.text, after.text)
+    if unbound:
+        said = [Observation(Question.NEW, f"NameError: {name}", True, False) for name in unbound]
+        return judge(said, Outcome(NOT_REPLAYABLE, "", rule.observable.measure))
     if rule.observable.measure == PRODUCT_TIME:
         return linear_products.time_products(_file(before), _file(after), device, seed, rule.observable.tolerance)
     file = _file(before)
     experiment = EXPERIMENTS.get(rule.observable.measure)
     if experiment is not None:
-        return _by_template(experiment, file, _file(after), diagnostic, rule.observable, device, seed, is_patch)
+        with emulation(device):
+            take = partial(experiment, device=device, seed=seed)
+            return _by_template(rule.observable, take, file, _file(after), diagnostic, is_patch)
     if rule.observable.measure in (NON_FINITE, VALUE_ERROR):
         with emulation(device):
             return prove(file, _file(after), diagnostic, rule.observable.measure, device, seed, is_patch)
@@ -78,6 +88,9 @@ def replay(
         )
     try:
         return _on_path(before, after, found, rule.observable, device, seed, is_patch)
+    except Untrained as lost:
+        shown = Outcome(NOT_REPLAYABLE, "", rule.observable.measure, basis=PATH)
+        return judge([Observation(Question.LOST, str(lost), True, False)], shown)
     except (NotReplayable, CannotMake, TooLong) as problem:
         return Outcome(NOT_REPLAYABLE, str(problem), rule.observable.measure)
 
@@ -97,50 +110,51 @@ def _on_path(
     if foreign:
         return Outcome(NOT_OBSERVABLE, f"the code is for {foreign!r}", observable.measure)
     kind, remaining = found.hazard.kind, others(first, second, found.hazard)
+    sides = Side(first, files[0]), Side(second, files[1])
+    changed = changes_of(*sides, kind)
     with emulation(device), warnings.catch_warnings():
         warnings.simplefilter("ignore")  # code with a defect is what torch warns about
-        player = Trial(first, second, subject_of(found.hazard, first), device, seed)
+        altered = alterations(changed, sides[1])
+        player = Trial(first, second, subject_of(found.hazard, first), device, seed, altered)
         taken = path_measures.take(observable.measure, player, found.hazard)
         plain = player.plain
         observed = taken.observations(observable.tolerance) + observe(plain, first, second, kind, files)
         for mine, theirs in islice(variants(first, second), _VARIANTS):
-            other = Trial(mine, theirs, player.subject, device, seed).plain
+            other = Trial(mine, theirs, player.subject, device, seed, altered).plain
             seen = observe(other, mine, theirs, kind, files)
             observed += [one for one in seen if one.question is not Question.GONE]
     shown = taken.shown(observable.measure, PATH)
     error = plain.before.error
-    if error and error == plain.after.error and observable.measure != RAISED and kind not in remaining:
+    is_theirs = observable.measure == RAISED or not found.silent
+    if error and error == plain.after.error and not is_theirs and kind not in remaining:
         return replace(shown, reason="the path raises an error that neither defect nor fix has to do with")
     if not taken.ordinary:
         observed = [one for one in observed if one.question is not Question.GONE]
-    return judge(
-        observed, shown, remaining, not_followed(Side(first, files[0]), Side(second, files[1]), kind, is_patch)
-    )
+    counted = on_path(changed, *sides) if is_patch else changed
+    return judge(observed, shown, remaining, not_followed(counted, *sides, kind))
 
 
 def _by_template(
-    experiment: Experiment,
+    observable: Observable,
+    take: Callable[[File, File, Diagnostic], Measurement],
     before: File,
     after: File,
     diagnostic: Diagnostic,
-    observable: Observable,
-    device: str,
-    seed: int,
     is_patch: bool,
 ) -> Outcome:
-    """Measure in a small program that stands for the place of a finding; regions and scalers must stay as they are."""
-    of_patch = beside_patch(before, after, diagnostic) if is_patch else None
-    beside = of_patch or beside_own_fix(
-        before, after, diagnostic, observable.measure in SETTINGS, may_switch_off=observable.measure == CHECKED
-    )
+    """Judge what stands for the fix of the rule; of a repair that is another one, the texts tell the rest."""
+    own = other_repairs.own_fix(before, diagnostic)
+    beyond = other_repairs.differing(before, own, after)
+    told = [*other_repairs.compare(before, own, after, observable.measure)] if beyond and not is_patch else []
+    if is_patch:
+        beyond = other_repairs.unrelated(before, after, own)
     try:
-        with emulation(device):
-            repaired = beside.own if beside.is_spelling else after
-            taken = experiment(before, repaired, diagnostic, device=device, seed=seed)
+        taken = take(before, own if other_repairs.is_other_spelling(before, own, after) else after, diagnostic)
     except NotReplayable as problem:
         shown = Outcome(NOT_REPLAYABLE, str(problem), observable.measure, basis=TEMPLATE)
-        wrong = [Observation(Question.GONE, "the finding", False, False), *beside.observations]
-        return judge(wrong, shown) if beside.observations else shown
-    observed = [*taken.observations(observable.tolerance), *beside.observations]
-    beyond = beside.beyond if taken.beyond is None else taken.beyond
-    return judge(observed, taken.shown(observable.measure, TEMPLATE), beyond=beyond)
+        is_wrong = any(each.is_spoiled for each in told)
+        return judge([Observation(Question.GONE, "the finding", False, False), *told], shown) if is_wrong else shown
+    observed = [*taken.observations(observable.tolerance), *told]
+    return judge(
+        observed, taken.shown(observable.measure, TEMPLATE), beyond=beyond if taken.beyond is None else taken.beyond
+    )

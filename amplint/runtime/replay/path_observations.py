@@ -110,7 +110,7 @@ def _steps(trio: Trio) -> Iterator[Observation]:
         }
         for what, (before, after) in compared.items():
             yield Observation(Question.MEANT, what, before, after, point)
-    for name in dict.fromkeys(name for name, _ in right):
+    for name in dict.fromkeys(name for name, _ in (*mine, *theirs, *right)):
         taken = [
             sum(each.optimizer == name and each.gradient is not None for each in record.steps)
             for record in (trio.before, trio.after, trio.reference)
