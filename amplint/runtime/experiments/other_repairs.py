@@ -6,6 +6,7 @@ import ast
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
+from operator import attrgetter
 
 import libcst as cst
 
@@ -16,7 +17,7 @@ from amplint.finding import told_once
 from amplint.lowering.graph_tools import events_in
 from amplint.model.events import Backward, Clip, OptimizerStep, ScalerStep, SchedulerStep
 from amplint.rule import File
-from amplint.runtime.changes import changes, changes_in, function_at
+from amplint.runtime.changes import Change, changes, changes_in, function_at
 from amplint.runtime.criterion import Observation, Question
 from amplint.runtime.experiments.rule_recheck import findings
 from amplint.syntax.tree import Tree
@@ -56,31 +57,41 @@ def differing(before: File, own: File, after: File) -> tuple[str, ...]:
     return tuple(dict.fromkeys(each.text for each in changes(own.source.text, after.source.text)))
 
 
-def unrelated(before: File, after: File, own: File) -> tuple[str, ...]:
-    """The statements that a patch changes for other reasons in the functions in which the fix of the rule does something.
+def unrelated(before: File, after: File, own: File, diagnostic: Diagnostic) -> tuple[str, ...]:
+    """The statements that a patch changes for other reasons in the functions that a finding, or the fix of its rule, is about.
 
-    They name nothing of what the fix names; what the patch does to other functions does not count.
+    They name nothing of what the finding names, or the fix puts in; what the patch does to other functions does not count.
 
     Args:
         before: the file as it stands.
         after: the file with the patch.
         own: the file with the fix of the rule.
+        diagnostic: the finding.
     """
     old, new, fixed = (file.source.text for file in (before, after, own))
     meant = changes(old, fixed)
-    if not meant:  # nobody knows what would be enough
-        return differing(before, own, after)
-    homes = {function_at(old, each.before.lineno) for each in meant if each.before is not None}
+    homes = {function_at(old, diagnostic.range.start.row)}
+    homes |= {function_at(old, each.before.lineno) for each in meant if each.before is not None}
     homes |= {function_at(fixed, each.after.lineno) for each in meant if each.after is not None}
-    named = {word for each in meant for word in _words(each.new)} - {
-        word for each in meant for word in _words(each.old)
-    }
+    put_in, there = ({word for each in meant for word in _words(part(each))} for part in (_NEW, _OLD))
+    quoted = {word for text in re.findall("`([^`]*)`", diagnostic.message) for word in _WORD.findall(text)}
+    named = {word for word in quoted | put_in - there if len(word) >= _TELLING}
     found = changes_in(changes(old, new), old, new, homes)
-    return tuple(dict.fromkeys(each.text for each in found if named.isdisjoint({*_words(each.old), *_words(each.new)})))
+    return tuple(dict.fromkeys(each.text for each in found if not any(word in _written(each) for word in named)))
 
 
-def _words(node: ast.AST | None) -> Iterator[str]:
-    return iter(()) if node is None else (match.group() for match in re.finditer(r"[^\W\d]\w*", ast.unparse(node)))
+_WORD = re.compile(r"[^\W\d]\w*")
+_TELLING = 5
+"""Letters that a name has at least which tells what a statement is about."""
+_OLD, _NEW = attrgetter("old"), attrgetter("new")
+
+
+def _words(node: ast.AST | None) -> list[str]:
+    return [] if node is None else _WORD.findall(ast.unparse(node))
+
+
+def _written(change: Change) -> str:
+    return " ".join(ast.unparse(each) for each in (change.old, change.new) if each is not None)
 
 
 def compare(own: File, after: File) -> Iterator[Observation]:

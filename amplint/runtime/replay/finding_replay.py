@@ -146,5 +146,5 @@ def _by_template(
         beyond = other_repairs.differing(before, own, after)
         observed += other_repairs.compare(own, after) if beyond else ()
         if is_patch:
-            beyond = other_repairs.unrelated(before, after, own)
+            beyond = other_repairs.unrelated(before, after, own, diagnostic)
     return judge(observed, taken.shown(observable.measure, TEMPLATE), beyond=beyond)
