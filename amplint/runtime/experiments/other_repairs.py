@@ -60,7 +60,7 @@ def differing(before: File, own: File, after: File) -> tuple[str, ...]:
 def unrelated(before: File, after: File, own: File, diagnostic: Diagnostic) -> tuple[str, ...]:
     """The statements that a patch changes for other reasons in the functions that a finding, or the fix of its rule, is about.
 
-    They name nothing of what the finding names, or the fix puts in; what the patch does to other functions does not count.
+    They name nothing of what the finding names or gives a value to, or the fix puts in; what the patch does to other functions does not count.
 
     Args:
         before: the file as it stands.
@@ -74,7 +74,9 @@ def unrelated(before: File, after: File, own: File, diagnostic: Diagnostic) -> t
     homes |= {function_at(old, each.before.lineno) for each in meant if each.before is not None}
     homes |= {function_at(fixed, each.after.lineno) for each in meant if each.after is not None}
     put_in, there = ({word for each in meant for word in _words(part(each))} for part in (_NEW, _OLD))
-    quoted = {word for text in re.findall("`([^`]*)`", diagnostic.message) for word in _WORD.findall(text)}
+    line = before.source.line(diagnostic.range.start.row)
+    said = [*re.findall("`([^`]*)`", diagnostic.message), line.partition("=")[0] if " = " in line else ""]
+    quoted = {word for text in said for word in _WORD.findall(text)}
     named = {word for word in quoted | put_in - there if len(word) >= _TELLING}
     found = changes_in(changes(old, new), old, new, homes)
     return tuple(dict.fromkeys(each.text for each in found if not any(word in _written(each) for word in named)))
