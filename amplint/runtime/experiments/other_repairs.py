@@ -60,7 +60,8 @@ def differing(before: File, own: File, after: File) -> tuple[str, ...]:
 def unrelated(before: File, after: File, own: File, diagnostic: Diagnostic) -> tuple[str, ...]:
     """The statements that a patch changes for other reasons in the functions that a finding, or the fix of its rule, is about.
 
-    They name nothing of what the finding names or gives a value to, or the fix puts in; what the patch does to other functions does not count.
+    They name nothing of what the finding names or gives a value to, or the fix puts in. What the patch does to other functions
+    does not count.
 
     Args:
         before: the file as it stands.

@@ -26,10 +26,10 @@ from amplint.runtime.experiments.by_observable import EXPERIMENTS
 from amplint.runtime.measures import linear_products, path_measures
 from amplint.runtime.measures.measurement import Measurement
 from amplint.runtime.numeric.verdict import prove
-from amplint.runtime.replay.altered_losses import alterations
+from amplint.runtime.replay.altered_losses import alteration, alterations
 from amplint.runtime.replay.defect_paths import find, foreign_device, others, routes, subject_of, variants
-from amplint.runtime.replay.followed_changes import Side, changes_of, not_followed, on_path
-from amplint.runtime.replay.path_observations import observe
+from amplint.runtime.replay.followed_changes import Side, changes_of, computes_losses, not_followed, on_path
+from amplint.runtime.replay.path_observations import observe, told_without_values
 from amplint.runtime.replay.path_walk import TooLong
 from amplint.runtime.replay.three_runs import Trial, emulation
 from amplint.runtime.training.run_record import NotReplayable, Untrained
@@ -132,8 +132,10 @@ def _on_path(
         return replace(shown, reason="the path raises an error that neither defect nor fix has to do with")
     if not taken.ordinary:
         observed = [one for one in observed if one.question is not Question.GONE]
-    counted = on_path(changed, *sides) if is_patch else changed
-    return judge(observed, shown, remaining, not_followed(counted, *sides, kind))
+    beyond = not_followed(on_path(changed, *sides) if is_patch else changed, *sides, kind)
+    if computes_losses([one for one in beyond if alteration(one) is None], sides[1]):
+        observed = told_without_values(observed)
+    return judge(observed, shown, remaining, tuple(dict.fromkeys(one.text for one in beyond)))
 
 
 def _by_template(
