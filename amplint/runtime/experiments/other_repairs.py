@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ast
-import re
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
@@ -63,10 +62,14 @@ def differing(before: File, own: File, after: File) -> tuple[str, ...]:
     """
     if not changes(before.source.text, after.source.text):
         return ()
+    return tuple(dict.fromkeys(each.text for each in _changes(own, after)))
+
+
+def _changes(own: File, after: File) -> list[Change]:
     found = changes(own.source.text, after.source.text)
     if found and unlike(own, after) == ([], []):
-        found = [each for each in found if not _is_spelling(each, after)]
-    return tuple(dict.fromkeys(each.text for each in found))
+        return [each for each in found if not _is_spelling(each, after)]
+    return found
 
 
 def is_other_spelling(before: File, own: File, after: File) -> bool:
@@ -91,31 +94,25 @@ def _is_spelling(change: Change, after: File) -> bool:
     return within_construction(change.new, after)
 
 
-def unrelated(before: File, after: File, own: File) -> tuple[str, ...]:
-    """The statements that a patch changes for other reasons in the functions in which the fix of the rule does something.
+def in_patch(before: File, own: File, after: File, diagnostic: Diagnostic) -> tuple[tuple[str, ...], bool]:
+    """The statements in which a patch is not the fix of the rule, in the functions that it or the finding is about.
 
-    They name nothing of what the fix names; what the patch does to other functions does not count.
+    And whether the patch leaves all others alone, which do not count.
 
     Args:
         before: the file as it stands.
-        after: the file with the patch.
         own: the file with the fix of the rule.
+        after: the file with the patch.
+        diagnostic: the finding.
     """
-    old, new, fixed = (file.source.text for file in (before, after, own))
+    old, fixed = before.source.text, own.source.text
     meant = changes(old, fixed)
-    if not meant:  # nobody knows what would be enough
-        return differing(before, own, after)
-    homes = {function_at(old, each.before.lineno) for each in meant if each.before is not None}
+    homes = {function_at(old, diagnostic.range.start.row)}
+    homes |= {function_at(old, each.before.lineno) for each in meant if each.before is not None}
     homes |= {function_at(fixed, each.after.lineno) for each in meant if each.after is not None}
-    named = {word for each in meant for word in _words(each.new)} - {
-        word for each in meant for word in _words(each.old)
-    }
-    found = changes_in(changes(old, new), old, new, homes)
-    return tuple(dict.fromkeys(each.text for each in found if named.isdisjoint({*_words(each.old), *_words(each.new)})))
-
-
-def _words(node: ast.AST | None) -> Iterator[str]:
-    return iter(()) if node is None else (match.group() for match in re.finditer(r"[^\W\d]\w*", ast.unparse(node)))
+    found = _changes(own, after)
+    there = changes_in(found, fixed, after.source.text, homes)
+    return tuple(dict.fromkeys(each.text for each in there)), len(there) == len(found)
 
 
 def compare(before: File, own: File, after: File, measure: str) -> Iterator[Observation]:

@@ -28,13 +28,20 @@ def alterations(changes: Sequence[Change], after: Side) -> dict[int, Alteration]
     """
     found: dict[int, Alteration] = {}
     for change in changes:
-        old, new, statement = change.old, change.new, change.after
-        if statement is None or not (isinstance(old, ast.expr) and isinstance(new, ast.expr) and holds(new, old)):
-            continue
-        alter, kind = _around(new, ast.dump(old)), _taken_by(new, statement)
-        if alter is not None and kind is not None:
-            found |= {event.site: alter for event in after.events_in(statement) if isinstance(event, kind)}
+        altered = alteration(change)
+        if altered is not None and change.after is not None:
+            alter, kind = altered
+            found |= {event.site: alter for event in after.events_in(change.after) if isinstance(event, kind)}
     return found
+
+
+def alteration(change: Change) -> tuple[Alteration, type[Event]] | None:
+    """What a change does to a loss, and the kind of event that takes it; None where it does something else."""
+    old, new, statement = change.old, change.new, change.after
+    if statement is None or not (isinstance(old, ast.expr) and isinstance(new, ast.expr) and holds(new, old)):
+        return None
+    alter, kind = _around(new, ast.dump(old)), _taken_by(new, statement)
+    return None if alter is None or kind is None else (alter, kind)
 
 
 def _taken_by(node: ast.expr, statement: ast.stmt) -> type[Event] | None:

@@ -27,10 +27,10 @@ from amplint.runtime.experiments.by_observable import EXPERIMENTS
 from amplint.runtime.measures import linear_products, path_measures
 from amplint.runtime.measures.measurement import Measurement
 from amplint.runtime.numeric.verdict import prove
-from amplint.runtime.replay.altered_losses import alterations
+from amplint.runtime.replay.altered_losses import alteration, alterations
 from amplint.runtime.replay.defect_paths import find, foreign_device, others, routes, subject_of, variants
-from amplint.runtime.replay.followed_changes import Side, changes_of, not_followed, on_path
-from amplint.runtime.replay.path_observations import observe
+from amplint.runtime.replay.followed_changes import Side, changes_of, computes_losses, not_followed, on_path
+from amplint.runtime.replay.path_observations import observe, told_without_values
 from amplint.runtime.replay.path_walk import TooLong
 from amplint.runtime.replay.three_runs import Trial, emulation
 from amplint.runtime.training.run_record import NotReplayable, Untrained
@@ -130,8 +130,10 @@ def _on_path(
         return replace(shown, reason="the path raises an error that neither defect nor fix has to do with")
     if not taken.ordinary:
         observed = [one for one in observed if one.question is not Question.GONE]
-    counted = on_path(changed, *sides) if is_patch else changed
-    return judge(observed, shown, remaining, not_followed(counted, *sides, kind))
+    beyond = not_followed(on_path(changed, *sides) if is_patch else changed, *sides, kind)
+    if computes_losses([one for one in beyond if alteration(one) is None], sides[1]):
+        observed = told_without_values(observed)
+    return judge(observed, shown, remaining, tuple(dict.fromkeys(one.text for one in beyond)))
 
 
 def _by_template(
@@ -145,9 +147,11 @@ def _by_template(
     """Judge what stands for the fix of the rule; of a repair that is another one, the texts tell the rest."""
     own = other_repairs.own_fix(before, diagnostic)
     beyond = other_repairs.differing(before, own, after)
-    told = [*other_repairs.compare(before, own, after, observable.measure)] if beyond and not is_patch else []
-    if is_patch:
-        beyond = other_repairs.unrelated(before, after, own)
+    told = [*other_repairs.compare(before, own, after, observable.measure)] if beyond else []
+    if is_patch and beyond:
+        beyond, is_alone = other_repairs.in_patch(before, own, after, diagnostic)
+        if not is_alone:  # what other functions lose is told, and does not refute
+            beyond, told = (*beyond, *(each.what for each in told if each.is_spoiled)), []
     try:
         taken = take(before, own if other_repairs.is_other_spelling(before, own, after) else after, diagnostic)
     except NotReplayable as problem:

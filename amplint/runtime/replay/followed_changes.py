@@ -12,11 +12,22 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
-from amplint.model.events import Assign, AutocastEnter, AutocastExit, Event, Forward, Report
+from amplint.model.events import (
+    Assign,
+    AutocastEnter,
+    AutocastExit,
+    Backward,
+    Escape,
+    Event,
+    Forward,
+    Report,
+    Scale,
+)
 from amplint.model.protocol.hazard import HazardKind
 from amplint.rule import File
 from amplint.runtime.changes import Change, changes, changes_in, conjuncts, function_at, holds
 from amplint.runtime.replay.path_walk import Walk
+from amplint.runtime.training.path_facts import feeding
 
 _ASKING = frozenset({"get_scale", "is_enabled"})
 """Methods of a scaler that only tell."""
@@ -25,7 +36,7 @@ _ABOUT_REGIONS = frozenset(
 )
 """Defects that are about what a region is, or what runs in it."""
 _INERT = (ast.Import, ast.ImportFrom, ast.Pass, ast.Continue, ast.Break)
-_SILENT = (Assign, AutocastEnter, AutocastExit, Forward)
+_SILENT = (Assign, AutocastEnter, AutocastExit, Escape, Forward)
 """Events that are not all that their place does: what computes a value, or is run in a region, does more."""
 
 
@@ -95,8 +106,8 @@ def on_path(found: Sequence[Change], before: Side, after: Side) -> list[Change]:
     return changes_in(found, *texts, before.functions | after.functions)
 
 
-def not_followed(found: Sequence[Change], before: Side, after: Side, kind: HazardKind) -> tuple[str, ...]:
-    """The changed statements that the walks do not follow, each as one line.
+def not_followed(found: Sequence[Change], before: Side, after: Side, kind: HazardKind) -> list[Change]:
+    """The changes that the walks do not follow.
 
     Args:
         found: what differs between the texts.
@@ -107,8 +118,19 @@ def not_followed(found: Sequence[Change], before: Side, after: Side, kind: Hazar
     mine, theirs = before.walk.decisions.asked, after.walk.decisions.asked
     is_tried = bool(mine.keys() - theirs.keys()) or any(len(theirs[key]) > 2 for key in theirs.keys() - mine.keys())
     following = _Following(kind, is_tried, _asking_names(found))
-    wrong = [one for one in found if not following.follows(one, before, after)]
-    return tuple(dict.fromkeys(one.text for one in wrong))
+    return [one for one in found if not following.follows(one, before, after)]
+
+
+def computes_losses(found: Sequence[Change], after: Side) -> bool:
+    """Whether changes that are not followed may give losses or gradients other values.
+
+    Args:
+        found: those changes.
+        after: the text with the fix.
+    """
+    events = (event for one in found if one.after is not None for event in after.events_in(one.after))
+    feeds = feeding(after.walk.events)
+    return any(isinstance(each, (Backward, Escape, Scale)) or getattr(each, "target", "") in feeds for each in events)
 
 
 def _asking_names(found: Sequence[Change]) -> frozenset[str]:
@@ -153,6 +175,8 @@ class _Following:
             return True
         if not isinstance(statement, (ast.Expr, ast.Assign)):
             return False
+        if _is_unread_argument(node, statement):
+            return False
         parts = [*_without(node, known)]
         calls = [each for each in parts if isinstance(each, ast.Call)] or [*_around(node, statement)][-1:]
         computes = any(isinstance(each, (ast.BinOp, ast.UnaryOp, ast.Lambda)) for each in parts)
@@ -172,11 +196,25 @@ class _Following:
         return self.is_tried or all(map(self._is_about_scale, changed))
 
     def _is_about_scale(self, node: ast.expr) -> bool:
+        if any(isinstance(each, ast.Constant) for each in ast.walk(node)):
+            return False  # a place on the scale says nothing of a step
         return _asks(node) or any(isinstance(each, ast.Name) and each.id in self.scales for each in ast.walk(node))
 
 
 def _asks(node: ast.AST) -> bool:
     return any(isinstance(each, ast.Attribute) and each.attr in _ASKING for each in ast.walk(node))
+
+
+def _is_unread_argument(node: ast.AST, statement: ast.stmt) -> bool:
+    """Whether a part of a call decides what no event tells: the gradient that is given, the kind of a norm."""
+    for call in ast.walk(statement):
+        if isinstance(call, ast.Call) and isinstance(call.func, (ast.Attribute, ast.Name)):
+            name = ast.unparse(call.func).rpartition(".")[2]
+            unread = [*call.args, *call.keywords] if name == "backward" else call.args[2:] if "clip" in name else []
+            unread += [each for each in call.keywords if each.arg == "norm_type"]
+            if unread and (node is call or any(one is node for each in unread for one in ast.walk(each))):
+                return node is not call or name != "backward"
+    return False
 
 
 def _is_plain(call: ast.Call) -> bool:
