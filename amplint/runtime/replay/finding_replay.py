@@ -111,7 +111,7 @@ def _on_path(
         return Outcome(NOT_OBSERVABLE, f"the code is for {foreign!r}", observable.measure)
     kind, remaining = found.hazard.kind, others(first, second, found.hazard)
     sides = Side(first, files[0]), Side(second, files[1])
-    changed = changes_of(*sides, kind)
+    changed = changes_of(*sides, kind, is_patch)
     with emulation(device), warnings.catch_warnings():
         warnings.simplefilter("ignore")  # code with a defect is what torch warns about
         altered = alterations(changed, sides[1])
@@ -130,7 +130,8 @@ def _on_path(
         return replace(shown, reason="the path raises an error that neither defect nor fix has to do with")
     if not taken.ordinary:
         observed = [one for one in observed if one.question is not Question.GONE]
-    beyond = not_followed(on_path(changed, *sides) if is_patch else changed, *sides, kind)
+    beyond = not_followed(changed, *sides, kind)
+    beyond = on_path(beyond, *sides) if is_patch else beyond
     if computes_losses([one for one in beyond if alteration(one) is None], sides[1]):
         observed = told_without_values(observed)
     return judge(observed, shown, remaining, tuple(dict.fromkeys(one.text for one in beyond)))
