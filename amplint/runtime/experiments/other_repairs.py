@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import replace
 from operator import attrgetter
 
@@ -78,9 +78,9 @@ def unrelated(before: File, after: File, own: File, diagnostic: Diagnostic) -> t
     line = before.source.line(diagnostic.range.start.row)
     said = [*re.findall("`([^`]*)`", diagnostic.message), line.partition("=")[0] if " = " in line else ""]
     quoted = {word for text in said for word in _WORD.findall(text)}
-    named = {word for word in quoted | put_in - there if len(word) >= _TELLING}
+    named = quoted | put_in - there
     found = changes_in(changes(old, new), old, new, homes)
-    return tuple(dict.fromkeys(each.text for each in found if not any(word in _written(each) for word in named)))
+    return tuple(dict.fromkeys(each.text for each in found if not _is_about(each, named)))
 
 
 _WORD = re.compile(r"[^\W\d]\w*")
@@ -93,8 +93,11 @@ def _words(node: ast.AST | None) -> list[str]:
     return [] if node is None else _WORD.findall(ast.unparse(node))
 
 
-def _written(change: Change) -> str:
-    return " ".join(ast.unparse(each) for each in (change.old, change.new) if each is not None)
+def _is_about(change: Change, named: Collection[str]) -> bool:
+    """Whether a change names what is named, or a part of it: a `scaler` is about a `GradScaler`."""
+    words = {word.lower() for word in (*_words(change.old), *_words(change.new)) if len(word) >= _TELLING}
+    telling = {word.lower() for word in named if len(word) >= _TELLING}
+    return any(one in other or other in one for one in words for other in telling)
 
 
 def compare(own: File, after: File) -> Iterator[Observation]:
