@@ -25,7 +25,7 @@ from amplint.model.events import (
 )
 from amplint.model.protocol.hazard import HazardKind
 from amplint.rule import File
-from amplint.runtime.changes import Change, changes, conjuncts, function_at, holds, inside
+from amplint.runtime.changes import Change, changes, changes_in, conjuncts, function_at, holds
 from amplint.runtime.replay.path_walk import Walk
 from amplint.runtime.training.path_facts import feeding
 
@@ -104,7 +104,7 @@ def changes_of(before: Side, after: Side, kind: HazardKind, is_patch: bool) -> l
     """
     texts = before.file.source.text, after.file.source.text
     found = changes(*texts, kind in _ABOUT_REGIONS)
-    return inside(found, *texts, before.functions | after.functions) if is_patch else found
+    return changes_in(found, *texts, before.functions | after.functions) if is_patch else found
 
 
 def not_followed(found: Sequence[Change], before: Side, after: Side, kind: HazardKind) -> list[Change]:
