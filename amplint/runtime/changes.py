@@ -81,8 +81,8 @@ def changes(before: str, after: str, through_contexts: bool = False) -> list[Cha
     ]
 
 
-def inside(found: Iterable[Change], before: str, after: str, functions: Collection[str]) -> list[Change]:
-    """Those changes that lie in some functions.
+def changes_in(found: Iterable[Change], before: str, after: str, functions: Collection[str]) -> list[Change]:
+    """Those changes that lie in some functions; what a function is given shows in its body, and in its calls.
 
     Args:
         found: the changes.
@@ -94,11 +94,25 @@ def inside(found: Iterable[Change], before: str, after: str, functions: Collecti
     def lies_there(text: str, statement: ast.stmt | None) -> bool:
         return statement is not None and function_at(text, statement.lineno) in functions
 
-    return [one for one in found if lies_there(before, one.before) or lies_there(after, one.after)]
+    there = [one for one in found if lies_there(before, one.before) or lies_there(after, one.after)]
+    return [one for one in there if not _is_signature(one)]
+
+
+def _is_signature(one: Change) -> bool:
+    """Whether a change is one of the parameters of a function, or of their types."""
+    functions = ast.FunctionDef, ast.AsyncFunctionDef
+    if not (isinstance(one.before, functions) and isinstance(one.after, functions)):
+        return False
+    return not any(part is one.new for each in one.after.decorator_list for part in ast.walk(each))
 
 
 def function_at(text: str, row: int) -> str:
-    """The name of the innermost definition that a row lies in; empty where it lies in none."""
+    """The name of the innermost definition that a row lies in; empty where it lies in none.
+
+    Args:
+        text: the code.
+        row: counted from 1.
+    """
     found = around(text, row)
     return found.name if found is not None else ""
 

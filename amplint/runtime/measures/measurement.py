@@ -36,6 +36,10 @@ class Player(Interface):
     def events(self) -> Sequence[Event]:
         """What happens with the code as it stands."""
 
+    @property
+    def unit(self) -> float:
+        """The unit of gradients, in which the limits of the author's clips bind."""
+
     def play(
         self,
         magnitude: float = 1.0,

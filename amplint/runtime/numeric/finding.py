@@ -13,7 +13,7 @@ from amplint.diagnostics import Diagnostic, Edit
 from amplint.dtypes.frames import StackFrame
 from amplint.dtypes.values import Tensor
 from amplint.model.torch import precision
-from amplint.runtime.changes import Change, changes, edits_between, function_at, inside
+from amplint.runtime.changes import Change, changes, changes_in, edits_between, function_at
 from amplint.runtime.numeric.choices import Path
 from amplint.runtime.numeric.expression import (
     Apply,
@@ -145,17 +145,17 @@ def _changes(reader: Reader, other: Reader, is_patch: bool) -> list[Change]:
     if not is_patch:
         return found
     read = {function_at(text, row) for text, each in ((old, reader), (new, other)) for row in each.rows}
-    return inside(found, old, new, read)
+    return changes_in(found, old, new, read)
 
 
 def _is_read(change: Change, reader: Reader, other: Reader) -> bool:
     """Whether a changed statement is a part of what was read: on the path, or what a name on it stands for."""
     statement, near = (change.before, reader) if change.after is None else (change.after, other)
-    if isinstance(statement, (ast.Import, ast.ImportFrom)):
+    if statement is None or isinstance(statement, (ast.Import, ast.ImportFrom)):
         return change.after is not None
     targets = statement.targets if isinstance(statement, ast.Assign) else [getattr(statement, "target", None)]
     names = {getattr(each, "id", getattr(each, "attr", "")) for each in targets}
-    return statement is not None and statement.lineno in near.rows or bool(names & near.names)
+    return statement.lineno in near.rows or bool(names & near.names)
 
 
 def _furthest_first(results: Sequence[BodyResult]) -> list[BodyResult]:

@@ -25,7 +25,7 @@ from amplint.model.events import (
 )
 from amplint.model.protocol.hazard import HazardKind
 from amplint.rule import File
-from amplint.runtime.changes import Change, changes, conjuncts, function_at, holds, inside
+from amplint.runtime.changes import Change, changes, changes_in, conjuncts, function_at, holds
 from amplint.runtime.replay.path_walk import Walk
 from amplint.runtime.training.path_facts import feeding
 
@@ -72,6 +72,10 @@ class Side:
         rows = range(statement.lineno, (statement.end_lineno or statement.lineno) + 1)
         return [event for event in self.walk.events if event.site >= 0 and self._row(event) in rows]
 
+    def acts_in(self, statement: ast.stmt) -> bool:
+        """Whether more than a report happens on the path in the rows of a statement."""
+        return any(not isinstance(event, (Forward, Report)) for event in self.events_in(statement))
+
     def _row(self, event: Event) -> int:
         program = self.file.analysis.program
         return program.tree.range(program.places[event.site]).start.row
@@ -100,7 +104,7 @@ def changes_of(before: Side, after: Side, kind: HazardKind, is_patch: bool) -> l
     """
     texts = before.file.source.text, after.file.source.text
     found = changes(*texts, kind in _ABOUT_REGIONS)
-    return inside(found, *texts, before.functions | after.functions) if is_patch else found
+    return changes_in(found, *texts, before.functions | after.functions) if is_patch else found
 
 
 def not_followed(found: Sequence[Change], before: Side, after: Side, kind: HazardKind) -> list[Change]:
@@ -116,6 +120,18 @@ def not_followed(found: Sequence[Change], before: Side, after: Side, kind: Hazar
     is_tried = bool(mine.keys() - theirs.keys()) or any(len(theirs[key]) > 2 for key in theirs.keys() - mine.keys())
     following = _Following(kind, is_tried, _asking_names(found))
     return [one for one in found if not following.follows(one, before, after)]
+
+
+def on_path(found: Sequence[Change], before: Side, after: Side) -> list[Change]:
+    """Those changes in whose statements something happens on the path: the work of others also logs, renames and adds.
+
+    Args:
+        found: the changes.
+        before: the text as it stands.
+        after: the text with the repair.
+    """
+    sides = [(one, ((one.before, before), (one.after, after))) for one in found]
+    return [one for one, pairs in sides if any(side.acts_in(statement) for statement, side in pairs if statement)]
 
 
 def computes_losses(found: Sequence[Change], after: Side) -> bool:
@@ -207,11 +223,12 @@ def _is_unread_argument(node: ast.AST, statement: ast.stmt) -> bool:
     for call in ast.walk(statement):
         if isinstance(call, ast.Call) and isinstance(call.func, (ast.Attribute, ast.Name)):
             name = ast.unparse(call.func).rpartition(".")[2]
-            unread: list[ast.AST] = list(call.args[2:]) if "clip" in name else []
-            unread += [*call.args, *call.keywords] if name == "backward" else []
+            is_backward = name == "backward"
+            unread: list[ast.AST] = [*call.args, *call.keywords] if is_backward else []
+            unread += call.args[2:3] if "clip" in name else []
             unread += [each for each in call.keywords if each.arg == "norm_type"]
-            if unread and (node is call or any(one is node for each in unread for one in ast.walk(each))):
-                return node is not call or name != "backward"
+            if any(one is node for each in unread for one in ast.walk(each)):
+                return True
     return False
 
 
