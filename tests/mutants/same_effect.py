@@ -44,7 +44,7 @@ def why_same(mutant: Mutant) -> str:
     Args:
         mutant: the mutant.
     """
-    known = _by_hand().get(mutant.name, "")
+    known = _by_hand().get(f"{mutant.repaired.diagnostic.code} {mutant.name}", "")
     kind = _KINDS.get(mutant.mutator)
     return known or (kind(mutant) if kind else "")
 

@@ -35,6 +35,7 @@ _ABOUT_REGIONS = frozenset(
     {HazardKind.BACKWARD_IN_AUTOCAST, HazardKind.REGION_SPANS_STEPS, HazardKind.FP16_WITHOUT_SCALER}
 )
 """Defects that are about what a region is, or what runs in it."""
+_COMPUTING = (ast.BinOp, ast.UnaryOp)
 _INERT = (ast.Import, ast.ImportFrom, ast.Pass, ast.Continue, ast.Break)
 _SILENT = (Assign, AutocastEnter, AutocastExit, Escape, Forward)
 """Events that are not all that their place does: what computes a value, or is run in a region, does more."""
@@ -118,7 +119,7 @@ def not_followed(found: Sequence[Change], before: Side, after: Side, kind: Hazar
     """
     mine, theirs = before.walk.decisions.asked, after.walk.decisions.asked
     is_tried = bool(mine.keys() - theirs.keys()) or any(len(theirs[key]) > 2 for key in theirs.keys() - mine.keys())
-    following = _Following(kind, is_tried, _asking_names(found))
+    following = _Following(kind, is_tried, _asking_names(found), _computed(before.file))
     return [one for one in found if not following.follows(one, before, after)]
 
 
@@ -152,12 +153,19 @@ def _asking_names(found: Sequence[Change]) -> frozenset[str]:
     return frozenset(target.id for one in statements for target in one.targets if isinstance(target, ast.Name))
 
 
+def _computed(file: File) -> frozenset[str]:
+    """The operations in a text."""
+    return frozenset(ast.dump(each) for each in ast.walk(ast.parse(file.source.text)) if isinstance(each, _COMPUTING))
+
+
 @dataclass(frozen=True)
 class _Following:
     kind: HazardKind
     is_tried: bool
     """Whether other answers to the conditions that differ are tried."""
     scales: frozenset[str]
+    computed: frozenset[str]
+    """What is computed in the text as it stands."""
 
     def follows(self, change: Change, before: Side, after: Side) -> bool:
         if change.is_move:
@@ -181,7 +189,7 @@ class _Following:
         if isinstance(statement, (ast.With, ast.AsyncWith)) or node in getattr(statement, "decorator_list", ()):
             return self.kind in _ABOUT_REGIONS
         if self.kind is HazardKind.SCALED_LOSS_REPORTED and statement.lineno in side.shown:
-            return True
+            return {ast.dump(each) for each in ast.walk(node) if isinstance(each, _COMPUTING)} <= self.computed
         if isinstance(statement, ast.Return):
             return statement.value is None
         if isinstance(statement, ast.Assign) and self._is_about_scale(statement.value):
