@@ -50,7 +50,7 @@ def own_fix(before: File, diagnostic: Diagnostic) -> File:
     return File(Tree(replace(before.source, text=text)), torch=before.torch)
 
 
-def differing(before: File, own: File, after: File) -> tuple[str, ...]:
+def other_than_own(before: File, own: File, after: File) -> tuple[str, ...]:
     """The statements in which a repair is not the fix of the rule, each as one line; none where it changes nothing.
 
     Another spelling of the same regions and scalers is no difference.
@@ -81,7 +81,7 @@ def is_other_spelling(before: File, own: File, after: File) -> bool:
         after: the file with the repair.
     """
     texts = [each.source.text for each in (before, own, after)]
-    return texts[1] != texts[2] and bool(changes(texts[0], texts[2])) and not differing(before, own, after)
+    return texts[1] != texts[2] and bool(changes(texts[0], texts[2])) and not other_than_own(before, own, after)
 
 
 def _is_spelling(change: Change, after: File) -> bool:

@@ -147,7 +147,7 @@ def _by_template(
 ) -> Outcome:
     """Judge what stands for the fix of the rule; of a repair that is another one, the texts tell the rest."""
     own = other_repairs.own_fix(before, diagnostic)
-    beyond = other_repairs.differing(before, own, after)
+    beyond = other_repairs.other_than_own(before, own, after)
     told = [*other_repairs.compare(before, own, after, observable.measure)] if beyond else []
     if is_patch and beyond:
         beyond, is_alone = other_repairs.in_patch(before, own, after, diagnostic)

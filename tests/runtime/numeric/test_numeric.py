@@ -523,5 +523,5 @@ def test_the_masks_of_attention_are_read(mask: str) -> None:
 def test_no_target_falls_on_a_masked_class(mask: str) -> None:
     body = f"scores = logits.masked_fill({mask}, -1e9)\nloss = F.cross_entropy(scores, target)"
     text = loop(body).replace("x, target in", "x, target, full in")
-    found = proved(text, "-1e9", "torch.finfo(scores.dtype).min")
+    found = proved(text, "-1e9", "torch.finfo(logits.dtype).min")
     assert found.verdict == CONFIRMED, found
