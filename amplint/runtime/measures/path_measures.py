@@ -13,7 +13,7 @@ from amplint.model.protocol.hazards import Hazard
 from amplint.runtime.measures.errors import error_figures, raised
 from amplint.runtime.measures.gradient_norms import gradient_read, norm_seen
 from amplint.runtime.measures.measurement import NONE, Figure, Measurement, Player, Trio
-from amplint.runtime.training.run_record import RunRecord
+from amplint.runtime.training.run_record import NotReplayable, RunRecord
 from amplint.runtime.verdict import Axis
 
 _MAGNITUDES = (1.0, 1e-1, 1e-2, 1e-3, 1e-4, 1e-5)
@@ -59,6 +59,8 @@ def _reported(player: Player, hazard: Hazard) -> Measurement:
     trio = player.play()
     index = list(trio.before.reported).index(hazard.site)
     runs = {name: list(record.reported.values()) for name, record in vars(trio).items()}
+    if len(runs["after"]) < len(runs["before"]):
+        raise NotReplayable("with the fix, what is reported is not found again")
     shown = {name: tuple(reports[index]) if index < len(reports) else () for name, reports in runs.items()}
     figure = Figure(observables.REPORTED, *(each[0] if each else NONE for each in shown.values()))
     return Measurement((*error_figures(trio), figure), {}, shown, ordinary=bool(shown["reference"]))

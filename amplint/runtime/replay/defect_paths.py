@@ -2,20 +2,32 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import libcst as cst
 
 from amplint.diagnostics import Diagnostic
 from amplint.hazards.entry_points import Entry
 from amplint.hazards.found import Found
-from amplint.model.events import NO_GRAD, AutocastEnter, Backward, Event, ObjectFacts, Scale, SchedulerStep
+from amplint.model.events import (
+    NO_GRAD,
+    AutocastEnter,
+    Backward,
+    Event,
+    ObjectFacts,
+    OptimizerStep,
+    Scale,
+    ScalerStep,
+    SchedulerStep,
+)
 from amplint.model.observables import Observable
 from amplint.model.protocol.hazard import Hazard, HazardKind
 from amplint.rule import File
-from amplint.runtime.replay.branch_choices import Decisions, search
+from amplint.runtime.replay.branch_choices import Answer, Decisions, search
 from amplint.runtime.replay.event_world import Idle
 from amplint.runtime.replay.path_walk import TooLong, Walk, bare
 from amplint.runtime.training.path_facts import owner_of, used
-from amplint.runtime.training.run_record import NotReplayable
+from amplint.runtime.training.run_record import NotReplayable, Untrained
 
 
 def find(file: File, diagnostic: Diagnostic) -> Found | None:
@@ -50,6 +62,7 @@ def routes(found: Found, before: File, after: File) -> tuple[Walk, Walk]:
 
     Raises:
         NotReplayable: no path shows the hazard, or the same path comes to no end in the code with the fix.
+        Untrained: no optimizer is stepped any more.
     """
     kind, site = found.hazard.kind, found.hazard.site
     walk = None
@@ -67,10 +80,46 @@ def routes(found: Found, before: File, after: File) -> tuple[Walk, Walk]:
     if walk is None:
         raise NotReplayable("no path found that shows the defect")
     counterpart = _counterpart(walk.entry, before, after)
-    fixed = _walked(Walk(counterpart, walk.decisions.again(), Idle(), walk.prelude))
-    if fixed is None:
+    fixed = Walk(counterpart, walk.decisions.again(), Idle(), walk.prelude)
+    ends = _walked(fixed) is not None
+    if _steps(walk) and not _steps(fixed):
+        raise Untrained("every step of an optimizer")
+    if not ends:
         raise NotReplayable("with the fix, the path does not come to an end")
     return walk, fixed
+
+
+def _steps(walk: Walk) -> bool:
+    return any(isinstance(event, (ScalerStep, OptimizerStep)) for event in walk.events)
+
+
+def variants(first: Walk, second: Walk) -> Iterator[tuple[Walk, Walk]]:
+    """The paths with other answers to conditions that only one text asks: such a one may have been put in, out, or changed.
+
+    What is asked with the fix only, and may change from one iteration to the next, has to come out right either way; what is
+    asked without it only has a meaning that has to stay. Paths that come to no end are left out.
+
+    Args:
+        first: the path in the code as it stands.
+        second: the same path in the code with the fix.
+    """
+    mine, theirs = first.decisions.asked, second.decisions.asked
+    for key, options in theirs.items():
+        for answer in options[1:] if key not in mine and len(options) > 2 else ():
+            other = _with(second, key, answer)
+            if other is not None:
+                yield first, other
+    for key, options in mine.items():
+        for answer in options if key not in theirs else ():
+            other = _with(first, key, answer) if answer != first.decisions.chosen.get(key, options[0]) else None
+            if other is not None:
+                yield other, second
+
+
+def _with(walk: Walk, key: str, answer: Answer) -> Walk | None:
+    """A path with another answer to one condition."""
+    decisions = Decisions({**walk.decisions.again().chosen, key: answer})
+    return _walked(Walk(walk.entry, decisions, Idle(), walk.prelude))
 
 
 _GIVEN = "%given"
@@ -103,6 +152,9 @@ def _counterpart(entry: Entry, before: File, after: File) -> Entry:
     name = bare(entry.function), entry.heir
     namesakes = [each for each in before.analysis.entries if (bare(each.function), each.heir) == name]
     fixed = [each for each in after.analysis.entries if (bare(each.function), each.heir) == name]
+    definitions = {key.partition("@")[0] for key in after.analysis.program.definitions}
+    if namesakes and not fixed and name[0] in definitions:
+        raise Untrained(f"all training in `{name[0]}`")
     if len(namesakes) != len(fixed):
         raise NotReplayable("with the fix, the function is not found again")
     return next(there for here, there in zip(namesakes, fixed) if here is entry)
@@ -135,11 +187,15 @@ def foreign_device(observable: Observable, path: Walk) -> str:
     return next(iter(sorted(devices - observable.devices)), "") if observable.devices else ""
 
 
-def others(fixed: Walk, hazard: Hazard) -> list[str]:
-    """The kinds of other defects on the path with the fix.
+def others(before: Walk, after: Walk, hazard: Hazard) -> list[str]:
+    """The kinds of other defects on the path, with the code as it stands and with the fix.
 
     Args:
-        fixed: the path in the code with the fix.
+        before: the path in the code as it stands.
+        after: the same path in the code with the fix.
         hazard: the defect.
     """
-    return sorted({each.kind for each in fixed.hazards} - {hazard.kind})
+    mine, theirs = ({(each.kind, each.site) for each in walk.hazards} for walk in (before, after))
+    again = {hazard.kind} if sum(kind is hazard.kind for kind, _ in mine) > 1 else set()
+    kinds = {kind for kind, _ in mine} - {hazard.kind} | again
+    return sorted(kinds & {kind for kind, _ in theirs})

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping
 from contextlib import AbstractContextManager
+from functools import partial
 
 import torch
 from torch import nn
@@ -72,6 +73,9 @@ class ToyProblem:
     ) -> None:
         self.loss_errors: list[float] = []
         """How far each loss was from the one that the weights give outside of autocast, relative to that."""
+        self.precisions: list[str] = []
+        """The precision of the matrix products of each forward pass that a backward pass has followed."""
+        self._followed: list[int] = []
         self._recheck = recheck
         self._overflowing = overflowing
         self._device, self._seed, self._magnitude = device, seed, magnitude
@@ -92,7 +96,11 @@ class ToyProblem:
         y = x.sum(1, keepdim=True) / 4
         losses = {}
         for name, net in self.nets.items():
-            loss = nn.functional.mse_loss(net(x), y) * (_STEEPNESS * self._magnitude)
+            prediction = net(x)
+            if prediction.requires_grad:
+                prediction.register_hook(partial(self._follow, number=len(self._followed)))
+                self._followed.append(0)
+            loss = nn.functional.mse_loss(prediction, y) * (_STEEPNESS * self._magnitude)
             if name in overflowing and name in self._overflowing:
                 loss = loss + net.outer.weight[0, 0] * torch.inf
             losses[name] = loss
@@ -101,3 +109,13 @@ class ToyProblem:
                     right = float(nn.functional.mse_loss(net(x), y)) * (_STEEPNESS * self._magnitude)
                 self.loss_errors.append(abs(float(loss) - right) / right)
         return losses
+
+    def _follow(self, gradient: torch.Tensor, number: int) -> None:
+        """Take note that a backward pass follows a forward pass."""
+        self.precisions.append(str(gradient.dtype))
+        self._followed[number] += 1
+
+    @property
+    def is_repeated(self) -> bool:
+        """Whether a forward pass was followed backward twice."""
+        return max(self._followed, default=0) > 1

@@ -9,7 +9,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import AbstractContextManager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import torch
 
@@ -19,7 +19,7 @@ from amplint.model.literals import number
 from amplint.model.references import reference
 from amplint.runtime.training import torch_objects
 from amplint.runtime.training.iterations import Rounds
-from amplint.runtime.training.path_facts import name_words, owner_of
+from amplint.runtime.training.path_facts import Clipped, name_words, namesakes, owner_of
 from amplint.runtime.training.run_record import NotReplayable, RunRecord, Step
 from amplint.runtime.training.toy_problem import ToyProblem
 
@@ -28,6 +28,11 @@ OVERFLOW_ROUND = 2
 ASSUMED_LIMIT = 1.0
 """The threshold of a clip whose author does not write it down."""
 
+_NORM, _ELEMENT = 0.5, 0.05
+"""What the norm of the gradients of a net stays above, and their largest element."""
+
+Alteration = Callable[[torch.Tensor], torch.Tensor]
+"""What a repair puts around a loss."""
 Losses = dict[str, torch.Tensor]
 """The part of a loss that depends on the parameters of each optimizer."""
 
@@ -41,12 +46,22 @@ class TrainingSetup:
         objects: how the code makes the objects that events name.
         rounds: which iteration it is, kept by whoever tells of the events.
         feeds: the values that losses are computed from; others are not computed.
+        clipped: for each clip of the path, whose gradients it is taken for, where its parameters do not tell.
+        unit: the author's limits of clips are in units of this, so that they bind: gradients here are small.
+        alterations: what a repair does to the losses at some sites.
+        keeps_graphs: whether a loss may be propagated again: a loop over losses meets the same one, where the code does not.
+        cleared: whether a caller out of sight clears gradients after each step: nobody in sight does.
     """
 
     problem: ToyProblem
     objects: Mapping[str, events.ObjectFacts]
     rounds: Rounds
     feeds: frozenset[str]
+    clipped: Clipped
+    cleared: bool
+    unit: float
+    alterations: Mapping[int, Alteration] = field(default_factory=dict)
+    keeps_graphs: bool = True
 
 
 class Training(ABC):
@@ -59,17 +74,23 @@ class Training(ABC):
     def __init__(self, setup: TrainingSetup) -> None:
         self.record = RunRecord()
         self.problem, self.rounds = setup.problem, setup.rounds
-        self.objects, self._feeds = setup.objects, setup.feeds
+        self.objects, self._feeds, self._cleared = setup.objects, setup.feeds, setup.cleared
+        self._clipped, self._alterations = iter(setup.clipped), setup.alterations
+        self._keeps_graphs, self._unit = setup.keeps_graphs, setup.unit
         self.optimizers = {
             name: torch_objects.optimizer(self.objects.get(name, events.ObjectFacts()), self.problem.parameters(name))[
                 0
             ]
             for name in self.problem.nets
         }
+        self.record.optimizers = {name: torch_objects.described(one) for name, one in self.optimizers.items()}
+        self._began = {name: flat(self.problem.parameters(name)) for name in self.problem.nets}
         self._schedulers: dict[str, tuple[str, torch.optim.lr_scheduler.LRScheduler]] = {}
         self._values: dict[str, Losses] = {}
         self._numbers: dict[str, float] = {}
         self._regions: list[events.Region] = []
+        self._stepped: set[str] = set()
+        """The optimizers that were stepped since the last backward pass."""
 
     def do(self, event: events.Event) -> None:
         """Make an event happen."""
@@ -85,10 +106,12 @@ class Training(ABC):
             case events.Backward():
                 self._backward(event)
             case events.ZeroGrad():
-                for name in self.owners(event):
-                    self.optimizers[name].zero_grad()
+                self.clear(event)
             case events.Clip():
-                self._clip(event)
+                meant = next(self._clipped, frozenset())
+                self.clip(
+                    event, self.owners(event, [one for one in self.optimizers if one in meant] or self.optimizers)
+                )
             case events.GradAccess():
                 self._access(event)
             case _:
@@ -122,9 +145,9 @@ class Training(ABC):
         if events.GRADIENT in event.carried and not event.computes:
             inputs = inputs[-1:]  # what is propagated with a given gradient is as large as that
         if inputs:
-            self.assign(event.target, _mean(inputs))
+            self.assign(event.target, self.altered(event.site, _mean(inputs)))
         elif event.computes:
-            self.assign(event.target, self._forward())
+            self.assign(event.target, self.altered(event.site, self._forward()))
 
     def _differentiable(self, references: Iterable[str]) -> list[Losses]:
         values = (self._known(reference) for reference in references)
@@ -171,15 +194,29 @@ class Training(ABC):
         overflowing = {name for name in self.optimizers if self.rounds.coming_of(name) == OVERFLOW_ROUND}
         return self.problem.losses(overflowing)
 
+    def altered(self, site: int, losses: Losses) -> Losses:
+        """Losses as a repair has them at a place.
+
+        Args:
+            site: the place.
+            losses: those that the code had there.
+        """
+        alter = self._alterations.get(site)
+        return losses if alter is None else {name: alter(loss) for name, loss in losses.items()}
+
     # -- gradients -------------------------------------------------------------------------------------------------
 
     def _backward(self, event: events.Backward) -> None:
-        losses = self.loss(event.loss)
+        losses = self.altered(event.site, self.loss(event.loss))
         if not all(loss.requires_grad for loss in losses.values()):
+            if self._alterations:
+                raise RuntimeError("element 0 of tensors does not require grad and does not have a grad_fn")
             raise NotReplayable("the loss of a backward pass was computed without gradients")
+        for name in self._stepped if self._cleared else ():
+            self.optimizers[name].zero_grad()
+        self._stepped.clear()
         before = {name: self.gradient(name) for name in losses}
-        # A loop over losses meets the same one again: its graph is kept.
-        torch.autograd.backward(list(losses.values()), retain_graph=True)
+        torch.autograd.backward(list(losses.values()), retain_graph=self._keeps_graphs)
         after = {name: self.gradient(name) for name in losses}
         self.record.backward.append({name: after[name] - before[name] for name in losses})
 
@@ -188,25 +225,46 @@ class Training(ABC):
         parameters = self.problem.parameters(optimizer)
         return flat(torch.zeros_like(each) if each.grad is None else each.grad for each in parameters)
 
-    def owners(self, event: events.Clip | events.ZeroGrad | events.GradAccess) -> list[str]:
-        """The optimizers whose gradients an event concerns."""
+    def owners(self, event: events.Clip | events.ZeroGrad | events.GradAccess, unknown: Iterable[str]) -> list[str]:
+        """The optimizers whose gradients an event concerns.
+
+        Args:
+            event: what happens to gradients.
+            unknown: those that are meant where the code does not tell whose parameters they are.
+        """
         if not isinstance(event, events.GradAccess) and event.optimizer:
             return [event.optimizer] if event.optimizer in self.optimizers else []
         named = {event.owner} if isinstance(event, events.ZeroGrad) else set(event.owners)
         owning = [name for name in self.optimizers if named & set(self.objects.get(name, events.ObjectFacts()).owners)]
-        return owning or list(self.optimizers)
+        return owning or namesakes(named, self.optimizers) or list(unknown)
 
-    def _clip(self, event: events.Clip) -> None:
+    def clear(self, event: events.ZeroGrad) -> None:
+        """Clear gradients.
+
+        Args:
+            event: whose.
+        """
+        for name in self.owners(event, self.optimizers):
+            self.optimizers[name].zero_grad()
+
+    def clip(self, event: events.Clip, owners: list[str]) -> None:
+        """Clip the gradients of some optimizers.
+
+        Args:
+            event: how they are clipped.
+            owners: the optimizers.
+        """
         known = number(event.limit)
         limit = ASSUMED_LIMIT if known is None else known
-        parameters = [each for name in self.owners(event) for each in self.problem.parameters(name)]
+        limit *= self._unit
+        parameters = [each for name in owners for each in self.problem.parameters(name)]
         if by_value(event):
             torch.nn.utils.clip_grad_value_(parameters, limit)
         else:
             torch.nn.utils.clip_grad_norm_(parameters, limit, error_if_nonfinite=event.raises)
 
     def _access(self, event: events.GradAccess) -> None:
-        names = self.owners(event)
+        names = self.owners(event, self.optimizers)
         if event.by == events.ADD:
             for parameter in (each for name in names for each in self.problem.parameters(name)):
                 if parameter.grad is not None:
@@ -218,14 +276,16 @@ class Training(ABC):
 
     # -- steps -----------------------------------------------------------------------------------------------------
 
-    def step(self, name: str, call: Callable[[], object]) -> None:
+    def step(self, name: str, call: Callable[[], object], scale: float = 1.0) -> None:
         """Let an optimizer step, and record it.
 
         Args:
             name: the optimizer.
             call: makes it step.
+            scale: the loss scale of the scaler that steps it.
         """
         optimizer, parameters = self.optimizers[name], self.problem.parameters(name)
+        self._stepped.add(name)
         seen: list[torch.Tensor | None] = []
         hook = optimizer.register_step_pre_hook(lambda stepping, *_: seen.append(_seen(stepping, self.gradient(name))))
         before = flat(parameters)
@@ -237,8 +297,9 @@ class Training(ABC):
             losses.pop(name, None)  # what was computed with other parameters
         after = flat(parameters)
         taken = seen[0] if seen else None
-        finite, changed = bool(after.isfinite().all()), not bool(torch.equal(before, after))
-        self.record.steps.append(Step(name, self.rounds.of(name), taken, finite, changed))
+        changed, rate = not bool(torch.equal(before, after)), float(optimizer.param_groups[0]["lr"])
+        moved = after - self._began[name]
+        self.record.steps.append(Step(name, self.rounds.of(name), taken, moved, changed, rate, scale))
 
     def advance(self, scheduler: str) -> None:
         """Let a scheduler step."""
@@ -264,6 +325,16 @@ class Training(ABC):
 def by_value(event: events.Clip) -> bool:
     """Whether each element is clipped for itself: a clip by hand, too, if its limit is a number and no coefficient."""
     return event.by == "value" or (event.by == "hand" and number(event.limit) is not None)
+
+
+def clip_unit(path: Iterable[events.Event]) -> float | None:
+    """The unit in which all limits of the clips on a path bind; None without a clip."""
+    units = [
+        min(1.0, (_ELEMENT if by_value(event) else _NORM) / limit)
+        for event in path
+        if isinstance(event, events.Clip) and (limit := number(event.limit) or ASSUMED_LIMIT) > 0
+    ]
+    return min(units, default=None)
 
 
 def flat(tensors: Iterable[torch.Tensor]) -> torch.Tensor:
