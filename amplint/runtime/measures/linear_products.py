@@ -167,7 +167,15 @@ def first_region_dtype(file: File) -> torch.dtype:
 
 
 def products(layers: Sequence[LinearSizes], dtype: torch.dtype, device: str, seed: int, rows: int = ROWS) -> Work:
-    """The three products of each layer, into matrices that are made here."""
+    """The three products of each layer, into matrices that are made here.
+
+    Args:
+        layers: the sizes of the layers.
+        dtype: that of the matrices.
+        device: a device of torch.
+        seed: decides the values in the matrices.
+        rows: how many rows the inputs have.
+    """
     made = [Operands(layer, dtype, device, seed + index, rows) for index, layer in enumerate(layers)]
 
     def work() -> None:

@@ -140,7 +140,8 @@ def _turns(trio: Trio) -> Iterator[Observation]:
     for name in trio.reference.leads:
         mine, theirs, right = (len(record.leads.get(name, ())) for record in vars(trio).values())
         what = f"the number of turns of `{reference(name).written}`"
-        yield Observation(Question.MEANT, what, mine == right, theirs == right)
+        if mine != theirs or mine == right:  # else it is another finding's, or what the finding itself measures
+            yield Observation(Question.MEANT, what, mine == right, theirs == right)
 
 
 def _last(record: RunRecord) -> dict[_Where, Step]:
