@@ -59,6 +59,11 @@ FORMATS: dict[str, Callable[[Iterable[Evidence], View], Iterator[str]]] = {"text
 _UNSAFE = click.option(
     "--unsafe-fixes", is_flag=True, help="Replay the unsafe fixes, too, and those that are only shown."
 )
+_TRUST = click.option(
+    "--trust",
+    is_flag=True,
+    help="Run the author's own function where its expression cannot be read: the files' code, and what it imports, is executed.",
+)
 _REPORT = (
     click.option(
         "--output-format", type=click.Choice(list(FORMATS)), default="text", show_default=True, help="The form of the report."
@@ -69,12 +74,12 @@ _REPORT = (
 
 @click.command("verify", context_settings={"help_option_names": ["-h", "--help"]})
 @click.argument("paths", nargs=-1)
-@with_options(_UNSAFE, *REPLAY, *SELECTION, *_REPORT, *RUN)
+@with_options(_UNSAFE, _TRUST, *REPLAY, *SELECTION, *_REPORT, *RUN)
 def verify(evidence: Path | None, **values: Any) -> int:
     """Replay the fix of every finding on a device, and say whether it holds.
 
-    No code of the files is run: real PyTorch objects go through what it does, before the fix and after. Exit code: 0 no fix
-    was refuted, 1 one was, 2 something went wrong. Needs PyTorch: pip install 'amplint[verify]'.
+    No code of the files is run, unless --trust says so: real PyTorch objects go through what it does, before the fix and after.
+    Exit code: 0 no fix was refuted, 1 one was, 2 something went wrong. Needs PyTorch: pip install 'amplint[verify]'.
     """
     options = Options(**values)
     console = Console(options.quiet, options.verbose, options.color)

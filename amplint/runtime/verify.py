@@ -5,16 +5,20 @@ from __future__ import annotations
 import time
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import nullcontext
 from dataclasses import replace
+from pathlib import Path
 from typing import NamedTuple
 
 from amplint.diagnostics import Diagnostic
 from amplint.engine.fixer import apply, compiles
 from amplint.engine.pool import Died, run_all, worker_count
 from amplint.engine.registry import load_rules
+from amplint.model.observables import NON_FINITE, VALUE_ERROR
 from amplint.rule import Rule
 from amplint.runtime.devices import CUDA, Device, DeviceError, find_device, require_torch
 from amplint.runtime.evidence import Evidence
+from amplint.runtime.execution.tree_copies import place_for_copies
 from amplint.runtime.replay.neighbouring_fixes import judge_in_company
 from amplint.runtime.verdict import ERROR, NOT_REPLAYABLE, REFUTED, Outcome
 from amplint.source import Source
@@ -37,7 +41,8 @@ class ReplayPlan(NamedTuple):
     """How findings are replayed.
 
     `limit` is the time, in seconds, that one replay may take; `jobs` the number of processes (0: one for each processor).
-    On a GPU it is always one, lest times be measured while others work.
+    On a GPU it is always one, lest times be measured while others work. With `trust`, the author's own function is run where
+    its expression cannot be read (`amplint.runtime.execution`); without it no code of the author's ever is.
     """
 
     replay: Replay
@@ -45,6 +50,7 @@ class ReplayPlan(NamedTuple):
     seed: int = 0
     limit: float = 60.0
     jobs: int = 0
+    trust: bool = False
 
 
 class Repair(NamedTuple):
@@ -66,6 +72,8 @@ class Repair(NamedTuple):
 class _Task(NamedTuple):
     repair: Repair
     how: ReplayPlan
+    copies: Path | None
+    """Where copies of projects lie, whose code may be run; None where none may."""
 
 
 def choose_device(choice: str) -> Device:
@@ -161,14 +169,15 @@ def _outcomes(repairs: Sequence[Repair], how: ReplayPlan) -> Iterator[tuple[int,
             yield index, known, 0.0
     if not replayed:
         return
-    todo = [_Task(repairs[index], how) for index in replayed]
     on_gpu = how.device.kind == CUDA
     workers = 1 if on_gpu else worker_count(how.jobs)
-    for position, answer in run_all(_replay, todo, workers, _prepare, how.limit, fork=not on_gpu):
-        if isinstance(answer, Died):
-            yield replayed[position], Outcome(ERROR, f"the replay gave no verdict ({answer.how})"), 0.0
-        else:
-            yield replayed[position], *answer
+    with place_for_copies() if how.trust else nullcontext() as copies:
+        todo = [_Task(repairs[index], how, copies) for index in replayed]
+        for position, answer in run_all(_replay, todo, workers, _prepare, how.limit, fork=not on_gpu):
+            if isinstance(answer, Died):
+                yield replayed[position], Outcome(ERROR, f"the replay gave no verdict ({answer.how})"), 0.0
+            else:
+                yield replayed[position], *answer
 
 
 def _known(repair: Repair) -> Outcome | None:
@@ -202,15 +211,24 @@ def _replay(task: _Task) -> tuple[Outcome, float]:
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # code with a defect is what torch warns about
-            outcome = _judged(task.repair, task.how, rule)
+            outcome = _judged(task, rule)
     except Exception as error:  # a bug of amplint, or a device that failed: it costs this finding, never the others
         outcome = Outcome(ERROR, " ".join(f"{type(error).__name__}: {error}".split()).rstrip(":"))
     return outcome, time.perf_counter() - began
 
 
-def _judged(repair: Repair, how: ReplayPlan, rule: Rule) -> Outcome:
+def _judged(task: _Task, rule: Rule) -> Outcome:
+    repair, how, copies = task
+
     def replay(before: Source, after: Source, diagnostic: Diagnostic) -> Outcome:
-        return how.replay(before, after, diagnostic, rule, how.device.kind, how.seed)
+        outcome = how.replay(before, after, diagnostic, rule, how.device.kind, how.seed)
+        measure = rule.observable.measure if rule.observable is not None else ""
+        if copies is None or outcome.verdict != NOT_REPLAYABLE or measure not in (NON_FINITE, VALUE_ERROR):
+            return outcome
+        from amplint.runtime.execution.proof import execute  # needs torch
+
+        run = execute(before, after, diagnostic, measure, how.device.kind, how.seed, copies)
+        return run if run.basis else replace(outcome, reason=f"{outcome.reason}; and when it is run, {run.reason}")
 
     before, after, diagnostic, neighbours = repair
     return judge_in_company(before, diagnostic, replay(before, after, diagnostic), neighbours, replay)

@@ -1,0 +1,269 @@
+"""The author's function, imported and called: under AMP on a device, or with everything in one precision."""
+
+from __future__ import annotations
+
+import copy
+import importlib
+import importlib.abc
+import importlib.util
+import inspect
+import os
+import sys
+import traceback
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
+from importlib.machinery import ModuleSpec
+from types import FrameType, ModuleType
+from typing import Any, NamedTuple
+
+import torch
+from torch.overrides import TorchFunctionMode
+
+from amplint.model.events import Region
+from amplint.runtime.devices import CUDA
+from amplint.runtime.emulation.kernels import EMULATION, below
+from amplint.runtime.numeric.answer import Evaluation, whole
+from amplint.runtime.numeric.compute import floating
+from amplint.runtime.numeric.expression import Operand
+from amplint.runtime.numeric.sweep import FREE, SamplePoint, dtype_of
+from amplint.runtime.training.amp_and_reference import autocast
+
+_INSTALLED = tuple({os.path.dirname(os.path.dirname(each.__file__)) for each in (torch, os)} | {"<"})
+_WIDTH = 8
+"""What a number is that the constructor of a module wants: a size that divides by what sizes divide by."""
+
+
+class CallResult(NamedTuple):
+    """What a call came to: value and gradients; the dtypes of these; and, of an error, in which row of the file it was raised.
+
+    The row is 0 where it was raised in another file of the project.
+    """
+
+    answer: Evaluation
+    dtypes: list[torch.dtype]
+    row: int = 0
+
+
+class Unusable(Exception):
+    """The author's code cannot be called; the message says why, in one line."""
+
+
+class _Text(importlib.abc.MetaPathFinder, importlib.abc.Loader):
+    """Finds one module: with the text given, as the file that it is from."""
+
+    def __init__(self, name: str, file: str, text: str) -> None:
+        self._name, self._file, self._text = name, file, text
+
+    def find_spec(self, fullname: str, path: object, target: object = None) -> ModuleSpec | None:
+        """The module's specification, or nothing for another one."""
+        return (
+            importlib.util.spec_from_file_location(fullname, self._file, loader=self)
+            if fullname == self._name
+            else None
+        )
+
+    def exec_module(self, module: ModuleType) -> None:
+        """Run the text."""
+        exec(compile(self._text, self._file, "exec", dont_inherit=True), module.__dict__)
+
+
+def imported(name: str, file: str, text: str) -> ModuleType:
+    """Import a module of the project, and what it imports from there.
+
+    Args:
+        name: its name, with those of its packages.
+        file: where the copy of it lies.
+        text: what it is to consist of.
+    """
+    sys.argv[:] = [file]
+    sys.meta_path.insert(0, _Text(name, file, text))
+    return importlib.import_module(name)
+
+
+class AuthorFunction:
+    """A function of the author's, or the method of an object that is made for it.
+
+    Args:
+        module: the module.
+        name: the function's name in it, with that of its class.
+        seed: of the weights of a module.
+    """
+
+    def __init__(self, module: ModuleType, name: str, seed: int) -> None:
+        owner, _, method = name.rpartition(".")
+        self._module, self._method = module, method
+        self.assumed: list[str] = []
+        """What its object was made with, in words."""
+        torch.manual_seed(seed)
+        self._object = self._made(getattr(module, owner)) if owner else None
+        self._seed = seed
+
+    def _made(self, cls: Callable[..., Any]) -> Any:
+        try:
+            parameters = inspect.signature(cls).parameters.values()
+        except (TypeError, ValueError) as error:
+            raise Unusable(f"how to make a `{cls.__name__}` is not known") from error
+        plain = inspect.Parameter.POSITIONAL_OR_KEYWORD, inspect.Parameter.KEYWORD_ONLY
+        wanted = [one.name for one in parameters if one.default is inspect.Parameter.empty and one.kind in plain]
+        self.assumed += [f"`{name}` of `{cls.__name__}` is {_WIDTH}" for name in wanted]
+        made = cls(**dict.fromkeys(wanted, _WIDTH))
+        for each in made.modules() if isinstance(made, torch.nn.Module) else ():
+            if isinstance(each, torch.nn.modules.dropout._DropoutNd):
+                each.p = 0.0  # drops nothing, so that precisions can be compared
+        return made
+
+    def in_precision(self, dtype: torch.dtype | None, device: str) -> tuple[Callable[..., Any], list[torch.Tensor]]:
+        """The function, fresh, and its weights.
+
+        Args:
+            dtype: the precision of its weights; None leaves them as they were made.
+            device: one of `amplint.runtime.devices`.
+        """
+        if self._object is None:
+            function: Callable[..., Any] = getattr(self._module, self._method)
+            return function, []
+        own = copy.deepcopy(self._object)
+        weights: list[torch.Tensor] = []
+        if isinstance(own, torch.nn.Module):
+            own = own.to(dtype=dtype) if dtype is not None else own
+            own = own.to("cuda") if device == CUDA else own
+            weights = [each for each in own.parameters() if each.requires_grad]
+        return (own if self._method == "forward" and callable(own) else getattr(own, self._method)), weights
+
+    def evaluate(self, owners: Sequence[Operand], point: SamplePoint, way: Way, kinds: Mapping[str, str]) -> CallResult:
+        """Call it at a point: value and gradients, or the error.
+
+        Args:
+            owners: its parameters, in order.
+            point: what they hold.
+            way: in which precision.
+            kinds: what each parameter is; gradients are asked of those whose magnitudes are swept.
+        """
+        values = {owner.text: way.placed(point.values[owner], owner) for owner in owners}
+        leaves = [values[owner.text] for owner in owners if kinds[owner.text] == FREE and not owner.detached]
+        dtypes = [dtype_of(owner) for owner in owners if kinds[owner.text] == FREE and not owner.detached]
+        try:
+            function, weights = self.in_precision(way.precision, way.device)
+            leaves = [each.requires_grad_() for each in leaves] + weights
+            torch.manual_seed(self._seed)
+            with way.entered():
+                with way.around_call():
+                    results = floating(function(**values))
+                if not results:
+                    return CallResult(_failed("it gives back no floating tensor"), dtypes)
+                total = whole(results)
+                found = torch.autograd.grad(total, leaves, allow_unused=True) if leaves and total.requires_grad else ()
+        except Exception as error:  # whatever code raises that is not ours
+            said = f"{type(error).__name__}: {' '.join(str(error).split())}"[:300]
+            return CallResult(_failed(said), dtypes, _row(error, os.fspath(self._module.__file__ or "")))
+        value = torch.cat([each.detach().double().reshape(-1).cpu() for each in results])
+        gradients = (torch.zeros(1) if each is None else each.detach().double().cpu().reshape(-1) for each in found)
+        return CallResult(Evaluation(value, tuple(gradients)), dtypes + [torch.float32] * len(weights))
+
+
+def _row(error: Exception, file: str) -> int:
+    """The row of a file that an error was raised in, or under which torch raised it; 0 where other code of the project did."""
+    frames = [each for each in traceback.extract_tb(error.__traceback__) if not each.filename.startswith(_INSTALLED)]
+    return (frames[-1].lineno or 0) if frames and frames[-1].filename == file else 0
+
+
+def _failed(error: str) -> Evaluation:
+    return Evaluation(torch.empty(0), (), error)
+
+
+class Way:
+    """How the function is called: under AMP on a device, or, with a precision, in that and without regions, on the CPU.
+
+    Args:
+        device: one of `amplint.runtime.devices`.
+        region: the region around the call.
+        precision: None under AMP.
+    """
+
+    def __init__(self, device: str, region: Region | None = None, precision: torch.dtype | None = None) -> None:
+        self.device, self.region, self.precision = device if precision is None else "cpu", region, precision
+
+    def placed(self, value: torch.Tensor | float, owner: Operand) -> Any:
+        """What a parameter is given."""
+        if not isinstance(value, torch.Tensor):
+            return value
+        if value.is_floating_point():
+            value = value.to(self.precision or dtype_of(owner))
+        return value.to("cuda") if self.device == CUDA else value.clone()
+
+    @contextmanager
+    def entered(self) -> Iterator[None]:
+        """Within, value and gradients are computed."""
+        with ExitStack() as stack:
+            if self.device != CUDA:
+                stack.enter_context(_WithoutGpu(self.precision))
+            if self.precision is not None:
+                stack.enter_context(below(EMULATION))
+                stack.enter_context(_default_dtype(self.precision))
+            yield
+
+    def around_call(self) -> AbstractContextManager[object]:
+        """The region that the file calls the function in; the backward pass is not in it."""
+        if self.precision is not None or self.region is None:
+            return nullcontext()
+        return autocast(self.region, self.device, True)
+
+
+@contextmanager
+def _default_dtype(dtype: torch.dtype) -> Iterator[None]:
+    before = torch.get_default_dtype()
+    torch.set_default_dtype(dtype)
+    try:
+        yield
+    finally:
+        torch.set_default_dtype(before)
+
+
+_CASTS = frozenset({"half", "bfloat16", "float", "double"})
+
+
+class _WithoutGpu(TorchFunctionMode):
+    """Keeps on the CPU what the code sends to a GPU; with a precision, keeps all floating tensors in that, whatever the casts."""
+
+    def __init__(self, precision: torch.dtype | None) -> None:
+        super().__init__()
+        self._precision = precision
+
+    def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        name = getattr(func, "__name__", "")
+        if name == "cuda":
+            return args[0]
+        if self._precision is not None and name in _CASTS and isinstance(args[0], torch.Tensor):
+            return args[0].to(self._precision)
+        given = {key: self._changed(value) for key, value in (kwargs or {}).items()}
+        return func(*map(self._changed, args), **given)
+
+    def _changed(self, value: Any) -> Any:
+        if isinstance(value, torch.dtype) and value.is_floating_point:
+            return self._precision or value
+        if isinstance(value, torch.device) and value.type == "cuda":
+            return torch.device("cpu")
+        return "cpu" if isinstance(value, str) and value.partition(":")[0] == "cuda" else value
+
+
+class Trace:
+    """The rows of a file that run, noted while it is entered."""
+
+    def __init__(self, file: str) -> None:
+        self._file = file
+        self.rows: set[int] = set()
+
+    def __enter__(self) -> Trace:
+        sys.settrace(self._called)
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        sys.settrace(None)
+
+    def _called(self, frame: FrameType, event: str, arg: object) -> Any:
+        return self._went_on if frame.f_code.co_filename == self._file else None
+
+    def _went_on(self, frame: FrameType, event: str, arg: object) -> Any:
+        if event == "line":
+            self.rows.add(frame.f_lineno)
+        return self._went_on

@@ -1,0 +1,114 @@
+"""The process that runs the author's code: takes one order, answers in numbers, and has no other way to speak.
+
+What answers is the author's to forge: it is read as data, and never as more.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+from contextlib import nullcontext
+from dataclasses import asdict
+from typing import Any
+
+import torch
+
+from amplint.model.events import Region
+from amplint.runtime.devices import CUDA, EMULATED
+from amplint.runtime.emulation.cuda_autocast import cuda_autocast
+from amplint.runtime.execution.author_code import AuthorFunction, Trace, Unusable, Way, imported
+from amplint.runtime.execution.confinement import confine
+from amplint.runtime.execution.operands import Settled, operands, settle, sweep
+from amplint.runtime.execution.running import READY, settled_as_told
+from amplint.runtime.execution.target import Parameter
+from amplint.runtime.numeric.answer import Evaluation
+
+
+def main() -> None:
+    """Take the order from standard input, and write the answer where standard output led."""
+    order = json.loads(sys.stdin.buffer.read())
+    answer = os.dup(1)
+    nothing = os.open(os.devnull, os.O_RDWR)
+    for stream in range(3):
+        os.dup2(nothing, stream)
+    torch.set_num_threads(1)
+    if order["device"] == CUDA:  # what it opens to begin with, it could not open later
+        warm = torch.ones(8, 8, device="cuda", requires_grad=True)
+        (warm @ warm).sum().backward()
+    os.write(answer, READY)
+    confine()
+    with cuda_autocast() if order["device"] == EMULATED else nullcontext():
+        told = json.dumps(_obeyed(order)).encode()
+    while told:
+        told = told[os.write(answer, told) :]
+    os._exit(0)  # nothing that the author's code may have left for the end
+
+
+def _obeyed(order: dict[str, Any]) -> dict[str, Any]:
+    doing = f"importing `{os.path.basename(order['file'])}`"
+    try:
+        sys.path[:0] = order["paths"]
+        module = imported(order["name"], order["file"], order["text"])
+        doing = f"making the object of `{order['target']}`"
+        function = AuthorFunction(module, order["target"], order["seed"])
+        doing = f"calling `{order['target']}`"
+        return _answered(order, function)
+    except Unusable as error:
+        return {"problem": str(error)}
+    except BaseException as error:  # an exit, too, is the author's
+        said = " ".join(f"{type(error).__name__}: {error}".split()).rstrip(": ")
+        return {"problem": f"{doing} raises {said[:300]}"}
+
+
+def _answered(order: dict[str, Any], function: AuthorFunction) -> dict[str, Any]:
+    parameters = [Parameter(**each) for each in order["parameters"]]
+    region = Region(**order["region"]) if order["region"] else None
+    exact = Way(order["device"], precision=torch.float64)
+    settled: Settled | str
+    if order["settled"]:
+        settled = settled_as_told(order["settled"])
+    else:
+        settled = settle(
+            parameters,
+            lambda owners, point: function.evaluate(owners, point, exact, _free(parameters)).answer.error,
+        )
+    if isinstance(settled, str):
+        return {"problem": f"`{order['target']}` runs on no small tensors ({settled})"}
+    owners = operands(parameters)
+    points = sweep(owners, settled, order["seed"])
+    ways = {
+        "amp": Way(order["device"], region),
+        "exact": exact,
+        "plain": Way(order["device"], precision=torch.float32),
+    }
+    with Trace(order["file"]) as trace:
+        function.evaluate(owners, points.ordinary(), ways["amp"], settled.kinds)
+    told: list[dict[str, Any]] = []
+    for point in points.points():
+        found = {name: function.evaluate(owners, point, way, settled.kinds) for name, way in ways.items()}
+        told.append(
+            {"at": point.at, "swept": point.swept.text if point.swept is not None else "", "even": point.even}
+            | {"dtypes": [str(each).removeprefix("torch.") for each in found["exact"].dtypes]}
+            | {"row": found["amp"].row}
+            | {name: _plain(result.answer) for name, result in found.items()}
+        )
+    return {
+        "settled": asdict(settled),
+        "assumed": function.assumed,
+        "rows": sorted(trace.rows),
+        "points": told,
+    }
+
+
+def _free(parameters: list[Parameter]) -> dict[str, str]:
+    return {each.name: "" for each in parameters}
+
+
+def _plain(evaluation: Evaluation) -> dict[str, Any]:
+    gradients = [each.tolist() for each in evaluation.gradients]
+    return {"value": evaluation.value.tolist(), "gradients": gradients, "error": evaluation.error}
+
+
+if __name__ == "__main__":
+    main()
