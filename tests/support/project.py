@@ -28,6 +28,13 @@ def train(model, loader, optimizer, criterion):
         scaler.update()
 """
 
+CLIPS = """
+import torch
+
+def clip(model, limit=1.0):
+    torch.nn.utils.clip_grad_norm_(model.parameters(), limit)
+"""
+
 
 def project(root: Path, **files: str) -> Path:
     """Files below a folder: `pkg_engine` is `pkg/engine.py`, and `pkg_init` the package itself."""

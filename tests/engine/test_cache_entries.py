@@ -1,0 +1,111 @@
+"""What a cache keeps of a file, and for how long."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+from cached_project import REPORT, held
+
+from amplint.diagnostics import FileReport
+from amplint.engine import cache_storage
+from amplint.engine.cache import Cache, digest
+from amplint.engine.config import Settings
+
+posix = pytest.mark.skipif(os.name != "posix", reason="needs POSIX users, modes and links")
+
+
+def old_file(folder: Path, content: bytes = b"content") -> tuple[Path, os.stat_result]:
+    """A file whose stamp is old enough to be believed."""
+    path = folder / "file.py"
+    path.write_bytes(content)
+    return path, path.stat()
+
+
+def test_an_untouched_file_is_known_by_its_stamp(tmp_path: Path, patient: None) -> None:
+    path, status = old_file(tmp_path)
+    first = Cache(Settings(tmp_path), tmp_path / "cache")
+    assert first.by_stamp(key := first.key(str(path), False), "shown/file.py", status) is None
+    first.keep(key, status, digest(b"content"), REPORT)
+    first.save()
+    second = Cache(Settings(tmp_path), tmp_path / "cache")
+    assert second.by_stamp(key, "shown/file.py", path.stat()) == REPORT
+    os.utime(path, ns=(status.st_atime_ns, status.st_mtime_ns))  # the time of change of the entry betrays it
+    assert second.by_stamp(key, "shown/file.py", path.stat()) is None
+    assert second.by_content(key, "shown/file.py", path.stat(), digest(b"content")) == REPORT
+    assert second.by_stamp(key, "shown/file.py", path.stat()) == REPORT
+    assert second.by_content(key, "shown/file.py", path.stat(), digest(b"Content")) is None
+
+
+def test_a_file_that_was_just_written_is_not_known_by_its_stamp(tmp_path: Path) -> None:
+    path, status = old_file(tmp_path)
+    cache = Cache(Settings(tmp_path), tmp_path / "cache")
+    key = cache.key(str(path), False)
+    cache.keep(key, status, digest(b"content"), REPORT)
+    assert cache.by_stamp(key, "shown/file.py", status) is None
+    assert cache.by_content(key, "shown/file.py", status, digest(b"content")) == REPORT
+
+
+def test_errors_are_not_kept(tmp_path: Path, patient: None) -> None:
+    path, status = old_file(tmp_path)
+    cache = Cache(Settings(tmp_path), tmp_path / "cache")
+    cache.keep("file.py", status, digest(b"content"), FileReport("file.py", error="a rule crashed"))
+    cache.save()
+    assert cache.by_stamp("file.py", "file.py", status) is None
+    assert not (tmp_path / "cache").exists()
+
+
+def test_settings_that_matter_have_entries_of_their_own(tmp_path: Path, patient: None) -> None:
+    path, status = old_file(tmp_path)
+    settings = Settings(tmp_path, select=("AMP1",))
+    first = Cache(settings, tmp_path / "cache")
+    first.keep("file.py", status, digest(b"content"), REPORT)
+    first.save()
+    same = Settings(tmp_path, select=("AMP1",), exclude=("x",), origin="elsewhere")
+    assert Cache(same, tmp_path / "cache").by_stamp("file.py", "f", status) is not None
+    for other in (
+        Settings(tmp_path), Settings(tmp_path, select=("AMP2",)), Settings(tmp_path, select=("AMP1",), torch=(2, 9)),
+        Settings(tmp_path, select=("AMP1",), ignore=("AMP101",)), Settings(tmp_path / "sub", select=("AMP1",)),
+        Settings(tmp_path, select=("AMP1",), per_file_ignores=(("a", ("AMP101",)),)),
+    ):  # fmt: skip
+        assert Cache(other, tmp_path / "cache").by_stamp("file.py", "f", status) is None
+
+
+def test_entries_of_files_that_are_gone_are_dropped(tmp_path: Path, patient: None) -> None:
+    path, status = old_file(tmp_path)
+    first = Cache(Settings(tmp_path), tmp_path / "cache")
+    for key in ("file.py", "gone.py", "file.py*", "gone.py*"):
+        first.keep(key, status, "", REPORT)
+    first.save()
+    second = Cache(Settings(tmp_path), tmp_path / "cache")
+    second.keep("new.py", status, "", REPORT)
+    second.save()
+    assert held(tmp_path / "cache")[0].keys() == {"file.py", "file.py*", "new.py"}
+
+
+def test_eight_stay_for_each_root_and_nothing_of_the_user_is_touched(tmp_path: Path, patient: None) -> None:
+    folder = tmp_path / "mine"
+    folder.mkdir()
+    (folder / "data.json").write_text("{}")
+    path, status = old_file(tmp_path)
+    for minor in range(12):
+        cache = Cache(Settings(tmp_path, torch=(2, minor)), folder)
+        cache.keep("file.py", status, "", REPORT)
+        cache.save()
+    assert len(list(folder.glob("*/*.cache"))) == 8
+    assert {file.name for file in folder.iterdir() if file.is_file()} == {"data.json"}
+
+
+def test_a_hundred_roots_stay(tmp_path: Path, patient: None, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(cache_storage, "_ROOTS", 3)
+    path, status = old_file(tmp_path)
+    for number in range(5):
+        cache = Cache(Settings(tmp_path / f"root{number}"), tmp_path / "cache")
+        cache.keep("file.py", status, "", REPORT)
+        cache.save()
+    assert len(list((tmp_path / "cache").iterdir())) == 3
+    assert Cache(Settings(tmp_path / "root4"), tmp_path / "cache").by_stamp("file.py", "f", status) is not None
+
+
+# -- whole runs -----------------------------------------------------------------------------------------------------------

@@ -1,0 +1,175 @@
+"""Classes, contexts and scalers that other files define."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from project import LOOP, check, codes, only, project
+
+WRAPPER = """
+import torch
+
+class NativeScaler:
+    def __init__(self):
+        self._scaler = torch.amp.GradScaler("cuda")
+
+    def __call__(self, loss, optimizer, clip_grad=None, parameters=None):
+        self._scaler.scale(loss).backward()
+        if clip_grad is not None:
+            self._scaler.unscale_(optimizer)
+            torch.nn.utils.clip_grad_norm_(parameters, clip_grad)
+        self._scaler.step(optimizer)
+        self._scaler.update()
+"""
+
+
+def test_a_wrapper_class_of_another_file_is_understood(tmp_path: Path) -> None:
+    main = """
+        import torch
+        from utils.misc import NativeScaler
+
+        def train(model, loader, optimizer, criterion, scheduler):
+            loss_scaler = NativeScaler()
+            for data, target in loader:
+                with torch.autocast("cuda", dtype=torch.float16):
+                    loss = criterion(model(data), target)
+                loss_scaler(loss, optimizer, clip_grad=1.0, parameters=model.parameters())
+                scheduler.step()
+                optimizer.zero_grad()
+    """
+    root = project(tmp_path, utils_misc=WRAPPER, train=main)
+    assert codes(root, "train.py") == ["AMP107"]
+
+
+def test_a_base_class_of_another_file_lends_its_methods(tmp_path: Path) -> None:
+    base = """
+        import torch
+
+        class Base:
+            def __init__(self, model, optimizer):
+                self.model, self.optimizer = model, optimizer
+                self.scaler = torch.amp.GradScaler("cuda")
+
+            def backward(self, loss):
+                self.scaler.scale(loss).backward()
+    """
+    main = """
+        import torch
+        from base import Base
+
+        class Trainer(Base):
+            def train(self, loader, criterion):
+                for data, target in loader:
+                    with torch.autocast("cuda", dtype=torch.float16):
+                        loss = criterion(self.model(data), target)
+                    self.optimizer.zero_grad()
+                    self.backward(loss)
+                    torch.nn.utils.clip_grad_norm_(self.model.parameters(), 1.0)
+                    self.scaler.step(self.optimizer)
+                    self.scaler.update()
+    """
+    root = project(tmp_path, base=base, train=main)
+    found = only(check(root, "train.py"))
+    assert (found.code, found.range.start.row) == ("AMP101", 12)
+    assert [each.path for each in found.related] == [str(root / "base.py")]
+
+
+def test_a_context_of_another_file_is_a_region(tmp_path: Path) -> None:
+    helper = """
+        import torch
+
+        def half_autocast():
+            return torch.autocast("cuda", dtype=torch.float16)
+    """
+    main = """
+        import torch
+        from contexts import half_autocast
+
+        def train(model, loader, optimizer, criterion):
+            for data, target in loader:
+                with half_autocast():
+                    loss = criterion(model(data), target)
+                    optimizer.zero_grad()
+                    loss.backward()
+                optimizer.step()
+    """
+    root = project(tmp_path, contexts=helper, train=main)
+    assert "AMP106" in codes(root, "train.py")
+
+
+def test_a_defect_that_lies_wholly_in_another_file_is_said_there_only(tmp_path: Path) -> None:
+    engine = LOOP.format(
+        module="torch.nn.utils", name="clip_grad_norm_", call="clip_grad_norm_(model.parameters(), 1.0)"
+    )
+    main = """
+        import torch
+        from engine import train
+
+        def main(model, loader, optimizer, criterion):
+            scaler = torch.amp.GradScaler("cuda")
+            train(model, loader, optimizer, criterion)
+            optimizer.step()
+            scaler.update()
+    """
+    root = project(tmp_path, engine=engine, main=main)
+    assert codes(root, "engine.py") == ["AMP101"]
+    assert codes(root, "main.py") == []
+
+
+def test_an_imported_scaler_is_a_scaler(tmp_path: Path) -> None:
+    common = """
+        import torch
+
+        amp = torch.amp.GradScaler("cuda")
+    """
+    text = LOOP.format(module="common", name="amp", call="optimizer.step()").replace(
+        '    scaler = torch.amp.GradScaler("cuda")\n', ""
+    )
+    text = text.replace("        scaler.step(optimizer)\n", "").replace("scaler.", "amp.")
+    root = project(tmp_path, common=common, train=text)
+    assert codes(root, "train.py") == ["AMP104"]
+
+
+AVERAGE = """
+import copy
+
+class Average:
+    def __init__(self, model):
+        self.model = copy.deepcopy(model).eval()
+        self.model.half()
+"""
+
+SAVES = """
+import torch
+{imports}
+
+def train(model, loader, optimizer, scaler):
+    average = {average}(model)
+    for batch in loader:
+        with torch.autocast("cuda", dtype=torch.float16):
+            loss = model(batch)
+        optimizer.zero_grad()
+        scaler.scale(loss).backward()
+        scaler.step(optimizer)
+        scaler.update()
+    torch.save({{"model": average.model, "optimizer": optimizer.state_dict(), "scaler": scaler.state_dict()}}, "last.pt")
+"""
+
+
+@pytest.mark.parametrize(
+    ("imports", "average"),
+    [
+        ("from tools.averages import Average", "Average"),
+        ("from tools import averages", "averages.Average"),
+        ("from tools.all import *", "averages.Average"),
+    ],
+)
+def test_an_average_of_another_file_is_kept_in_half(tmp_path: Path, imports: str, average: str) -> None:
+    names = "from . import averages\nSCALER = 'GradScaler'\n"
+    files = {"tools_init": "", "tools_averages": AVERAGE, "tools_all": names}
+    root = project(tmp_path, **files, train=SAVES.format(imports=imports, average=average))
+    found = only(check(root, "train.py"))
+    assert (found.code, found.range.start.row) == ("AMP308", 14)
+    assert found.related[-1].path == str(root / "tools/averages.py")
+    assert codes(root, "tools/averages.py") == []

@@ -1,0 +1,70 @@
+"""A project whose files have been cached, and the files of its cache."""
+
+from __future__ import annotations
+
+import json
+import os
+from pathlib import Path
+from typing import Any
+
+import pytest
+from program import amplint, problems
+
+from amplint.diagnostics import Applicability, Diagnostic, Edit, FileReport, Fix, Related
+from amplint.engine import cache_storage
+from amplint.source import Source
+
+posix = pytest.mark.skipif(os.name != "posix", reason="needs POSIX users, modes and links")
+
+SOURCE = Source.from_bytes("shown/file.py", b"one\ntwo \xc3\xa4\nthree\n")
+REPORT = FileReport(
+    "shown/file.py",
+    (
+        Diagnostic(
+            "AMP101", "some-name", "Message `x`", SOURCE.range(4, 7), "note", (Related("here", SOURCE.range(0, 3), "other.py"),),
+            Fix("Do it", (Edit(0, 1, "\n\u00e4"), Edit(3, 3, "")), Applicability.UNSAFE), frozenset({"mixed-precision"}),
+            "shown/file.py",
+        ),
+        Diagnostic("AMP102", "other-name", "Message", SOURCE.range(9, 9), path="shown/file.py"),
+    ),
+    frozenset({"mixed-precision", "other"}),
+)  # fmt: skip
+
+
+def caches(folder: Path) -> list[Path]:
+    """The files of the cache in a folder, without one those of the user who works on a project."""
+    user = folder.parent / "user" / "amplint"
+    return list((user if folder.name == "project" else folder).glob("*/*.cache"))
+
+
+def seal(file: Path, data: bytes, user: Path | None = None) -> None:
+    """Write a file as only amplint can, for the user whose caches lie in a folder."""
+    secret = ((user or Path(os.environ["XDG_CACHE_HOME"])) / "amplint" / "secret").read_bytes()
+    file.write_bytes(cache_storage._seal(secret, file.name, data) + data)
+
+
+def held(folder: Path) -> list[dict[str, list[Any]]]:
+    """What the only file of a cache holds: entries, and the files that those rest on."""
+    (file,) = caches(folder)
+    loaded: list[dict[str, list[Any]]] = json.loads(file.read_bytes()[cache_storage._SEAL :])
+    return loaded
+
+
+# -- one entry ----------------------------------------------------------------------------------------------------------
+
+
+def check(project: Path, *arguments: str) -> str:
+    done = amplint(*arguments, ".", cwd=project)
+    assert (done.returncode, problems(done)) == (1, [])
+    return done.stdout
+
+
+def no_cache(project: Path, why: str, *arguments: str, chosen: bool = False) -> None:
+    """The run says the same; why it will not be faster only to those who ask, or who have `chosen` where the cache lies."""
+    cold = check(project, "--no-cache")
+    for verbose in ((), ("--verbose",)):
+        done = amplint(*verbose, *arguments, ".", cwd=project)
+        assert (done.returncode, problems(done), done.stdout) == (1, [], cold)
+        said = [line for line in done.stderr.splitlines() if "cached" in line]
+        assert len(said) == bool(verbose or chosen)
+        assert all(line.startswith(f"{'warning: ' * chosen}Nothing was cached: ") and why in line for line in said)
