@@ -28,7 +28,8 @@ from amplint.runtime.numeric.expression import Operand
 from amplint.runtime.numeric.sweep import FREE, SamplePoint, dtype_of
 from amplint.runtime.training.amp_and_reference import autocast
 
-_INSTALLED = tuple({os.path.dirname(os.path.dirname(each.__file__)) for each in (torch, os)} | {"<"})
+_INSTALLED = (*torch.__path__, os.path.dirname(os.__file__), "<")
+"""Where what is no code of the project lies."""
 _WIDTH = 8
 """What a number is that the constructor of a module wants: a size that divides by what sizes divide by."""
 
@@ -44,7 +45,7 @@ class CallResult(NamedTuple):
     row: int = 0
 
 
-class Unusable(Exception):
+class CannotCall(Exception):
     """The author's code cannot be called; the message says why, in one line."""
 
 
@@ -67,7 +68,7 @@ class _Text(importlib.abc.MetaPathFinder, importlib.abc.Loader):
         exec(compile(self._text, self._file, "exec", dont_inherit=True), module.__dict__)
 
 
-def imported(name: str, file: str, text: str) -> ModuleType:
+def import_text(name: str, file: str, text: str) -> ModuleType:
     """Import a module of the project, and what it imports from there.
 
     Args:
@@ -102,7 +103,7 @@ class AuthorFunction:
         try:
             parameters = inspect.signature(cls).parameters.values()
         except (TypeError, ValueError) as error:
-            raise Unusable(f"how to make a `{cls.__name__}` is not known") from error
+            raise CannotCall(f"how to make a `{cls.__name__}` is not known") from error
         plain = inspect.Parameter.POSITIONAL_OR_KEYWORD, inspect.Parameter.KEYWORD_ONLY
         wanted = [one.name for one in parameters if one.default is inspect.Parameter.empty and one.kind in plain]
         self.assumed += [f"`{name}` of `{cls.__name__}` is {_WIDTH}" for name in wanted]
@@ -130,7 +131,9 @@ class AuthorFunction:
             weights = [each for each in own.parameters() if each.requires_grad]
         return (own if self._method == "forward" and callable(own) else getattr(own, self._method)), weights
 
-    def evaluate(self, owners: Sequence[Operand], point: SamplePoint, way: Way, kinds: Mapping[str, str]) -> CallResult:
+    def evaluate(
+        self, owners: Sequence[Operand], point: SamplePoint, way: CallWay, kinds: Mapping[str, str]
+    ) -> CallResult:
         """Call it at a point: value and gradients, or the error.
 
         Args:
@@ -171,7 +174,7 @@ def _failed(error: str) -> Evaluation:
     return Evaluation(torch.empty(0), (), error)
 
 
-class Way:
+class CallWay:
     """How the function is called: under AMP on a device, or, with a precision, in that and without regions, on the CPU.
 
     Args:
@@ -184,7 +187,12 @@ class Way:
         self.device, self.region, self.precision = device if precision is None else "cpu", region, precision
 
     def placed(self, value: torch.Tensor | float, owner: Operand) -> Any:
-        """What a parameter is given."""
+        """What a parameter is given.
+
+        Args:
+            value: the value, in float64.
+            owner: the parameter.
+        """
         if not isinstance(value, torch.Tensor):
             return value
         if value.is_floating_point():

@@ -17,9 +17,9 @@ import torch
 from amplint.model.events import Region
 from amplint.runtime.devices import CUDA, EMULATED
 from amplint.runtime.emulation.cuda_autocast import cuda_autocast
-from amplint.runtime.execution.author_code import AuthorFunction, Trace, Unusable, Way, imported
+from amplint.runtime.execution.author_code import AuthorFunction, CallWay, CannotCall, Trace, import_text
 from amplint.runtime.execution.confinement import confine
-from amplint.runtime.execution.operands import Settled, operands, settle, sweep
+from amplint.runtime.execution.operands import Settled, operands, settle, sweep_over
 from amplint.runtime.execution.running import READY, settled_as_told
 from amplint.runtime.execution.target import Parameter
 from amplint.runtime.numeric.answer import Evaluation
@@ -49,12 +49,12 @@ def _obeyed(order: dict[str, Any]) -> dict[str, Any]:
     doing = f"importing `{os.path.basename(order['file'])}`"
     try:
         sys.path[:0] = order["paths"]
-        module = imported(order["name"], order["file"], order["text"])
+        module = import_text(order["name"], order["file"], order["text"])
         doing = f"making the object of `{order['target']}`"
         function = AuthorFunction(module, order["target"], order["seed"])
         doing = f"calling `{order['target']}`"
         return _answered(order, function)
-    except Unusable as error:
+    except CannotCall as error:
         return {"problem": str(error)}
     except BaseException as error:  # an exit, too, is the author's
         said = " ".join(f"{type(error).__name__}: {error}".split()).rstrip(": ")
@@ -64,7 +64,7 @@ def _obeyed(order: dict[str, Any]) -> dict[str, Any]:
 def _answered(order: dict[str, Any], function: AuthorFunction) -> dict[str, Any]:
     parameters = [Parameter(**each) for each in order["parameters"]]
     region = Region(**order["region"]) if order["region"] else None
-    exact = Way(order["device"], precision=torch.float64)
+    exact = CallWay(order["device"], precision=torch.float64)
     settled: Settled | str
     if order["settled"]:
         settled = settled_as_told(order["settled"])
@@ -76,11 +76,11 @@ def _answered(order: dict[str, Any], function: AuthorFunction) -> dict[str, Any]
     if isinstance(settled, str):
         return {"problem": f"`{order['target']}` runs on no small tensors ({settled})"}
     owners = operands(parameters)
-    points = sweep(owners, settled, order["seed"])
+    points = sweep_over(owners, settled, order["seed"])
     ways = {
-        "amp": Way(order["device"], region),
+        "amp": CallWay(order["device"], region),
         "exact": exact,
-        "plain": Way(order["device"], precision=torch.float32),
+        "plain": CallWay(order["device"], precision=torch.float32),
     }
     with Trace(order["file"]) as trace:
         function.evaluate(owners, points.ordinary(), ways["amp"], settled.kinds)

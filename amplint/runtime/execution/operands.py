@@ -62,7 +62,7 @@ def settle(parameters: Sequence[Parameter], problem: Callable[[Sequence[Operand]
     first = ""
     owners = operands(parameters)
     for settled in islice(_possible(parameters), _MOST_TRIALS):
-        wrong = problem(owners, sweep(owners, settled, 0).ordinary())
+        wrong = problem(owners, sweep_over(owners, settled, 0).ordinary())
         if not wrong:
             return settled
         first = first or wrong
@@ -96,7 +96,7 @@ def _kinds(parameter: Parameter) -> tuple[str, ...]:
     return tuple(kind for kind in named if kind in known) or known
 
 
-def sweep(owners: Sequence[Operand], settled: Settled, seed: int) -> Sweep:
+def sweep_over(owners: Sequence[Operand], settled: Settled, seed: int) -> Sweep:
     """The points at which the function is run.
 
     Args:

@@ -16,8 +16,8 @@ from amplint.model.torch.precision import UNKNOWN
 from amplint.rule import File
 from amplint.runtime.changes import Change, changes
 from amplint.runtime.criterion import Observation, Question, judge
-from amplint.runtime.execution.running import AuthorFile, FunctionRun, PointRun, run
-from amplint.runtime.execution.target import Target, target_of
+from amplint.runtime.execution.running import AuthorFile, FunctionRun, PointRun, run_apart
+from amplint.runtime.execution.target import RunTarget, target_of
 from amplint.runtime.execution.tree_copies import TooLarge, copied
 from amplint.runtime.numeric.answer import Evaluation
 from amplint.runtime.numeric.facts import DtypeTrace
@@ -70,8 +70,8 @@ def execute(
     """
     try:
         target = target_of(DtypeTrace(File(Tree(before), torch=(2, 3))), diagnostic)
-        first = run(_file(before, copies), target, device, seed)
-        second = run(_file(after, copies), target, device, seed, first.settled)
+        first = run_apart(_file(before, copies), target, device, seed)
+        second = run_apart(_file(after, copies), target, device, seed, first.settled)
     except NotReplayable as problem:
         return Outcome(NOT_REPLAYABLE, str(problem), measure)
     if len(first.points) != len(second.points):
@@ -161,7 +161,7 @@ def _unrun(before: str, after: str, first: FunctionRun, second: FunctionRun) -> 
             yield each
 
 
-def _shown(told: Sequence[_Pair], target: Target, found: FunctionRun, measure: str) -> Outcome:
+def _shown(told: Sequence[_Pair], target: RunTarget, found: FunctionRun, measure: str) -> Outcome:
     wrong = [sum(not each[place].amp.finite for each in told) for place in (0, 1)]
     errors = [
         max((off for each in told if (off := each.errors()[place]) < float("inf")), default=0.0) for place in (0, 1)

@@ -16,7 +16,7 @@ import torch
 
 from amplint.runtime.execution.confinement import ANSWER, WAIT
 from amplint.runtime.execution.operands import Settled
-from amplint.runtime.execution.target import Target
+from amplint.runtime.execution.target import RunTarget
 from amplint.runtime.numeric.answer import Evaluation
 from amplint.runtime.numeric.sweep import Layout
 from amplint.runtime.training.run_record import NotReplayable
@@ -85,7 +85,9 @@ class FunctionRun:
     points: tuple[PointRun, ...]
 
 
-def run(file: AuthorFile, target: Target, device: str, seed: int, settled: Settled | None = None) -> FunctionRun:
+def run_apart(
+    file: AuthorFile, target: RunTarget, device: str, seed: int, settled: Settled | None = None
+) -> FunctionRun:
     """Run a function in a process of its own.
 
     Args:
@@ -138,7 +140,7 @@ def _wait(process: subprocess.Popen[bytes], answer: IO[bytes]) -> str:
     return f"ends the process ({f'exit code {code}' if code >= 0 else f'signal {-code}'})"
 
 
-def _understood(told: bytes, target: Target, ended: str) -> FunctionRun:
+def _understood(told: bytes, target: RunTarget, ended: str) -> FunctionRun:
     if not told:
         raise NotReplayable(f"running `{target.name}` {ended}")
     try:

@@ -29,7 +29,7 @@ class Parameter:
 
 
 @dataclass(frozen=True)
-class Target:
+class RunTarget:
     """A function that is run.
 
     Attributes:
@@ -43,7 +43,7 @@ class Target:
     region: Region | None
 
 
-def target_of(facts: DtypeTrace, diagnostic: Diagnostic) -> Target:
+def target_of(facts: DtypeTrace, diagnostic: Diagnostic) -> RunTarget:
     """The outermost function or method around a finding.
 
     Args:
@@ -54,17 +54,21 @@ def target_of(facts: DtypeTrace, diagnostic: Diagnostic) -> Target:
         NotReplayable: the finding is in none, or in one that cannot be called from outside.
     """
     outermost = _outermost(facts.file.tree, (diagnostic.range.start.offset, diagnostic.range.end.offset))
-    above = [each for each in facts.file.tree.ancestors(outermost) if isinstance(each, cst.ClassDef)]
+    above: list[cst.ClassDef] = [
+        each for each in facts.file.tree.ancestors(outermost) if isinstance(each, cst.ClassDef)
+    ]
     decorators = {facts.file.tree.text(each.decorator) for each in outermost.decorators}
     if len(above) > 1 or outermost.asynchronous is not None or decorators & {"property", "classmethod", "staticmethod"}:
         raise NotReplayable(f"`{outermost.name.value}` cannot be called as it is")
-    name = ".".join(each.name.value for each in (*above, outermost))
+    name = "".join(f"{each.name.value}." for each in above) + outermost.name.value
     frames = [frame for frame in facts.frames if frame.scope is outermost]
     frame = max(frames, key=facts.known, default=None)
     parameters = list(_required(outermost))[1 if above else 0 :]
     given = [facts.given(frame, each) if frame is not None else None for each in parameters]
     known = tuple(_parameter(each, value) for each, value in zip(parameters, given))
-    return Target(name, known, frame.region if frame is not None and frame.region != Region("grad", "", "no") else None)
+    return RunTarget(
+        name, known, frame.region if frame is not None and frame.region != Region("grad", "", "no") else None
+    )
 
 
 def _outermost(tree: Tree, span: tuple[int, int]) -> cst.FunctionDef:

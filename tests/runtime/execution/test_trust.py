@@ -99,7 +99,7 @@ def outcome(tree: Path, copies: Path, code: str = "AMP302", text: str = LOSS, af
 def test_a_function_is_run_before_the_fix_and_after(tree: Path, copies: Path) -> None:
     found = outcome(tree, copies)
     assert (found.verdict, found.basis, found.reference["run"]) == (CONFIRMED, EXECUTION, "charbonnier")
-    assert found.before["non-finite points"] > 0 == found.after["non-finite points"]
+    assert (int(found.before[NON_FINITE]) > 0, found.after[NON_FINITE]) == (True, 0)
 
 
 def test_a_module_is_made_with_small_sizes_and_that_is_said(tree: Path, copies: Path) -> None:
