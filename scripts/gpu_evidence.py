@@ -161,7 +161,7 @@ def _cut_off(file: Path) -> None:
 
 def _pytest(part: Part, file: Path, environment: Mapping[str, str], seconds: float) -> int | None:
     command = [
-        sys.executable, "-m", "pytest", "tests/runtime/test_cuda.py", "-p", "gpu_records", "--records", file, "-m", "cuda",
+        sys.executable, "-m", "pytest", "tests/runtime/test_cuda.py", "-p", "gpu_records", "--records", str(file), "-m", "cuda",
         "-k", part.chosen, "--slice", part.slice, "-q", "-p", "no:cacheprovider",
     ]  # fmt: skip
     try:

@@ -21,6 +21,7 @@ torch = pytest.importorskip("torch", reason="a GPU is asked through torch: pip i
 
 import cuda_experiments as lab  # noqa: E402
 from autocast_samples import SAMPLES  # noqa: E402
+from checkout import ROOT  # noqa: E402
 from cuda_experiments import BFLOAT, CHOICE, CPU, GPU, HALF, SINGLE, STAND_IN  # noqa: E402
 
 from amplint.model.observables import PRODUCT_TIME  # noqa: E402
@@ -46,7 +47,7 @@ pytestmark = [
 ]
 
 REAL = pytest.mark.skipif(STAND_IN, reason="needs a GPU, and none in its place")
-FOLDERS = sorted(path.name for path in (lab.ROOT / "fixtures").iterdir() if path.is_dir())
+FOLDERS = sorted(path.name for path in (ROOT / "fixtures").iterdir() if path.is_dir())
 Note = Callable[[str, object], None]
 Property = Callable[[str, object], None]
 Timed = Callable[[str, Times], None]

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Iterator
+from collections.abc import Generator
 from pathlib import Path
 from typing import Any
 
@@ -55,15 +55,17 @@ class Keeper:
             os.fsync(file.fileno())
 
     @pytest.hookimpl(wrapper=True)
-    def pytest_runtest_protocol(self, item: pytest.Item) -> Iterator[None]:
+    def pytest_runtest_protocol(self, item: pytest.Item) -> Generator[None, object, object]:
         """Note that a test begins."""
         self.write({"test": item.nodeid, "outcome": "died"})
         return (yield)
 
     @pytest.hookimpl(wrapper=True)
-    def pytest_runtest_makereport(self, item: pytest.Item, call: pytest.CallInfo[None]) -> Iterator[Any]:
+    def pytest_runtest_makereport(
+        self, item: pytest.Item, call: pytest.CallInfo[None]
+    ) -> Generator[None, pytest.TestReport, pytest.TestReport]:
         """Note what came of it."""
-        report: pytest.TestReport = yield
+        report = yield
         if report.when == "call" or (report.when == "setup" and not report.passed):
             self.write(_record(report, call))
             if report.failed and _is_poisoned():
