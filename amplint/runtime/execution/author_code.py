@@ -8,6 +8,7 @@ import importlib.abc
 import importlib.util
 import inspect
 import os
+import re
 import sys
 import traceback
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -22,6 +23,7 @@ from torch.overrides import TorchFunctionMode
 from amplint.model.events import Region
 from amplint.runtime.devices import CUDA
 from amplint.runtime.emulation.kernels import EMULATION, below
+from amplint.runtime.execution.target import Parameter
 from amplint.runtime.numeric.answer import Evaluation, whole
 from amplint.runtime.numeric.compute import floating
 from amplint.runtime.numeric.expression import Operand
@@ -30,8 +32,12 @@ from amplint.runtime.training.amp_and_reference import autocast
 
 _INSTALLED = (*torch.__path__, os.path.dirname(os.__file__), "<")
 """Where what is no code of the project lies."""
-_WIDTH = 8
-"""What a number is that the constructor of a module wants: a size that divides by what sizes divide by."""
+_SETTINGS: tuple[tuple[str, str, Any], ...] = (
+    ("bool", r"^(use|with|is|has)_|^bias$|^affine$", False),
+    ("float", r"drop|prob|rate|ratio|^p$|alpha|beta|gamma|tau|temp|eps|margin|smooth|weight|lambda|scale", 0.5),
+    ("int", r"", 8),
+)
+"""What the constructor of a module is given, by the annotation of a parameter or else its name: 8 divides by what sizes do."""
 
 
 class CallResult(NamedTuple):
@@ -87,10 +93,12 @@ class AuthorFunction:
     Args:
         module: the module.
         name: the function's name in it, with that of its class.
+        parameters: those that it is to be given.
         seed: of the weights of a module.
     """
 
-    def __init__(self, module: ModuleType, name: str, seed: int) -> None:
+    def __init__(self, module: ModuleType, name: str, parameters: Sequence[Parameter], seed: int) -> None:
+        self.parameters = parameters
         owner, _, method = name.rpartition(".")
         self._module, self._method = module, method
         self.assumed: list[str] = []
@@ -105,9 +113,10 @@ class AuthorFunction:
         except (TypeError, ValueError) as error:
             raise CannotCall(f"how to make a `{cls.__name__}` is not known") from error
         plain = inspect.Parameter.POSITIONAL_OR_KEYWORD, inspect.Parameter.KEYWORD_ONLY
-        wanted = [one.name for one in parameters if one.default is inspect.Parameter.empty and one.kind in plain]
-        self.assumed += [f"`{name}` of `{cls.__name__}` is {_WIDTH}" for name in wanted]
-        made = cls(**dict.fromkeys(wanted, _WIDTH))
+        wanted = [one for one in parameters if one.default is inspect.Parameter.empty and one.kind in plain]
+        settings = {one.name: _setting(one) for one in wanted}
+        self.assumed += [f"`{name}` of `{cls.__name__}` is {value}" for name, value in settings.items()]
+        made = cls(**settings)
         for each in made.modules() if isinstance(made, torch.nn.Module) else ():
             if isinstance(each, torch.nn.modules.dropout._DropoutNd):
                 each.p = 0.0  # drops nothing, so that precisions can be compared
@@ -131,6 +140,15 @@ class AuthorFunction:
             weights = [each for each in own.parameters() if each.requires_grad]
         return (own if self._method == "forward" and callable(own) else getattr(own, self._method)), weights
 
+    def _arguments(self, values: Mapping[str, Any]) -> dict[str, Any]:
+        given: dict[str, Any] = {}
+        for each in self.parameters:
+            if each.key:
+                given.setdefault(each.name, {})[each.key] = values[each.text]
+            else:
+                given[each.name] = values[each.text]
+        return given
+
     def evaluate(
         self, owners: Sequence[Operand], point: SamplePoint, way: CallWay, kinds: Mapping[str, str]
     ) -> CallResult:
@@ -151,7 +169,7 @@ class AuthorFunction:
             torch.manual_seed(self._seed)
             with way.entered():
                 with way.around_call():
-                    results = floating(function(**values))
+                    results = floating(function(**self._arguments(values)))
                 if not results:
                     return CallResult(_failed("it gives back no floating tensor"), dtypes)
                 total = whole(results)
@@ -162,6 +180,17 @@ class AuthorFunction:
         value = torch.cat([each.detach().double().reshape(-1).cpu() for each in results])
         gradients = (torch.zeros(1) if each is None else each.detach().double().cpu().reshape(-1) for each in found)
         return CallResult(Evaluation(value, tuple(gradients)), dtypes + [torch.float32] * len(weights))
+
+
+def _setting(parameter: inspect.Parameter) -> object:
+    annotation = (
+        parameter.annotation if isinstance(parameter.annotation, str) else getattr(parameter.annotation, "__name__", "")
+    )
+    by_annotation = [
+        value for kind, _, value in _SETTINGS if kind == annotation and parameter.annotation is not parameter.empty
+    ]
+    by_name = [value for _, words, value in _SETTINGS if re.search(words, parameter.name)]
+    return (by_annotation or by_name)[0]
 
 
 def _row(error: Exception, file: str) -> int:

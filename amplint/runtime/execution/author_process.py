@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 import os
 import sys
+from collections.abc import Sequence
 from contextlib import nullcontext
 from dataclasses import asdict
 from typing import Any
@@ -51,7 +52,8 @@ def _obeyed(order: dict[str, Any]) -> dict[str, Any]:
         sys.path[:0] = order["paths"]
         module = import_text(order["name"], order["file"], order["text"])
         doing = f"making the object of `{order['target']}`"
-        function = AuthorFunction(module, order["target"], order["seed"])
+        parameters = [Parameter(**each) for each in order["parameters"]]
+        function = AuthorFunction(module, order["target"], parameters, order["seed"])
         doing = f"calling `{order['target']}`"
         return _answered(order, function)
     except CannotCall as error:
@@ -62,7 +64,7 @@ def _obeyed(order: dict[str, Any]) -> dict[str, Any]:
 
 
 def _answered(order: dict[str, Any], function: AuthorFunction) -> dict[str, Any]:
-    parameters = [Parameter(**each) for each in order["parameters"]]
+    parameters = function.parameters
     region = Region(**order["region"]) if order["region"] else None
     exact = CallWay(order["device"], precision=torch.float64)
     settled: Settled | str
@@ -71,7 +73,7 @@ def _answered(order: dict[str, Any], function: AuthorFunction) -> dict[str, Any]
     else:
         settled = settle(
             parameters,
-            lambda owners, point: function.evaluate(owners, point, exact, _free(parameters)).answer.error,
+            lambda owners, point: function.evaluate(owners, point, exact, _ungraded(parameters)).answer.error,
         )
     if isinstance(settled, str):
         return {"problem": f"`{order['target']}` runs on no small tensors ({settled})"}
@@ -101,8 +103,8 @@ def _answered(order: dict[str, Any], function: AuthorFunction) -> dict[str, Any]
     }
 
 
-def _free(parameters: list[Parameter]) -> dict[str, str]:
-    return {each.name: "" for each in parameters}
+def _ungraded(parameters: Sequence[Parameter]) -> dict[str, str]:
+    return {each.text: "" for each in parameters}
 
 
 def _plain(evaluation: Evaluation) -> dict[str, Any]:

@@ -46,7 +46,7 @@ class Settled:
 
 def operands(parameters: Sequence[Parameter]) -> list[Operand]:
     """The parameters as operands, one for each."""
-    return [Operand(each.name, each.dtype, each.low, each.high, each.detached) for each in parameters]
+    return [Operand(each.text, each.dtype, each.low, each.high, each.detached) for each in parameters]
 
 
 def settle(parameters: Sequence[Parameter], problem: Callable[[Sequence[Operand], SamplePoint], str]) -> Settled | str:
@@ -79,7 +79,7 @@ def _possible(parameters: Sequence[Parameter]) -> Iterator[Settled]:
                 parts = (layout.free, *(part for kind, part in _by_kind(layout) if kind in kinds))
                 if len(seen) < count and parts not in seen:
                     seen.add(parts)
-                    yield Settled({each.name: kind for each, kind in zip(parameters, kinds)}, layout)
+                    yield Settled({each.text: kind for each, kind in zip(parameters, kinds)}, layout)
 
 
 def _by_kind(layout: Layout) -> tuple[tuple[str, object], ...]:
@@ -89,7 +89,9 @@ def _by_kind(layout: Layout) -> tuple[tuple[str, object], ...]:
 def _kinds(parameter: Parameter) -> tuple[str, ...]:
     if parameter.dtype in precision.ANY_HALF:
         return (FREE,)
-    named = next((kinds for words, kinds in _BY_NAME if re.search(words, parameter.name)), (FREE, GIVEN, INDEX))
+    named = next(
+        (kinds for words, kinds in _BY_NAME if re.search(words, parameter.key or parameter.name)), (FREE, GIVEN, INDEX)
+    )
     known = _BY_DTYPE.get(parameter.dtype)
     if known is None:
         return named

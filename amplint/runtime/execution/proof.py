@@ -170,7 +170,7 @@ def _shown(told: Sequence[_Pair], target: RunTarget, found: FunctionRun, measure
     kinds = found.settled.kinds
     assumed = [f"`{name}` {_ASSUMED[kind]}" for name, kind in kinds.items() if kind in _ASSUMED]
     assumed += [
-        f"`{one.name}` is float32" for one in target.parameters if one.dtype == UNKNOWN and kinds[one.name] == FREE
+        f"`{one.text}` is float32" for one in target.parameters if one.dtype == UNKNOWN and kinds[one.text] == FREE
     ]
     return Outcome(
         NOT_REPLAYABLE,

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import ast
 from collections.abc import Iterator
 from dataclasses import dataclass
 
 import libcst as cst
 
 from amplint.diagnostics import Diagnostic
+from amplint.dtypes.frames import StackFrame
 from amplint.dtypes.values import Tensor
-from amplint.model.events import Region
+from amplint.model.events import NO_GRAD, Region
 from amplint.runtime.numeric.facts import DtypeTrace
 from amplint.runtime.training.run_record import NotReplayable
+from amplint.syntax.names import dotted
 from amplint.syntax.tree import Tree
 
 _EVERYTHING = float("inf")
@@ -19,13 +22,22 @@ _EVERYTHING = float("inf")
 
 @dataclass(frozen=True)
 class Parameter:
-    """A parameter that has to be given; `dtype`, bounds and `detached` are those of `amplint.dtypes.values.Tensor`."""
+    """A parameter that has to be given; or, of one that is a dictionary, what it holds under a `key`.
+
+    `dtype`, bounds and `detached` are those of `amplint.dtypes.values.Tensor`.
+    """
 
     name: str
+    key: str = ""
     dtype: str = "?"
     low: float = -_EVERYTHING
     high: float = _EVERYTHING
     detached: bool = False
+
+    @property
+    def text(self) -> str:
+        """How the code writes it."""
+        return f"{self.name}[{self.key!r}]" if self.key else self.name
 
 
 @dataclass(frozen=True)
@@ -64,11 +76,8 @@ def target_of(facts: DtypeTrace, diagnostic: Diagnostic) -> RunTarget:
     frames = [frame for frame in facts.frames if frame.scope is outermost]
     frame = max(frames, key=facts.known, default=None)
     parameters = list(_required(outermost))[1 if above else 0 :]
-    given = [facts.given(frame, each) if frame is not None else None for each in parameters]
-    known = tuple(_parameter(each, value) for each, value in zip(parameters, given))
-    return RunTarget(
-        name, known, frame.region if frame is not None and frame.region != Region("grad", "", "no") else None
-    )
+    known = tuple(one for each in parameters for one in _parts(each, outermost, facts, frame))
+    return RunTarget(name, known, frame.region if frame is not None and frame.region != NO_GRAD else None)
 
 
 def _outermost(tree: Tree, span: tuple[int, int]) -> cst.FunctionDef:
@@ -85,10 +94,29 @@ def _required(function: cst.FunctionDef) -> Iterator[cst.Param]:
     )
 
 
-def _parameter(param: cst.Param, value: object) -> Parameter:
+def _parts(
+    param: cst.Param, function: cst.FunctionDef, facts: DtypeTrace, frame: StackFrame | None
+) -> Iterator[Parameter]:
+    """A parameter, or, where the code asks it for keys, what it holds under each."""
+    name = param.name.value
+    items = [node for node in facts.file.tree.find(cst.Subscript) if _is_item(node, name, function, facts.file.tree)]
+    keyed = {ast.literal_eval(facts.file.tree.text(each.slice[0].slice)): each for each in items}
+    for key, node in keyed.items():
+        yield _parameter(name, key, facts.seen(node, frame).value if frame is not None else None)
+    if not keyed:
+        yield _parameter(name, "", facts.given(frame, param) if frame is not None else None)
+
+
+def _is_item(node: cst.Subscript, name: str, function: cst.FunctionDef, tree: Tree) -> bool:
+    key = node.slice[0].slice
+    is_key = isinstance(key, cst.Index) and isinstance(key.value, cst.SimpleString) and len(node.slice) == 1
+    return is_key and dotted(node.value) == name and function in tree.ancestors(node)
+
+
+def _parameter(name: str, key: str, value: object) -> Parameter:
     if not isinstance(value, Tensor):
-        return Parameter(param.name.value)
-    return Parameter(param.name.value, value.dtype, value.low, value.high, value.detached)
+        return Parameter(name, key)
+    return Parameter(name, key, value.dtype, value.low, value.high, value.detached)
 
 
 def _covers(outer: tuple[int, int], inner: tuple[int, int]) -> bool:

@@ -108,6 +108,38 @@ def test_a_module_is_made_with_small_sizes_and_that_is_said(tree: Path, copies: 
     assert {"`x` is float32", "`dim` of `Head` is 8", "`classes` of `Head` is 8"} <= set(found.assumed)
 
 
+CRITERION = """\
+import torch
+from torch import nn
+
+from .helpers import reduced
+
+
+class Criterion(nn.Module):
+    def __init__(self, classes, alpha, use_focal: bool, drop: float):
+        super().__init__()
+        self.drop, self.alpha, self.use_focal = nn.Dropout(drop), alpha, use_focal
+        self.fc = nn.Linear(classes, classes)
+
+    def losses(self, outputs, batch):
+        with torch.autocast("cuda", dtype=torch.float16):
+            probs = torch.softmax(self.fc(outputs["scores"]), dim=-1)
+            loss = reduced(self.alpha * -(batch["labels"] * torch.log(probs)))
+        return {"loss": self.drop(loss), "note": "text"}
+"""
+
+
+def test_dictionaries_and_settings_are_made_up(tree: Path, copies: Path) -> None:
+    (tree / "losses" / "__init__.py").write_text("")
+    found = outcome(tree, copies, "AMP305", CRITERION)
+    assert found.verdict == CONFIRMED, found.reason
+    assert found.reference["run"] == "Criterion.losses"
+    assert {
+        "`classes` of `Criterion` is 8", "`alpha` of `Criterion` is 0.5", "`use_focal` of `Criterion` is False",
+        "`drop` of `Criterion` is 0.5", "`batch['labels']` holds numbers from 0 to 1",
+    } <= set(found.assumed)  # fmt: skip
+
+
 WRONG = {
     "the loss is zero": ("reduced(torch.sqrt(d * d + 1e-8))", "reduced(torch.sqrt(d * d + 1e-3)) * 0"),
     "the sign is another": ("reduced(torch.sqrt(d * d + 1e-8))", "-reduced(torch.sqrt(d.float() * d.float() + 1e-8))"),
