@@ -21,6 +21,7 @@ import torch
 from torch.overrides import TorchFunctionMode
 
 from amplint.model.events import Region
+from amplint.model.torch.operators import Policy, policy
 from amplint.runtime.devices import CUDA
 from amplint.runtime.emulation.kernels import EMULATION, below
 from amplint.runtime.execution.target import Parameter
@@ -281,6 +282,20 @@ class _WithoutGpu(TorchFunctionMode):
         if isinstance(value, torch.device) and value.type == "cuda":
             return torch.device("cpu")
         return "cpu" if isinstance(value, str) and value.partition(":")[0] == "cuda" else value
+
+
+class LoweredProducts(TorchFunctionMode):
+    """Counts the products that autocast has computed in half, while it is entered."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.count = 0
+
+    def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        result = func(*args, **(kwargs or {}))
+        is_product = policy(getattr(func, "__name__", "").strip("_"), "cuda") is Policy.LOWER
+        self.count += is_product and any(each.dtype in (torch.float16, torch.bfloat16) for each in floating(result))
+        return result
 
 
 class Trace:

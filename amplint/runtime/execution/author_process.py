@@ -18,16 +18,25 @@ import torch
 from amplint.model.events import Region
 from amplint.runtime.devices import CUDA, EMULATED
 from amplint.runtime.emulation.cuda_autocast import cuda_autocast
-from amplint.runtime.execution.author_code import AuthorFunction, CallWay, CannotCall, Trace, import_text
+from amplint.runtime.execution.author_code import (
+    AuthorFunction,
+    CallWay,
+    CannotCall,
+    LoweredProducts,
+    Trace,
+    import_text,
+)
 from amplint.runtime.execution.confinement import confine
 from amplint.runtime.execution.operands import Settled, operands, settle, sweep_over
 from amplint.runtime.execution.running import READY, settled_as_told
+from amplint.runtime.execution.system_calls import die_with_parent
 from amplint.runtime.execution.target import Parameter
 from amplint.runtime.numeric.answer import Evaluation
 
 
 def main() -> None:
     """Take the order from standard input, and write the answer where standard output led."""
+    die_with_parent()
     order = json.loads(sys.stdin.buffer.read())
     answer = os.dup(1)
     nothing = os.open(os.devnull, os.O_RDWR)
@@ -84,7 +93,7 @@ def _answered(order: dict[str, Any], function: AuthorFunction) -> dict[str, Any]
         "exact": exact,
         "plain": CallWay(order["device"], precision=torch.float32),
     }
-    with Trace(order["file"]) as trace:
+    with Trace(order["file"]) as trace, LoweredProducts() as lowered:
         function.evaluate(owners, points.ordinary(), ways["amp"], settled.kinds)
     told: list[dict[str, Any]] = []
     for point in points.points():
@@ -99,6 +108,7 @@ def _answered(order: dict[str, Any], function: AuthorFunction) -> dict[str, Any]
         "settled": asdict(settled),
         "assumed": function.assumed,
         "rows": sorted(trace.rows),
+        "lowered": lowered.count,
         "points": told,
     }
 

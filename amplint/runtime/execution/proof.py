@@ -82,7 +82,7 @@ def execute(
     told = [pair for pair in map(_Pair, first.points, second.points) if _counts(pair)]
     beyond = [each.text for each in _unrun(before.text, after.text, first, second)]
     shown = _shown(told, target, first, measure)
-    return judge([*_defect(told, measure), *_meant(told)], shown, beyond=beyond)
+    return judge([*_defect(told, measure), *_meant(told), *_kept_in_half(first, second)], shown, beyond=beyond)
 
 
 def _file(source: Source, copies: Path) -> AuthorFile:
@@ -145,6 +145,12 @@ def _meant(told: Sequence[_Pair]) -> Iterator[Observation]:
         if was <= _RIGHT:
             right = is_ <= max(was * _COARSER[0], _COARSER[1])
             yield Observation(Question.MEANT, "the value or gradient", True, right, pair.at)
+
+
+def _kept_in_half(first: FunctionRun, second: FunctionRun) -> Iterator[Observation]:
+    """Whether the products that autocast had computed in half still are."""
+    if first.lowered:
+        yield Observation(Question.LOST, "the half precision of products", True, second.lowered >= first.lowered)
 
 
 def _off(mine: Evaluation, exact: Evaluation, dtypes: Sequence[torch.dtype]) -> float:

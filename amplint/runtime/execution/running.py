@@ -29,6 +29,8 @@ _PAUSE = 0.02
 _START = "import sys; sys.path[:] = sys.argv[1:]; from amplint.runtime.execution.author_process import main; main()"
 _ENVIRONMENT = ("PATH", "HOME", "LANG", "LC_ALL", "SYSTEMROOT", "LD_LIBRARY_PATH", "CUDA_VISIBLE_DEVICES", "CUDA_HOME")
 """What the process gets of the environment; tokens and the like stay here."""
+_LONGEST, _MOST = 400, 2000
+"""Of what the process says, so many characters and so many points are heard."""
 _DTYPES = {
     str(each).removeprefix("torch."): each for each in (torch.float16, torch.bfloat16, torch.float32, torch.float64)
 }
@@ -76,12 +78,14 @@ class FunctionRun:
         settled: what its parameters were found to be.
         assumed: what its object was made with, in words.
         rows: the rows of the file that ran.
+        lowered: how many products autocast had computed in half.
         points: in their order.
     """
 
     settled: Settled
     assumed: tuple[str, ...]
     rows: frozenset[int]
+    lowered: int
     points: tuple[PointRun, ...]
 
 
@@ -146,15 +150,20 @@ def _understood(told: bytes, target: RunTarget, ended: str) -> FunctionRun:
     try:
         answer = json.loads(told)
         if isinstance(answer.get("problem"), str):
-            raise NotReplayable(" ".join(answer["problem"].split()))
+            raise NotReplayable(_line(answer["problem"]))
         return FunctionRun(
             settled_as_told(answer["settled"]),
-            tuple(map(str, answer["assumed"])),
+            tuple(map(_line, answer["assumed"][:_MOST])),
             frozenset(map(int, answer["rows"])),
-            tuple(map(_point, answer["points"])),
+            int(answer["lowered"]),
+            tuple(map(_point, answer["points"][:_MOST])),
         )
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
         raise NotReplayable(f"what running `{target.name}` came to cannot be read") from error
+
+
+def _line(said: str) -> str:
+    return " ".join(said.split())[:_LONGEST]
 
 
 def settled_as_told(told: Mapping[str, Any]) -> Settled:
@@ -178,7 +187,7 @@ def _point(told: Mapping[str, Any]) -> PointRun:
 
 
 def _evaluation(told: Mapping[str, Any]) -> Evaluation:
-    return Evaluation(_numbers(told["value"]), tuple(map(_numbers, told["gradients"])), str(told["error"]))
+    return Evaluation(_numbers(told["value"]), tuple(map(_numbers, told["gradients"])), _line(told["error"]))
 
 
 def _numbers(told: Sequence[float]) -> torch.Tensor:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import ctypes
 import errno
 import platform
+import signal
 import struct
 import sys
 from collections.abc import Iterator
@@ -35,7 +36,11 @@ _X86_64 = {
     "lremovexattr": 198, "fremovexattr": 199, "mount": 165, "umount2": 166, "pivot_root": 155, "chroot": 161,
     "unshare": 272, "setns": 308, "open_tree": 428, "move_mount": 429, "fsopen": 430, "fsmount": 432, "mount_setattr": 442,
     "bpf": 321, "perf_event_open": 298, "add_key": 248, "request_key": 249, "keyctl": 250, "init_module": 175,
-    "finit_module": 313, "delete_module": 176, "kexec_load": 246, "reboot": 169, "setrlimit": 160, "io_uring_setup": 425,
+    "finit_module": 313, "delete_module": 176, "kexec_load": 246, "reboot": 169, "setrlimit": 160,
+    "open_by_handle_at": 304, "kexec_file_load": 320,
+    "shmget": 29, "semget": 64, "msgget": 68, "mq_open": 240, "clock_settime": 227, "settimeofday": 164,
+    "sethostname": 170, "setdomainname": 171, "swapon": 167, "swapoff": 168, "acct": 163, "iopl": 172, "ioperm": 173,
+    "fspick": 433, "io_uring_setup": 425,
     "open": 2, "openat": 257, "openat2": 437, "clone": 56, "clone3": 435, "prlimit64": 302, "ioctl": 16,
 }
 _AARCH64 = {
@@ -47,7 +52,9 @@ _AARCH64 = {
     "fremovexattr": 16, "mount": 40, "umount2": 39, "pivot_root": 41, "chroot": 51, "unshare": 97, "setns": 268,
     "open_tree": 428, "move_mount": 429, "fsopen": 430, "fsmount": 432, "mount_setattr": 442, "bpf": 280,
     "perf_event_open": 241, "add_key": 217, "request_key": 218, "keyctl": 219, "init_module": 105, "finit_module": 273,
-    "delete_module": 106, "kexec_load": 104, "reboot": 142, "setrlimit": 164, "io_uring_setup": 425,
+    "delete_module": 106, "kexec_load": 104, "reboot": 142, "setrlimit": 164, "open_by_handle_at": 265, "kexec_file_load": 294,
+    "shmget": 194, "semget": 190, "msgget": 186, "mq_open": 180, "clock_settime": 112, "settimeofday": 170,
+    "sethostname": 161, "setdomainname": 162, "swapon": 224, "swapoff": 225, "acct": 89, "fspick": 433, "io_uring_setup": 425,
     "openat": 56, "openat2": 437, "clone": 220, "clone3": 435, "prlimit64": 261, "ioctl": 29,
 }
 # fmt: on
@@ -66,7 +73,7 @@ _LOAD, _EQUAL, _ANY, _AT_LEAST, _RETURN = 0x20, 0x15, 0x45, 0x35, 0x06
 _ALLOW, _REFUSE = 0x7FFF0000, 0x00050000
 _NUMBER, _ARCHITECTURE = 0, 4
 _SET_FILTER, _ALL_THREADS = 1, 1
-_NO_NEW_PRIVILEGES = 38
+_NO_NEW_PRIVILEGES, _PARENT_DEATH = 38, 1
 
 
 def refuse() -> bool:
@@ -82,6 +89,12 @@ def refuse() -> bool:
     if libc.prctl(_NO_NEW_PRIVILEGES, 1, 0, 0, 0) != 0:
         return False
     return bool(libc.syscall(number, _SET_FILTER, _ALL_THREADS, ctypes.create_string_buffer(header)) == 0)
+
+
+def die_with_parent() -> None:
+    """Have this process killed as soon as the one that started it is gone, whatever it does by then."""
+    if sys.platform == "linux":
+        ctypes.CDLL(None).prctl(_PARENT_DEATH, signal.SIGKILL, 0, 0, 0)
 
 
 def _program(machine: _Machine) -> Iterator[bytes]:

@@ -154,6 +154,13 @@ def test_a_wrong_repair_is_refuted(tree: Path, copies: Path, what: str) -> None:
     assert outcome(tree, copies, after=LOSS.replace(*WRONG[what])).verdict == REFUTED
 
 
+def test_switching_autocast_off_is_no_repair(tree: Path, copies: Path) -> None:
+    found = outcome(
+        tree, copies, "AMP305", after=LOSS.replace("dtype=torch.float16)\n    def", "enabled=False)\n    def")
+    )
+    assert (found.verdict, found.reason) == (REFUTED, "with the fix, the half precision of products is lost")
+
+
 def test_what_else_is_changed_is_named(tree: Path, copies: Path) -> None:
     after = LOSS.replace("torch.sqrt(d * d", "torch.sqrt(d.float() ** 2").replace("scaler.update()", "pass")
     found = outcome(tree, copies, after=after)
@@ -201,6 +208,7 @@ HOSTILE = {
     "exits at once": ("import os\nos._exit(3)", "running `charbonnier` ends the process (exit code 3)"),
     "crashes": ("import ctypes\nctypes.string_at(0)", "running `charbonnier` ends the process (signal 11)"),
     "raises what has many lines": ("raise ValueError('one\\ntwo')", RAISES + "ValueError: one two"),
+    "says a lot": ("raise ValueError('x' * 10**6)", RAISES + "ValueError: " + "x" * 288),
     "answers itself": (FORGED, "what running `charbonnier` came to cannot be read"),
 }
 
