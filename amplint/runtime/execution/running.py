@@ -9,7 +9,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, fields
 from typing import IO, Any
 
 import torch
@@ -172,10 +172,9 @@ def settled_as_told(told: Mapping[str, Any]) -> Settled:
     Raises:
         ValueError, KeyError, TypeError, AttributeError: it is something else.
     """
-    layout = told["layout"]
-    free, given, index = (tuple(map(int, layout[name])) for name in ("free", "given", "index"))
-    mask = None if layout["mask"] is None else tuple(map(int, layout["mask"]))
-    return Settled({str(name): str(kind) for name, kind in told["kinds"].items()}, Layout(free, given, index, mask))
+    shapes = {each.name: told["layout"][each.name] for each in fields(Layout)}
+    layout = Layout(**{name: None if shape is None else tuple(map(int, shape)) for name, shape in shapes.items()})
+    return Settled({str(name): str(kind) for name, kind in told["kinds"].items()}, layout)
 
 
 def _point(told: Mapping[str, Any]) -> PointRun:
