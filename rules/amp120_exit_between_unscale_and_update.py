@@ -70,7 +70,7 @@ from collections.abc import Iterator
 import libcst as cst
 
 from amplint.diagnostics import DISPLAY, Fix
-from amplint.model.events import Unscale
+from amplint.model.events import Unscale, ZeroGrad
 from amplint.model.observables import RAISED, Observable
 from amplint.model.protocol.hazard import HazardKind
 from amplint.rule import ERROR, HIGH, File, Finding, Found, rule
@@ -104,5 +104,14 @@ def mend(file: File, found: Found) -> Fix | None:
     scaler, line = protocol_edits.scaler_at(file, found, found.node, Unscale), file.editor.statement(found.node)
     if scaler is None or not isinstance(line, cst.SimpleStatementLine):
         return None
-    update = f"{file.tree.text(scaler)}.update()"
-    return Fix(f"Add `{update}` before it leaves", (file.editor.insert_before(line, update),), DISPLAY)
+    added = [f"{file.tree.text(scaler)}.update()", *_clears(file, found)]
+    title = f"Add {' and '.join(f'`{each}`' for each in added)} before it leaves"
+    return Fix(title, (file.editor.insert_before(line, *added),), DISPLAY)
+
+
+def _clears(file: File, found: Found) -> list[str]:
+    """The call that clears gradients, where it stands behind the exit only: those of this batch would stay."""
+    clears = found.at_home(ZeroGrad)
+    left = file.tree.span(found.node)[1]
+    behind = all(file.tree.span(each)[0] > left for each in clears)
+    return [file.tree.text(each) for each in clears[:1] if behind]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 from click.core import ParameterSource
@@ -13,6 +13,9 @@ from amplint.cli.options import FIXING, REPLAY, REPORT, RUN, SELECTION, Options,
 from amplint.cli.summary import Result, summarize
 from amplint.engine.config import ConfigError
 from amplint.engine.registry import RegistryError
+
+if TYPE_CHECKING:
+    from amplint.cli.proof import Prover
 
 
 @click.command("check", context_settings={"help_option_names": ["-h", "--help"]})
@@ -46,18 +49,30 @@ def _refuse_idle(options: Options) -> None:
 
 
 def _check(options: Options, console: Console) -> int:
-    confirm = None
     # What a clean run has no use for is not imported.
     if options.verify:
         if not (options.fix or options.diff):
             raise click.UsageError(
                 "`--verify` needs `--fix` or `--diff`; to replay findings and fix nothing: `amplint verify`"
             )
-        from amplint.cli.proof import confirmer
+        return _check_with_proof(options, console)
+    return _linted(options, console, None)
 
-        confirm = confirmer(options, console)
-        if confirm is None:
-            return FAILED
+
+def _check_with_proof(options: Options, console: Console) -> int:
+    from amplint.cli.proof import Prover, how_to_replay
+    from amplint.runtime.devices import DeviceError
+
+    try:
+        how = how_to_replay(options)
+    except DeviceError as error:
+        console.problem("", str(error))
+        return FAILED
+    with Prover(how, options, console) as prover:
+        return _linted(options, console, prover)
+
+
+def _linted(options: Options, console: Console, prover: Prover | None) -> int:
     wanted, result = lint(options, console)
     if options.output_file:
         from amplint.cli.reporting import refuse_to_overwrite
@@ -66,7 +81,9 @@ def _check(options: Options, console: Console) -> int:
     if options.fix or options.diff:
         from amplint.cli.fixing import fix_all
 
-        fix_all(wanted, result, options, console, confirm)
+        if prover is not None:
+            prover.foresee(wanted, result)
+        fix_all(wanted, result, options, console, None if prover is None else prover.confirmed)
     if not options.diff and (result.diagnostics or options.output_file or options.output_format == "json"):
         from amplint.cli.reporting import write_report
 

@@ -15,7 +15,7 @@ from amplint.report import FORMATS
 from amplint.runtime.device_names import AUTO, CHOICES
 
 TIMEOUT = 60.0
-"""Seconds that one replay may take, unless told otherwise."""
+"""Seconds of processor time that one replay may take, unless told otherwise."""
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 
@@ -159,7 +159,7 @@ REPLAY = (
         callback=_finite,
         default=TIMEOUT,
         show_default=True,
-        help="What one replay may take.",
+        help="What one replay may take of processor time.",
     ),
 )
 """How fixes are replayed."""

@@ -7,54 +7,58 @@ import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import closing
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import click
 
+from amplint.cli.against import AgainstError, patched_files
 from amplint.cli.console import CLEAN, FAILED, FINDINGS, Console, say, wants_color
 from amplint.cli.ledger import Ledger
 from amplint.cli.linting import lint
 from amplint.cli.options import REPLAY, RUN, SELECTION, Options, as_file, with_options
-from amplint.cli.proof import how_to_replay, replays_shown
+from amplint.cli.proof import fixable_findings, how_to_replay, replays_shown
 from amplint.cli.reporting import refuse_to_overwrite, write_file
-from amplint.cli.summary import Result, count
+from amplint.cli.summary import count
 from amplint.cli.targets import Targets
-from amplint.engine.checker import with_location
 from amplint.engine.config import ConfigError
-from amplint.engine.fixer import fixable, never_applied
 from amplint.engine.linter import SYNTAX_ERROR
 from amplint.engine.registry import RegistryError, load_rules
 from amplint.report.evidence import record, text
 from amplint.report.evidence.text import place
 from amplint.report.view import View
-from amplint.runtime.devices import Device, DeviceError
+from amplint.runtime.devices import DeviceError
 from amplint.runtime.evidence import Evidence
-from amplint.runtime.verdict import ERROR, REFUTED
-from amplint.runtime.verify import FixableFinding
-from amplint.runtime.verify import verify_findings as replay_all
+from amplint.runtime.patch import judge_patch
+from amplint.runtime.verdict import ADDED, ERROR, REFUTED
+from amplint.runtime.verify import ReplayPlan, verify_findings
 
 
-def _text(evidence: Iterable[Evidence], view: View) -> Iterator[str]:
-    """A line as soon as it is known, then the table."""
+def _text(evidence: Iterable[Evidence], view: View, is_patch: bool) -> Iterator[str]:
+    """A line as soon as it is known, then those of the files of a patch, then the table."""
     seen: list[Evidence] = []
     for one in evidence:
         seen.append(one)
         yield text.line(one, view)
+    if seen and is_patch:
+        yield "\n" + "".join(text.files(seen, view))
     if seen:
         yield "\n" + "".join(text.table(seen, view))
 
 
-def _json(evidence: Iterable[Evidence], view: View) -> Iterator[str]:
-    yield json.dumps([record.evidence_record(one) for one in evidence], indent=2, allow_nan=False) + "\n"
+def _json(evidence: Iterable[Evidence], view: View, is_patch: bool) -> Iterator[str]:
+    known = list(evidence)
+    shown = record.comparison(known) if is_patch else [record.evidence_record(one) for one in known]
+    yield json.dumps(shown, indent=2, allow_nan=False) + "\n"
 
 
-def _html(evidence: Iterable[Evidence], view: View) -> Iterator[str]:
+def _html(evidence: Iterable[Evidence], view: View, is_patch: bool) -> Iterator[str]:
     from amplint.report.evidence import page
 
-    yield from page.render(list(evidence))
+    yield from page.render(list(evidence), is_patch)
 
 
-FORMATS: dict[str, Callable[[Iterable[Evidence], View], Iterator[str]]] = {"text": _text, "json": _json, "html": _html}
+_Render = Callable[[Iterable[Evidence], View, bool], Iterator[str]]
+FORMATS: dict[str, _Render] = {"text": _text, "json": _json, "html": _html}
 
 _UNSAFE = click.option(
     "--unsafe-fixes", is_flag=True, help="Replay the unsafe fixes, too, and those that are only shown."
@@ -63,6 +67,11 @@ _TRUST = click.option(
     "--trust",
     is_flag=True,
     help="Run the author's own function where its expression cannot be read: the files' code, and what it imports, is executed.",
+)
+_AGAINST = click.option(
+    "--against",
+    metavar="OLD",
+    help="Judge what a patch does: the paths against another path, or a git revision of them.",
 )
 _REPORT = (
     click.option(
@@ -74,37 +83,71 @@ _REPORT = (
 
 @click.command("verify", context_settings={"help_option_names": ["-h", "--help"]})
 @click.argument("paths", nargs=-1)
-@with_options(_UNSAFE, _TRUST, *REPLAY, *SELECTION, *_REPORT, *RUN)
-def verify(evidence: Path | None, **values: Any) -> int:
+@with_options(_UNSAFE, _AGAINST, _TRUST, *REPLAY, *SELECTION, *_REPORT, *RUN)
+def verify(evidence: Path | None, against: str | None, **values: Any) -> int:
     """Replay the fix of every finding on a device, and say whether it holds.
 
     No code of the files is run, unless --trust says so: real PyTorch objects go through what it does, before the fix and after.
-    Exit code: 0 no fix was refuted, 1 one was, 2 something went wrong. Needs PyTorch: pip install 'amplint[verify]'.
+    With --against, it is somebody's patch that is replayed: each finding in OLD, and what has become of it. Exit code: 0 nothing
+    was refuted or is new, 1 something was or is, 2 something went wrong. Needs PyTorch: pip install 'amplint[verify]'.
     """
     options = Options(**values)
     console = Console(options.quiet, options.verbose, options.color)
+    if against is not None and options.unsafe_fixes:
+        raise click.UsageError("`--unsafe-fixes` says nothing with `--against`: every finding is judged, and no fix")
     try:
-        return _verify(options, evidence, console)
-    except (ConfigError, DeviceError, RegistryError) as error:
+        run = _Run(options, evidence, console, how_to_replay(options))
+        return _verify(run) if against is None else _verify_patch(run, against)
+    except (AgainstError, ConfigError, DeviceError, RegistryError) as error:
         console.problem("", str(error))
         return FAILED
 
 
-def _verify(options: Options, kept: Path | None, console: Console) -> int:
-    how = how_to_replay(options)
+class _Run(NamedTuple):
+    options: Options
+    kept: Path | None
+    console: Console
+    how: ReplayPlan
+
+
+def _verify(run: _Run) -> int:
+    options, _, console, how = run
     wanted, result = lint(options, console)
-    refuse_to_overwrite(wanted, {"--evidence": kept, "--output-file": options.output_file})
     for one in result.diagnostics:
         if one.code == SYNTAX_ERROR:
             console.problem(place(one), one.message)
-    findings = _findings(wanted, result, options)
+    shown = {rule.code for rule in load_rules() if rule.observable is not None} if options.unsafe_fixes else ()
+    more = "" if options.unsafe_fixes else " (unsafe ones are replayed with `--unsafe-fixes`)"
+
+    def replayed() -> Iterator[Evidence]:
+        return verify_findings(fixable_findings(wanted, result, options, shown), how, replays_shown(console))
+
+    return _reported(run, wanted, replayed, False, f"No fixes to replay{more}")
+
+
+def _verify_patch(run: _Run, against: str) -> int:
+    options, _, console, how = run
+    with patched_files(options, against, console) as (wanted, files):
+
+        def replayed() -> Iterator[Evidence]:
+            return judge_patch(files, how, replays_shown(console))
+
+        return _reported(run, wanted, replayed, True, "No findings on either side")
+
+
+def _reported(
+    run: _Run, wanted: Targets, replayed: Callable[[], Iterator[Evidence]], is_patch: bool, nothing: str
+) -> int:
+    """Write down what replaying comes to, as it comes; the exit code. `nothing` is said where there is nothing to replay."""
+    options, kept, console, how = run
+    refuse_to_overwrite(wanted, {"--evidence": kept, "--output-file": options.output_file})
     ledger = Ledger(kept, console)
     if not ledger.open():
         return FAILED  # now, not after minutes of work
     evidence: list[Evidence] = []
 
     def gathered() -> Iterator[Evidence]:
-        for one in replay_all(findings, how, replays_shown(console)):
+        for one in replayed():
             evidence.append(one)
             ledger.keep(one)
             console.end_progress()
@@ -112,53 +155,27 @@ def _verify(options: Options, kept: Path | None, console: Console) -> int:
         ledger.end()
 
     with closing(ledger):
-        _write(FORMATS[options.output_format], gathered(), options, console)
-    _summarize(evidence, how.device, options, console)
+        _write(lambda view: FORMATS[options.output_format](gathered(), view, is_patch), options, console)
+    if evidence:
+        done = "Judged" if is_patch else "Replayed"
+        console.note(f"{done} {count(len(evidence), 'finding')} on {how.device.kind}: {text.totals(evidence)}")
+    elif not console.failed:
+        console.note(nothing)
+    console.detail(f"{how.device.name} ({how.device.capability}), PyTorch {how.device.torch}, {console.elapsed:.2f} s")
     return _exit_code(evidence, console.failed)
 
 
-def _findings(wanted: Targets, result: Result, options: Options) -> list[FixableFinding]:
-    findings: list[FixableFinding] = []
-    files = {item.display: item for item in wanted.files}
-    observed = {rule.code for rule in load_rules() if rule.observable is not None}
-    for report in result.reports:
-        ours = fixable(report, options.unsafe_fixes)
-        if options.unsafe_fixes:
-            ours += [one for one in never_applied(report) if one.code in observed]
-        source = result.source(report.path, wanted.read) if ours else None
-        if source is not None:
-            item = files[report.path]
-            source = with_location(source, item.settings, item.path, report.entered)
-            findings += (FixableFinding(source, one) for one in sorted(ours, key=lambda one: one.sort_key))
-    return findings
-
-
-def _write(
-    render: Callable[[Iterable[Evidence], View], Iterator[str]],
-    evidence: Iterable[Evidence],
-    options: Options,
-    console: Console,
-) -> None:
+def _write(rendered: Callable[[View], Iterator[str]], options: Options, console: Console) -> None:
     if options.output_file is None:
-        view = View(lambda path: None, color=wants_color(options.color, sys.stdout))
-        for piece in render(evidence, view):
+        for piece in rendered(View(lambda path: None, color=wants_color(options.color, sys.stdout))):
             say(sys.stdout, piece)
     else:
         view = View(lambda path: None, color=options.color == "always")
-        write_file(options.output_file, "".join(render(evidence, view)), console)
-
-
-def _summarize(evidence: Sequence[Evidence], device: Device, options: Options, console: Console) -> None:
-    more = "" if options.unsafe_fixes else " (unsafe ones are replayed with `--unsafe-fixes`)"
-    if evidence:
-        console.note(f"Replayed {count(len(evidence), 'finding')} on {device.kind}: {text.totals(evidence)}")
-    elif not console.failed:
-        console.note(f"No fixes to replay{more}")
-    console.detail(f"{device.name} ({device.capability}), PyTorch {device.torch}, {console.elapsed:.2f} s")
+        write_file(options.output_file, "".join(rendered(view)), console)
 
 
 def _exit_code(evidence: Sequence[Evidence], failed: bool) -> int:
     verdicts = {one.outcome.verdict for one in evidence}
     if failed or ERROR in verdicts:
         return FAILED
-    return FINDINGS if REFUTED in verdicts else CLEAN
+    return FINDINGS if verdicts & {REFUTED, ADDED} else CLEAN

@@ -41,14 +41,14 @@ def check_all(tasks: Sequence[Task], jobs: int) -> Iterator[tuple[int, FileRepor
     """
     size = sum(len(task.data) for task in tasks)
     if jobs != 1 and len(tasks) > 1 and size >= _POOL_WORK:
-        from amplint.engine.pool import Died, run_all, worker_count
+        from amplint.engine.pool import Died, TimeLimit, run_all, worker_count
 
         workers = worker_count(jobs)
         if workers > 1:
             # The largest first: else one of them may run on alone at the end.
             order = sorted(range(len(tasks)), key=lambda position: -len(tasks[position].data))
             work = [tasks[position] for position in order]
-            answers = run_all(_check_apart, work, workers, load_rules, limits.STALLED, kin=_neighbourhood)
+            answers = run_all(_check_apart, work, workers, load_rules, TimeLimit(limits.STALLED), kin=_neighbourhood)
             for index, answer in answers:
                 if isinstance(answer, Died):
                     answer = FileReport(work[index].display, error=f"the process that checked it died ({answer.how})")

@@ -1,7 +1,6 @@
 """What differs between two texts of a program: statements, and in those that have a counterpart the smallest expressions.
 
-Comments, layout and docstrings are no difference. A statement that has moved, into a block or past another one, is taken out in
-one place and put in in the other. Imports are told apart by what they bind.
+Comments, layout and docstrings are no difference.
 """
 
 from __future__ import annotations
@@ -10,10 +9,15 @@ import ast
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from difflib import SequenceMatcher
+from os.path import commonprefix
 from textwrap import shorten
+
+from amplint.diagnostics import Edit
 
 _ALIKE = 0.5
 """The share of text that two statements have in common at least, if one has become the other."""
+_BLOCKS = ("body", "orelse", "finalbody", "handlers", "cases")
+"""The fields of statements that hold other statements."""
 
 
 @dataclass(frozen=True)
@@ -23,96 +27,187 @@ class Change:
     Attributes:
         old: the statement or expression as it stands; None for one that is put in.
         new: the same with the repair; None for one that is taken out.
-        statement: the statement that `new` is or is in, or else that of `old`.
+        before: the statement that `old` is, or is in.
+        after: the statement that `new` is, or is in.
     """
 
     old: ast.AST | None
     new: ast.AST | None
-    statement: ast.stmt
+    before: ast.stmt | None
+    after: ast.stmt | None
+
+    @property
+    def is_move(self) -> bool:
+        """Whether a whole statement is in another place."""
+        old, new = self.old, self.new
+        return old is not None and new is not None and self._is_whole and ast.dump(old) == ast.dump(new)
+
+    @property
+    def _is_whole(self) -> bool:
+        return self.old is self.before and self.new is self.after
 
     @property
     def text(self) -> str:
-        """The statement in one line, without its body."""
-        return shorten(_header(self.statement), 60, placeholder=" ...")
+        """The statement in one line, without its body: with the repair, or else as it stands."""
+        statement = self.after or self.before
+        return shorten(_header(statement), 60, placeholder=" ...") if statement is not None else ""
 
 
-@dataclass(frozen=True)
-class _Line:
-    """A statement, and what tells it from others: its text without its body, and the headers that it is under."""
-
-    node: ast.stmt
-    key: tuple[str, ...]
-
-
-def changes(before: str, after: str) -> list[Change]:
-    """What differs between two texts, both of which parse, in the order of the second.
+def changes(before: str, after: str, through_contexts: bool = False) -> list[Change]:
+    """What differs between two texts, both of which parse.
 
     Args:
         before: the code as it stands.
         after: the code with the repair.
+        through_contexts: whether it is no difference that statements move into `with` blocks or out of them.
     """
-    mine, theirs = list(_lines(ast.parse(before), ())), list(_lines(ast.parse(after), ()))
-    matcher = SequenceMatcher(None, [one.key for one in mine], [one.key for one in theirs], autojunk=False)
-    found: list[Change] = []
-    for tag, start, end, there, until in matcher.get_opcodes():
-        if tag != "equal":
-            found += _between([one.node for one in mine[start:end]], [one.node for one in theirs[there:until]])
-    return found
+    comparison = _Comparison(through_contexts)
+    found = list(comparison.blocks(ast.parse(before).body, ast.parse(after).body))
+    gone = [one.old for one in found if one.new is None and isinstance(one.old, ast.stmt)]
+    settled: set[int] = set()
+    paired: list[Change] = []
+    for is_kin in (_is_same, _is_same_test):
+        for new in [one.new for one in found if one.old is None and isinstance(one.new, ast.stmt)]:
+            old = next((each for each in gone if id(each) not in settled and is_kin(each, new)), None)
+            if old is None or id(new) in settled:
+                continue
+            paired.append(Change(old, new, old, new))
+            for mine, theirs in _inner(old, new):
+                paired += comparison.blocks(mine, theirs)
+            settled |= {id(each) for statement in (old, new) for each in ast.walk(statement)}
+    return paired + [
+        one for one in found if id(one.old or one.new) not in settled and id(one.new or one.old) not in settled
+    ]
 
 
-def _lines(tree: ast.AST, above: tuple[str, ...]) -> Iterator[_Line]:
-    for _, value in ast.iter_fields(tree):
-        for node in value if isinstance(value, list) else ():
-            if isinstance(node, ast.stmt):
-                if not _is_docstring(node):
-                    key = (*above, _header(node))
-                    yield _Line(node, key)
-                    yield from _lines(node, key)
-            elif isinstance(node, (ast.ExceptHandler, ast.match_case)):
-                yield from _lines(node, (*above, type(node).__name__))
+def _is_same(old: ast.stmt, new: ast.stmt) -> bool:
+    return ast.dump(old) == ast.dump(new)
 
 
-def _is_docstring(node: ast.stmt) -> bool:
-    return isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant)
+def _is_same_test(old: ast.stmt, new: ast.stmt) -> bool:
+    """Whether two `if` statements have a condition in common, to which others may have been added."""
+    if not (isinstance(old, ast.If) and isinstance(new, ast.If)):
+        return False
+    mine, theirs = ({ast.dump(part) for part in conjuncts(each.test)} for each in (old, new))
+    return mine <= theirs or theirs <= mine
+
+
+def conjuncts(test: ast.expr) -> list[ast.expr]:
+    """The conditions that must all hold where a condition does."""
+    if isinstance(test, ast.BoolOp) and isinstance(test.op, ast.And):
+        return [part for value in test.values for part in conjuncts(value)]
+    return [test]
+
+
+@dataclass(frozen=True)
+class _Comparison:
+    through_contexts: bool
+
+    def blocks(self, old: Sequence[ast.stmt], new: Sequence[ast.stmt]) -> Iterator[Change]:
+        """The changes between two blocks of statements."""
+        mine, theirs = self._flat(old), self._flat(new)
+        keys = [[_whole(one, self._is_through(one)) for one in block] for block in (mine, theirs)]
+        matcher = SequenceMatcher(None, keys[0], keys[1], autojunk=False)
+        for tag, start, end, there, until in matcher.get_opcodes():
+            if tag != "equal":
+                yield from self._between(mine[start:end], theirs[there:until])
+
+    def _flat(self, block: Sequence[ast.stmt]) -> list[ast.stmt]:
+        found: list[ast.stmt] = []
+        for statement in block:
+            if isinstance(statement, ast.Expr) and isinstance(statement.value, ast.Constant):
+                continue  # a docstring
+            found.append(statement)
+            if self._is_through(statement):
+                assert isinstance(statement, (ast.With, ast.AsyncWith)), "no other block is looked through"
+                found += self._flat(statement.body)
+        return found
+
+    def _is_through(self, statement: ast.stmt) -> bool:
+        return self.through_contexts and isinstance(statement, (ast.With, ast.AsyncWith))
+
+    def _between(self, old: Sequence[ast.stmt], new: Sequence[ast.stmt]) -> Iterator[Change]:
+        """The changes between two runs of statements, none of which is in the other."""
+        waiting = list(old)
+        for statement in new:
+            counterpart = max(waiting, key=lambda one: self._likeness(one, statement), default=None)
+            if counterpart is None or self._likeness(counterpart, statement) < _ALIKE:
+                yield from self._alone(None, statement)
+                continue
+            for skipped in waiting[: waiting.index(counterpart)]:
+                yield from self._alone(skipped, None)
+            waiting = waiting[waiting.index(counterpart) + 1 :]
+            yield from (Change(*pair, counterpart, statement) for pair in _apart(counterpart, statement))
+            if not self._is_through(statement):
+                for mine, theirs in _inner(counterpart, statement):
+                    yield from self.blocks(mine, theirs)
+        for one in waiting:
+            yield from self._alone(one, None)
+
+    def _alone(self, old: ast.stmt | None, new: ast.stmt | None) -> Iterator[Change]:
+        """A statement of one text, and those in it."""
+        yield Change(old, new, old, new)
+        statement = new if old is None else old
+        if statement is None or self._is_through(statement):
+            return
+        for mine, _ in _inner(statement, statement):
+            for inner in self._flat(mine):
+                yield from self._alone(None, inner) if old is None else self._alone(inner, None)
+
+    def _likeness(self, old: ast.stmt, new: ast.stmt) -> float:
+        """The share of text that two statements have in common; all of it, where all but the statements in them is equal."""
+        if type(old) is not type(new):
+            return 0.0
+        mine, theirs = (_whole(one, self._is_through(one)) for one in (old, new))
+        return 1.0 if _header(old) == _header(new) else SequenceMatcher(None, mine, theirs, autojunk=False).ratio()
+
+
+def _inner(old: ast.stmt, new: ast.stmt) -> Iterator[tuple[list[ast.stmt], list[ast.stmt]]]:
+    """The blocks of two statements of one kind, side by side."""
+    for name in _BLOCKS:
+        mine, theirs = getattr(old, name, None), getattr(new, name, None)
+        if name in ("handlers", "cases") and mine is not None and theirs is not None:
+            for index in range(max(len(mine), len(theirs))):
+                yield tuple(each[index].body if index < len(each) else [] for each in (mine, theirs))
+        elif mine is not None and theirs is not None:
+            yield mine, theirs
+
+
+def _whole(node: ast.stmt, header_only: bool) -> str:
+    return _header(node) if header_only else ast.unparse(node)
 
 
 def _header(node: ast.stmt) -> str:
-    text = ast.unparse(node)
-    if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
-        return text.partition(ast.unparse(node.body[0]))[0] if node.body else text
-    return text.splitlines()[0] if hasattr(node, "body") else text
+    """A statement without the statements in it."""
+    if not isinstance(getattr(node, "body", None), list):
+        return ast.unparse(node)
+    emptied = {name: [ast.Pass()] if name == "body" else [] for name in _BLOCKS if hasattr(node, name)}
+    bare = type(node)(**{**dict(ast.iter_fields(node)), **emptied})
+    if isinstance(bare, ast.Try):
+        return "try:"
+    return ast.unparse(ast.fix_missing_locations(bare)).rpartition("\n")[0]
 
 
-def _between(old: Sequence[ast.stmt], new: Sequence[ast.stmt]) -> Iterator[Change]:
-    """The changes between two runs of statements, none of which is in the other."""
-    waiting = list(old)
-    for statement in new:
-        counterpart = next((one for one in waiting if _is_alike(one, statement)), None)
-        if counterpart is None:
-            yield Change(None, statement, statement)
-            continue
-        for skipped in waiting[: waiting.index(counterpart)]:
-            yield Change(skipped, None, skipped)
-        waiting = waiting[waiting.index(counterpart) + 1 :]
-        yield from (Change(*pair, statement) for pair in _apart(counterpart, statement))
-    yield from (Change(one, None, one) for one in waiting)
+def holds(tree: ast.AST, part: ast.AST) -> bool:
+    """Whether a tree has a part that is like another tree, and is more than that.
 
-
-def _is_alike(old: ast.stmt, new: ast.stmt) -> bool:
-    if type(old) is not type(new):
-        return False
-    return SequenceMatcher(None, _header(old), _header(new), autojunk=False).ratio() >= _ALIKE
+    Args:
+        tree: the tree.
+        part: the other one.
+    """
+    wanted = ast.dump(part)
+    return any(ast.dump(each) == wanted for each in ast.walk(tree) if each is not tree)
 
 
 def _apart(old: ast.AST, new: ast.AST) -> Iterator[tuple[ast.AST, ast.AST]]:
-    """The smallest parts of two trees in which they differ; bodies of statements are statements of their own."""
-    if type(old) is not type(new):
+    """The smallest parts of two trees in which they differ; statements in them are compared for themselves."""
+    if type(old) is not type(new) or (isinstance(old, ast.expr) and (holds(old, new) or holds(new, old))):
         yield old, new
         return
     pairs: list[tuple[ast.AST, ast.AST]] = []
     for name in old._fields:
         mine, theirs = getattr(old, name), getattr(new, name)
-        if name in ("body", "orelse", "finalbody", "handlers", "cases") and isinstance(mine, list):
+        if name in _BLOCKS and isinstance(mine, list):
             continue
         mine, theirs = (each if isinstance(each, list) else [each] for each in (mine, theirs))
         is_tree = all(isinstance(each, ast.AST) for each in (*mine, *theirs))
@@ -123,3 +218,18 @@ def _apart(old: ast.AST, new: ast.AST) -> Iterator[tuple[ast.AST, ast.AST]]:
     for one, other in pairs:
         if ast.dump(one) != ast.dump(other):
             yield from _apart(one, other)
+
+
+def edits_between(before: str, after: str) -> list[Edit]:
+    """Edits that make one text the other, as small as whole lines and their common ends let them be."""
+    mine, theirs = before.splitlines(keepends=True), after.splitlines(keepends=True)
+    edits: list[Edit] = []
+    for tag, start, end, there, until in SequenceMatcher(None, mine, theirs, autojunk=False).get_opcodes():
+        if tag == "equal":
+            continue
+        old, new = "".join(mine[start:end]), "".join(theirs[there:until])
+        head = len(commonprefix((old, new)))
+        tail = len(commonprefix((old[head:][::-1], new[head:][::-1])))
+        offset = len("".join(mine[:start]))
+        edits.append(Edit(offset + head, offset + len(old) - tail, new[head : len(new) - tail]))
+    return edits

@@ -16,8 +16,9 @@ class Evidence:
 
     Attributes:
         before: the file as it stands.
-        after: the file with the fix of this finding, and no other, applied.
-        seconds: how long the replay took; the only thing that differs from run to run.
+        after: the file with the fix of this finding, and no other, applied; or the file that somebody's patch made of it.
+        seconds: the processor time that the replay took; the only thing that differs from run to run.
+        patched: the path of the file that somebody's patch made of it; empty for a fix of amplint's own.
     """
 
     diagnostic: Diagnostic
@@ -27,3 +28,4 @@ class Evidence:
     device: Device
     seed: int
     seconds: float
+    patched: str = ""

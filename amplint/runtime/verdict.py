@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
 CONFIRMED = "confirmed"
@@ -18,7 +18,14 @@ NOT_REPLAYABLE = "not replayable"
 ERROR = "error"
 """The replay itself failed: a defect of amplint or of the device, no verdict."""
 
-VERDICTS = (CONFIRMED, PARTLY, REFUTED, NOT_OBSERVABLE, NOT_REPLAYABLE, ERROR)
+STANDS = "still there"
+"""Of a patch: the finding is there after it as it was before."""
+REMOVED = "removed"
+"""Of a patch: the code that the finding was about is gone."""
+ADDED = "new"
+"""Of a patch: the finding was not there before it."""
+
+VERDICTS = (CONFIRMED, PARTLY, REFUTED, ADDED, STANDS, REMOVED, NOT_OBSERVABLE, NOT_REPLAYABLE, ERROR)
 
 PATH = "path"
 """A verdict rests on a walk along the events of the code, with real objects made as the code makes them."""
@@ -82,3 +89,24 @@ class Outcome:
     basis: str = ""
     remains: tuple[str, ...] = ()
     assumed: tuple[str, ...] = ()
+
+
+def verdict_of_file(verdicts: Iterable[str]) -> str:
+    """The verdict on what a patch did to a file.
+
+    Args:
+        verdicts: those on the findings in it, new ones among them.
+    """
+    reached = set(verdicts)
+    for worst, verdict in ((ERROR, ERROR), (REFUTED, REFUTED), (ADDED, REFUTED)):
+        if worst in reached:
+            return verdict
+    if CONFIRMED in reached and reached <= {CONFIRMED, REMOVED}:
+        return CONFIRMED
+    ordered = (
+        (CONFIRMED, PARTLY),
+        (PARTLY, PARTLY),
+        (NOT_REPLAYABLE, NOT_REPLAYABLE),
+        (NOT_OBSERVABLE, NOT_OBSERVABLE),
+    )
+    return next((verdict for one, verdict in ordered if one in reached), STANDS if STANDS in reached else REMOVED)

@@ -5,18 +5,19 @@ from __future__ import annotations
 import time
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import nullcontext
+from contextlib import ExitStack
 from dataclasses import replace
 from pathlib import Path
 from typing import NamedTuple
 
-from amplint.diagnostics import Diagnostic
+from amplint.diagnostics import Diagnostic, Fix
 from amplint.engine.fixer import apply, compiles
-from amplint.engine.pool import Died, run_all, worker_count
+from amplint.engine.pool import Died, LastAnswer, TimeLimit, Workers, worker_count
 from amplint.engine.registry import load_rules
 from amplint.model.observables import NON_FINITE, VALUE_ERROR
 from amplint.rule import Rule
-from amplint.runtime.devices import CUDA, Device, DeviceError, find_device, require_torch
+from amplint.runtime.changes import edits_between
+from amplint.runtime.devices import CUDA, Device, require_torch
 from amplint.runtime.evidence import Evidence
 from amplint.runtime.execution.tree_copies import place_for_copies
 from amplint.runtime.replay.neighbouring_fixes import judge_in_company
@@ -26,8 +27,8 @@ from amplint.source import Source
 Replay = Callable[[Source, Source, Diagnostic, Rule, str, int], Outcome]
 """Replays a file before and after a fix: `replay(before, after, diagnostic, rule, device, seed)`."""
 
-_PROBING = 60.0
-"""Seconds that a driver may take to say what GPU there is."""
+_PATIENCE = 10
+"""So many times the limit on its processor time a replay may take by the clock: other programs may have the processors."""
 
 
 class FixableFinding(NamedTuple):
@@ -40,9 +41,10 @@ class FixableFinding(NamedTuple):
 class ReplayPlan(NamedTuple):
     """How findings are replayed.
 
-    `limit` is the time, in seconds, that one replay may take; `jobs` the number of processes (0: one for each processor).
-    On a GPU it is always one, lest times be measured while others work. With `trust`, the author's own function is run where
-    its expression cannot be read (`amplint.runtime.execution`); without it no code of the author's ever is.
+    `limit` is the processor time, in seconds, that one replay may take; by the clock it may take `_PATIENCE` times as long.
+    `jobs` is the number of processes (0: one for each processor). On a GPU it is always one, lest times be measured while
+    others work. With `trust`, the author's own function is run where its expression cannot be read
+    (`amplint.runtime.execution`); without it no code of the author's ever is.
     """
 
     replay: Replay
@@ -61,12 +63,26 @@ class Repair(NamedTuple):
         after: the file with the repair.
         diagnostic: the finding, as it is in `before`.
         neighbours: the other findings in `before`, whose fixes may be applied before and after, where they hide what it does.
+        patched: whether the repair is the work of somebody else, and not the fix of `diagnostic`.
+        remaining: the findings that such a repair leaves in `after`.
     """
 
     before: Source
     after: Source
     diagnostic: Diagnostic
     neighbours: tuple[Diagnostic, ...] = ()
+    patched: bool = False
+    remaining: tuple[Diagnostic, ...] = ()
+
+    def with_fixes(self, neighbours: Sequence[Diagnostic]) -> Source | None:
+        """The repaired file with the fixes of neighbours besides; None where they cannot stand together."""
+        if self.patched:
+            names = {one.name for one in neighbours}
+            text, _ = apply(self.after, [one for one in self.remaining if one.fix is not None and one.name in names])
+            return replace(self.after, text=text)
+        repair = replace(self.diagnostic, fix=Fix("", tuple(edits_between(self.before.text, self.after.text))))
+        text, together = apply(self.before, [*neighbours, repair])
+        return replace(self.before, text=text) if len(together) > len(neighbours) else None
 
 
 class _Task(NamedTuple):
@@ -76,81 +92,108 @@ class _Task(NamedTuple):
     """Where copies of projects lie, whose code may be run; None where none may."""
 
 
-def choose_device(choice: str) -> Device:
-    """The device that a word of `amplint.runtime.devices.CHOICES` means here; this process stays free of CUDA.
+class _Timed(NamedTuple):
+    outcome: Outcome
+    seconds: float
 
-    Raises:
-        DeviceError: there is no PyTorch or no such device.
+
+_Progress = Callable[[int, int], None] | None
+
+
+class Verifier:
+    """Replays repairs, in processes that wait for more until it is closed; what it has replayed once, it knows.
+
+    Args:
+        how: the device, and what a replay may take.
     """
-    answer = _asked(choice, fork=True)
-    if isinstance(answer, _Unusable):  # this process uses CUDA itself, which is then of no use to a fork
-        answer = _asked(choice, fork=False)
-    if isinstance(answer, Device):
-        return answer
-    raise DeviceError(f"PyTorch did not say what devices it has ({answer.how})" if isinstance(answer, Died) else answer)
 
+    def __init__(self, how: ReplayPlan) -> None:
+        self._how = how
+        on_gpu = how.device.kind == CUDA
+        limit = TimeLimit(_PATIENCE * how.limit, how.limit)
+        self._workers: Workers[_Task, _Timed] = Workers(
+            _replay, 1 if on_gpu else worker_count(how.jobs), _prepare, limit, fork=not on_gpu
+        )
+        self._known: dict[Repair, _Timed] = {}
+        self._until_closed = ExitStack()
+        self._copies = self._until_closed.enter_context(place_for_copies()) if how.trust else None
 
-class _Unusable(str):
-    """Why a CUDA device that is there cannot be used."""
+    def __enter__(self) -> Verifier:
+        return self
 
+    def __exit__(self, *error: object) -> None:
+        self._workers.close()
+        self._until_closed.close()
 
-def _asked(choice: str, fork: bool) -> Device | str | Died:
-    return next(answer for _, answer in run_all(_find, [choice], 1, require_torch, _PROBING, fork))
+    def findings(self, findings: Sequence[FixableFinding], on_progress: _Progress = None) -> Iterator[Evidence]:
+        """The evidence on findings with amplint's own fixes, in their order.
 
+        Args:
+            findings: those that have a fix.
+            on_progress: called with the number of findings replayed and of all, whenever one is done.
 
-def _find(choice: str) -> Device | str:
-    try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # an old driver, an old GPU: what matters is said by the answer
-            return find_device(choice)
-    except DeviceError as error:
-        return str(error)
-    except RuntimeError as error:
-        return _Unusable(f"the CUDA device cannot be used: {str(error).splitlines()[0]}")
+        Raises:
+            DeviceError: there is no PyTorch.
+        """
+        in_file: dict[str, list[Diagnostic]] = {}
+        for source, diagnostic in findings:
+            in_file.setdefault(source.path, []).append(diagnostic)
+        return self.repairs([_own_repair(one, in_file[one.source.path]) for one in findings], on_progress)
+
+    def repairs(self, repairs: Sequence[Repair], on_progress: _Progress = None) -> Iterator[Evidence]:
+        """The evidence on repairs, in their order.
+
+        Args:
+            repairs: files before and after, and the findings that are judged.
+            on_progress: called with the number of repairs replayed and of all, whenever one is done.
+
+        Raises:
+            DeviceError: there is no PyTorch.
+        """
+        following = 0
+        early: dict[int, Evidence] = {}
+        for done, (index, (outcome, seconds)) in enumerate(self._outcomes(repairs), 1):
+            one, how = repairs[index], self._how
+            patched = one.after.path if one.patched else ""
+            early[index] = Evidence(
+                one.diagnostic, one.before, one.after, outcome, how.device, how.seed, seconds, patched
+            )
+            if on_progress is not None:
+                on_progress(done, len(repairs))
+            while following in early:
+                yield early.pop(following)
+                following += 1
+
+    def _outcomes(self, repairs: Sequence[Repair]) -> Iterator[tuple[int, _Timed]]:
+        replayed: list[int] = []
+        for index, repair in enumerate(repairs):
+            if repair in self._known:
+                yield index, self._known[repair]
+            elif (plain := _without_replay(repair)) is not None:
+                yield index, _Timed(plain, 0.0)
+            else:
+                replayed.append(index)
+        tasks = [_Task(repairs[index], self._how, self._copies) for index in replayed]
+        for position, answer in self._workers.run(tasks, _file_of):
+            index = replayed[position]
+            if isinstance(answer, Died):
+                answer = _Timed(Outcome(ERROR, f"the replay gave no verdict ({answer.how})"), 0.0)
+            self._known[repairs[index]] = answer
+            yield index, answer
 
 
 def verify_findings(
-    findings: Sequence[FixableFinding], how: ReplayPlan, on_progress: Callable[[int, int], None] | None = None
+    findings: Sequence[FixableFinding], how: ReplayPlan, on_progress: _Progress = None
 ) -> Iterator[Evidence]:
-    """Replay findings with amplint's own fixes; yields the evidence on each, in their order.
-
-    Args:
-        findings: those that have a fix.
-        how: the device, and what a replay may take.
-        on_progress: called with the number of findings replayed and of all, whenever one is done.
-
-    Raises:
-        DeviceError: there is no PyTorch.
-    """
-    in_file: dict[str, list[Diagnostic]] = {}
-    for source, diagnostic in findings:
-        in_file.setdefault(source.path, []).append(diagnostic)
-    yield from verify_repairs([_own_repair(one, in_file[one.source.path]) for one in findings], how, on_progress)
+    """See `Verifier.findings`; the processes end with the last of them."""
+    with Verifier(how) as verifier:
+        yield from verifier.findings(findings, on_progress)
 
 
-def verify_repairs(
-    repairs: Sequence[Repair], how: ReplayPlan, on_progress: Callable[[int, int], None] | None = None
-) -> Iterator[Evidence]:
-    """Replay repairs; yields the evidence on each, in their order.
-
-    Args:
-        repairs: files before and after, and the findings that are judged.
-        how: the device, and what a replay may take.
-        on_progress: called with the number of repairs replayed and of all, whenever one is done.
-
-    Raises:
-        DeviceError: there is no PyTorch.
-    """
-    following = 0
-    early: dict[int, Evidence] = {}
-    for done, (index, outcome, seconds) in enumerate(_outcomes(repairs, how), 1):
-        before, after, diagnostic, _ = repairs[index]
-        early[index] = Evidence(diagnostic, before, after, outcome, how.device, how.seed, seconds)
-        if on_progress is not None:
-            on_progress(done, len(repairs))
-        while following in early:
-            yield early.pop(following)
-            following += 1
+def verify_repairs(repairs: Sequence[Repair], how: ReplayPlan, on_progress: _Progress = None) -> Iterator[Evidence]:
+    """See `Verifier.repairs`; the processes end with the last of them."""
+    with Verifier(how) as verifier:
+        yield from verifier.repairs(repairs, on_progress)
 
 
 def _own_repair(finding: FixableFinding, in_file: Sequence[Diagnostic]) -> Repair:
@@ -159,28 +202,7 @@ def _own_repair(finding: FixableFinding, in_file: Sequence[Diagnostic]) -> Repai
     return Repair(source, replace(source, text=fixed), diagnostic, tuple(one for one in in_file if one != diagnostic))
 
 
-def _outcomes(repairs: Sequence[Repair], how: ReplayPlan) -> Iterator[tuple[int, Outcome, float]]:
-    replayed: list[int] = []
-    for index, repair in enumerate(repairs):
-        known = _known(repair)
-        if known is None:
-            replayed.append(index)
-        else:
-            yield index, known, 0.0
-    if not replayed:
-        return
-    on_gpu = how.device.kind == CUDA
-    workers = 1 if on_gpu else worker_count(how.jobs)
-    with place_for_copies() if how.trust else nullcontext() as copies:
-        todo = [_Task(repairs[index], how, copies) for index in replayed]
-        for position, answer in run_all(_replay, todo, workers, _prepare, how.limit, fork=not on_gpu):
-            if isinstance(answer, Died):
-                yield replayed[position], Outcome(ERROR, f"the replay gave no verdict ({answer.how})"), 0.0
-            else:
-                yield replayed[position], *answer
-
-
-def _known(repair: Repair) -> Outcome | None:
+def _without_replay(repair: Repair) -> Outcome | None:
     """The outcome of what needs no replay."""
     if not compiles(repair.after.text) and compiles(repair.before.text):
         return Outcome(REFUTED, "with the fix the file does not compile")
@@ -202,19 +224,41 @@ def _prepare() -> None:
     load_rules()
 
 
-def _replay(task: _Task) -> tuple[Outcome, float]:
+def _file_of(task: _Task) -> str:
+    """The file of a task, which a process that has read it once need not read again."""
+    return task.repair.before.path
+
+
+def _replay(task: _Task) -> _Timed | LastAnswer[_Timed]:
     torch = require_torch()
     torch.set_num_threads(1)  # how many there are decides the order of sums, and with it the last digits
     rule = _rule(load_rules(), task.repair.diagnostic.code)
     assert rule is not None, "what no rule has found is not replayed"
-    began = time.perf_counter()
+    began = time.process_time()
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # code with a defect is what torch warns about
             outcome = _judged(task, rule)
     except Exception as error:  # a bug of amplint, or a device that failed: it costs this finding, never the others
-        outcome = Outcome(ERROR, " ".join(f"{type(error).__name__}: {error}".split()).rstrip(":"))
-    return outcome, time.perf_counter() - began
+        outcome = Outcome(ERROR, _one_line(error))
+    seconds = time.process_time() - began
+    failure = _device_failure() if task.how.device.kind == CUDA else ""
+    if failure:  # whatever came after it in this process failed, too
+        return LastAnswer(_Timed(Outcome(ERROR, f"a kernel failed on the device: {failure}"), seconds))
+    return _Timed(outcome, seconds)
+
+
+def _device_failure() -> str:
+    """What is wrong with this process's use of the GPU, since a kernel asserted what did not hold; empty for nothing."""
+    try:
+        require_torch().cuda.synchronize()
+    except RuntimeError as error:
+        return str(error).splitlines()[0]
+    return ""
+
+
+def _one_line(error: Exception) -> str:
+    return " ".join(f"{type(error).__name__}: {error}".split()).rstrip(":")
 
 
 def _judged(task: _Task, rule: Rule) -> Outcome:
@@ -223,12 +267,14 @@ def _judged(task: _Task, rule: Rule) -> Outcome:
     def replay(before: Source, after: Source, diagnostic: Diagnostic) -> Outcome:
         outcome = how.replay(before, after, diagnostic, rule, how.device.kind, how.seed)
         measure = rule.observable.measure if rule.observable is not None else ""
-        if copies is None or outcome.verdict != NOT_REPLAYABLE or measure not in (NON_FINITE, VALUE_ERROR):
+        is_read = outcome.verdict != NOT_REPLAYABLE or outcome.basis
+        if copies is None or is_read or measure not in (NON_FINITE, VALUE_ERROR):
             return outcome
         from amplint.runtime.execution.proof import execute  # needs torch
 
         run = execute(before, after, diagnostic, measure, how.device.kind, how.seed, copies)
         return run if run.basis else replace(outcome, reason=f"{outcome.reason}; and when it is run, {run.reason}")
 
-    before, after, diagnostic, neighbours = repair
-    return judge_in_company(before, diagnostic, replay(before, after, diagnostic), neighbours, replay)
+    diagnostic = replace(repair.diagnostic, fix=None) if repair.patched else repair.diagnostic
+    outcome = replay(repair.before, repair.after, diagnostic)
+    return judge_in_company(repair.before, diagnostic, outcome, repair.neighbours, repair.with_fixes, replay)

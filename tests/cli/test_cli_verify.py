@@ -126,13 +126,13 @@ def test_a_refuted_fix_exits_with_1(small: None) -> None:
 
 
 def test_a_replay_that_fails_exits_with_2_and_harms_no_other(small: None) -> None:
-    write(a=LOOP + "# DIE\n", b=LOOP, c=LOOP + "# SLEEP\n", d=LOOP + "# RAISE\n", e="# unscale_\n" + LOOP)
-    result = amplint("verify", *DEVICE, "--timeout", "4", "--jobs", "2")
+    write(a=LOOP + "# DIE\n", b=LOOP, c=LOOP + "# SPIN\n", d=LOOP + "# RAISE\n", e="# unscale_\n" + LOOP)
+    result = amplint("verify", *DEVICE, "--timeout", "2", "--jobs", "2")
     assert result.exit_code == 2
     said = [line.partition(" AMP101 ")[2] for line in result.stdout.splitlines()[:5]]
     assert said[0] == "error: the replay gave no verdict (exit code 3)"
     assert said[1].startswith("confirmed")
-    assert said[2] == "error: the replay gave no verdict (no answer within 4 s)"
+    assert said[2] == "error: the replay gave no verdict (no answer within 2 s of processor time)"
     assert said[3] == "error: RuntimeError: no kernel for this"
     assert said[4].startswith("refuted")
 

@@ -20,7 +20,7 @@ from amplint.diagnostics import Diagnostic, FileReport
 from amplint.engine.checker import check_bytes, check_source, withdraw
 from amplint.engine.config import ConfigError, Settings
 from amplint.engine.discovery import FoundFile
-from amplint.engine.pool import Died, run_all, worker_count
+from amplint.engine.pool import Died, TimeLimit, run_all, worker_count
 from amplint.engine.runner import RunOptions, run
 from amplint.source import Source
 
@@ -229,7 +229,7 @@ def test_a_process_that_takes_too_long_is_killed() -> None:
     if sys.platform != "linux" or threading.active_count() > 1:
         pytest.skip("no forks here, and a fresh process gets time to import")
     began = time.monotonic()
-    answers = dict(run_all(_work, [1, 99, 2, 99, 3], 2, prepared, limit=1.0))
+    answers = dict(run_all(_work, [1, 99, 2, 99, 3], 2, prepared, TimeLimit(1.0)))
     assert answers == {0: 1, 1: Died("no answer within 1 s"), 2: 4, 3: Died("no answer within 1 s"), 4: 9}
     assert time.monotonic() - began < 10
 

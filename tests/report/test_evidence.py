@@ -260,7 +260,7 @@ def test_the_page_says_the_reason_of_every_other_verdict() -> None:
 
 def test_a_page_without_findings_says_so() -> None:
     _, words = checked([])
-    assert "There was no finding with a fix." in words
+    assert "There was nothing to replay." in words
 
 
 # -- plots -------------------------------------------------------------------------------------------------------------

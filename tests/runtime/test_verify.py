@@ -14,10 +14,11 @@ from amplint.diagnostics import Applicability, Edit, Fix
 from amplint.engine.checker import check_source
 from amplint.engine.config import Settings
 from amplint.engine.fixer import fixable
+from amplint.runtime.device_choice import choose_device
 from amplint.runtime.devices import AUTO, CPU, CUDA, EMULATED, Device, DeviceError
 from amplint.runtime.evidence import Evidence
 from amplint.runtime.verdict import CONFIRMED, ERROR, NOT_REPLAYABLE, REFUTED
-from amplint.runtime.verify import FixableFinding, ReplayPlan, choose_device, verify_findings
+from amplint.runtime.verify import FixableFinding, ReplayPlan, Verifier, verify_findings
 from amplint.source import Source
 
 torch = pytest.importorskip("torch", reason="replays need torch: pip install 'amplint[verify]'")
@@ -74,15 +75,15 @@ def test_each_fix_stands_alone() -> None:
 
 
 def test_evidence_comes_in_the_order_of_the_findings_whatever_happens_to_some() -> None:
-    findings = [finding(text) for text in (LOOP, LOOP + "# DIE", LOOP, LOOP + "# SLEEP", LOOP + "# RAISE", LOOP)]
+    findings = [finding(text) for text in (LOOP, LOOP + "# DIE", LOOP, LOOP + "# SPIN", LOOP + "# RAISE", LOOP)]
     progress: list[tuple[int, int]] = []
     began = time.monotonic()
-    found = list(verify_findings(findings, HOW._replace(limit=4.0), lambda done, total: progress.append((done, total))))
+    found = list(verify_findings(findings, HOW._replace(limit=2.0), lambda done, total: progress.append((done, total))))
     assert time.monotonic() - began < 60
     assert verdicts(found) == [CONFIRMED, ERROR, CONFIRMED, ERROR, ERROR, CONFIRMED]
     assert [one.outcome.reason for one in found if one.outcome.verdict == ERROR] == [
         "the replay gave no verdict (exit code 3)",
-        "the replay gave no verdict (no answer within 4 s)",
+        "the replay gave no verdict (no answer within 2 s of processor time)",
         "RuntimeError: no kernel for this",
     ]
     assert progress == [(done, 6) for done in range(1, 7)]
@@ -107,6 +108,14 @@ def test_a_comment_is_not_replayed() -> None:
     (one,) = verify_findings([finding("import torch\n\nscaler = torch.amp.GradScaler()  # noqa: AMP101\n")], HOW)
     assert one.diagnostic.code == "AMP901"
     assert one.outcome.verdict == NOT_REPLAYABLE
+
+
+def test_what_was_replayed_once_is_known_and_processes_stay() -> None:
+    with Verifier(HOW._replace(jobs=1)) as verifier:
+        first = list(verifier.findings([finding(), finding(LOOP + "# DIE"), finding(path="other.py")]))
+        assert list(verifier.findings([finding(LOOP + "# DIE"), finding()])) == [first[1], first[0]]
+        (other,) = verifier.findings([finding(LOOP.replace("1.0", "2.0"))])
+    assert verdicts([*first, other]) == [CONFIRMED, ERROR, CONFIRMED, CONFIRMED]
 
 
 def test_nothing_to_replay_starts_nothing() -> None:

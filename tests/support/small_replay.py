@@ -1,13 +1,12 @@
 """A replay of one thing, for tests of what is around replays: the order of unscaling and clipping, with real torch objects.
 
-What a text does is told from the order of the two words in it, and `SLEEP`, `DIE` and `RAISE` in it do just that.
+What a text does is told from the order of the two words in it, and `SPIN`, `DIE` and `RAISE` in it do just that.
 """
 
 from __future__ import annotations
 
 import os
 import re
-import time
 
 import torch
 
@@ -21,8 +20,8 @@ STEPS = 6
 
 def replay(before: Source, after: Source, diagnostic: Diagnostic, rule: Rule, device: str, seed: int) -> Outcome:
     """Clip the gradients of a tiny model as both texts do, and measure the norm that the optimizer saw."""
-    if "SLEEP" in before.text:
-        time.sleep(600)
+    while "SPIN" in before.text:
+        pass
     if "DIE" in before.text:
         os._exit(3)
     if "RAISE" in before.text:

@@ -13,41 +13,41 @@ from amplint.report import diff
 from amplint.report.evidence.markup import escape
 from amplint.report.evidence.numbers import as_written, shown
 from amplint.report.evidence.plot import plot
-from amplint.report.evidence.text import COLUMNS, assumptions, basis, by_rule, company, place, remainder
+from amplint.report.evidence.text import COLUMNS, assumptions, basis, by_file, by_rule, company, place, remainder
+from amplint.report.evidence.wording import FIXES, MEANINGS, METHOD, PATCH
 from amplint.runtime.devices import EMULATED
 from amplint.runtime.evidence import Evidence
-from amplint.runtime.verdict import CONFIRMED, ERROR, NOT_OBSERVABLE, NOT_REPLAYABLE, PARTLY, REFUTED, VERDICTS, Outcome
+from amplint.runtime.verdict import (
+    ADDED,
+    CONFIRMED,
+    ERROR,
+    REFUTED,
+    VERDICTS,
+    Outcome,
+    verdict_of_file,
+)
 
-_TONES = {CONFIRMED: ("good", "\N{CHECK MARK}"), REFUTED: ("bad", "\N{BALLOT X}"), ERROR: ("bad", "!")}
+_TONES = {
+    CONFIRMED: ("good", "\N{CHECK MARK}"),
+    REFUTED: ("bad", "\N{BALLOT X}"),
+    ADDED: ("bad", "+"),
+    ERROR: ("bad", "!"),
+}
 _OTHER = ("other", "\N{EN DASH}")
 
-_MEANINGS = {
-    CONFIRMED: "the defect was measured before the fix, is gone after it, and nothing else was found to have changed",
-    PARTLY: "some of the defect is gone after the fix; what remains is named",
-    REFUTED: "the measurement contradicts the finding or its fix",
-    NOT_OBSERVABLE: "what the finding is about shows on another kind of device only",
-    NOT_REPLAYABLE: "the code does something that amplint cannot replay; the reason says what",
-    ERROR: "the replay itself failed, so that nothing is known",
-}
-
-_METHOD = (
-    "<p>The steps of the code that have to do with mixed precision (forward, scale, backward, unscale, clip, step, update,"
-    " schedule) are taken in the order of the code, along a path that shows the defect, for several iterations, by real"
-    " PyTorch optimizers, scalers and schedulers with the literals of the code. Instead of the model there are two small"
-    " layers with seeded weights and batches. In one iteration a gradient is made to overflow, which a scaler has to"
-    " skip: it is no point of a plot of norms. <b>Before</b> is the code as it stands; <b>after</b> is the text with the fix,"
-    " read anew; <b>reference</b> is the same training in float32 without a scaler, each step taken once and right. A fix is"
-    " confirmed when after agrees with reference and before does not. Other rules measure an object or an expression by"
-    " itself; what was measured stands beside each finding.</p>"
-)
 _WIDE = 16
 """Characters from which on what stands in a table is broken into lines."""
 _SHORT = 25
 """As many items as a list has at most that is shown unasked."""
 
 
-def render(evidence: Sequence[Evidence]) -> Iterator[str]:
-    """The page, in pieces; findings of one rule stand together."""
+def render(evidence: Sequence[Evidence], is_patch: bool = False) -> Iterator[str]:
+    """The page, in pieces; findings of one rule stand together.
+
+    Args:
+        evidence: all of a run.
+        is_patch: whether it is on somebody's patch, and not on fixes of amplint's own.
+    """
     style = files(__package__).joinpath("page.css").read_text("utf-8")
     yield (
         '<!doctype html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
@@ -56,7 +56,7 @@ def render(evidence: Sequence[Evidence]) -> Iterator[str]:
         f"<title>amplint evidence</title>\n<style>\n{style}</style>\n</head>\n<body>\n"
     )
     ordered = sorted(evidence, key=lambda one: (one.diagnostic.code, one.diagnostic.sort_key))
-    yield from _opening(ordered)
+    yield from _opening(ordered, is_patch)
     for (code, name), group in groupby(ordered, key=lambda one: (one.diagnostic.code, one.diagnostic.name)):
         yield from _rule(code, name, list(group))
     yield "</body>\n</html>\n"
@@ -65,25 +65,34 @@ def render(evidence: Sequence[Evidence]) -> Iterator[str]:
 # -- the top of the page ----------------------------------------------------------------------------------------------
 
 
-def _opening(evidence: Sequence[Evidence]) -> Iterator[str]:
+def _opening(evidence: Sequence[Evidence], is_patch: bool) -> Iterator[str]:
     counts = Counter(one.outcome.verdict for one in evidence)
-    yield (
-        "<h1>Do the fixes hold?</h1>\n<p>Each finding that amplint can replay was replayed twice: with the code as it"
-        " stands, and with the fix of that finding applied. Real PyTorch objects and small seeded data take the place of"
-        " the author's; the author's code itself was not run.</p>\n"
-    )
+    yield PATCH if is_patch else FIXES
     if not evidence:
-        yield "<p>There was no finding with a fix.</p>\n"
+        yield "<p>There was nothing to replay.</p>\n"
         return
+    if is_patch:
+        yield _files(evidence)
     reached = [one for one in VERDICTS if counts[one] or one in (CONFIRMED, REFUTED)]
     tiles = (f'<li class="{_tone(one, counts[one])}"><b>{counts[one]}</b>{one}</li>' for one in reached)
     yield f'<ul class="totals">{"".join(tiles)}</ul>\n'
     yield _circumstances(evidence)
-    meanings = "".join(f"<dt>{one}</dt><dd>{_MEANINGS[one]}</dd>" for one in reached)
+    meanings = "".join(f"<dt>{one}</dt><dd>{MEANINGS[one]}</dd>" for one in reached)
     yield f"<details><summary>What the verdicts mean</summary><dl>{meanings}</dl></details>\n"
-    yield f"<details><summary>How it was measured</summary>{_METHOD}</details>\n"
+    yield f"<details><summary>How it was measured</summary>{METHOD}</details>\n"
     yield _table(evidence, reached)
     yield _unproved(evidence)
+
+
+def _files(evidence: Sequence[Evidence]) -> str:
+    """A row for each file that a patch is about, with the verdict on the whole."""
+    rows = []
+    for path, counts in by_file(evidence).items():
+        whole = verdict_of_file(counts.elements())
+        each = ", ".join(f"{counts[one]} {one}" for one in VERDICTS if counts[one])
+        rows.append(f'<tr><td>{escape(path)}</td><td class="{_tone(whole)}">{whole}</td><td>{each}</td></tr>')
+    head = "<tr><th>File</th><th>Verdict</th><th>Findings</th></tr>"
+    return f'<div class="scroll"><table>{head}{"".join(rows)}</table></div>\n'
 
 
 def _tone(verdict: str, count: int = 1) -> str:
@@ -92,15 +101,16 @@ def _tone(verdict: str, count: int = 1) -> str:
 
 def _circumstances(evidence: Sequence[Evidence]) -> str:
     device, seed = evidence[0].device, evidence[0].seed
-    fixes = [one.diagnostic.fix for one in evidence]
+    fixes = [one.diagnostic.fix for one in evidence if not one.patched]
     unsafe = " --unsafe-fixes" if any(fix and fix.applicability is Applicability.UNSAFE for fix in fixes) else ""
+    against = " --against OLD" if evidence[0].patched else ""
     kind = f"{device.kind}: CPU tensors under CUDA's autocast table" if device.kind == EMULATED else device.kind
     facts = {
         "Device": kind,
         "Hardware": f"{device.name} ({device.capability})",
         "PyTorch": device.torch,
         "amplint": __version__,
-        "To repeat it": f"amplint verify PATHS --device {device.kind} --seed {seed}{unsafe}",
+        "To repeat it": f"amplint verify PATHS{against} --device {device.kind} --seed {seed}{unsafe}",
     }
     return "<dl>" + "".join(f"<dt>{name}</dt><dd>{escape(value)}</dd>" for name, value in facts.items()) + "</dl>\n"
 
@@ -168,12 +178,13 @@ def _words(diagnostic: Diagnostic) -> str:
 
 
 def _fix(evidence: Evidence) -> str:
-    fix = evidence.diagnostic.fix
-    assert fix is not None, "only findings with a fix are replayed"
-    changed = list(diff.unified(evidence.before.text, evidence.after.text, evidence.diagnostic.path))[2:]
+    fix, path = evidence.diagnostic.fix, evidence.patched or evidence.diagnostic.path
+    changed = list(diff.unified(evidence.before.text, evidence.after.text, path))[2:]
     lines = "".join(
         f'<span class="{diff.style(one)}">{escape(one.rstrip()) or " "}</span>' for one in _outdented(changed)
     )
+    if evidence.patched or fix is None:
+        return f"<div>What became of it in {escape(path)}</div><pre>{lines}</pre>"
     return (
         f'<div>{_prose(fix.title)} <span class="quiet">({fix.applicability.value} fix)</span></div><pre>{lines}</pre>'
     )

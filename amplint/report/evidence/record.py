@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import json
 import math
+from collections.abc import Sequence
 from typing import Any
 
 from amplint import __version__
 from amplint.diagnostics import Diagnostic
 from amplint.report import diff
+from amplint.report.evidence.text import by_file
 from amplint.runtime.evidence import Evidence
-from amplint.runtime.verdict import Axis, Values
+from amplint.runtime.verdict import Axis, Values, verdict_of_file
 
 SCHEMA = 1
 """Goes up when a reader of the older form would misread the newer one."""
@@ -18,13 +20,11 @@ SCHEMA = 1
 
 def evidence_record(evidence: Evidence) -> dict[str, Any]:
     """The evidence on one finding. All but `seconds` is the same for the same seed on the same device."""
-    outcome, fix = evidence.outcome, evidence.diagnostic.fix
-    assert fix is not None, "only findings with a fix are replayed"
-    changed = diff.unified(evidence.before.text, evidence.after.text, evidence.diagnostic.path)
+    outcome = evidence.outcome
     return {
         "schema": SCHEMA,
         "finding": _finding(evidence.diagnostic),
-        "fix": {"title": fix.title, "applicability": fix.applicability.value, "diff": "".join(changed)},
+        "fix": _fix(evidence),
         "device": {
             "kind": evidence.device.kind,
             "name": evidence.device.name,
@@ -50,6 +50,14 @@ def evidence_record(evidence: Evidence) -> dict[str, Any]:
     }
 
 
+def _fix(evidence: Evidence) -> dict[str, str]:
+    path, fix = evidence.patched or evidence.diagnostic.path, evidence.diagnostic.fix
+    changed = "".join(diff.unified(evidence.before.text, evidence.after.text, path))
+    if evidence.patched or fix is None:
+        return {"title": "", "applicability": "patch", "path": path, "diff": changed}
+    return {"title": fix.title, "applicability": fix.applicability.value, "path": path, "diff": changed}
+
+
 def _axis(axis: Axis | None) -> dict[str, Any]:
     return {} if axis is None else {"axis": {"name": axis.name, "places": list(axis.places), "shown": axis.shown}}
 
@@ -57,6 +65,15 @@ def _axis(axis: Axis | None) -> dict[str, Any]:
 def line(evidence: Evidence) -> str:
     """The evidence on one finding as one line."""
     return json.dumps(evidence_record(evidence), allow_nan=False) + "\n"
+
+
+def comparison(evidence: Sequence[Evidence]) -> dict[str, Any]:
+    """What a patch comes to: the evidence on each finding, and a verdict on each file."""
+    files = [
+        {"path": path, "verdict": verdict_of_file(verdicts.elements()), "findings": dict(verdicts)}
+        for path, verdicts in by_file(evidence).items()
+    ]
+    return {"schema": SCHEMA, "files": files, "findings": [evidence_record(one) for one in evidence]}
 
 
 def _finding(diagnostic: Diagnostic) -> dict[str, Any]:

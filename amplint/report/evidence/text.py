@@ -11,18 +11,22 @@ from amplint.report.evidence.numbers import summary
 from amplint.report.view import View
 from amplint.runtime.evidence import Evidence
 from amplint.runtime.verdict import (
+    ADDED,
     CONFIRMED,
     ERROR,
     NOT_OBSERVABLE,
     NOT_REPLAYABLE,
     PARTLY,
     REFUTED,
+    REMOVED,
+    STANDS,
     TEMPLATE,
     VERDICTS,
     Outcome,
+    verdict_of_file,
 )
 
-_STYLES = {CONFIRMED: "added", REFUTED: "removed", ERROR: "removed"}
+_STYLES = {CONFIRMED: "added", REFUTED: "removed", ADDED: "removed", ERROR: "removed"}
 COLUMNS = {NOT_OBSERVABLE: "not observable"}  # short for a heading
 
 
@@ -35,7 +39,7 @@ def place(diagnostic: Diagnostic) -> str:
 def verdict(evidence: Evidence) -> str:
     """The verdict on a fix, the device it was obtained on, and what it rests on."""
     outcome, device = evidence.outcome, evidence.device.kind
-    if outcome.verdict in (NOT_REPLAYABLE, ERROR):
+    if outcome.verdict in (NOT_REPLAYABLE, ERROR, STANDS, REMOVED, ADDED):
         return f"{outcome.verdict}: {outcome.reason}"
     if outcome.verdict == NOT_OBSERVABLE:
         return f"{outcome.verdict} ({device}): {outcome.reason}"
@@ -86,6 +90,26 @@ def by_rule(evidence: Iterable[Evidence]) -> dict[tuple[str, str], Counter[str]]
     return dict(sorted(counts.items()))
 
 
+def by_file(evidence: Iterable[Evidence]) -> dict[str, Counter[str]]:
+    """How often each verdict was reached in each file that a patch is about, by the path that it has afterwards."""
+    counts: dict[str, Counter[str]] = {}
+    for one in evidence:
+        counts.setdefault(one.patched, Counter())[one.outcome.verdict] += 1
+    return counts
+
+
+def files(evidence: Iterable[Evidence], view: View) -> Iterator[str]:
+    """A line for each file that a patch is about: the verdict on the whole, and how often each was reached.
+
+    Args:
+        evidence: all of a run.
+        view: how it is to be shown.
+    """
+    for path, counts in by_file(evidence).items():
+        whole = verdict_of_file(counts.elements())
+        yield f"{view.paint(path, 'bold')}: {view.paint(whole, _STYLES.get(whole, 'quiet'))} ({_counted(counts)})\n"
+
+
 def table(evidence: Sequence[Evidence], view: View) -> Iterator[str]:
     """A row for each rule, a column for each verdict that was reached.
 
@@ -105,5 +129,8 @@ def table(evidence: Sequence[Evidence], view: View) -> Iterator[str]:
 
 def totals(evidence: Iterable[Evidence]) -> str:
     """How often each verdict was reached, such as `3 confirmed, 1 not replayable`."""
-    counts = Counter(one.outcome.verdict for one in evidence)
+    return _counted(Counter(one.outcome.verdict for one in evidence))
+
+
+def _counted(counts: Counter[str]) -> str:
     return ", ".join(f"{counts[one]} {COLUMNS.get(one, one)}" for one in VERDICTS if counts[one])

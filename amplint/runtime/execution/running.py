@@ -173,8 +173,8 @@ def settled_as_told(told: Mapping[str, Any]) -> Settled:
         ValueError, KeyError, TypeError, AttributeError: it is something else.
     """
     shapes = {each.name: told["layout"][each.name] for each in fields(Layout)}
-    layout = Layout(**{name: None if shape is None else tuple(map(int, shape)) for name, shape in shapes.items()})
-    return Settled({str(name): str(kind) for name, kind in told["kinds"].items()}, layout)
+    read: dict[str, Any] = {name: shape and tuple(map(int, shape)) for name, shape in shapes.items()}
+    return Settled({str(name): str(kind) for name, kind in told["kinds"].items()}, Layout(**read))
 
 
 def _point(told: Mapping[str, Any]) -> PointRun:

@@ -8,8 +8,9 @@ from dataclasses import dataclass, field
 from typing import Protocol as Interface
 
 from amplint.model.events import Event
+from amplint.runtime.criterion import Observation, Question
 from amplint.runtime.training.run_record import RunRecord
-from amplint.runtime.verdict import Axis
+from amplint.runtime.verdict import NOT_REPLAYABLE, Axis, Outcome
 
 NONE = "none"
 """Stands in a figure for what there was not."""
@@ -35,7 +36,14 @@ class Player(Interface):
     def events(self) -> Sequence[Event]:
         """What happens with the code as it stands."""
 
-    def play(self, magnitude: float = 1.0, island: bool = False, spared: str = "", recheck: bool = False) -> Trio:
+    def play(
+        self,
+        magnitude: float = 1.0,
+        island: bool = False,
+        spared: str = "",
+        recheck: bool = False,
+        everywhere: bool = False,
+    ) -> Trio:
         """Train, and look at what becomes of it.
 
         Args:
@@ -44,6 +52,7 @@ class Player(Interface):
             spared: the optimizer whose gradients do not overflow, when all others do; empty: only those that the finding is
                 about do.
             recheck: whether no gradients overflow, and each loss is computed once more outside of autocast.
+            everywhere: whether the gradients of all optimizers overflow; of none, where nothing is scaled.
         """
 
 
@@ -56,10 +65,22 @@ class Figure:
     after: float | str
     reference: float | str
 
+    def observation(self, tolerance: float) -> Observation:
+        """Whether the defect shows in it.
+
+        Args:
+            tolerance: how far a value may be from the reference, relative to it.
+        """
+        before, after = (agree(each, self.reference, tolerance) for each in (self.before, self.after))
+        return Observation(Question.GONE, self.name, before, after, same=agree(self.after, self.before, tolerance))
+
 
 @dataclass(frozen=True)
 class Measurement:
-    """Figures, the deciding one first; `given` are literals of the author that they depend on; `series` go over `axis`."""
+    """Figures, the deciding one first; `given` are literals of the author that they depend on; `series` go over `axis`.
+
+    `beyond` are the changed statements that what was run does not speak of; None where it stands for amplint's own fix alone.
+    """
 
     figures: tuple[Figure, ...]
     given: Mapping[str, float | str] = field(default_factory=dict)
@@ -67,6 +88,35 @@ class Measurement:
     axis: Axis | None = None
     ordinary: bool = True
     """Whether at least one ordinary step was taken as it should be, so that agreement means something."""
+    beyond: tuple[str, ...] | None = None
+
+    def observations(self, tolerance: float) -> list[Observation]:
+        """Whether the defect shows in each figure; none where no agreement would mean anything.
+
+        Args:
+            tolerance: how far a value may be from the reference, relative to it.
+        """
+        return [each.observation(tolerance) for each in self.figures] if self.ordinary else []
+
+    def shown(self, measure: str, basis: str) -> Outcome:
+        """What is shown of it, without a verdict.
+
+        Args:
+            measure: what was measured, where there is no figure.
+            basis: one of `amplint.runtime.verdict.BASES`.
+        """
+        names = [each.name for each in self.figures]
+        return Outcome(
+            NOT_REPLAYABLE,
+            "" if self.ordinary else "no step was taken from which to judge",
+            names[0] if names else measure,
+            {each.name: each.before for each in self.figures},
+            {each.name: each.after for each in self.figures},
+            {**{each.name: each.reference for each in self.figures}, **self.given},
+            self.series,
+            self.axis,
+            basis=basis,
+        )
 
 
 def agree(measured: float | str, reference: float | str, tolerance: float) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cache
@@ -13,7 +14,8 @@ from amplint.runtime.numeric.compute import CompiledExpression, Way
 from amplint.runtime.numeric.expression import Operand
 from amplint.runtime.numeric.sweep import SamplePoint, dtype_of
 
-TORCH_ERRORS = (RuntimeError, TypeError, ValueError, IndexError, AttributeError, KeyError, AssertionError)
+TORCH_ERRORS = (RuntimeError, TypeError, ValueError, IndexError, AttributeError, AssertionError)
+"""What torch raises on a misuse; a `KeyError` would be amplint's own."""
 
 
 @dataclass(frozen=True)
@@ -34,22 +36,30 @@ class Evaluation:
         """Whether the value is finite, whatever the gradients are."""
         return not self.error and bool(self.value.isfinite().all())
 
-    def distance(self, right: Evaluation, dtypes: Sequence[torch.dtype]) -> float:
-        """The larger of the errors of value and gradients, each relative to its size.
+    def distance(self, right: Evaluation, dtypes: Sequence[torch.dtype], largest: float = math.inf) -> float:
+        """The larger of the errors of value and gradients, each relative to its size; infinite after an error.
 
         What is too small for the full precision of its dtype is left out.
 
         Args:
             right: what is taken for right.
             dtypes: those of the gradients.
+            largest: elements that are right beyond this size are left out.
         """
-        errors = [_relative(self.value, right.value, torch.float32)]
-        errors += (_relative(*each) for each in zip(self.gradients, right.gradients, dtypes))
+        if self.error:
+            return math.inf
+        errors = [_relative(self.value, right.value, torch.float32, largest)]
+        errors += (_relative(*each, largest) for each in zip(self.gradients, right.gradients, dtypes))
         return max(errors)
 
 
-def _relative(mine: torch.Tensor, exact: torch.Tensor, dtype: torch.dtype) -> float:
-    size, off = float(exact.norm()), float((mine - exact).norm())
+def _relative(mine: torch.Tensor, exact: torch.Tensor, dtype: torch.dtype, largest: float) -> float:
+    if mine.shape != exact.shape:
+        return math.inf
+    counts = exact.abs() <= largest
+    size, off = float(exact[counts].norm()), float((mine - exact)[counts].norm())
+    if not math.isfinite(off):
+        return math.inf
     return off / size if size >= torch.finfo(dtype).tiny else 0.0
 
 
@@ -62,7 +72,7 @@ class Side:
 
 
 @dataclass(frozen=True)
-class Question:
+class Inquiry:
     """What is asked at every point.
 
     Attributes:
@@ -81,39 +91,49 @@ class Question:
         return [dtype_of(owner) for owner, is_wanted in zip(self.owners, self.wanted) if is_wanted]
 
 
-def answer(side: Side, point: SamplePoint, question: Question, way: Way) -> Evaluation:
+@dataclass(frozen=True)
+class Comparison:
+    """Two texts, what is asked of them, and the device (`amplint.runtime.devices`) under whose AMP they are computed."""
+
+    before: Side
+    after: Side
+    inquiry: Inquiry
+    device: str
+
+
+def answer(side: Side, point: SamplePoint, inquiry: Inquiry, way: Way) -> Evaluation:
     """Compute an expression and its gradients at a point.
 
     Args:
         side: the text, as an expression.
         point: the operands.
-        question: what is asked of it.
+        inquiry: what is asked of it.
         way: in which precision, and under which regions.
     """
-    values, leaves = placed(side, point, question, way)
+    values, leaves = placed(side, point, inquiry, way)
     try:
         results = side.program.run(values, way)
         if not results:
             return Evaluation(torch.empty(0), (), "nothing is computed")
-        return _answered(results, leaves, question.scale)
+        return _answered(results, leaves, inquiry.scale)
     except TORCH_ERRORS as error:
         return Evaluation(torch.empty(0), (), f"{type(error).__name__}: {' '.join(str(error).split())}")
 
 
 def placed(
-    side: Side, point: SamplePoint, question: Question, way: Way
+    side: Side, point: SamplePoint, inquiry: Inquiry, way: Way
 ) -> tuple[dict[Operand, torch.Tensor | float], list[torch.Tensor]]:
     """The operands of a text at a point, and those of them that gradients are asked of.
 
     Args:
         side: the text, as an expression.
         point: the operands.
-        question: what is asked of it.
+        inquiry: what is asked of it.
         way: in which precision, and under which regions.
     """
     values: dict[Operand, torch.Tensor | float] = {}
     leaves: list[torch.Tensor] = []
-    for owner, operand, is_wanted in zip(question.owners, side.operands, question.wanted):
+    for owner, operand, is_wanted in zip(inquiry.owners, side.operands, inquiry.wanted):
         value = point.values[owner]
         if isinstance(value, torch.Tensor):
             if value.is_floating_point():

@@ -160,6 +160,7 @@ class CallTerms(Terms):
         name, arguments = func.attr.value, given.arguments
         base = self.read(func.value, scope)
         if name == "scale" and len(arguments) == 1 and isinstance(base, (Operand, Thing)):
+            self.scaled[id(arguments[0])] = arguments[0]
             return arguments[0]  # a scaler: the gradients that are compared are those of the loss itself
         if isinstance(base, Outside):
             return base

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import dataclass, field
 
 import libcst as cst
@@ -10,14 +11,19 @@ from amplint.runtime.numeric.calls import CallTerms
 from amplint.runtime.numeric.expression import Literal
 from amplint.runtime.numeric.facts import DtypeTrace
 from amplint.runtime.numeric.sources import BodyScope
+from amplint.runtime.training.run_record import NotReplayable
 
 
 @dataclass(eq=False)
 class Path:
-    """Which way conditions go: by the number of the condition in the file. `towards` is what the path must lead through."""
+    """Which way conditions go: by their text, and by their number among those of the same text in the file.
+
+    `towards` is what the path must lead through; `is_settled` says that there must be no other conditions than these.
+    """
 
     towards: cst.CSTNode | None = None
     taken: dict[tuple[str, int], int] = field(default_factory=dict)
+    is_settled: bool = False
 
 
 class Choices(CallTerms):
@@ -31,9 +37,13 @@ class Choices(CallTerms):
     def __init__(self, facts: DtypeTrace, path: Path) -> None:
         super().__init__(facts)
         self._path = path
-        self._numbers = {
-            id(node): number for kind in (cst.If, cst.IfExp) for number, node in enumerate(self.tree.find(kind))
-        }
+        self._keys: dict[int, tuple[str, int]] = {}
+        texts: Counter[str] = Counter()
+        conditions: list[cst.If | cst.IfExp] = [*self.tree.find(cst.If), *self.tree.find(cst.IfExp)]
+        for node in conditions:
+            text = f"{type(node).__name__} {self.words(node.test)}"
+            self._keys[id(node)] = text, texts[text]
+            texts[text] += 1
 
     def chosen(self, node: cst.IfExp, scope: BodyScope) -> cst.BaseExpression:
         return (node.body, node.orelse)[self.way(node, scope)]
@@ -45,7 +55,7 @@ class Choices(CallTerms):
             node: the statement or expression.
             scope: what names hold by now.
         """
-        key = (type(node).__name__, self._numbers[id(node)])
+        key = self._keys[id(node)]
         if key not in self._path.taken:
             self._path.taken[key] = self._decided(node, scope)
         return self._path.taken[key]
@@ -60,6 +70,8 @@ class Choices(CallTerms):
         truth = self._truth(node.test, scope)
         if truth is not None:
             return 0 if truth else 1
+        if self._path.is_settled:
+            raise NotReplayable(f"the fix makes it depend on a condition: {self.words(node.test)}")
         return 1 if node.orelse is None else 0
 
     def _truth(self, test: cst.BaseExpression, scope: BodyScope) -> bool | None:

@@ -167,7 +167,7 @@ def _perform(step: Apply, arguments: list[Any], keywords: dict[str, Any], precis
 
 _IN_PLACE = {
     "iadd": "add_", "isub": "sub_", "imul": "mul_", "itruediv": "div_", "ipow": "pow_", "imatmul": "__matmul__",
-    "ifloordiv": "floor_divide_", "imod": "remainder_",
+    "ifloordiv": "floor_divide_", "imod": "remainder_", "iand_": "__and__", "ior_": "__or__", "ixor": "__xor__",
 }  # fmt: skip
 
 
@@ -194,11 +194,12 @@ def _drawn(step: Apply, arguments: list[Any], keywords: dict[str, Any]) -> torch
     like = arguments[0] if arguments and isinstance(arguments[0], torch.Tensor) else None
     name = short_name(step.op).removesuffix("_like")
     generator = torch.Generator().manual_seed(zlib.crc32(name.encode()))
+    dtype = keywords.get("dtype")
     if like is not None:
         drawn = (torch.rand if name == "rand" else torch.randn)(like.shape, generator=generator, dtype=torch.float64)
-        return drawn.to(like.device, keywords.get("dtype") or like.dtype)
+        return drawn.to(like.device, dtype or like.dtype)
+    given = {key: value for key, value in keywords.items() if key not in ("dtype", "generator", "requires_grad")}
     if name in ("randint", "randperm"):
-        drawn = operations.function(step.op)(*arguments, **keywords, generator=generator)
-        return drawn
-    drawn = operations.function(step.op)(*arguments, generator=generator, dtype=torch.float64)
-    return drawn.to(keywords.get("dtype") or torch.float32)
+        return operations.function(step.op)(*arguments, **given, generator=generator).to(dtype or torch.int64)
+    drawn = operations.function(step.op)(*arguments, **given, generator=generator, dtype=torch.float64)
+    return drawn.to(dtype or torch.float32)

@@ -115,6 +115,15 @@ def subexpressions(root: Expression) -> list[Expression]:
     return found
 
 
+def unlisted(expressions: Iterable[Expression]) -> Outside | Thing | None:
+    """The first of some expressions, or of the items of those that are containers, that nothing can be computed from."""
+    for each in expressions:
+        found = unlisted(each.items) if isinstance(each, Container) else each
+        if isinstance(found, (Outside, Thing)):
+            return found
+    return None
+
+
 def is_raw(expression: Expression) -> bool:
     """Whether an expression is nothing but a value from outside, laid out in another way."""
     if isinstance(expression, Apply):
@@ -134,3 +143,28 @@ def dependents(root: Expression, marks: Iterable[Expression]) -> set[int]:
         if any(id(part) in found for part in parts(expression)):
             found.add(id(expression))
     return found
+
+
+def is_same(one: Expression, other: Expression) -> bool:
+    """Whether two expressions are written alike, and computed in the same regions."""
+    seen: set[tuple[int, int]] = set()
+    stack = [(one, other)]
+    while stack:
+        mine, theirs = stack.pop()
+        inside = list(parts(mine)), list(parts(theirs))
+        if _features(mine) != _features(theirs) or len(inside[0]) != len(inside[1]):
+            return False
+        stack += [pair for pair in zip(*inside) if (id(pair[0]), id(pair[1])) not in seen]
+        seen |= {(id(left), id(right)) for left, right in zip(*inside)}
+    return True
+
+
+def _features(expression: Expression) -> tuple[object, ...]:
+    """What tells an expression from others, but for what it is computed from."""
+    if isinstance(expression, Apply):
+        return expression.op, expression.region, expression.graded, [key for key, _ in expression.keywords]
+    if isinstance(expression, Operand):
+        return expression.text, expression.dtype, expression.detached
+    if isinstance(expression, Container):
+        return Container, expression.keys
+    return type(expression), repr(expression.value) if isinstance(expression, Literal) else ""

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+import ast
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from difflib import SequenceMatcher
-from os.path import commonprefix
+from typing import NamedTuple
 
 import libcst as cst
 
@@ -13,22 +13,52 @@ from amplint.diagnostics import Diagnostic, Edit
 from amplint.dtypes.frames import StackFrame
 from amplint.dtypes.values import Tensor
 from amplint.model.torch import precision
+from amplint.runtime.changes import Change, changes, edits_between
 from amplint.runtime.numeric.choices import Path
-from amplint.runtime.numeric.expression import Apply, Expression, Outside, dependents, subexpressions
+from amplint.runtime.numeric.expression import (
+    Apply,
+    Expression,
+    Literal,
+    Outside,
+    Thing,
+    dependents,
+    is_same,
+    subexpressions,
+)
 from amplint.runtime.numeric.facts import DtypeTrace, SeenValue
 from amplint.runtime.numeric.reader import BACKWARD, RETURN, BodyResult, Reader, matching
 from amplint.runtime.training.run_record import NotReplayable
 from amplint.syntax.tree import Tree
 
 
-@dataclass(frozen=True)
-class Pair:
-    """What comes of a finding, as the code stands and with the fix: two expressions, and the finding's own part of each."""
+class Differing(NamedTuple):
+    """Something that a body comes to otherwise with the fix, by how the code calls it."""
 
+    what: str
     before: Expression
     after: Expression
+
+
+@dataclass(frozen=True)
+class Pair:
+    """What comes of a finding, as the code stands and with the fix.
+
+    Attributes:
+        before, after: two expressions; None for one that nothing comes of any more.
+        marks: the finding's own part of each.
+        kind: as in `amplint.runtime.numeric.reader.BodyResult`.
+        is_unscaled: whether a scaler scales the first, and not the second.
+        elsewhere: what else the body comes to, where it differs: as it stands, and with the fix.
+        beyond: the other statements that have changed.
+    """
+
+    before: Expression
+    after: Expression | None
     marks: tuple[tuple[Apply, ...], tuple[Apply, ...]]
     kind: str
+    is_unscaled: bool
+    elsewhere: Sequence[Differing]
+    beyond: Sequence[str]
 
 
 def pairs(facts: DtypeTrace, fixed: DtypeTrace, diagnostic: Diagnostic) -> Iterator[Pair]:
@@ -49,39 +79,77 @@ def pairs(facts: DtypeTrace, fixed: DtypeTrace, diagnostic: Diagnostic) -> Itera
     path = Path(node)
     reader = Reader(facts, path)
     reader.read_body(frame)
-    other = Reader(fixed, Path(None, path.taken))
+    other = Reader(fixed, Path(None, path.taken, is_settled=True))
     other.read_body(_counterpart(facts, fixed, frame))
     moved = _moved(span, edits)
     problem = ""
     found = False
     for result in _furthest_first(reader.results):
         counterpart = matching(other.results, result)
-        problem = problem or next((each.what for each in (result.value, counterpart) if isinstance(each, Outside)), "")
-        if counterpart is None or isinstance(result.value, Outside) or isinstance(counterpart, Outside):
-            continue
-        marks = _marks(facts.file.tree, result.value, span), _marks(fixed.file.tree, counterpart, moved)
+        marks = _marks(facts.file.tree, result.value, span), ()
         inside = {id(each) for each in subexpressions(result.value)}
-        if not marks[0] or not any(id(mark) in inside for mark in marks[0]):
+        if not any(id(mark) in inside for mark in marks[0]) and not isinstance(result.value, Outside):
+            continue
+        values = result.value, counterpart.value if counterpart is not None else None
+        outside = next((each.what for each in values if isinstance(each, Outside)), "")
+        is_lost = counterpart is None and _is_lost(result, facts, fixed, other)
+        problem = problem or outside
+        if outside or (counterpart is None and not is_lost):
             continue
         found = True
-        yield Pair(result.value, counterpart, marks, result.kind)
+        yield Pair(
+            result.value,
+            values[1],
+            (marks[0], _marks(fixed.file.tree, values[1], moved) if values[1] is not None else ()),
+            result.kind,
+            result.is_scaled and counterpart is not None and not counterpart.is_scaled,
+            *_elsewhere(reader, other, result),
+        )
     if not found:
         raise NotReplayable(problem or "what comes of the finding is not found")
 
 
-def edits_between(before: str, after: str) -> list[Edit]:
-    """Edits that make one text the other, as small as whole lines and their common ends let them be."""
-    mine, theirs = before.splitlines(keepends=True), after.splitlines(keepends=True)
-    edits: list[Edit] = []
-    for tag, start, end, there, until in SequenceMatcher(None, mine, theirs, autojunk=False).get_opcodes():
-        if tag == "equal":
+def _is_lost(result: BodyResult, facts: DtypeTrace, fixed: DtypeTrace, other: Reader) -> bool:
+    """Whether a body does not give back any more, or differentiate, what it did."""
+    if result.kind == RETURN:
+        return not any(each.kind == RETURN for each in other.results)
+    texts = facts.file.source.text, fixed.file.source.text
+    return result.kind == BACKWARD and texts[1].count(".backward(") < texts[0].count(".backward(")
+
+
+def _elsewhere(reader: Reader, other: Reader, main: BodyResult) -> tuple[list[Differing], list[str]]:
+    """What else a body comes to and differs, and the changed statements that were not read."""
+    inside = {id(each) for each in subexpressions(main.value)}
+    differing: list[Differing] = []
+    beyond = [each.text for each in _changes(reader, other) if not _is_read(each, reader, other)]
+    for result in reader.results:
+        if id(result.value) in inside or isinstance(result.value, (Thing, Literal)):
             continue
-        old, new = "".join(mine[start:end]), "".join(theirs[there:until])
-        head = len(commonprefix((old, new)))
-        tail = len(commonprefix((old[head:][::-1], new[head:][::-1])))
-        offset = len("".join(mine[:start]))
-        edits.append(Edit(offset + head, offset + len(old) - tail, new[head : len(new) - tail]))
-    return edits
+        counterpart = matching(other.results, result)
+        if counterpart is None:
+            beyond.append(result.kind)
+        elif not is_same(result.value, counterpart.value):
+            differing.append(Differing(result.kind, result.value, counterpart.value))
+    known = matching(other.results, main)
+    used = {id(each) for each in subexpressions(known.value)} if known is not None else set[int]()
+    beyond += [
+        each.kind for each in other.results if matching(reader.results, each) is None and id(each.value) not in used
+    ]
+    return differing, list(dict.fromkeys(beyond))
+
+
+def _changes(reader: Reader, other: Reader) -> list[Change]:
+    return changes(*(each.facts.file.source.text for each in (reader, other)))
+
+
+def _is_read(change: Change, reader: Reader, other: Reader) -> bool:
+    """Whether a changed statement is a part of what was read: on the path, or what a name on it stands for."""
+    statement, near = change.statement, reader if change.new is None else other
+    if isinstance(statement, (ast.Import, ast.ImportFrom)):
+        return change.new is not None
+    targets = statement.targets if isinstance(statement, ast.Assign) else [getattr(statement, "target", None)]
+    names = {getattr(each, "id", getattr(each, "attr", "")) for each in targets}
+    return statement.lineno in near.rows or bool(names & near.names)
 
 
 def _furthest_first(results: Sequence[BodyResult]) -> list[BodyResult]:

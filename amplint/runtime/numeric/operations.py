@@ -18,13 +18,14 @@ import torch
 from amplint.model.torch import precision
 from amplint.model.torch.operators import Kind, layers_of, of_kind
 
-RANDOM = frozenset("rand randn randint randperm rand_like randn_like normal multinomial bernoulli".split())
+RANDOM = frozenset("rand randn randint randperm rand_like randn_like".split())
 """Operations that draw at random."""
 NAMES = of_kind(
     Kind.PRODUCT, Kind.ELEMENTWISE, Kind.REDUCTION, Kind.EXTREME, Kind.POOL, Kind.ALONG, Kind.LAYOUT, Kind.ARRANGE, Kind.LOSS,
     Kind.TRUTH, Kind.INDEX, Kind.READ, Kind.MADE, Kind.LIKE,
-)  # fmt: skip
-"""The functions of torch and the methods of tensors on the list; in-place forms count as their plain ones."""
+) - {"gumbel_softmax"}  # fmt: skip
+"""The functions of torch and the methods of tensors on the list; in-place forms count as their plain ones.
+What draws at random inside would draw other numbers in another precision."""
 
 LAYERS = frozenset(
     layer

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 
 import libcst as cst
 
@@ -11,7 +11,7 @@ from amplint.dtypes.frames import StackFrame
 from amplint.dtypes.values import Tensor
 from amplint.model.torch import precision
 from amplint.runtime.numeric.choices import Choices, Path
-from amplint.runtime.numeric.expression import Apply, Container, Expression, Literal, Operand, Outside, Thing
+from amplint.runtime.numeric.expression import Apply, Container, Expression, Literal, Operand, Outside, Thing, unlisted
 from amplint.runtime.numeric.facts import DtypeTrace
 from amplint.runtime.numeric.sources import BodyScope
 from amplint.runtime.numeric.terms import BINARY
@@ -28,6 +28,7 @@ class BodyResult:
     kind: str
     occurrence: int
     value: Expression
+    is_scaled: bool = False
 
 
 class Reader(Choices):
@@ -43,6 +44,8 @@ class Reader(Choices):
         self._entry: StackFrame | None = None
         self.results: list[BodyResult] = []
         """What the body comes to, in order."""
+        self.rows: set[int] = set()
+        """Where the statements begin that were read: assignments, regions, headers of functions, what is given back."""
 
     def read_body(self, frame: StackFrame) -> None:
         """Read the body of a frame from its parameters on; fills `results`."""
@@ -72,6 +75,7 @@ class Reader(Choices):
 
     def body(self, frame: StackFrame, held: dict[str, Expression]) -> Expression:
         scope = BodyScope(frame, held)
+        self._pass(frame.scope)
         if isinstance(frame.scope, cst.Lambda):
             return self.read(frame.scope.body, scope)
         suite = frame.scope.body if isinstance(frame.scope, cst.FunctionDef) else None
@@ -98,6 +102,7 @@ class Reader(Choices):
             self._for(node, scope)
         elif isinstance(node, (cst.While, cst.With)):
             if isinstance(node, cst.With):
+                self._pass(node)
                 for item in node.items:
                     if item.asname is not None:
                         self._forget(item.asname.name, scope)
@@ -110,7 +115,13 @@ class Reader(Choices):
         elif isinstance(node, (cst.FunctionDef, cst.ClassDef)):
             scope.held.pop(node.name.value, None)
 
+    def _pass(self, node: cst.CSTNode) -> None:
+        named = node.name if isinstance(node, cst.FunctionDef) else node
+        self.rows.add(self.tree.range(named).start.row)
+
     def _small(self, node: cst.CSTNode, scope: BodyScope) -> None:
+        if isinstance(node, (cst.Assign, cst.AnnAssign, cst.AugAssign, cst.Return)):
+            self._pass(node)
         if isinstance(node, cst.Expr):
             self._expression(node.value, scope)
         elif isinstance(node, cst.Assign):
@@ -123,7 +134,7 @@ class Reader(Choices):
             op = BINARY.get(type(node.operator), "")
             operands = self.read(node.target, scope), self.read(node.value, scope)
             in_place = isinstance(operands[0], (Apply, Operand))
-            self._assign(node.target, self.operator(f"i{op}" if in_place else op, operands, node, scope), scope)
+            self._assign(node.target, self.operator(f"i{op}" if op and in_place else op, operands, node, scope), scope)
         elif isinstance(node, cst.Return):
             scope.returned = self.read(node.value, scope) if node.value is not None else Literal(None)
             self._file(RETURN, scope.returned, scope)
@@ -136,8 +147,10 @@ class Reader(Choices):
             given = [arg.value for arg in node.args if arg.keyword is None]
             base = self.read(node.func.value, scope)
             loss = self.read(given[0], scope) if given and not isinstance(base, Apply) else base
+            self._pass(node)
             self._file(BACKWARD, loss, scope)
         elif isinstance(node, cst.Yield) and isinstance(node.value, cst.BaseExpression):
+            self._pass(node)
             self._file(YIELD, self.read(node.value, scope), scope)
         else:
             self._statement_of(node, scope)
@@ -146,6 +159,8 @@ class Reader(Choices):
         """What an expression comes to that is a statement; of a call of something unknown, what it is given."""
         kind, before = self.words(node).partition("(")[0], BodyScope(scope.frame, dict(scope.held))
         value = self.read(node, scope)
+        if not isinstance(value, Operand):
+            self._pass(node)
         if isinstance(value, Outside) and isinstance(node, cst.Call):
             for arg in node.args:
                 self._file(kind, self.read(arg.value, before), scope)
@@ -154,7 +169,7 @@ class Reader(Choices):
     def _file(self, kind: str, value: Expression, scope: BodyScope) -> None:
         if scope.frame is self._entry:
             occurrence = sum(each.kind == kind for each in self.results)
-            self.results.append(BodyResult(kind, occurrence, value))
+            self.results.append(BodyResult(kind, occurrence, _computable(value), id(value) in self.scaled))
 
     def _assign(self, target: cst.BaseExpression, value: Expression, scope: BodyScope) -> None:
         if isinstance(target, (cst.Tuple, cst.List)):
@@ -223,12 +238,22 @@ class Reader(Choices):
         self._statements(branches[self.way(node, scope)], scope)
 
 
-def matching(results: Sequence[BodyResult], wanted: BodyResult) -> Expression | None:
+def _computable(value: Expression) -> Expression:
+    """A value without those items of it that nothing can be computed from, if there are others."""
+    if not isinstance(value, Container):
+        return value
+    items = tuple(map(_computable, value.items))
+    foreign = [unlisted([item]) for item in items]
+    if items and all(foreign):
+        return foreign[0] or value
+    return replace(value, items=tuple(Literal(None) if none else item for item, none in zip(items, foreign)))
+
+
+def matching(results: Sequence[BodyResult], wanted: BodyResult) -> BodyResult | None:
     """The counterpart of a result among those of the text with the fix.
 
     Args:
         results: what comes of the body with the fix.
         wanted: the result before it.
     """
-    found: Mapping[tuple[str, int], Expression] = {(each.kind, each.occurrence): each.value for each in results}
-    return found.get((wanted.kind, wanted.occurrence))
+    return next((each for each in results if (each.kind, each.occurrence) == (wanted.kind, wanted.occurrence)), None)

@@ -35,6 +35,10 @@ class Sources(ABC):
     def __init__(self, facts: DtypeTrace) -> None:
         self.facts = facts
         self.tree = facts.file.tree
+        self.scaled: dict[int, Expression] = {}
+        """What a scaler scales, by its id."""
+        self.names: set[str] = set()
+        """The names and attributes that were read."""
 
     @abstractmethod
     def read(self, node: cst.BaseExpression, scope: BodyScope) -> Expression:
@@ -46,6 +50,7 @@ class Sources(ABC):
         """
 
     def name(self, node: cst.Name, scope: BodyScope) -> Expression:
+        self.names.add(node.value)
         if node.value not in scope.held:
             if node.value in _LITERALS:
                 return Literal(_LITERALS[node.value])
@@ -54,6 +59,7 @@ class Sources(ABC):
 
     def attribute(self, node: cst.Attribute, scope: BodyScope) -> Expression:
         path, name = dotted(node), node.attr.value
+        self.names.add(name)
         if path in scope.held:
             return scope.held[path]
         meanings = self.facts.names.resolve(node)

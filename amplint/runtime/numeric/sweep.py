@@ -20,7 +20,9 @@ MAGNITUDES = (
 """From nothing over the smallest float16, what loses an epsilon, what is still invertible, the ordinary, where sigmoids and
 exponentials of float16 and float32 give out, and where squares do, to beyond the largest float16."""
 
-_SHAPES: tuple[Shape, ...] = ((4, 8), (8, 8), (8,), (2, 4, 8), (2, 4, 4, 4))
+_SHAPES: tuple[Shape, ...] = ((4, 8), (8, 8), (8,), (2, 4, 8), (2, 4, 4, 4), (2, 2, 2, 4, 4))
+CLASSES = ((0, 1), (1, 2), (0, 2), (0, 0))
+"""Indices of all classes, of those that no flag is set for, of those that one is set for, and of the first alone."""
 _PATTERN = (1.0, -1.0, 0.5, -0.25, 0.75, -0.5, 0.125, -0.875)
 _LABELS = (0.0, 1.0, 1.0, 0.0, 0.3)
 
@@ -40,6 +42,8 @@ class Layout:
     index: Shape
     mask: Shape | None
     """None: flags are positions, rather."""
+    classes: tuple[int, int] = (0, 1)
+    """The first of the indices, and the distance from each to the next."""
 
     def __str__(self) -> str:
         return "x".join(map(str, self.free))
@@ -158,6 +162,11 @@ class SamplePoint:
     at: float
     even: bool
 
+    @property
+    def place(self) -> str:
+        """Which point it is, in words."""
+        return f"{'all' if self.swept is None else self.swept.text} = {self.at:g}"
+
 
 class Sweep:
     """The points for some operands.
@@ -219,7 +228,9 @@ class Sweep:
         if kind == DIMENSION:
             return -1
         if kind == INDEX:
-            return torch.arange(math.prod(layout.index)).reshape(layout.index) % min(layout.free)
+            first, distance = layout.classes
+            places = torch.arange(math.prod(layout.index)).reshape(layout.index)
+            return (first + distance * places) % min(layout.free)
         if kind == MASK and layout.mask is not None:
             return (torch.arange(math.prod(layout.mask)) % 2 == 0).reshape(layout.mask)
         if kind == MASK:

@@ -3,16 +3,25 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
 import torch
 
-from amplint.runtime.numeric.answer import Evaluation, Question, Side, answer, placed, whole
+from amplint.runtime.criterion import Observation, Question
+from amplint.runtime.numeric.answer import Comparison, Evaluation, Inquiry, Side, answer, placed, whole
 from amplint.runtime.numeric.compute import Way, floating
-from amplint.runtime.numeric.expression import Apply, Operand, parts
+from amplint.runtime.numeric.expression import Apply, Expression, Operand, parts
 from amplint.runtime.numeric.sweep import SamplePoint
+
+EXACTLY = Way(precision=torch.float64)
+HALF_MAX = torch.finfo(torch.float16).max
+"""Elements that are larger in exact arithmetic are not compared."""
+UPSTREAM, BEHIND, NARROW = "overflow before it", "overflow behind it", "gradient beyond half"
+"""Why a point is not judged, with the fix: the operands of the finding's own operation overflow already; or another operation,
+which is there before as well, in half; only gradients are not finite, and some value that the fixed text leaves in half has an
+exact gradient that its dtype cannot hold."""
 
 
 class Curve(NamedTuple):
@@ -23,123 +32,154 @@ class Curve(NamedTuple):
     sizes: Mapping[float, tuple[float, float, float]]
 
 
-@dataclass(frozen=True)
-class Tally:
-    """What a sweep came to.
+class PointAnswers(NamedTuple):
+    """The answers at a point: before and after under AMP; after in plain float32, where that may matter; before in float64.
 
-    Attributes:
-        points: at how many points exact arithmetic gives what the dtypes of operands and loss can hold.
-        upstream: at how many more the operands of the finding's own operation overflow already, also with the fix.
-        beyond: at how many points plain float32, without AMP, cannot compute the fixed expression either.
-        before, after: at how many of the others the expression is not finite, as it stands and with the fix.
-        narrow: at how many of those after, only gradients are not finite, and some value that the fixed text leaves in half
-            has an exact gradient that its dtype cannot hold.
-        spoiled: at how many points of all it is not finite with the fix only.
-        errors: the worst relative error of value or gradient where they are finite: before, after, in plain float32.
-        digits: the worst relative errors of the value alone: before, after.
-        raised: what torch raises before and after; empty for nothing.
-        curve: for the plot.
+    `why` is one of `UPSTREAM`, `BEHIND` and `NARROW`, or empty.
     """
-
-    points: int
-    upstream: int
-    beyond: int
-    before: int
-    after: int
-    narrow: int
-    spoiled: int
-    errors: tuple[float, float, float]
-    digits: tuple[float, float]
-    raised: tuple[str, str]
-    curve: Curve
-
-
-class _Told(NamedTuple):
-    """The answers at a point: before and after under AMP; after in plain float32, where that may matter; before in float64."""
 
     point: SamplePoint
     before: Evaluation
     after: Evaluation
     plain: Evaluation | None
     exact: Evaluation
+    why: str
+
+    @property
+    def is_held(self) -> bool:
+        """Whether float32 without AMP can compute the fixed expression, as far as that was asked."""
+        return self.plain is None or self.plain.finite
+
+
+@dataclass(frozen=True)
+class Tally:
+    """What a sweep came to.
+
+    Attributes:
+        told: the answers, where exact arithmetic gives what the dtypes of operands and loss can hold.
+        before, after: at how many points that float32 can compute the expression is not finite, as it stands and with the fix.
+        left_out: at how many points something else is not finite, by what it is.
+        errors: the worst relative error of value or gradient where they are finite: before, after, in plain float32.
+        digits: the worst relative errors of the value alone: before, after.
+        raised: what torch raises before and after; empty for nothing.
+        curve: for the plot.
+    """
+
+    told: Sequence[PointAnswers]
+    before: int
+    after: int
+    left_out: Mapping[str, int]
+    errors: tuple[float, float, float]
+    digits: tuple[float, float]
+    raised: tuple[str, str]
+    curve: Curve
+
+    def observations(self, is_partial: bool) -> Iterator[Observation]:
+        """Whether value and gradients are finite, point by point.
+
+        Args:
+            is_partial: whether gradients may be left that half cannot hold.
+        """
+        for each in self.told:
+            before, after, place = each.before.finite, each.after.finite, each.point.place
+            if each.why == NARROW and not is_partial:
+                yield Observation(Question.GONE, "the finite value", each.before.sound, True, place)
+                yield Observation(Question.GONE, "the finite gradient", before, False, place)
+            elif each.why != NARROW and (each.is_held or (before and not after)):
+                yield Observation(Question.GONE, "the finite value or gradient", before, after, place)
 
 
 def tally(
-    before: Side, after: Side, question: Question, points: Iterable[SamplePoint], device: str,
-    marks: Sequence[Apply], aside: tuple[frozenset[int], frozenset[int]] = (frozenset(), frozenset()),
+    compared: Comparison, points: Iterable[SamplePoint], marks: Sequence[Apply],
+    aside: tuple[frozenset[int], frozenset[int]] = (frozenset(), frozenset()),
 ) -> Tally:  # fmt: skip
     """Compute both texts at all points, and compare with the text as it stands in float64.
 
     Args:
-        before: the text as it stands.
-        after: the text with the fix.
-        question: what is compared.
+        compared: the texts, and what is asked of them.
         points: the operands.
-        device: one of `amplint.runtime.devices`.
         marks: the finding's own operations in the text with the fix.
         aside: the ids of the operations of each that are not to be judged: they are computed in float32, and held fixed.
     """
-    told: list[_Told] = []
-    upstream = narrow = 0
-    for point in points:
-        exact = answer(before, point, question, Way(precision=torch.float64, aside=aside[0]))
-        if exact.finite and _representable(exact, question.dtypes):
-            one, other = (
-                answer(side, point, question, Way(device, aside=apart)) for side, apart in zip((before, after), aside)
-            )
-            plain = None
-            if point.even or not (one.finite and other.finite):
-                plain = answer(after, point, question, Way(precision=torch.float32, aside=aside[1]))
-            if plain is not None and plain.finite and not other.finite and not other.error:
-                if _overflows_before(marks, after, point, question, Way(device, aside=aside[1])):
-                    upstream += 1
-                    continue
-                narrow += other.sound and _is_narrow(after, point, question, Way(device, aside=aside[1]))
-            told.append(_Told(point, one, other, plain, exact))
-    held = [each for each in told if each.plain is None or each.plain.finite]
+    every = [one for point in points if (one := _answers(compared, point, marks, aside)) is not None]
+    told = [each for each in every if each.why not in (UPSTREAM, BEHIND)]
+    held = [each for each in told if each.is_held]
+    dtypes = compared.inquiry.dtypes
+    unheld = (each for each in told if not (each.is_held or (each.before.finite and each.after.finite)))
     return Tally(
-        points=len(told),
-        upstream=upstream,
-        beyond=sum(not (each.before.finite and each.after.finite) for each in told)
-        - sum(not (each.before.finite and each.after.finite) for each in held),
+        told=told,
         before=sum(not each.before.finite for each in held),
         after=sum(not each.after.finite for each in held),
-        narrow=narrow,
-        spoiled=sum(each.before.finite and not each.after.finite for each in told),
+        left_out={
+            "beyond float32": sum(1 for _ in unheld),
+            **{why: sum(each.why == why for each in every) for why in (UPSTREAM, BEHIND, NARROW)},
+        },
         errors=(
-            _worst(((each.before, each.exact) for each in held), question.dtypes),
-            _worst(((each.after, each.exact) for each in held), question.dtypes),
-            _worst(((each.plain, each.exact) for each in held if each.plain is not None), question.dtypes),
+            _worst(((each.before, each.exact) for each in held), dtypes),
+            _worst(((each.after, each.exact) for each in held), dtypes),
+            _worst(((each.plain, each.exact) for each in held if each.plain is not None), dtypes),
         ),
-        digits=(_off((each.before, each.exact) for each in held), _off((each.after, each.exact) for each in held)),
+        digits=(
+            _worst((each.before, each.exact) for each in held),
+            _worst((each.after, each.exact) for each in held),
+        ),
         raised=(_first_error(each.before for each in told), _first_error(each.after for each in told)),
         curve=_curve(told),
     )
 
 
-def _overflows_before(marks: Sequence[Apply], side: Side, point: SamplePoint, question: Question, way: Way) -> bool:
-    """Whether an operand of the finding's own operations is not finite, although exact arithmetic gives a number."""
+def _answers(
+    compared: Comparison, point: SamplePoint, marks: Sequence[Apply], aside: tuple[frozenset[int], frozenset[int]]
+) -> PointAnswers | None:
+    """The answers at a point; None where exact arithmetic gives nothing that the dtypes can hold."""
+    before, after, inquiry, device = compared.before, compared.after, compared.inquiry, compared.device
+    exact = answer(before, point, inquiry, Way(precision=torch.float64, aside=aside[0]))
+    if not (exact.finite and _representable(exact, inquiry.dtypes)):
+        return None
+    under_amp = Way(device, aside=aside[1])
+    one, other = answer(before, point, inquiry, Way(device, aside=aside[0])), answer(after, point, inquiry, under_amp)
+    plain, why = None, ""
+    if point.even or not (one.finite and other.finite):
+        plain = answer(after, point, inquiry, Way(precision=torch.float32, aside=aside[1]))
+    if plain is not None and plain.finite and not other.finite and not other.error:
+        overflow = _overflow(compared, marks, point, under_amp)
+        why = overflow or (NARROW if other.sound and _is_narrow(after, point, inquiry, under_amp) else "")
+    return PointAnswers(point, one, other, plain, exact, why)
+
+
+def _overflow(compared: Comparison, marks: Sequence[Apply], point: SamplePoint, way: Way) -> str:
+    """Where something else than the finding's own operations overflows, with the fix: `UPSTREAM`, `BEHIND` or nowhere."""
+    program = compared.after.program
     with torch.no_grad():
         mine, exact = (
-            side.program.trace(placed(side, point, question, one)[0], one)
+            program.trace(placed(compared.after, point, compared.inquiry, one)[0], one)
             for one in (way, Way(precision=torch.float64, aside=way.aside))
         )
-    operands = [id(part) for mark in marks for part in parts(mark)]
-    return any(
-        bool((right.isfinite() & ~own.cpu().isfinite()).any())
-        for place in operands
-        for own, right in zip(floating(mine.get(place)), floating(exact.get(place)))
-    )
+
+    def is_lost(place: Expression) -> bool:
+        return any(
+            bool((right.isfinite() & ~own.cpu().isfinite()).any())
+            for own, right in zip(floating(mine.get(id(place))), floating(exact.get(id(place))))
+        )
+
+    if any(is_lost(part) for mark in marks for part in parts(mark)):
+        return UPSTREAM
+    first = next((step for step in program.steps if isinstance(step, Apply) and is_lost(step)), None)
+    if first is None or first in marks:
+        return ""
+    is_old = any(isinstance(each, Apply) and each.op == first.op for each in compared.before.program.steps)
+    sizes = (each.abs() for place in (first, *parts(first)) for each in floating(exact.get(id(place))))
+    return BEHIND if is_old and any(bool((each > HALF_MAX / 2).any()) for each in sizes) else ""
 
 
-def _is_narrow(side: Side, point: SamplePoint, question: Question, way: Way) -> bool:
+def _is_narrow(side: Side, point: SamplePoint, inquiry: Inquiry, way: Way) -> bool:
     """Whether a value that is in half has an exact gradient that half cannot hold."""
     with torch.no_grad():
-        mine = side.program.trace(placed(side, point, question, way)[0], way)
+        mine = side.program.trace(placed(side, point, inquiry, way)[0], way)
     exact = side.program.trace(
-        placed(side, point, question, Way(precision=torch.float64))[0], Way(precision=torch.float64, aside=way.aside)
+        placed(side, point, inquiry, Way(precision=torch.float64))[0], Way(precision=torch.float64, aside=way.aside)
     )
-    total = question.scale * whole(floating(exact[id(side.program.root)]))
+    total = inquiry.scale * whole(floating(exact[id(side.program.root)]))
     pairs = [
         (own.dtype, right)
         for place in mine
@@ -154,12 +194,8 @@ def _is_narrow(side: Side, point: SamplePoint, question: Question, way: Way) -> 
     )
 
 
-def _worst(pairs: Iterable[tuple[Evaluation, Evaluation]], dtypes: Sequence[torch.dtype]) -> float:
+def _worst(pairs: Iterable[tuple[Evaluation, Evaluation]], dtypes: Sequence[torch.dtype] = ()) -> float:
     return max((mine.distance(exact, dtypes) for mine, exact in pairs if mine.finite), default=0.0)
-
-
-def _off(pairs: Iterable[tuple[Evaluation, Evaluation]]) -> float:
-    return max((mine.distance(exact, ()) for mine, exact in pairs if mine.finite), default=0.0)
 
 
 def _first_error(answers: Iterable[Evaluation]) -> str:
@@ -172,9 +208,9 @@ def _representable(exact: Evaluation, dtypes: Sequence[torch.dtype]) -> bool:
     return fits and all(bool(grad.to(dtype).isfinite().all()) for grad, dtype in zip(exact.gradients, dtypes))
 
 
-def _curve(told: Sequence[_Told]) -> Curve:
+def _curve(told: Sequence[PointAnswers]) -> Curve:
     """For the operand whose even points tell most, the size of what went wrong there: of the value, or of the gradient."""
-    bad: dict[Operand, list[_Told]] = {}
+    bad: dict[Operand, list[PointAnswers]] = {}
     for each in told:
         if each.point.even and each.point.swept is not None:
             bad.setdefault(each.point.swept, []).append(each)

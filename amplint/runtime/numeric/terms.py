@@ -17,8 +17,8 @@ from amplint.runtime.numeric.expression import (
     Literal,
     Operand,
     Outside,
-    Thing,
     is_raw,
+    unlisted,
 )  # fmt: skip
 from amplint.runtime.numeric.sources import BodyScope, Sources
 from amplint.syntax.names import dotted
@@ -28,6 +28,8 @@ BINARY: dict[type[cst.CSTNode], str] = {
     cst.MatrixMultiply: "matmul", cst.FloorDivide: "floordiv", cst.Modulo: "mod", cst.BitAnd: "and_", cst.BitOr: "or_",
     cst.BitXor: "xor", cst.AddAssign: "add", cst.SubtractAssign: "sub", cst.MultiplyAssign: "mul",
     cst.DivideAssign: "truediv", cst.PowerAssign: "pow", cst.MatrixMultiplyAssign: "matmul",
+    cst.FloorDivideAssign: "floordiv", cst.ModuloAssign: "mod", cst.BitAndAssign: "and_", cst.BitOrAssign: "or_",
+    cst.BitXorAssign: "xor",
 }  # fmt: skip
 """The operators of expressions and of augmented assignments, by the names that `operator` has for them."""
 _COMPARING: dict[type[cst.CSTNode], str] = {
@@ -160,11 +162,9 @@ class Terms(Sources):
             node: where it stands.
             scope: what names hold by now.
         """
-        for part in (*arguments, *(value for _, value in keywords)):
-            if isinstance(part, Outside):
-                return part
-            if isinstance(part, Thing):
-                return Outside(self.words(node))
+        foreign = unlisted((*arguments, *(value for _, value in keywords)))
+        if foreign is not None:
+            return foreign if isinstance(foreign, Outside) else Outside(self.words(node))
         seen = self.facts.seen(node, scope.frame)
         made = Apply(op, arguments, keywords, seen.region, seen.graded, node)
         return self.cut(made, scope)
@@ -213,6 +213,8 @@ class Terms(Sources):
             if base.keys is None and isinstance(at, int) and at < 0:
                 at += len(base.items)
             return base.items[places.index(at)] if at in places else Outside(self.words(node))
+        if isinstance(base, Container) and base.keys is not None:
+            return Outside(self.words(node))
         if isinstance(base, Operand) and isinstance(index, Literal) and isinstance(index.value, str):
             return self.from_outside(node, scope)  # batch["target"]
         return self.apply("subscript.getitem", (base, index), (), node, scope)

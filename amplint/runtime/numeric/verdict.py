@@ -2,26 +2,38 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from textwrap import shorten
 
-import torch
-
 from amplint.diagnostics import Applicability, Diagnostic
+from amplint.dtypes.values import DType
 from amplint.model import observables
+from amplint.model.torch import precision
 from amplint.rule import File
+from amplint.runtime.criterion import Observation, Question, judge
 from amplint.runtime.devices import CPU
 from amplint.runtime.measures.measurement import NONE
-from amplint.runtime.numeric.answer import Question, Side, answer
-from amplint.runtime.numeric.compute import CompiledExpression, Way
-from amplint.runtime.numeric.expression import Apply, Operand
+from amplint.runtime.numeric.answer import Comparison, Inquiry, Side, answer
+from amplint.runtime.numeric.compute import CompiledExpression
+from amplint.runtime.numeric.expression import Apply, Literal, Operand
 from amplint.runtime.numeric.facts import DtypeTrace
-from amplint.runtime.numeric.finding import Pair, above, aside, pairs
-from amplint.runtime.numeric.sweep import FREE, ORDINARY, Layout, Sweep, bounds, kinds, layouts
-from amplint.runtime.numeric.tally import Tally, tally
+from amplint.runtime.numeric.finding import Differing, Pair, above, aside, pairs
+from amplint.runtime.numeric.meaning import is_alike, kept_in_half, meant
+from amplint.runtime.numeric.reader import BACKWARD, RETURN
+from amplint.runtime.numeric.sweep import CLASSES, FREE, INDEX, ORDINARY, Layout, Sweep, bounds, kinds, layouts
+from amplint.runtime.numeric.tally import EXACTLY, HALF_MAX, NARROW, Tally, tally
 from amplint.runtime.training.run_record import NotReplayable
-from amplint.runtime.verdict import CONFIRMED, NOT_OBSERVABLE, NOT_REPLAYABLE, REFUTED, Axis, Outcome
+from amplint.runtime.verdict import (
+    CONFIRMED,
+    EXPRESSION,
+    NOT_OBSERVABLE,
+    NOT_REPLAYABLE,
+    PARTLY,
+    REFUTED,
+    Axis,
+    Outcome,
+)
 
 _WORST = "worst relative error"
 _GPUS = frozenset({"cuda", "xpu", "mtia", "maia"})
@@ -30,6 +42,9 @@ _SCALE = 65536.0
 """The factor of the loss with which a `GradScaler` starts."""
 _ROUNDING = 2.0**-12
 """Half of the largest relative error of one rounding to float16: what two values that differ by less have in common."""
+_WIDE = DType(precision.FLOAT64)
+_RESULTS = {BACKWARD: "the backward pass", RETURN: "what is returned"}
+_SHAPES_DECIDE = "what the fixed expression means depends on the number of dimensions, which the file does not tell"
 
 
 def prove(before: File, after: File, diagnostic: Diagnostic, measure: str, device: str, seed: int) -> Outcome:
@@ -58,7 +73,7 @@ def prove(before: File, after: File, diagnostic: Diagnostic, measure: str, devic
             try:
                 outcome = _judged(pair, measure, device, seed, is_partial)
                 # Of two findings in one expression, the other one may be what is left.
-                return replace(outcome, others=(diagnostic.name,)) if outcome.verdict == REFUTED else outcome
+                return replace(outcome, others=(diagnostic.name,)) if outcome.verdict in (REFUTED, PARTLY) else outcome
             except NotReplayable as error:  # what is nearer to the finding may still be computed
                 problem = problem or str(error)
     except NotReplayable as error:
@@ -67,40 +82,85 @@ def prove(before: File, after: File, diagnostic: Diagnostic, measure: str, devic
 
 
 def _judged(pair: Pair, measure: str, device: str, seed: int, is_partial: bool) -> Outcome:
+    if pair.after is None:
+        gone = Observation(Question.GONE, "the finding", False, False)
+        lost = Observation(Question.LOST, _RESULTS.get(pair.kind, pair.kind), True, False)
+        return judge([gone, lost], Outcome(NOT_REPLAYABLE, "", observables.NON_FINITE, basis=EXPRESSION))
     before, after = _aligned(CompiledExpression(pair.before), CompiledExpression(pair.after))
-    meant = _devices(before.program)
-    foreign = sorted(meant - ({"cpu"} if device == CPU else _GPUS | {"cpu"}))
+    meant_for = _devices(before.program)
+    foreign = sorted(meant_for - ({"cpu"} if device == CPU else _GPUS | {"cpu"}))
     if foreign:
         return Outcome(NOT_OBSERVABLE, f"the code is for {foreign[0]!r}", observables.NON_FINITE)
-    device = CPU if meant == {"cpu"} else device
+    device = CPU if meant_for == {"cpu"} else device
     steps = before.program.steps
     known = kinds(steps, before.operands, above(pair.marks[0]))
     if FREE not in known.values():
         raise NotReplayable("no operand whose magnitude decides is found")
     limits = bounds(steps, before.operands)
-    sweep = Sweep(known, limits, _layout(before, known, limits, seed), seed)
-    points = list(sweep.points())
+    sweeps = list(_fitting(before, known, limits, seed))
+    points = list(sweeps[0].points())
     wanted = [known[owner] in (FREE, ORDINARY) and not owner.detached for owner in before.operands]
+    everything: list[Observation] = []
+    beyond = [*pair.beyond, *(each.what for each in pair.elsewhere if not _means_the_same(each, seed))]
     outcome = Outcome(NOT_REPLAYABLE, "nothing was computed", observables.NON_FINITE)
     for scale, out, given in _trials(pair):
-        found = tally(before, after, Question(before.operands, wanted, scale), points, device, pair.marks[1], out)
-        trial = _outcome(found, sweep.layout, given, is_partial)
-        if trial.verdict == CONFIRMED or found.spoiled:
+        compared = Comparison(before, after, Inquiry(before.operands, wanted, scale), device)
+        found = tally(compared, points, pair.marks[1], out)
+        if not everything:
+            scaled = Observation(Question.LOST, "the scale of the loss", True, not pair.is_unscaled)
+            kept = kept_in_half(compared, pair.marks[0], sweeps[0].ordinary())
+            everything = [scaled, *meant(found.told, compared), *kept]
+        unable = next((error for error in found.raised if "not implemented for" in error), "")
+        if unable:
+            outcome = replace(outcome, reason=unable)
+            continue
+        defect = list(found.observations(is_partial))
+        shown = _shown(found, sweeps[0].layout, given, is_partial)
+        trial = judge([*defect, *everything], shown, beyond=beyond)
+        if trial.verdict == CONFIRMED and not all(is_alike(compared, each.ordinary()) for each in sweeps[1:]):
+            return replace(trial, verdict=NOT_REPLAYABLE, reason=_SHAPES_DECIDE)
+        if trial.verdict == CONFIRMED or any(each.is_spoiled for each in (*defect, *everything)):
             return trial
         outcome = trial if scale == 1.0 else outcome
         if not (given or found.before or found.after) and measure == observables.VALUE_ERROR:
-            return _by_digits(found, trial)
+            return _by_digits(found, everything, outcome, beyond)
+        if given and outcome.verdict != NOT_OBSERVABLE:
+            return outcome
     return outcome
 
 
-def _by_digits(found: Tally, outcome: Outcome) -> Outcome:
+def _means_the_same(differing: Differing, seed: int) -> bool:
+    """Whether something else that a body comes to is what it was; flags and indices count as numbers."""
+    sides = (
+        each
+        if not isinstance(each, Apply)
+        else replace(each, op="cast.to", arguments=(each, Literal(_WIDE)), keywords=())
+        for each in (differing.before, differing.after)
+    )
+    try:
+        before, after = _aligned(*map(CompiledExpression, sides))
+        known = kinds(before.program.steps, before.operands, set())
+        limits = bounds(before.program.steps, before.operands)
+        sweep = next(_fitting(before, known, limits, seed))
+    except NotReplayable:
+        return False
+    inquiry = Inquiry(before.operands, [False] * len(before.operands))
+    return is_alike(Comparison(before, after, inquiry, CPU), sweep.ordinary())
+
+
+def _by_digits(found: Tally, everything: Sequence[Observation], outcome: Outcome, beyond: Sequence[str]) -> Outcome:
     """The outcome of a fix that makes a finite value more exact."""
     before, after = found.digits
-    if not (found.points and before > _ROUNDING and before >= 8 * after):
+    if not found.told or before <= _ROUNDING:
         return outcome
     given = {key: value for key, value in outcome.reference.items() if key in ("points", "shape")}
     mine, fixed = ({observables.VALUE_ERROR: digits} for digits in (before, after))
-    return Outcome(CONFIRMED, "", observables.VALUE_ERROR, mine, fixed, given)
+    shown = replace(outcome, measure=observables.VALUE_ERROR, before=mine, after=fixed, reference=given)
+    exact = [
+        Observation(Question.GONE, what, False, before >= factor * after)
+        for what, factor in (("the value", 2), ("the last digits of the value", 8))
+    ]
+    return judge([*exact, *everything], replace(shown, series={}, axis=None), beyond=beyond)
 
 
 _Trial = tuple[float, tuple[frozenset[int], frozenset[int]], dict[str, "float | str"]]
@@ -109,7 +169,8 @@ _Trial = tuple[float, tuple[frozenset[int], frozenset[int]], dict[str, "float | 
 def _trials(pair: Pair) -> Iterator[_Trial]:
     """Everything together; then without what has no part in the finding, which may have defects of its own. Where the defect
     is an overflow of gradients, it may show with a scaled loss only."""
-    apart = aside(pair.before, pair.marks[0]), aside(pair.after, pair.marks[1])
+    sides = [each for each in (pair.before, pair.after) if each is not None]
+    apart = aside(sides[0], pair.marks[0]), aside(sides[1], pair.marks[1])
     for scale in (1.0, _SCALE):
         scaled: dict[str, float | str] = {"loss scale": scale} if scale != 1.0 else {}
         yield scale, (frozenset(), frozenset()), scaled
@@ -123,10 +184,8 @@ def _devices(program: CompiledExpression) -> set[str]:
 
 
 def _aligned(before: CompiledExpression, after: CompiledExpression) -> tuple[Side, Side]:
-    """The operands of both texts in one order: by how they are written, and else by their turn."""
+    """The operands of both texts in one order: they go by how they are written."""
     mine, theirs = list(before.operands), list(after.operands)
-    if len(theirs) > len(mine):
-        raise NotReplayable("with the fix, the expression takes other values from outside")
     ordered: list[Operand] = []
     waiting = list(theirs)
     for operand in mine:
@@ -134,32 +193,40 @@ def _aligned(before: CompiledExpression, after: CompiledExpression) -> tuple[Sid
         if same is not None:
             waiting.remove(same)
         ordered.append(same or operand)
-    for place, operand in enumerate(ordered):
-        if operand in mine and waiting:
-            ordered[place] = waiting.pop(0)
+    if waiting:
+        raise NotReplayable(f"with the fix, the expression takes another value from outside: {waiting[0].text}")
     return Side(before, mine), Side(after, ordered)
 
 
-def _layout(
+def _fitting(
     side: Side, known: Mapping[Operand, str], limits: Mapping[Operand, tuple[float, float]], seed: int
-) -> Layout:
-    """The first shapes of the operands on which the expression can be computed at all."""
-    problem = ""
+) -> Iterator[Sweep]:
+    """Sweeps over shapes of the operands on which the expression can be computed, the likeliest first; of each number of
+    dimensions one.
+
+    Raises:
+        NotReplayable: there are none.
+    """
+    problem, found = "", set[int]()
+    inquiry = Inquiry(side.operands, [False] * len(side.operands))
     for layout in layouts():
-        point = Sweep(known, limits, layout, seed).ordinary()
-        question = Question(side.operands, [False] * len(side.operands))
-        exact = answer(side, point, question, Way(precision=torch.float64))
-        if not exact.error:
-            return layout
-        problem = problem or exact.error
-    raise NotReplayable(f"no small shapes fit the expression ({problem})")
+        if len(layout.free) in found:
+            continue
+        tried = [Sweep(known, limits, replace(layout, classes=each), seed) for each in CLASSES]
+        exact = [answer(side, tried[0].ordinary(), inquiry, EXACTLY)]
+        if not exact[0].error:
+            found.add(len(layout.free))
+            if INDEX in known.values():
+                exact += [answer(side, each.ordinary(), inquiry, EXACTLY) for each in tried[1:]]
+            moderate = (sweep for sweep, each in zip(tried, exact) if float(each.value.abs().max()) <= HALF_MAX)
+            yield next(moderate, tried[0])
+        problem = problem or exact[0].error
+    if not found:
+        raise NotReplayable(f"no small shapes fit the expression ({problem})")
 
 
-def _outcome(found: Tally, layout: Layout, given: Mapping[str, float | str], is_partial: bool) -> Outcome:
-    unable = next((error for error in found.raised if "not implemented for" in error), "")
-    if unable:
-        return Outcome(NOT_REPLAYABLE, unable, observables.NON_FINITE)
-    verdict, reason = _verdict(found, is_partial)
+def _shown(found: Tally, layout: Layout, given: Mapping[str, float | str], is_partial: bool) -> Outcome:
+    """What is shown of a sweep; the verdict is still to be found."""
     counts = found.before, found.after, 0
     values: list[dict[str, float | str]] = [
         {observables.NON_FINITE: count, _WORST: worst} for count, worst in zip(counts, found.errors)
@@ -167,28 +234,14 @@ def _outcome(found: Tally, layout: Layout, given: Mapping[str, float | str], is_
     if found.raised[0] != found.raised[1]:
         for value, raised in zip(values, (*found.raised, "")):
             value[observables.RAISED] = raised or NONE
-    reference: dict[str, float | str] = {"points": found.points, "shape": str(layout), **given, **values[2]}
-    left = {
-        "beyond float32": found.beyond, "overflow before it": found.upstream, "gradient beyond half": found.narrow * is_partial,
-    }  # fmt: skip
-    reference |= {name: count for name, count in left.items() if count}
+    reference: dict[str, float | str] = {"points": len(found.told), "shape": str(layout), **given, **values[2]}
+    reference |= {name: count for name, count in found.left_out.items() if count and (is_partial or name != NARROW)}
     curve = found.curve
     series = {
         name: tuple(each[place] for each in curve.sizes.values())
         for place, name in enumerate(("before", "after", "reference"))
     }
     axis = Axis(f"value of `{shorten(curve.swept, 40, placeholder=' ...')}`", tuple(curve.sizes), curve.shown)
-    outcome = Outcome(verdict, reason, observables.NON_FINITE, values[0], values[1], reference)
+    reason = "exact arithmetic is not finite at any point either"
+    outcome = Outcome(NOT_REPLAYABLE, reason, observables.NON_FINITE, values[0], values[1], reference, basis=EXPRESSION)
     return replace(outcome, series=series, axis=axis) if curve.sizes else outcome
-
-
-def _verdict(found: Tally, is_partial: bool) -> tuple[str, str]:
-    if not found.points:
-        return NOT_REPLAYABLE, "exact arithmetic is not finite at any point either"
-    if not (found.before or found.after or found.spoiled):
-        return NOT_OBSERVABLE, "the defect makes no difference to what is measured"
-    if found.spoiled:
-        return REFUTED, f"the fix makes {found.spoiled} more points non-finite"
-    if found.after and not (is_partial and found.after == found.narrow < found.before):
-        return REFUTED, f"with the fix, {found.after} points are still non-finite"
-    return CONFIRMED, ""

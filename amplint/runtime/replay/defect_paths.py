@@ -2,16 +2,28 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import libcst as cst
 
 from amplint.diagnostics import Diagnostic
 from amplint.hazards.entry_points import Entry
 from amplint.hazards.found import Found
-from amplint.model.events import NO_GRAD, AutocastEnter, Backward, Event, ObjectFacts, Scale, SchedulerStep
+from amplint.model.events import (
+    NO_GRAD,
+    AutocastEnter,
+    Backward,
+    Event,
+    ObjectFacts,
+    OptimizerStep,
+    Scale,
+    ScalerStep,
+    SchedulerStep,
+)
 from amplint.model.observables import Observable
 from amplint.model.protocol.hazard import Hazard, HazardKind
 from amplint.rule import File
-from amplint.runtime.replay.branch_choices import Decisions, search
+from amplint.runtime.replay.branch_choices import Answer, Decisions, search
 from amplint.runtime.replay.event_world import Idle
 from amplint.runtime.replay.path_walk import TooLong, Walk, bare
 from amplint.runtime.training.path_facts import owner_of, used
@@ -71,6 +83,35 @@ def routes(found: Found, before: File, after: File) -> tuple[Walk, Walk]:
     if fixed is None:
         raise NotReplayable("with the fix, the path does not come to an end")
     return walk, fixed
+
+
+def variants(first: Walk, second: Walk) -> Iterator[tuple[Walk, Walk]]:
+    """The paths with other answers to conditions that only one text asks: such a one may have been put in, out, or changed.
+
+    What is asked with the fix only, and may change from one iteration to the next, has to come out right either way; what is
+    asked without it only has a meaning that has to stay. Paths that come to no end are left out.
+
+    Args:
+        first: the path in the code as it stands.
+        second: the same path in the code with the fix.
+    """
+    mine, theirs = first.decisions.asked, second.decisions.asked
+    for key, options in theirs.items():
+        for answer in options[1:] if key not in mine and len(options) > 2 else ():
+            other = _with(second, key, answer)
+            if other is not None:
+                yield first, other
+    for key, options in mine.items():
+        for answer in options if key not in theirs else ():
+            other = _with(first, key, answer) if answer != first.decisions.chosen.get(key, options[0]) else None
+            if other is not None and any(isinstance(event, (ScalerStep, OptimizerStep)) for event in other.events):
+                yield other, second
+
+
+def _with(walk: Walk, key: str, answer: Answer) -> Walk | None:
+    """A path with another answer to one condition."""
+    decisions = Decisions({**walk.decisions.again().chosen, key: answer})
+    return _walked(Walk(walk.entry, decisions, Idle(), walk.prelude))
 
 
 _GIVEN = "%given"
@@ -135,11 +176,15 @@ def foreign_device(observable: Observable, path: Walk) -> str:
     return next(iter(sorted(devices - observable.devices)), "") if observable.devices else ""
 
 
-def others(fixed: Walk, hazard: Hazard) -> list[str]:
-    """The kinds of other defects on the path with the fix.
+def others(before: Walk, after: Walk, hazard: Hazard) -> list[str]:
+    """The kinds of other defects on the path, with the code as it stands and with the fix.
 
     Args:
-        fixed: the path in the code with the fix.
+        before: the path in the code as it stands.
+        after: the same path in the code with the fix.
         hazard: the defect.
     """
-    return sorted({each.kind for each in fixed.hazards} - {hazard.kind})
+    mine, theirs = ({(each.kind, each.site) for each in walk.hazards} for walk in (before, after))
+    again = {hazard.kind} if sum(kind is hazard.kind for kind, _ in mine) > 1 else set()
+    kinds = {kind for kind, _ in mine} - {hazard.kind} | again
+    return sorted(kinds & {kind for kind, _ in theirs})

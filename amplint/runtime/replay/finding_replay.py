@@ -11,31 +11,33 @@ calls whose effect on AMP's objects is unknown are left out.
 from __future__ import annotations
 
 import warnings
+from dataclasses import replace
 from functools import lru_cache
+from itertools import islice
 
 from amplint.diagnostics import Diagnostic
-from amplint.model.observables import (
-    NON_FINITE,
-    NORM_SEEN,
-    PRODUCT_TIME,
-    RAISED,
-    SCHEDULER_LEAD,
-    VALUE_ERROR,
-    Observable,
-)
+from amplint.hazards.found import Found
+from amplint.model.observables import NON_FINITE, PRODUCT_TIME, RAISED, VALUE_ERROR, Observable
 from amplint.rule import File, Rule
+from amplint.runtime.criterion import Question, judge
 from amplint.runtime.experiments.by_observable import EXPERIMENTS
+from amplint.runtime.experiments.own_fix import other_than_own_fix
 from amplint.runtime.measures import linear_products, path_measures
-from amplint.runtime.measures.measurement import NONE, Measurement, agree
+from amplint.runtime.measures.measurement import Measurement
 from amplint.runtime.numeric.verdict import prove
-from amplint.runtime.replay.defect_paths import find, foreign_device, others, routes, subject_of
+from amplint.runtime.replay.defect_paths import find, foreign_device, others, routes, subject_of, variants
+from amplint.runtime.replay.followed_changes import Side, not_followed
+from amplint.runtime.replay.path_observations import observe
 from amplint.runtime.replay.path_walk import TooLong
 from amplint.runtime.replay.three_runs import Trial, emulation
 from amplint.runtime.training.run_record import NotReplayable
 from amplint.runtime.training.torch_objects import CannotMake
-from amplint.runtime.verdict import CONFIRMED, NOT_OBSERVABLE, NOT_REPLAYABLE, REFUTED, Outcome
+from amplint.runtime.verdict import NOT_OBSERVABLE, NOT_REPLAYABLE, PATH, TEMPLATE, Outcome
 from amplint.source import Source
 from amplint.syntax.tree import Tree
+
+_VARIANTS = 6
+"""So many paths with other answers to changed conditions are walked at most."""
 
 
 def replay(before: Source, after: Source, diagnostic: Diagnostic, rule: Rule, device: str, seed: int) -> Outcome:
@@ -61,7 +63,8 @@ def replay(before: Source, after: Source, diagnostic: Diagnostic, rule: Rule, de
                 taken = experiment(file, _file(after), diagnostic, device=device, seed=seed)
         except NotReplayable as problem:
             return Outcome(NOT_REPLAYABLE, str(problem), rule.observable.measure)
-        return _judge(rule.observable, taken, [])
+        beyond = other_than_own_fix(file, _file(after), diagnostic) if taken.beyond is None else taken.beyond
+        return _judge(rule.observable, taken, beyond)
     if rule.observable.measure in (NON_FINITE, VALUE_ERROR):
         with emulation(device):
             return prove(file, _file(after), diagnostic, rule.observable.measure, device, seed)
@@ -71,17 +74,9 @@ def replay(before: Source, after: Source, diagnostic: Diagnostic, rule: Rule, de
             NOT_REPLAYABLE, "the event that the finding is about is not found again", rule.observable.measure
         )
     try:
-        paths = routes(found, file, _file(after))
-        foreign = foreign_device(rule.observable, paths[0])
-        if foreign:
-            return Outcome(NOT_OBSERVABLE, f"the code is for {foreign!r}", rule.observable.measure)
-        player = Trial(*paths, subject_of(found.hazard, paths[0]), device, seed)
-        with emulation(device), warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # code with a defect is what torch warns about
-            taken = path_measures.take(rule.observable.measure, player, found.hazard)
+        return _on_path(before, after, found, rule.observable, device, seed)
     except (NotReplayable, CannotMake, TooLong) as problem:
         return Outcome(NOT_REPLAYABLE, str(problem), rule.observable.measure)
-    return _judge(rule.observable, taken, others(paths[1], found.hazard))
 
 
 @lru_cache(maxsize=8)
@@ -89,31 +84,32 @@ def _file(source: Source) -> File:
     return File(Tree(source), torch=(2, 3))
 
 
-def _judge(observable: Observable, taken: Measurement, others: list[str]) -> Outcome:
-    figures = taken.figures
-    right = all(agree(each.after, each.reference, observable.tolerance) for each in figures)
-    wrong = not all(agree(each.before, each.reference, observable.tolerance) for each in figures)
-    errors = {(each.before, each.after) for each in figures if each.name == RAISED and each.reference == NONE}
-    if observable.measure in (NORM_SEEN, SCHEDULER_LEAD) and any(before == after for before, after in errors):
-        verdict, reason = NOT_REPLAYABLE, "the path raises an error that neither defect nor fix has to do with"
-    elif not figures or not taken.ordinary:
-        verdict, reason = NOT_REPLAYABLE, "no step was taken from which to judge"
-    elif right and wrong:
-        verdict, reason = CONFIRMED, ""
-    elif right:
-        verdict, reason = NOT_OBSERVABLE, "the defect makes no difference to what is measured"
-    elif others:
-        verdict, reason = NOT_REPLAYABLE, f"another defect remains on the path: {', '.join(others)}"
-    else:
-        verdict, reason = REFUTED, "with the fix, what is measured is not what it should be"
-    return Outcome(
-        verdict,
-        reason,
-        figures[0].name if figures else observable.measure,
-        {each.name: each.before for each in figures},
-        {each.name: each.after for each in figures},
-        {**{each.name: each.reference for each in figures}, **taken.given},
-        taken.series,
-        taken.axis,
-        others=tuple(others) if verdict == NOT_REPLAYABLE else (),
-    )
+def _on_path(before: Source, after: Source, found: Found, observable: Observable, device: str, seed: int) -> Outcome:
+    """Walk the path of a hazard in both texts, and judge what comes of it."""
+    files = _file(before), _file(after)
+    first, second = routes(found, *files)
+    foreign = foreign_device(observable, first)
+    if foreign:
+        return Outcome(NOT_OBSERVABLE, f"the code is for {foreign!r}", observable.measure)
+    kind, remaining = found.hazard.kind, others(first, second, found.hazard)
+    with emulation(device), warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # code with a defect is what torch warns about
+        player = Trial(first, second, subject_of(found.hazard, first), device, seed)
+        taken = path_measures.take(observable.measure, player, found.hazard)
+        plain = player.plain
+        observed = taken.observations(observable.tolerance) + observe(plain, first, second, kind, files)
+        for mine, theirs in islice(variants(first, second), _VARIANTS):
+            other = Trial(mine, theirs, player.subject, device, seed).plain
+            seen = observe(other, mine, theirs, kind, files)
+            observed += [one for one in seen if one.question is not Question.GONE]
+    shown = taken.shown(observable.measure, PATH)
+    error = plain.before.error
+    if error and error == plain.after.error and observable.measure != RAISED and kind not in remaining:
+        return replace(shown, reason="the path raises an error that neither defect nor fix has to do with")
+    if not taken.ordinary:
+        observed = [one for one in observed if one.question is not Question.GONE]
+    return judge(observed, shown, remaining, not_followed(Side(first, files[0]), Side(second, files[1]), kind))
+
+
+def _judge(observable: Observable, taken: Measurement, beyond: tuple[str, ...]) -> Outcome:
+    return judge(taken.observations(observable.tolerance), taken.shown(observable.measure, TEMPLATE), beyond=beyond)

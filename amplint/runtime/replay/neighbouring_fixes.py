@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from amplint.diagnostics import Diagnostic, Fix, Range
 from amplint.engine.fixer import apply
-from amplint.runtime.verdict import CONFIRMED, REFUTED, Outcome
+from amplint.runtime.verdict import CONFIRMED, PARTLY, REFUTED, Outcome
 from amplint.source import Source
 
 
@@ -16,6 +16,7 @@ def judge_in_company(
     diagnostic: Diagnostic,
     outcome: Outcome,
     neighbours: Iterable[Diagnostic],
+    repaired_too: Callable[[Sequence[Diagnostic]], Source | None],
     replay: Callable[[Source, Source, Diagnostic], Outcome],
 ) -> Outcome:
     """The outcome with those neighbours repaired, before the fix and after, that kept it from a verdict; else the same one.
@@ -25,16 +26,17 @@ def judge_in_company(
         diagnostic: the finding.
         outcome: what its replay alone came to.
         neighbours: the other findings in the file.
+        repaired_too: the repaired file with the fixes of such neighbours besides; None where they cannot stand together.
         replay: replays a file before and after a fix, and the finding in the former.
     """
     others = [one for one in neighbours if one.name in outcome.others and one.fix is not None]
     repaired, used = apply(source, others)
-    both, together = apply(source, [*used, diagnostic])
-    if not used or len(together) == len(used):  # none, or fixes that touch
+    after = repaired_too(used) if used else None
+    if after is None:
         return outcome
-    before, after = replace(source, text=repaired), replace(source, text=both)
+    before = replace(source, text=repaired)
     judged = replay(before, after, replace(diagnostic, range=_moved(diagnostic, source, used, before)))
-    if judged.verdict not in (CONFIRMED, REFUTED):
+    if judged.verdict not in (CONFIRMED, PARTLY, REFUTED):
         return outcome
     return replace(judged, together=tuple(f"{one.code} in line {one.range.start.row}" for one in used))
 

@@ -4,18 +4,20 @@ from __future__ import annotations
 
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
+from functools import cached_property
 
-from amplint.model.events import AutocastEnter, Event, Region
+from amplint.model.events import AutocastEnter, Event, Region, Scale, ZeroGrad
 from amplint.runtime.devices import CUDA, EMULATED
 from amplint.runtime.measures.measurement import Trio
 from amplint.runtime.replay.branch_choices import YES
 from amplint.runtime.replay.path_walk import Walk
 from amplint.runtime.training.amp_and_reference import AmpRun, ReferenceRun, autocast
 from amplint.runtime.training.iterations import Rounds
-from amplint.runtime.training.path_facts import feeding, scalers_of, step_counts, used
+from amplint.runtime.training.path_facts import Clipped, Intent, clip_owners, feeding, scalers_of, used
 from amplint.runtime.training.run_record import NotReplayable, RunRecord
+from amplint.runtime.training.torch_objects import INIT_SCALE
 from amplint.runtime.training.toy_problem import ToyProblem
-from amplint.runtime.training.trainer import Training, TrainingSetup
+from amplint.runtime.training.trainer import OVERFLOW_ROUND, Training, TrainingSetup
 
 _TORCH_ERRORS = (RuntimeError, AssertionError, ValueError)
 """What torch raises on a misuse."""
@@ -37,15 +39,27 @@ class Trial:
         """What happens with the code as it stands."""
         return self.before.events
 
-    def play(self, magnitude: float = 1.0, island: bool = False, spared: str = "", recheck: bool = False) -> Trio:
+    @cached_property
+    def plain(self) -> Trio:
+        """The runs by which everything else is judged: the gradients of all optimizers overflow where there is a scaler."""
+        return self.play(everywhere=True)
+
+    def play(
+        self,
+        magnitude: float = 1.0,
+        island: bool = False,
+        spared: str = "",
+        recheck: bool = False,
+        everywhere: bool = False,
+    ) -> Trio:
         """See `amplint.runtime.measures.path_measures.Player`."""
         optimizers = sorted(used(self.before.events) | used(self.after.events))
         if not optimizers or "" in optimizers:
             raise NotReplayable("an optimizer cannot be told")
-        overflowing = [self.subject] if self.subject in optimizers else optimizers
+        overflowing = [self.subject] if self.subject in optimizers and not everywhere else optimizers
         if spared:
             overflowing = [name for name in optimizers if name != spared]
-        if recheck:
+        if recheck or (everywhere and not any(isinstance(event, Scale) for event in self.events)):
             overflowing = []
 
         def problem(device: str) -> ToyProblem:
@@ -55,19 +69,30 @@ class Trial:
             )
             return ToyProblem(optimizers, overflowing, place, self.seed, magnitude, aside, again)
 
-        before, after = (self._amp(walk, problem(self.device)) for walk in (self.before, self.after))
+        before, after = (
+            self._amp(walk, problem(self.device), clipped)
+            for walk, clipped in zip((self.before, self.after), self._clipped)
+        )
         walk, rounds = self.before, Rounds()
-        feeds, last = feeding(walk.events), step_counts(walk.events)
-        setup = TrainingSetup(problem(self.device), walk.entry.objects, rounds, feeds)
-        reference = ReferenceRun(setup, last, after.skips())
+        feeds = feeding(walk.events)
+        setup = TrainingSetup(problem(self.device), walk.entry.objects, rounds, feeds, self._clipped[0], self._cleared)
+        reference = ReferenceRun(setup, Intent.of(walk.events), _rightly_skipped(after))
         return Trio(before, after, _run(walk, reference, rounds))
 
-    def _amp(self, walk: Walk, problem: ToyProblem) -> RunRecord:
+    def _amp(self, walk: Walk, problem: ToyProblem, clipped: Clipped) -> RunRecord:
         rounds, decisions = Rounds(), walk.decisions.again()
         on = decisions.chosen.get("mode", YES).truth
         events = walk.events
-        setup = TrainingSetup(problem, walk.entry.objects, rounds, feeding(events))
+        setup = TrainingSetup(problem, walk.entry.objects, rounds, feeding(events), clipped, self._cleared)
         return _run(walk, AmpRun(setup, self.device, on, scalers_of(events)), rounds)
+
+    @cached_property
+    def _clipped(self) -> tuple[Clipped, Clipped]:
+        return clip_owners(self.before.events, self.after.events)
+
+    @property
+    def _cleared(self) -> bool:
+        return not any(isinstance(event, ZeroGrad) for event in self.events)
 
     def _region(self) -> Region:
         """A region that switches autocast off for the device of the code's own regions."""
@@ -76,13 +101,21 @@ class Trial:
         return Region(device, "?", "no")
 
 
+def _rightly_skipped(record: RunRecord) -> frozenset[tuple[str, int]]:
+    """The steps that even a scaler used right skips: those of infinite gradients, and those at too large a scale of its own."""
+    skipped = (step for step in record.steps if step.gradient is None)
+    return frozenset(
+        (each.optimizer, each.round) for each in skipped if each.round == OVERFLOW_ROUND or each.scale > INIT_SCALE
+    )
+
+
 def _run(walk: Walk, world: Training, rounds: Rounds) -> RunRecord:
     """Walk a path again, in a world where things happen."""
     try:
         Walk(walk.entry, walk.decisions.again(), world, walk.prelude, rounds).run()
     except _TORCH_ERRORS as error:
         world.record.error = f"{type(error).__name__}: {str(error).partition('. ')[0].strip()}"
-    world.record.loss_errors = world.problem.loss_errors
+    world.record.loss_errors, world.record.products = world.problem.loss_errors, world.problem.products
     return world.record
 
 

@@ -12,6 +12,7 @@ from amplint.model import events
 from amplint.model.event_graph import Test
 from amplint.runtime.devices import CUDA, EMULATED
 from amplint.runtime.training import torch_objects
+from amplint.runtime.training.path_facts import Intent
 from amplint.runtime.training.trainer import Training, TrainingSetup
 
 
@@ -51,7 +52,8 @@ class AmpRun(Training):
         if name not in self._scalers:
             facts = self.objects.get(name, events.ObjectFacts())
             on = facts.enabled != "no" and (self._on or (facts.made and facts.enabled == "yes"))
-            self._scalers[name] = torch_objects.scaler(facts, "cuda" if self._device == CUDA else "cpu", on)
+            made = self._scalers[name] = torch_objects.scaler(facts, "cuda" if self._device == CUDA else "cpu", on)
+            self.record.scalers[name] = torch_objects.described_scaler(made)
         return self._scalers[name]
 
     def _assign(self, event: events.Assign) -> None:
@@ -68,7 +70,7 @@ class AmpRun(Training):
                 self._scaler(event.scaler).unscale_(self.optimizers[event.optimizer])
             case events.ScalerStep():
                 scaler, optimizer = self._scaler(event.scaler), self.optimizers[event.optimizer]
-                self.step(event.optimizer, lambda: scaler.step(optimizer))
+                self.step(event.optimizer, lambda: scaler.step(optimizer), scaler.get_scale())
             case events.ScalerUpdate():
                 self._scaler(event.scaler).update()
             case events.OptimizerStep():
@@ -89,17 +91,18 @@ class ReferenceRun(Training):
 
     Args:
         setup: what is trained, and how.
-        last: how many steps the code takes for an optimizer in an iteration: the last one counts.
+        intent: what was meant, where the path does otherwise.
         skips: the steps, by optimizer and iteration, that the AMP run skips for an overflow of its own.
     """
 
-    def __init__(
-        self, setup: TrainingSetup, last: Mapping[tuple[str, int], int], skips: frozenset[tuple[str, int]]
-    ) -> None:
+    def __init__(self, setup: TrainingSetup, intent: Intent, skips: frozenset[tuple[str, int]]) -> None:
         super().__init__(setup)
-        self._last, self._skips = last, skips
+        self._intent, self._skips = intent, skips
+        self._clips = self._clearings = 0
+        self._postponed: list[events.ZeroGrad] = []
         self._asked: dict[tuple[str, int], int] = {}
-        self._turns: dict[str, int] = {}
+        self._turns: dict[str, dict[str, int]] = {}
+        """For each optimizer, how many steps it had taken when each of its schedules last had a turn."""
 
     def region(self, region: events.Region) -> AbstractContextManager[object]:
         """Nothing runs in half here."""
@@ -120,22 +123,42 @@ class ReferenceRun(Training):
             case events.SchedulerStep():
                 self._advance_once(event)
 
-    def _clip(self, event: events.Clip) -> None:
-        super()._clip(replace(event, raises=False))
+    def clip(self, event: events.Clip, owners: list[str]) -> None:
+        """Clip gradients once in an iteration, infinite ones without an error."""
+        if self._clips not in self._intent.repeated_clips:
+            super().clip(replace(event, raises=False), owners)
+        self._clips += 1
+
+    def clear(self, event: events.ZeroGrad) -> None:
+        """Clear gradients, but none that the optimizer is to step on next: those behind the step."""
+        if self._clearings in self._intent.early_clears:
+            self._postponed.append(event)
+        else:
+            super().clear(event)
+        self._clearings += 1
 
     def _step_once(self, event: events.ScalerStep | events.OptimizerStep) -> None:
         name = event.optimizer
         at = name, self.rounds.of(name)
         self._asked[at] = self._asked.get(at, 0) + 1
-        if self._asked[at] == self._last.get(at, 1):
+        if self._asked[at] == self._intent.steps.get(at, 1):
             rightly = at not in self._skips and bool(self.gradient(name).isfinite().all())
             self.step(name, self.optimizers[name].step if rightly else _nothing)
+            due = [each for each in self._postponed if each.optimizer in ("", name)]
+            self._postponed = [each for each in self._postponed if each not in due]
+            for each in due:
+                super().clear(each)
 
     def _advance_once(self, event: events.SchedulerStep) -> None:
-        steps = [step for step in self.record.steps if step.optimizer == self.owner(event.scheduler)]
-        is_new, self._turns[event.scheduler] = len(steps) > self._turns.get(event.scheduler, 0), len(steps)
-        if not (is_new and steps[-1].gradient is None):
+        """Advance, unless all steps were skipped since a schedule of this optimizer last had a turn."""
+        owner = self.owner(event.scheduler)
+        steps = [step for step in self.record.steps if step.optimizer == owner]
+        turns = self._turns.setdefault(owner, {})
+        is_again = turns.get(event.scheduler) == len(steps)
+        recent = steps[max((turn for turn in turns.values() if turn < len(steps)), default=0) :]
+        if is_again or not recent or any(step.gradient is not None for step in recent):
             self.advance(event.scheduler)
+        turns[event.scheduler] = len(steps)
 
 
 def _nothing() -> None:

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 
 from amplint.model.events import (
     Assign,
     Backward,
+    Clip,
     Event,
     ObjectFacts,
     OptimizerStep,
@@ -19,11 +21,105 @@ from amplint.model.events import (
 from amplint.model.references import reference
 from amplint.runtime.training.iterations import Rounds
 
+Clipped = tuple[frozenset[str], ...]
+"""For each clip of a path, the optimizers whose gradients it may be taken for."""
+
+
+_PLAIN = frozenset(
+    {"opt", "optim", "optimizer", "optimizers", "net", "model", "module", "params", "parameters", "self"}
+)
+"""Words of names that do not tell one optimizer, or one model, from another."""
+
 
 def name_words(reference: str) -> set[str]:
-    """The words of which the name of an object is made."""
-    name = re.split(r"[./:]", reference)[-1]
+    """The words of which the name of an object is made: `netD` of `net` and `d`."""
+    name = re.sub(r"(?<=[a-z])(?=[A-Z])", "_", re.split(r"[./:]", reference)[-1])
     return {word for word in re.split(r"[_\W\d]+", name.lower()) if word}
+
+
+def namesakes(owners: Iterable[str], optimizers: Iterable[str]) -> list[str]:
+    """The optimizers that are called like what the parameters belong to, of which a name may be cut short (`opt_g`, `gen`)."""
+    called = set().union(*map(name_words, owners)) - _PLAIN
+    return [
+        name
+        for name in optimizers
+        if any(one.startswith(other) or other.startswith(one) for one in name_words(name) - _PLAIN for other in called)
+    ]
+
+
+def clip_owners(before: Sequence[Event], after: Sequence[Event]) -> tuple[Clipped, Clipped]:
+    """The optimizers whose gradients each clip of two paths is taken for, where the code does not say whose parameters they are.
+
+    Those that are unscaled just then, or else those that step before anything else happens to gradients. Where only the path
+    with the fix unscales, that tells for both.
+    """
+    mine, theirs = list(_clipped(before)), list(_clipped(after))
+    if len(mine) == len(theirs):
+        mine = [other if other < one else one for one, other in zip(mine, theirs)]
+    return tuple(mine), tuple(theirs)
+
+
+def _clipped(events: Sequence[Event]) -> Iterator[frozenset[str]]:
+    unscaled: set[str] = set()
+    for place, event in enumerate(events):
+        if isinstance(event, Backward):
+            unscaled.clear()
+        elif isinstance(event, Unscale):
+            unscaled.add(event.optimizer)
+        elif isinstance(event, (ScalerStep, OptimizerStep)):
+            unscaled.discard(event.optimizer)
+        elif isinstance(event, Clip):
+            yield frozenset(unscaled) or frozenset(_stepped_after(events[place + 1 :]))
+
+
+def _repeated_clips(events: Sequence[Event]) -> frozenset[int]:
+    """The clips, by their number on the path, that the same place makes again after more gradients and before a step."""
+    waiting: dict[int, int] = {}
+    added: set[int] = set()
+    repeated: set[int] = set()
+    number = 0
+    for event in events:
+        if isinstance(event, Backward):
+            added |= waiting.keys()
+        elif isinstance(event, (ScalerStep, OptimizerStep)):
+            waiting.clear()
+            added.clear()
+        elif isinstance(event, Clip):
+            if event.site in added:
+                repeated.add(waiting[event.site])
+            waiting[event.site] = number
+            added.discard(event.site)
+            number += 1
+    return frozenset(repeated)
+
+
+def _early_clears(events: Sequence[Event]) -> frozenset[int]:
+    """The clearings, by their number on the path, of gradients that an optimizer steps on next: they were meant for after it."""
+    early: set[int] = set()
+    waiting: dict[int, str] = {}
+    pending = False
+    number = 0
+    for event in events:
+        if isinstance(event, Backward):
+            pending = True
+            waiting.clear()
+        elif isinstance(event, (ScalerStep, OptimizerStep)):
+            early |= {one for one, name in waiting.items() if name in ("", event.optimizer)}
+            pending = False
+        elif isinstance(event, ZeroGrad):
+            if pending:
+                waiting[number] = event.optimizer
+            number += 1
+    return frozenset(early)
+
+
+def _stepped_after(events: Sequence[Event]) -> Iterator[str]:
+    """The optimizers that step before gradients are clipped, cleared or added to again."""
+    for event in events:
+        if isinstance(event, (Backward, Clip, ZeroGrad)):
+            return
+        if isinstance(event, (ScalerStep, OptimizerStep)):
+            yield event.optimizer
 
 
 def likest(reference: str, names: Iterable[str]) -> str:
@@ -74,7 +170,28 @@ def used(events: Iterable[Event]) -> set[str]:
     }
 
 
-def step_counts(events: Iterable[Event]) -> dict[tuple[str, int], int]:
+@dataclass(frozen=True)
+class Intent:
+    """What the author of a path meant, where what it does is not that: each optimizer steps once in an iteration, on gradients
+    that are clipped once and not cleared before.
+
+    Attributes:
+        steps: how many steps the path takes for an optimizer in an iteration: the last one counts.
+        repeated_clips: the clips, by their number, that are made again before the step.
+        early_clears: the clearings, by their number, that are meant for after the step.
+    """
+
+    steps: Mapping[tuple[str, int], int]
+    repeated_clips: frozenset[int]
+    early_clears: frozenset[int]
+
+    @classmethod
+    def of(cls, events: Sequence[Event]) -> Intent:
+        """What was meant by the events of a path."""
+        return cls(_step_counts(events), _repeated_clips(events), _early_clears(events))
+
+
+def _step_counts(events: Iterable[Event]) -> dict[tuple[str, int], int]:
     """How many steps each optimizer takes in each iteration."""
     rounds, found = Rounds(), dict[tuple[str, int], int]()
     for event in events:

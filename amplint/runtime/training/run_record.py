@@ -13,13 +13,30 @@ class NotReplayable(Exception):
 
 @dataclass(frozen=True)
 class Step:
-    """One step of an optimizer: in which iteration, the gradients it took (None when it was skipped), and what came of it."""
+    """One step of an optimizer, and what came of it.
+
+    Attributes:
+        optimizer: the reference to it.
+        round: the iteration, counted from 0.
+        gradient: the gradients that it took; None when it was skipped.
+        moved: how far its parameters are from where they began.
+        changed: whether this step changed them.
+        rate: the learning rate.
+        scale: the loss scale of the scaler that stepped it; 1 for a step past all scalers.
+    """
 
     optimizer: str
     round: int
     gradient: torch.Tensor | None
-    finite: bool
+    moved: torch.Tensor
     changed: bool
+    rate: float
+    scale: float
+
+    @property
+    def finite(self) -> bool:
+        """Whether the parameters are numbers afterwards."""
+        return bool(self.moved.isfinite().all())
 
 
 @dataclass
@@ -38,6 +55,12 @@ class RunRecord:
     loss_errors: list[float] = field(default_factory=list)
     """How far each loss was from the one that the weights give, relative to that; empty unless each is computed twice."""
     error: str = ""
+    products: list[str] = field(default_factory=list)
+    """The precision of the products of each forward pass that a backward pass has followed."""
+    scalers: dict[str, str] = field(default_factory=dict)
+    """What each scaler is, with its settings, in words."""
+    optimizers: dict[str, str] = field(default_factory=dict)
+    """The same of each optimizer."""
 
     def skips(self) -> frozenset[tuple[str, int]]:
         """The steps that were skipped, by optimizer and iteration."""

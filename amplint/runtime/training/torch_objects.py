@@ -142,5 +142,19 @@ def scaler(facts: ObjectFacts, device: str, enabled: bool) -> torch.amp.GradScal
     return torch.amp.GradScaler(device, enabled=enabled, **settings)
 
 
+def described(made: torch.optim.Optimizer) -> str:
+    """An optimizer with its settings, in words."""
+    settings = ", ".join(f"{name}={value}" for name, value in sorted(made.defaults.items()))
+    return f"{type(made).__name__}({settings})"
+
+
+def described_scaler(made: torch.amp.GradScaler) -> str:
+    """A scaler with its settings, in words."""
+    if not made.is_enabled():
+        return "GradScaler(enabled=False)"
+    settings = made.get_scale(), made.get_growth_factor(), made.get_backoff_factor(), made.get_growth_interval()
+    return f"GradScaler({', '.join(f'{name}={value:g}' for name, value in zip(_SCALER_SETTINGS, settings))})"
+
+
 def _line(error: Exception) -> str:
     return " ".join(str(error).split())

@@ -72,6 +72,8 @@ class ToyProblem:
     ) -> None:
         self.loss_errors: list[float] = []
         """How far each loss was from the one that the weights give outside of autocast, relative to that."""
+        self.products: list[str] = []
+        """The precision of the matrix products of each forward pass that a backward pass has followed."""
         self._recheck = recheck
         self._overflowing = overflowing
         self._device, self._seed, self._magnitude = device, seed, magnitude
@@ -92,7 +94,10 @@ class ToyProblem:
         y = x.sum(1, keepdim=True) / 4
         losses = {}
         for name, net in self.nets.items():
-            loss = nn.functional.mse_loss(net(x), y) * (_STEEPNESS * self._magnitude)
+            prediction = net(x)
+            if prediction.requires_grad:
+                prediction.register_hook(lambda grad: self.products.append(str(grad.dtype)))
+            loss = nn.functional.mse_loss(prediction, y) * (_STEEPNESS * self._magnitude)
             if name in overflowing and name in self._overflowing:
                 loss = loss + net.outer.weight[0, 0] * torch.inf
             losses[name] = loss

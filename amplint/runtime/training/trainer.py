@@ -19,7 +19,7 @@ from amplint.model.literals import number
 from amplint.model.references import reference
 from amplint.runtime.training import torch_objects
 from amplint.runtime.training.iterations import Rounds
-from amplint.runtime.training.path_facts import name_words, owner_of
+from amplint.runtime.training.path_facts import Clipped, name_words, namesakes, owner_of
 from amplint.runtime.training.run_record import NotReplayable, RunRecord, Step
 from amplint.runtime.training.toy_problem import ToyProblem
 
@@ -41,12 +41,16 @@ class TrainingSetup:
         objects: how the code makes the objects that events name.
         rounds: which iteration it is, kept by whoever tells of the events.
         feeds: the values that losses are computed from; others are not computed.
+        clipped: for each clip of the path, whose gradients it is taken for, where its parameters do not tell.
+        cleared: whether a caller out of sight clears gradients after each step: nobody in sight does.
     """
 
     problem: ToyProblem
     objects: Mapping[str, events.ObjectFacts]
     rounds: Rounds
     feeds: frozenset[str]
+    clipped: Clipped
+    cleared: bool
 
 
 class Training(ABC):
@@ -59,17 +63,22 @@ class Training(ABC):
     def __init__(self, setup: TrainingSetup) -> None:
         self.record = RunRecord()
         self.problem, self.rounds = setup.problem, setup.rounds
-        self.objects, self._feeds = setup.objects, setup.feeds
+        self.objects, self._feeds, self._cleared = setup.objects, setup.feeds, setup.cleared
+        self._clipped = iter(setup.clipped)
         self.optimizers = {
             name: torch_objects.optimizer(self.objects.get(name, events.ObjectFacts()), self.problem.parameters(name))[
                 0
             ]
             for name in self.problem.nets
         }
+        self.record.optimizers = {name: torch_objects.described(one) for name, one in self.optimizers.items()}
+        self._began = {name: flat(self.problem.parameters(name)) for name in self.problem.nets}
         self._schedulers: dict[str, tuple[str, torch.optim.lr_scheduler.LRScheduler]] = {}
         self._values: dict[str, Losses] = {}
         self._numbers: dict[str, float] = {}
         self._regions: list[events.Region] = []
+        self._stepped: set[str] = set()
+        """The optimizers that were stepped since the last backward pass."""
 
     def do(self, event: events.Event) -> None:
         """Make an event happen."""
@@ -85,10 +94,12 @@ class Training(ABC):
             case events.Backward():
                 self._backward(event)
             case events.ZeroGrad():
-                for name in self.owners(event):
-                    self.optimizers[name].zero_grad()
+                self.clear(event)
             case events.Clip():
-                self._clip(event)
+                meant = next(self._clipped, frozenset())
+                self.clip(
+                    event, self.owners(event, [one for one in self.optimizers if one in meant] or self.optimizers)
+                )
             case events.GradAccess():
                 self._access(event)
             case _:
@@ -177,6 +188,9 @@ class Training(ABC):
         losses = self.loss(event.loss)
         if not all(loss.requires_grad for loss in losses.values()):
             raise NotReplayable("the loss of a backward pass was computed without gradients")
+        for name in self._stepped if self._cleared else ():
+            self.optimizers[name].zero_grad()
+        self._stepped.clear()
         before = {name: self.gradient(name) for name in losses}
         # A loop over losses meets the same one again: its graph is kept.
         torch.autograd.backward(list(losses.values()), retain_graph=True)
@@ -188,25 +202,45 @@ class Training(ABC):
         parameters = self.problem.parameters(optimizer)
         return flat(torch.zeros_like(each) if each.grad is None else each.grad for each in parameters)
 
-    def owners(self, event: events.Clip | events.ZeroGrad | events.GradAccess) -> list[str]:
-        """The optimizers whose gradients an event concerns."""
+    def owners(self, event: events.Clip | events.ZeroGrad | events.GradAccess, unknown: Iterable[str]) -> list[str]:
+        """The optimizers whose gradients an event concerns.
+
+        Args:
+            event: what happens to gradients.
+            unknown: those that are meant where the code does not tell whose parameters they are.
+        """
         if not isinstance(event, events.GradAccess) and event.optimizer:
             return [event.optimizer] if event.optimizer in self.optimizers else []
         named = {event.owner} if isinstance(event, events.ZeroGrad) else set(event.owners)
         owning = [name for name in self.optimizers if named & set(self.objects.get(name, events.ObjectFacts()).owners)]
-        return owning or list(self.optimizers)
+        return owning or namesakes(named, self.optimizers) or list(unknown)
 
-    def _clip(self, event: events.Clip) -> None:
+    def clear(self, event: events.ZeroGrad) -> None:
+        """Clear gradients.
+
+        Args:
+            event: whose.
+        """
+        for name in self.owners(event, self.optimizers):
+            self.optimizers[name].zero_grad()
+
+    def clip(self, event: events.Clip, owners: list[str]) -> None:
+        """Clip the gradients of some optimizers.
+
+        Args:
+            event: how they are clipped.
+            owners: the optimizers.
+        """
         known = number(event.limit)
         limit = ASSUMED_LIMIT if known is None else known
-        parameters = [each for name in self.owners(event) for each in self.problem.parameters(name)]
+        parameters = [each for name in owners for each in self.problem.parameters(name)]
         if by_value(event):
             torch.nn.utils.clip_grad_value_(parameters, limit)
         else:
             torch.nn.utils.clip_grad_norm_(parameters, limit, error_if_nonfinite=event.raises)
 
     def _access(self, event: events.GradAccess) -> None:
-        names = self.owners(event)
+        names = self.owners(event, self.optimizers)
         if event.by == events.ADD:
             for parameter in (each for name in names for each in self.problem.parameters(name)):
                 if parameter.grad is not None:
@@ -218,14 +252,16 @@ class Training(ABC):
 
     # -- steps -----------------------------------------------------------------------------------------------------
 
-    def step(self, name: str, call: Callable[[], object]) -> None:
+    def step(self, name: str, call: Callable[[], object], scale: float = 1.0) -> None:
         """Let an optimizer step, and record it.
 
         Args:
             name: the optimizer.
             call: makes it step.
+            scale: the loss scale of the scaler that steps it.
         """
         optimizer, parameters = self.optimizers[name], self.problem.parameters(name)
+        self._stepped.add(name)
         seen: list[torch.Tensor | None] = []
         hook = optimizer.register_step_pre_hook(lambda stepping, *_: seen.append(_seen(stepping, self.gradient(name))))
         before = flat(parameters)
@@ -237,8 +273,9 @@ class Training(ABC):
             losses.pop(name, None)  # what was computed with other parameters
         after = flat(parameters)
         taken = seen[0] if seen else None
-        finite, changed = bool(after.isfinite().all()), not bool(torch.equal(before, after))
-        self.record.steps.append(Step(name, self.rounds.of(name), taken, finite, changed))
+        changed, rate = not bool(torch.equal(before, after)), float(optimizer.param_groups[0]["lr"])
+        moved = after - self._began[name]
+        self.record.steps.append(Step(name, self.rounds.of(name), taken, moved, changed, rate, scale))
 
     def advance(self, scheduler: str) -> None:
         """Let a scheduler step."""

@@ -20,6 +20,7 @@ from amplint.rule import Rule
 from amplint.runtime.replay.finding_replay import replay
 from amplint.runtime.replay.neighbouring_fixes import judge_in_company
 from amplint.runtime.verdict import CONFIRMED, NOT_REPLAYABLE, REFUTED, Outcome
+from amplint.runtime.verify import Repair
 from amplint.source import Source
 
 RULES = {rule.code: rule for rule in load_rules()}
@@ -67,11 +68,13 @@ def proof(source: Source, diagnostic: Diagnostic, rule: Rule) -> Outcome:
     def judged(before: Source, after: Source, finding: Diagnostic) -> Outcome:
         return replay(before, after, finding, rule, EMULATED, 0)
 
-    alone = judged(source, Source(source.path, apply(source, [diagnostic])[0]), diagnostic)
+    fixed = Source(source.path, apply(source, [diagnostic])[0])
+    alone = judged(source, fixed, diagnostic)
     if not alone.others:
         return alone
     neighbours = [one for other in RULES.values() if other is not rule for one in findings(source, other)]
-    return judge_in_company(source, diagnostic, alone, neighbours, judged)
+    repair = Repair(source, fixed, diagnostic)
+    return judge_in_company(source, diagnostic, alone, neighbours, repair.with_fixes, judged)
 
 
 @pytest.mark.parametrize("path", REPLAYED, ids=label)

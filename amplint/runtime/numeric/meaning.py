@@ -1,0 +1,133 @@
+"""Whether an expression still means what it meant, and is still computed in half where it was."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+import torch
+
+from amplint.model.torch import precision
+from amplint.model.torch.operators import Policy, policy
+from amplint.runtime.criterion import Observation, Question
+from amplint.runtime.numeric.answer import TORCH_ERRORS, Comparison, Side, answer, placed
+from amplint.runtime.numeric.compute import Way, floating
+from amplint.runtime.numeric.expression import Apply, short_name
+from amplint.runtime.numeric.sweep import SamplePoint
+from amplint.runtime.numeric.tally import EXACTLY, HALF_MAX, PointAnswers
+
+_HALF_TINY = torch.finfo(torch.float16).tiny
+_EVERYDAY = 2.0**-5, 3.0
+"""The magnitudes at which every expression is expected to be right, whatever the precision."""
+_LARGEST = 1000.0
+"""Beyond this magnitude, what stands for minus infinity is in reach of what it is to be told from."""
+_RIGHT = 0.05
+"""The largest relative error of values and gradients with which a program counts as right."""
+_SAME = 2.0**-4, 2.0**-10
+"""By how much two expressions may differ in exact arithmetic and mean the same: anywhere, where epsilons may be in reach, and
+at everyday magnitudes, by as much as half rounds."""
+_COARSER = 4.0, 2.0**-10
+"""By how much more than before an expression may be off under AMP at everyday magnitudes, and up to what error it may be so."""
+_MENDED = 0.75
+"""How far a value may be off where there was none before: nearer to what is meant than to nothing."""
+_JUDGED = 1e-3, 87.0
+"""From which magnitude to which it may not: in between neither epsilons are in reach, nor the ends of exponentials of float32."""
+
+
+def meant(told: Sequence[PointAnswers], compared: Comparison) -> Iterator[Observation]:
+    """Whether the fixed expression is right where the text as it stands is, and at everyday magnitudes.
+
+    Its meaning is told in exact arithmetic, its precision under AMP. Left out is what exact arithmetic puts beyond the largest
+    float16, and points at which something in half is too small for the full precision of it.
+
+    Args:
+        told: the answers at all points.
+        compared: the texts, and what is asked of them.
+    """
+    dtypes = compared.inquiry.dtypes
+    worst = [_COARSER[1] / _COARSER[0], 0.0]
+    for each in told:
+        size = abs(each.point.at)
+        off, off_after = (one.distance(each.exact, dtypes, HALF_MAX) for one in (each.before, each.after))
+        is_everyday = _EVERYDAY[0] <= size <= _EVERYDAY[1]
+        was_right = off <= _RIGHT and size <= _LARGEST
+        if was_right and is_everyday:
+            worst = [max(worst[0], off), max(worst[1], off_after)]
+        is_mended = not each.before.finite and each.after.finite and (not size or _JUDGED[0] <= size <= _JUDGED[1])
+        if not (was_right or is_everyday or is_mended):
+            continue
+        exactly = answer(compared.after, each.point, compared.inquiry, EXACTLY)
+        is_right = exactly.distance(each.exact, dtypes, HALF_MAX) <= _SAME[is_everyday]
+        if is_mended:
+            under_amp = min(
+                each.after.distance(one, (), HALF_MAX) for one in (each.exact, each.plain) if one is not None
+            )
+            is_near = max(exactly.distance(each.exact, (), HALF_MAX), under_amp) <= _MENDED
+            is_right = is_near and (is_right or not is_everyday)
+        if is_right or not (was_right or is_everyday) or not _is_faint(compared, each.point):
+            yield Observation(Question.MEANT, "the value or gradient", True, is_right, each.point.place)
+    yield Observation(Question.MEANT, "the precision under AMP", True, worst[1] <= worst[0] * _COARSER[0])
+
+
+def is_alike(compared: Comparison, point: SamplePoint) -> bool:
+    """Whether two texts mean the same at a point, or neither can be computed there.
+
+    Args:
+        compared: the texts, and what is asked of them.
+        point: the operands.
+    """
+    mine, theirs = (answer(side, point, compared.inquiry, EXACTLY) for side in (compared.before, compared.after))
+    return bool(mine.error) or theirs.distance(mine, compared.inquiry.dtypes, HALF_MAX) <= _SAME[True]
+
+
+def _is_faint(compared: Comparison, point: SamplePoint) -> bool:
+    """Whether a value that is computed in half is smaller than what half holds with full precision, and not zero."""
+    side = compared.before
+    under_amp, exactly = (_traced(side, compared, point, way) for way in (Way(compared.device), EXACTLY))
+    return any(
+        own.dtype == torch.float16 and bool(((right != 0) & (right.abs() < _HALF_TINY)).any())
+        for step in side.program.steps
+        if isinstance(step, Apply)
+        for own, right in zip(floating(under_amp.get(id(step))), floating(exactly.get(id(step))))
+    )
+
+
+def _traced(side: Side, compared: Comparison, point: SamplePoint, way: Way) -> dict[int, object]:
+    """What each part of a text comes to; nothing where torch raises."""
+    try:
+        with torch.no_grad():
+            return side.program.trace(placed(side, point, compared.inquiry, way)[0], way)
+    except TORCH_ERRORS:
+        return {}
+
+
+def kept_in_half(compared: Comparison, marks: Sequence[Apply], point: SamplePoint) -> Iterator[Observation]:
+    """Whether values from outside, and products, are in half where they were; a product that the finding is about need not be.
+
+    Args:
+        compared: the texts, and what is asked of them.
+        marks: the operations that the finding is about, in the text as it stands.
+        point: operands with which the fixed text can be computed.
+    """
+    before, after = compared.before, compared.after
+    for mine, theirs in zip(before.operands, after.operands):
+        if mine.dtype in precision.ANY_HALF and theirs in after.program.operands:
+            is_half = theirs.dtype in precision.ANY_HALF
+            yield Observation(Question.LOST, f"the half precision of `{mine.text}`", True, is_half)
+    values = _traced(after, compared, point, Way(compared.device))
+    had = [short_name(step.op) for step in _products(before) if step not in marks and _is_lowered(step)]
+    halves = (torch.float16, torch.bfloat16)
+    kept = [step for step in _products(after) if all(each.dtype in halves for each in floating(values.get(id(step))))]
+    if had and values:
+        names = ", ".join(dict.fromkeys(had))
+        yield Observation(Question.LOST, f"the half precision of {names}", True, len(kept) >= len(had))
+
+
+def _products(side: Side) -> Iterator[Apply]:
+    for step in side.program.steps:
+        if isinstance(step, Apply) and policy(short_name(step.op), "cuda") is Policy.LOWER:
+            yield step
+
+
+def _is_lowered(step: Apply) -> bool:
+    region = step.region
+    return region is not None and region.enabled != "no" and region.dtype != precision.FLOAT32

@@ -1,0 +1,173 @@
+"""Which changes between two texts a walk along a path follows: of the others its evidence does not speak.
+
+Followed are the calls that are events on the path, with the objects and limits that they are given, jumps, and conditions, of
+which other answers are tried; what asks a scaler for its scale; and the scalers that are made, which are compared by their
+settings. A walk knows no values but losses: what else computes is not followed.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property
+
+from amplint.model.events import Assign, AutocastEnter, AutocastExit, Forward, Report
+from amplint.model.protocol.hazard import HazardKind
+from amplint.rule import File
+from amplint.runtime.changes import Change, changes, conjuncts, holds
+from amplint.runtime.replay.path_walk import Walk
+
+_ASKING = frozenset({"get_scale", "is_enabled"})
+"""Methods of a scaler that only tell."""
+_ABOUT_REGIONS = frozenset(
+    {HazardKind.BACKWARD_IN_AUTOCAST, HazardKind.REGION_SPANS_STEPS, HazardKind.FP16_WITHOUT_SCALER}
+)
+"""Defects that are about what a region is, or what runs in it."""
+_INERT = (ast.Import, ast.ImportFrom, ast.Pass, ast.Continue, ast.Break)
+_SILENT = (Assign, AutocastEnter, AutocastExit, Forward)
+"""Events that are not all that their place does: what computes a value, or is run in a region, does more."""
+
+
+@dataclass(frozen=True)
+class Side:
+    """One of the texts, and the path in it."""
+
+    walk: Walk
+    file: File
+
+    @cached_property
+    def called(self) -> frozenset[tuple[int, str]]:
+        """The calls that are events on the path: row, and text without layout."""
+        program = self.file.analysis.program
+        nodes = {
+            id(node): node
+            for event in self.walk.events
+            if event.site >= 0 and not isinstance(event, (*_SILENT, Report))
+            for node in [program.places[event.site]]
+        }
+        spans = [(program.tree.range(each).start.row, program.tree.text(each)) for each in nodes.values()]
+        return frozenset((row, _plain(text)) for row, text in spans)
+
+    @cached_property
+    def shown(self) -> frozenset[int]:
+        """The rows in which a loss is shown."""
+        program = self.file.analysis.program
+        sites = {event.site for event in self.walk.events if isinstance(event, Report)}
+        return frozenset(program.tree.range(program.places[site]).start.row for site in sites)
+
+    def is_event(self, call: ast.Call) -> bool:
+        """Whether a call is an event on the path, or only asks a scaler."""
+        name = call.func.attr if isinstance(call.func, ast.Attribute) else getattr(call.func, "id", "")
+        return name in _ASKING or (call.lineno, ast.unparse(call)) in self.called
+
+
+def not_followed(before: Side, after: Side, kind: HazardKind) -> tuple[str, ...]:
+    """The changed statements that the walks do not follow, each as one line.
+
+    Args:
+        before: the text as it stands.
+        after: the text with the fix.
+        kind: that of the defect.
+    """
+    is_about_regions = kind in _ABOUT_REGIONS
+    found = changes(before.file.source.text, after.file.source.text, is_about_regions)
+    asked = before.walk.decisions.asked.keys() ^ after.walk.decisions.asked.keys()
+    following = _Following(kind, bool(asked), _asking_names(found))
+    wrong = [one for one in found if not following.follows(one, before, after)]
+    return tuple(dict.fromkeys(one.text for one in wrong))
+
+
+def _asking_names(found: list[Change]) -> frozenset[str]:
+    """The names that changed statements give to what a scaler tells."""
+    statements = (one.after for one in found if isinstance(one.after, ast.Assign) and _asks(one.after.value))
+    return frozenset(target.id for one in statements for target in one.targets if isinstance(target, ast.Name))
+
+
+@dataclass(frozen=True)
+class _Following:
+    kind: HazardKind
+    asked: bool
+    scales: frozenset[str]
+
+    def follows(self, change: Change, before: Side, after: Side) -> bool:
+        if change.is_move:
+            return self._follows_whole(change.before, before) and self._follows_whole(change.after, after)
+        if isinstance(change.before, ast.If) and isinstance(change.after, ast.If):
+            return self._follows_test(change.before.test, change.after.test)
+        old, new = change.old, change.new
+        if old is not None and new is not None:  # of what is put around the other only that is new
+            if holds(new, old):
+                return self._follows(new, old, change.after, after)
+            if holds(old, new):
+                return self._follows(old, new, change.before, before)
+        return self._follows(old, None, change.before, before) and self._follows(new, None, change.after, after)
+
+    def _follows(self, node: ast.AST | None, known: ast.AST | None, statement: ast.stmt | None, side: Side) -> bool:
+        """Whether a changed part of a statement, but for what was known of it, is followed."""
+        if node is None or statement is None or isinstance(statement, _INERT):
+            return True
+        if isinstance(statement, ast.If):
+            return self.asked or self._is_about_scale(statement.test)
+        if isinstance(statement, (ast.With, ast.AsyncWith)) or node in getattr(statement, "decorator_list", ()):
+            return self.kind in _ABOUT_REGIONS
+        if self.kind is HazardKind.SCALED_LOSS_REPORTED and statement.lineno in side.shown:
+            return True
+        if isinstance(statement, ast.Return):
+            return statement.value is None
+        if isinstance(statement, ast.Assign) and self._is_about_scale(statement.value):
+            return True
+        if not isinstance(statement, (ast.Expr, ast.Assign)):
+            return False
+        parts = [*_without(node, known)]
+        calls = [each for each in parts if isinstance(each, ast.Call)] or [*_around(node, statement)][-1:]
+        computes = any(isinstance(each, (ast.BinOp, ast.UnaryOp, ast.Lambda)) for each in parts)
+        return bool(calls) and not computes and all(side.is_event(each) or _is_plain(each) for each in calls)
+
+    def _follows_whole(self, statement: ast.stmt | None, side: Side) -> bool:
+        """Whether something happens on the path in a statement that is only in another place."""
+        if statement is None or isinstance(statement, _INERT):
+            return True
+        rows = range(statement.lineno, (statement.end_lineno or statement.lineno) + 1)
+        return any(row in rows for row, _ in side.called) and not isinstance(statement, ast.FunctionDef)
+
+    def _follows_test(self, old: ast.expr, new: ast.expr) -> bool:
+        """Whether a condition has become another one in a way that the walk knows of."""
+        mine, theirs = ({ast.dump(one): one for one in conjuncts(each)} for each in (old, new))
+        changed = [each[key] for each, other in ((mine, theirs), (theirs, mine)) for key in each.keys() - other.keys()]
+        return self.asked or all(map(self._is_about_scale, changed))
+
+    def _is_about_scale(self, node: ast.expr) -> bool:
+        return _asks(node) or any(isinstance(each, ast.Name) and each.id in self.scales for each in ast.walk(node))
+
+
+def _asks(node: ast.AST) -> bool:
+    return any(isinstance(each, ast.Attribute) and each.attr in _ASKING for each in ast.walk(node))
+
+
+def _is_plain(call: ast.Call) -> bool:
+    """Whether a call only makes a scaler, whose settings are compared, or says which parameters are meant."""
+    return ast.unparse(call.func).rpartition(".")[2] in ("GradScaler", "parameters")
+
+
+def _without(tree: ast.AST, known: ast.AST | None) -> Iterator[ast.AST]:
+    """The nodes of a tree, but for a part that is like one that is known."""
+    if known is not None and tree is not known and ast.dump(tree) == ast.dump(known):
+        return
+    yield tree
+    for child in ast.iter_child_nodes(tree):
+        yield from _without(child, known)
+
+
+def _around(node: ast.AST, statement: ast.stmt) -> Iterator[ast.Call]:
+    """The calls around a part of a statement, the outermost first."""
+    for child in ast.walk(statement):
+        if isinstance(child, ast.Call) and any(each is node for each in ast.walk(child)):
+            yield child
+
+
+def _plain(text: str) -> str:
+    try:
+        return ast.unparse(ast.parse(text, mode="eval"))
+    except SyntaxError:  # a statement, or a decorator
+        return text

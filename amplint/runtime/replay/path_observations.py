@@ -1,0 +1,163 @@
+"""What three runs along a path answer to the questions of the criterion, whatever the finding is about.
+
+Compared with the reference, step by step: the gradients that optimizers took, where their parameters are, learning rates, how
+many steps were taken, and what was shown of losses and gradients. Compared before and after: errors, hazards, regions, the
+precision of products, scalers, and optimizers.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+
+import torch
+
+from amplint.model.events import AutocastEnter
+from amplint.model.protocol.hazard import HazardKind
+from amplint.model.references import reference
+from amplint.rule import File
+from amplint.runtime.criterion import Observation, Question
+from amplint.runtime.measures.measurement import Trio, agree
+from amplint.runtime.replay.path_walk import Walk, bare
+from amplint.runtime.training.run_record import RunRecord, Step
+
+_NEAR = 0.05
+"""How far gradients in half may be from those in float32, relative to them."""
+_FOLLOWED = 0.25
+"""The same of what parameters have moved by, after several steps of an optimizer that divides by small numbers."""
+_Where = tuple[str, int]
+"""An optimizer and an iteration."""
+
+
+def observe(trio: Trio, before: Walk, after: Walk, kind: HazardKind, files: tuple[File, File]) -> list[Observation]:
+    """The answers of the runs along a path.
+
+    Args:
+        trio: the records of the runs.
+        before: the path in the code as it stands.
+        after: the same path in the code with the fix.
+        kind: that of the defect.
+        files: both texts.
+    """
+    left = [{each.site for each in walk.hazards if each.kind is kind} for walk in (before, after)]
+    gone = Observation(Question.GONE, f"the defect {kind}", False, len(left[1]) < len(left[0]))
+    return [
+        gone,
+        *_new(trio, before, after, files),
+        *_lost(trio, before, after, kind),
+        *_steps(trio),
+        *_shown(trio, files),
+    ]
+
+
+def _new(trio: Trio, before: Walk, after: Walk, files: tuple[File, File]) -> Iterator[Observation]:
+    error = trio.after.error
+    if error:
+        yield Observation(Question.NEW, error, trio.before.error != error, False)
+    mine, theirs = (_hazards(*each) for each in zip((before, after), files))
+    for kind in sorted(theirs - mine):
+        yield Observation(Question.NEW, f"the defect {kind}", True, False)
+
+
+def _hazards(walk: Walk, file: File) -> set[HazardKind]:
+    """The kinds of the defects on a path, and on the other paths of the function."""
+    elsewhere = {
+        each.hazard.kind for each in file.analysis.hazards if bare(each.entry.function) == bare(walk.entry.function)
+    }
+    return elsewhere | {each.kind for each in walk.hazards}
+
+
+# -- what must stay ----------------------------------------------------------------------------------------------------
+
+
+def _lost(trio: Trio, before: Walk, after: Walk, kind: HazardKind) -> Iterator[Observation]:
+    kept = _regions(after)
+    for region in sorted(_regions(before)) if kind is not HazardKind.FP16_WITHOUT_SCALER else ():
+        yield Observation(Question.LOST, f"autocast in {region}", True, region in kept)
+    shares = [_half(record.products) for record in (trio.before, trio.after)]
+    yield Observation(Question.LOST, "a forward pass in half precision", True, shares[1] >= shares[0])
+    for what in ("scalers", "optimizers"):
+        mine, theirs = (Counter(getattr(record, what).values()) for record in (trio.before, trio.after))
+        for made in mine:
+            yield Observation(Question.LOST, made, True, theirs[made] >= mine[made])
+
+
+def _regions(walk: Walk) -> set[str]:
+    regions = (event.region for event in walk.events if isinstance(event, AutocastEnter))
+    return {f"{each.dtype} for {each.device!r} (enabled: {each.enabled})" for each in regions if each.lowers}
+
+
+def _half(products: Sequence[str]) -> float:
+    return sum("16" in each for each in products) / len(products) if products else 0.0
+
+
+# -- what is meant -----------------------------------------------------------------------------------------------------
+
+
+def _steps(trio: Trio) -> Iterator[Observation]:
+    mine, theirs, right = (_last(record) for record in (trio.before, trio.after, trio.reference))
+    for at, step in right.items():
+        if step.gradient is None:
+            continue
+        optimizer, point = f"`{reference(at[0]).written}`", f"iteration {at[1] + 1}"
+        pair = mine.get(at), theirs.get(at)
+        compared: Mapping[str, list[bool]] = {
+            f"the gradients that {optimizer} takes": [_same_gradient(each, step) for each in pair],
+            f"what {optimizer} has moved the parameters by": [_same_way(each, step) for each in pair],
+            f"the learning rate of {optimizer}": [
+                each is not None and agree(each.rate, step.rate, 1e-6) for each in pair
+            ],
+        }
+        for what, (before, after) in compared.items():
+            yield Observation(Question.MEANT, what, before, after, point)
+    for name in dict.fromkeys(name for name, _ in right):
+        taken = [
+            sum(each.optimizer == name and each.gradient is not None for each in record.steps)
+            for record in (trio.before, trio.after, trio.reference)
+        ]
+        what = f"the number of steps that `{reference(name).written}` takes"
+        yield Observation(Question.MEANT, what, taken[0] == taken[2], taken[1] == taken[2])
+
+
+def _last(record: RunRecord) -> dict[_Where, Step]:
+    """The last step of each optimizer in each iteration: others before it are seen in the parameters, and in the number."""
+    return {(step.optimizer, step.round): step for step in record.steps}
+
+
+def _same_gradient(step: Step | None, right: Step) -> bool:
+    return step is not None and step.gradient is not None and _is_near(step.gradient, right.gradient, _NEAR)
+
+
+def _same_way(step: Step | None, right: Step) -> bool:
+    return step is not None and _is_near(step.moved, right.moved, _FOLLOWED)
+
+
+def _is_near(vector: torch.Tensor, right: torch.Tensor | None, tolerance: float) -> bool:
+    assert right is not None, "only steps that were taken are compared"
+    size = float(right.norm())
+    return vector.shape == right.shape and float((vector - right).norm()) <= tolerance * size
+
+
+# -- what is shown -----------------------------------------------------------------------------------------------------
+
+
+def _shown(trio: Trio, files: tuple[File, File]) -> Iterator[Observation]:
+    """Losses that are shown, and norms of gradients that are measured, where both texts do so in the same words."""
+    mine, right = (_by_text(record, files[0]) for record in (trio.before, trio.reference))
+    theirs = _by_text(trio.after, files[1])
+    for text in mine.keys() & theirs.keys() & right.keys():
+        yield from _series(f"the loss that `{text}` shows", mine[text], theirs[text], right[text])
+    yield from _series("the norm of the gradients that is read", *(record.readings for record in vars(trio).values()))
+
+
+def _by_text(record: RunRecord, file: File) -> dict[str, list[float]]:
+    program = file.analysis.program
+    return {program.tree.text(program.places[site]): values for site, values in record.reported.items()}
+
+
+def _series(
+    what: str, before: Sequence[float], after: Sequence[float], right: Sequence[float]
+) -> Iterator[Observation]:
+    for turn, value in enumerate(right):
+        same = [turn < len(each) and agree(each[turn], value, _NEAR) for each in (before, after)]
+        yield Observation(Question.MEANT, what, same[0], same[1], f"time {turn + 1}")

@@ -1,0 +1,167 @@
+"""Mutants that are right repairs all the same: what runs after them computes what it should.
+
+This is decided by the text alone, and never by what a replay says of it: the change is one of a few kinds that are known to make
+no difference, or a person has written down why (`same_effect.txt`).
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Callable, Iterator, Mapping
+from functools import cache
+from pathlib import Path
+
+from .mutants import Mutant
+from .program_text import callee, dotted
+from .reasons import reasons
+
+BY_HAND = Path(__file__).with_name("same_effect.txt")
+"""A mutant a line: its name, ` -> `, and the reason."""
+
+_IDEMPOTENT = frozenset(
+    {"zero_grad", "train", "eval", "to", "cuda", "empty_cache", "clip_grad_norm_", "clip_grad_value_"}
+)
+"""Calls that do nothing more the second time."""
+_BLIND = frozenset({"zero_grad", "update", "train", "eval", "get_scale", "print", "to", "cuda"})
+"""Calls that autocast does not change."""
+_TELLING = frozenset(
+    {"append", "item", "info", "warning", "add_scalar", "print", "empty_cache", "perf_counter", "time"}
+)
+"""Calls that change nothing that is computed."""
+_ALONE = _BLIND - {"get_scale", "update"}
+"""Calls that see and change nothing but what they name."""
+_COMMUTE = frozenset(
+    map(frozenset, (("zero_grad", "update"), ("zero_grad", "scheduler.step"), ("update", "scheduler.step")))
+)
+"""Pairs of calls of which neither sees what the other does, although one scaler and one optimizer belong together."""
+_MODULES = frozenset({"torch", "nn", "F", "amp", "self", "th", "optim"})
+
+
+def why_same(mutant: Mutant) -> str:
+    """Why a mutant has the effect of the fix; empty where it has another one, or nobody can tell.
+
+    Args:
+        mutant: the mutant.
+    """
+    known = _by_hand().get(mutant.name, "")
+    kind = _KINDS.get(mutant.mutator)
+    return known or (kind(mutant) if kind else "")
+
+
+@cache
+def _by_hand() -> dict[str, str]:
+    return reasons(BY_HAND)
+
+
+def _quoted(mutant: Mutant) -> list[str]:
+    """What the description of a change quotes."""
+    return re.findall(r"`([^`]+)`", mutant.change.what)
+
+
+def _repeated(mutant: Mutant) -> str:
+    done = _called(_quoted(mutant)[0]) in _IDEMPOTENT
+    return "the second call does nothing more" if done else ""
+
+
+def _wrapped(mutant: Mutant) -> str:
+    blind = _called(_quoted(mutant)[0]) in {"step", "clip_grad_norm_"}
+    return "autocast changes no operation on parameters and gradients in float32" if blind else ""
+
+
+def _moved(mutant: Mutant) -> str:
+    statement, block = _quoted(mutant)[:2]
+    region = block.startswith("with ") and "autocast" in block and "no_grad" not in block
+    return "autocast does not change the call" if region and _called(statement) in _BLIND else ""
+
+
+def _swapped(mutant: Mutant) -> str:
+    first, second = _quoted(mutant)[:2]
+    calls = _called(first), _called(second)
+    apart = not _names(first) & _names(second)
+    alone = all(each in _ALONE or each[:1].isupper() for each in calls)
+    told = any(_called(each) in _TELLING or _is_constant(each) for each in (first, second))
+    forward = "zero_grad" in calls and any(
+        re.match(r"\w+ = (?!.*(backward|grad|step)\()", each) for each in (first, second)
+    )
+    leaves = any(re.match(r"(return|raise|break|continue)\b", each) for each in (first, second))
+    same = (apart and not leaves and (alone or told or forward)) or frozenset(calls) in _COMMUTE
+    return "neither statement sees what the other does" if same else ""
+
+
+def _is_constant(text: str) -> bool:
+    statement = _statement(text)
+    return isinstance(statement, ast.Assign) and isinstance(statement.value, ast.Constant)
+
+
+def _left_out(mutant: Mutant) -> str:
+    function, *arguments = _quoted(mutant)
+    row = mutant.change.text.splitlines()[mutant.change.row - 1]
+    default = ("GradScaler", '"cuda"'), ("autocast", "dtype=torch.float16")
+    same = any(
+        (function.split(".")[-1], each) in default and ('"cuda"' in row or each == '"cuda"') for each in arguments
+    )
+    return "it is the default" if same else ""
+
+
+def _detached(mutant: Mutant) -> str:
+    if not mutant.change.what.endswith(".detach()`"):
+        return ""
+    integers = re.search(r"\.(argmax|eq|long)\([^()]*\)\)\.detach\(\)`$", mutant.change.what)
+    return "no gradient goes there" if integers or _without_gradients(mutant) else ""
+
+
+def _without_gradients(mutant: Mutant) -> bool:
+    """Whether the row stands in a function or a block that computes no gradients."""
+    row = mutant.change.row
+    for node in ast.walk(ast.parse(mutant.change.text)):
+        if isinstance(node, (ast.FunctionDef, ast.With)) and node.lineno <= row <= (node.end_lineno or row):
+            heads = (
+                node.decorator_list if isinstance(node, ast.FunctionDef) else [item.context_expr for item in node.items]
+            )
+            if any(callee(head) in ("no_grad", "inference_mode") for head in heads):
+                return True
+    return False
+
+
+def _called(text: str) -> str:
+    """What a statement calls, as the tables name it; the class, where it makes an object."""
+    value = getattr(_statement(text), "value", None)
+    if not isinstance(value, ast.Call):
+        return ""
+    name = callee(value)
+    receiver = dotted(value.func.value).lower() if isinstance(value.func, ast.Attribute) else ""
+    return "scheduler.step" if name == "step" and "sched" in receiver else name
+
+
+def _names(text: str) -> set[str]:
+    statement = _statement(text)
+    return set(_dotted_in(statement)) - _MODULES if statement else set()
+
+
+def _dotted_in(node: ast.AST) -> Iterator[str]:
+    name = dotted(node) if isinstance(node, ast.expr) else ""
+    if name:
+        yield ".".join(name.split(".")[: 2 if name.startswith("self.") else 1])
+        return
+    for child in ast.iter_child_nodes(node):
+        yield from _dotted_in(child)
+
+
+def _statement(text: str) -> ast.stmt | None:
+    try:
+        body = ast.parse(text).body
+    except SyntaxError:
+        return None
+    return body[0] if len(body) == 1 else None
+
+
+_KINDS: Mapping[str, Callable[[Mutant], str]] = {
+    "repeat_call": _repeated,
+    "wrap": _wrapped,
+    "move_in": _moved,
+    "move_out": _moved,
+    "swap_neighbours": _swapped,
+    "argument": _left_out,
+    "arithmetic": _detached,
+}
