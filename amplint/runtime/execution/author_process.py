@@ -59,12 +59,13 @@ def _obeyed(order: dict[str, Any]) -> dict[str, Any]:
     doing = f"importing `{os.path.basename(order['file'])}`"
     try:
         sys.path[:0] = order["paths"]
-        module = import_text(order["name"], order["file"], order["text"])
-        doing = f"making the object of `{order['target']}`"
         parameters = [Parameter(**each) for each in order["parameters"]]
-        function = AuthorFunction(module, order["target"], parameters, order["seed"])
+        with Trace(order["file"]) as trace:
+            module = import_text(order["name"], order["file"], order["text"])
+            doing = f"making the object of `{order['target']}`"
+            function = AuthorFunction(module, order["target"], parameters, order["seed"])
         doing = f"calling `{order['target']}`"
-        return _answered(order, function)
+        return _answered(order, function, trace)
     except CannotCall as error:
         return {"problem": str(error)}
     except BaseException as error:  # an exit, too, is the author's
@@ -72,7 +73,7 @@ def _obeyed(order: dict[str, Any]) -> dict[str, Any]:
         return {"problem": f"{doing} raises {said[:300]}"}
 
 
-def _answered(order: dict[str, Any], function: AuthorFunction) -> dict[str, Any]:
+def _answered(order: dict[str, Any], function: AuthorFunction, trace: Trace) -> dict[str, Any]:
     parameters = function.parameters
     region = Region(**order["region"]) if order["region"] else None
     exact = CallWay(order["device"], precision=torch.float64)
@@ -93,7 +94,7 @@ def _answered(order: dict[str, Any], function: AuthorFunction) -> dict[str, Any]
         "exact": exact,
         "plain": CallWay(order["device"], precision=torch.float32),
     }
-    with Trace(order["file"]) as trace, LoweredProducts() as lowered:
+    with trace, LoweredProducts() as lowered:
         function.evaluate(owners, points.ordinary(), ways["amp"], settled.kinds)
     told: list[dict[str, Any]] = []
     for point in points.points():

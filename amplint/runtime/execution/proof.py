@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import os
 import re
 from collections.abc import Iterator, Sequence
@@ -161,9 +162,10 @@ def _off(mine: Evaluation, exact: Evaluation, dtypes: Sequence[torch.dtype]) -> 
 def _unrun(before: str, after: str, first: FunctionRun, second: FunctionRun) -> Iterator[Change]:
     """The changes that did not run; imports did."""
     for each in changes(before, after):
-        ran = (second if each.new is not None else first).rows
-        rows = range(each.statement.lineno, (each.statement.end_lineno or each.statement.lineno) + 1)
-        if type(each.statement).__name__ not in ("Import", "ImportFrom") and ran.isdisjoint(rows):
+        statement, ran = (each.after, second.rows) if each.after is not None else (each.before, first.rows)
+        if statement is None or isinstance(statement, (ast.Import, ast.ImportFrom)):
+            continue
+        if ran.isdisjoint(range(statement.lineno, (statement.end_lineno or statement.lineno) + 1)):
             yield each
 
 

@@ -102,6 +102,12 @@ def test_a_function_is_run_before_the_fix_and_after(tree: Path, copies: Path) ->
     assert (int(found.before[NON_FINITE]) > 0, found.after[NON_FINITE]) == (True, 0)
 
 
+def test_a_constant_at_the_top_has_run_too(tree: Path, copies: Path) -> None:
+    text = LOSS.replace("1e-8", "EPS").replace("def charbonnier", "EPS = 1e-8\n\n\ndef charbonnier")
+    found = outcome(tree, copies, text=text, after=text.replace("EPS = 1e-8", "EPS = 1e-5"))
+    assert found.verdict != NOT_REPLAYABLE, found.reason
+
+
 def test_a_module_is_made_with_small_sizes_and_that_is_said(tree: Path, copies: Path) -> None:
     found = outcome(tree, copies, "AMP305")
     assert (found.verdict, found.reference["run"]) == (CONFIRMED, "Head.forward"), found.reason
