@@ -9,6 +9,7 @@ and in that process:
 
     author_process  takes the order, confines itself, answers
     confinement     what the author's code may not do; system_calls: the same, held by the kernel
-    author_code     imports the file, makes the module, calls it in a precision
+    author_code     imports the file, makes the module, calls it
+    call_ways       in which precision, and what is watched meanwhile
     operands        values for the parameters, found by trial
 """

@@ -18,14 +18,8 @@ import torch
 from amplint.model.events import Region
 from amplint.runtime.devices import CUDA, EMULATED
 from amplint.runtime.emulation.cuda_autocast import cuda_autocast
-from amplint.runtime.execution.author_code import (
-    AuthorFunction,
-    CallWay,
-    CannotCall,
-    LoweredProducts,
-    Trace,
-    import_text,
-)
+from amplint.runtime.execution.author_code import AuthorFunction, CannotCall, import_text
+from amplint.runtime.execution.call_ways import CallWay, LoweredProducts, Trace
 from amplint.runtime.execution.confinement import confine
 from amplint.runtime.execution.operands import Settled, operands, settle, sweep_over
 from amplint.runtime.execution.running import READY, settled_as_told
@@ -121,7 +115,3 @@ def _ungraded(parameters: Sequence[Parameter]) -> dict[str, str]:
 def _plain(evaluation: Evaluation) -> dict[str, Any]:
     gradients = [each.tolist() for each in evaluation.gradients]
     return {"value": evaluation.value.tolist(), "gradients": gradients, "error": evaluation.error}
-
-
-if __name__ == "__main__":
-    main()

@@ -52,7 +52,7 @@ def _limit() -> None:
     wanted = {"RLIMIT_CPU": SECONDS, "RLIMIT_FSIZE": ANSWER, "RLIMIT_CORE": 0, "RLIMIT_AS": _address_space() + MEMORY}
     for name, most in wanted.items():
         with suppress(AttributeError, OSError, ValueError):  # not known here, or lower already
-            resource.setrlimit(getattr(resource, name), (most, most))
+            resource.setrlimit(getattr(resource, name), (most, most + 1))  # a signal first, which tells what it is for
 
 
 def _address_space() -> int:

@@ -31,6 +31,10 @@ from amplint.syntax.tree import Tree
 _WORST = "worst relative error"
 _RIGHT = 0.05
 """The largest relative error of values and gradients with which a program counts as right."""
+_EVERYDAY = 2.0**-5, 3.0
+"""The magnitudes at which every function is expected to be right, whatever the precision."""
+_SAME = 2.0**-5
+"""By how much two functions may differ in exact arithmetic and mean the same, where epsilons may be in reach."""
 _COARSER = 8.0, 2.0**-4
 """By how much more than before a function may be off under AMP, and up to what error it may be so in any case."""
 _ROUNDING = 2.0**-12
@@ -140,12 +144,17 @@ def _defect(told: Sequence[_Pair], measure: str) -> Iterator[Observation]:
 
 
 def _meant(told: Sequence[_Pair]) -> Iterator[Observation]:
-    """Whether the repaired function is right where the one that stands is."""
+    """Whether the repaired function is right where the one that stands is, or, where that is nowhere, at everyday magnitudes.
+
+    Its meaning is told in exact arithmetic, its precision under AMP.
+    """
+    right = {id(pair) for pair in told if pair.errors()[0] <= _RIGHT}
     for pair in told:
-        was, is_ = pair.errors()
-        if was <= _RIGHT:
-            right = is_ <= max(was * _COARSER[0], _COARSER[1])
-            yield Observation(Question.MEANT, "the value or gradient", True, right, pair.at)
+        if id(pair) in right or (not right and _EVERYDAY[0] <= abs(pair.before.at) <= _EVERYDAY[1]):
+            was, is_ = pair.errors()
+            is_same = _off(pair.after.exact, pair.before.exact, pair.before.dtypes) <= _SAME
+            is_right = is_same and (was > _RIGHT or is_ <= max(was * _COARSER[0], _COARSER[1]))
+            yield Observation(Question.MEANT, "the value or gradient", True, is_right, pair.at)
 
 
 def _kept_in_half(first: FunctionRun, second: FunctionRun) -> Iterator[Observation]:

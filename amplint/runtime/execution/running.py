@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import signal
 import subprocess
 import sys
 import tempfile
@@ -14,7 +15,7 @@ from typing import IO, Any
 
 import torch
 
-from amplint.runtime.execution.confinement import ANSWER, WAIT
+from amplint.runtime.execution.confinement import ANSWER, SECONDS, WAIT
 from amplint.runtime.execution.operands import Settled
 from amplint.runtime.execution.target import RunTarget
 from amplint.runtime.numeric.answer import Evaluation
@@ -141,6 +142,8 @@ def _wait(process: subprocess.Popen[bytes], answer: IO[bytes]) -> str:
             return f"gives no answer within {WAIT if is_ready else _STARTING:g} s"
         time.sleep(_PAUSE)
     code = process.returncode
+    if code == -getattr(signal, "SIGXCPU", 0):
+        return f"takes more than {SECONDS} s of processor time"
     return f"ends the process ({f'exit code {code}' if code >= 0 else f'signal {-code}'})"
 
 

@@ -160,6 +160,13 @@ def test_a_wrong_repair_is_refuted(tree: Path, copies: Path, what: str) -> None:
     assert outcome(tree, copies, after=LOSS.replace(*WRONG[what])).verdict == REFUTED
 
 
+def test_a_function_that_was_never_right_must_still_mean_the_same(tree: Path, copies: Path) -> None:
+    never = LOSS.replace("d * d + 1e-8", "d * d * 0 + 1e-8")
+    fixed = never.replace("d = a - b", "d = (a - b).float()")
+    assert outcome(tree, copies, text=never, after=fixed).verdict == CONFIRMED
+    assert outcome(tree, copies, text=never, after=fixed.replace("+ 1e-8", "+ 1e-4")).verdict == REFUTED
+
+
 def test_switching_autocast_off_is_no_repair(tree: Path, copies: Path) -> None:
     found = outcome(
         tree, copies, "AMP305", after=LOSS.replace("dtype=torch.float16)\n    def", "enabled=False)\n    def")
