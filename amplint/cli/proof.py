@@ -83,12 +83,22 @@ class Prover:
         self._verifier.__exit__(*error)
 
     def foresee(self, wanted: Targets, result: Result) -> None:
-        """Replay at once what all files begin with: what is replayed again for one of them is known."""
+        """Replay at once what all files begin with: what is replayed again for one of them is known.
+
+        Args:
+            wanted: the files.
+            result: what linting them came to.
+        """
         for _ in self._replayed(fixable_findings(wanted, result, self._options)):
             pass
 
     def confirmed(self, source: Source, report: FileReport) -> FileReport:
-        """The report on a file, with the fixes that are not confirmed no more than shown."""
+        """The report on a file, with the fixes that are not confirmed no more than shown.
+
+        Args:
+            source: the file.
+            report: what was found in it.
+        """
         unproved: set[Diagnostic] = set()
         for one in self._replayed(_in_order(source, fixable(report, self._options.unsafe_fixes))):
             if one.outcome.verdict != CONFIRMED:

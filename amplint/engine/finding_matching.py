@@ -159,7 +159,12 @@ def renamed(gone: Mapping[str, str], come: Mapping[str, str]) -> dict[str, str]:
 
 
 def common_lines(one: str, other: str) -> float:
-    """The share of lines that two texts have in common, whatever their order."""
+    """The share of lines that two texts have in common, whatever their order.
+
+    Args:
+        one: a text.
+        other: another one.
+    """
     mine, theirs = (Counter(filter(None, map(str.strip, text.splitlines()))) for text in (one, other))
     most = max(mine.total(), theirs.total())
     return (mine & theirs).total() / most if most else 0.0

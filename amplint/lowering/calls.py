@@ -157,7 +157,8 @@ class CallReader:
             return entered
         if self._roles.of(func.value).role != "scaler":
             return None
-        return self._told(ScalerUpdate(self._site(call), self._ref(func.value), bool(call.args)))
+        given = any(self._scope.program.tree.text(arg.value) != "None" for arg in call.args)
+        return self._told(ScalerUpdate(self._site(call), self._ref(func.value), given))
 
     def _on_zero_grad(self, call: cst.Call, func: cst.Attribute) -> Provenance | None:
         if isinstance(func.value, cst.Call):

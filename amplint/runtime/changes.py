@@ -6,13 +6,14 @@ Comments, layout and docstrings are no difference.
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from difflib import SequenceMatcher
 from os.path import commonprefix
 from textwrap import shorten
 
 from amplint.diagnostics import Edit
+from amplint.python_ast.definitions import around
 
 _ALIKE = 0.5
 """The share of text that two statements have in common at least, if one has become the other."""
@@ -78,6 +79,42 @@ def changes(before: str, after: str, through_contexts: bool = False) -> list[Cha
     return paired + [
         one for one in found if id(one.old or one.new) not in settled and id(one.new or one.old) not in settled
     ]
+
+
+def changes_in(found: Iterable[Change], before: str, after: str, functions: Collection[str]) -> list[Change]:
+    """Those changes that lie in some functions; what a function is given shows in its body, and in its calls.
+
+    Args:
+        found: the changes.
+        before: the code as it stands.
+        after: the code with the repair.
+        functions: the names of the functions, with those of the definitions around them; empty for what stands in none.
+    """
+
+    def lies_there(text: str, statement: ast.stmt | None) -> bool:
+        return statement is not None and function_at(text, statement.lineno) in functions
+
+    there = [one for one in found if lies_there(before, one.before) or lies_there(after, one.after)]
+    return [one for one in there if not _is_signature(one)]
+
+
+def _is_signature(one: Change) -> bool:
+    """Whether a change is one of the parameters of a function, or of their types."""
+    functions = ast.FunctionDef, ast.AsyncFunctionDef
+    if not (isinstance(one.before, functions) and isinstance(one.after, functions)):
+        return False
+    return not any(part is one.new for each in one.after.decorator_list for part in ast.walk(each))
+
+
+def function_at(text: str, row: int) -> str:
+    """The name of the innermost definition that a row lies in; empty where it lies in none.
+
+    Args:
+        text: the code.
+        row: counted from 1.
+    """
+    found = around(text, row)
+    return found.name if found is not None else ""
 
 
 def _is_same(old: ast.stmt, new: ast.stmt) -> bool:

@@ -24,8 +24,8 @@ from amplint.runtime.replay.neighbouring_fixes import judge_in_company
 from amplint.runtime.verdict import ERROR, NOT_REPLAYABLE, REFUTED, Outcome
 from amplint.source import Source
 
-Replay = Callable[[Source, Source, Diagnostic, Rule, str, int], Outcome]
-"""Replays a file before and after a fix: `replay(before, after, diagnostic, rule, device, seed)`."""
+Replay = Callable[[Source, Source, Diagnostic, Rule, str, int, bool], Outcome]
+"""Replays a file before and after a fix: `replay(before, after, diagnostic, rule, device, seed, is_patch)`."""
 
 _PATIENCE = 10
 """So many times the limit on its processor time a replay may take by the clock: other programs may have the processors."""
@@ -265,16 +265,16 @@ def _judged(task: _Task, rule: Rule) -> Outcome:
     repair, how, copies = task
 
     def replay(before: Source, after: Source, diagnostic: Diagnostic) -> Outcome:
-        outcome = how.replay(before, after, diagnostic, rule, how.device.kind, how.seed)
+        outcome = how.replay(before, after, diagnostic, rule, how.device.kind, how.seed, repair.patched)
         measure = rule.observable.measure if rule.observable is not None else ""
         is_read = outcome.verdict != NOT_REPLAYABLE or outcome.basis
         if copies is None or is_read or measure not in (NON_FINITE, VALUE_ERROR):
             return outcome
         from amplint.runtime.execution.proof import execute  # needs torch
 
-        run = execute(before, after, diagnostic, measure, how.device.kind, how.seed, copies)
+        run = execute(before, after, diagnostic, measure, how.device.kind, how.seed, repair.patched, copies)
         return run if run.basis else replace(outcome, reason=f"{outcome.reason}; and when it is run, {run.reason}")
 
-    diagnostic = replace(repair.diagnostic, fix=None) if repair.patched else repair.diagnostic
+    diagnostic = repair.diagnostic
     outcome = replay(repair.before, repair.after, diagnostic)
     return judge_in_company(repair.before, diagnostic, outcome, repair.neighbours, repair.with_fixes, replay)

@@ -1,6 +1,6 @@
 """Judge repairs that are known to be wrong, or right: `python -m tests.mutants --rules AMP101,AMP201 --sample 60 --seed 1`.
 
-Without `--sample` it is all mutants, which takes hours; with `--by-hand` the repairs that people have written down.
+It is all that people have written down, and mutants: without `--sample` all of them, which takes hours, with `--by-hand` none.
 """
 
 from __future__ import annotations
@@ -8,6 +8,7 @@ from __future__ import annotations
 import argparse
 import sys
 from collections import Counter
+from collections.abc import Sequence
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "support"))  # as pytest has it
@@ -18,22 +19,27 @@ from .attempts import Attempt, mutated, outcomes, written
 from .repaired import observed_codes
 from .scores import score, table
 
+PAGE = Path(__file__).resolve().parents[2] / "docs" / "verify.md"
+"""The page that shows the table."""
+
 
 def main() -> int:
     """Judge them, and print each that is misjudged, and the table; 1 when there is one."""
     parser = argparse.ArgumentParser(prog="python -m tests.mutants", description=__doc__)
     parser.add_argument("--rules", default="", help="codes, with commas between; all that can be judged by default")
-    parser.add_argument("--by-hand", action="store_true", help="those that people have written down, not mutants")
+    parser.add_argument("--by-hand", action="store_true", help="no mutants")
     parser.add_argument("--sample", type=int, default=0, help="how many mutants of each rule; all by default")
     parser.add_argument("--seed", type=int, default=1, help="another seed gives another sample")
     parser.add_argument("--jobs", type=int, default=2, help="processes")
     parser.add_argument(
         "--show", default="", help="also show the wrong ones with this verdict, such as `not replayable`"
     )
+    parser.add_argument("--write", action="store_true", help="put the table into docs/verify.md")
     parser.add_argument("--reasons", action="store_true", help="count the reasons of all verdicts")
     chosen = parser.parse_args()
     codes = [code.strip().upper() for code in chosen.rules.split(",") if code.strip()] or observed_codes()
-    attempts = written(codes) if chosen.by_hand else mutated(codes, chosen.sample, chosen.seed)
+    mutants = [] if chosen.by_hand else mutated(codes, chosen.sample, chosen.seed)
+    attempts = sorted([*written(codes), *mutants], key=lambda one: one.repair.before.path)
     judged = list(zip(attempts, outcomes(attempts, chosen.jobs, _tell)))
     for attempt, outcome in judged:
         if attempt.misjudged(outcome) or (outcome.verdict == chosen.show and not attempt.right):
@@ -42,7 +48,10 @@ def main() -> int:
         told = Counter((one.code, outcome.verdict, outcome.reason) for one, outcome in judged)
         for (code, verdict, reason), count in sorted(told.items()):
             print(f"{count:5} {code} {verdict}: {reason}")
-    print("\n".join(table(score(judged))))
+    rows = list(table(score(judged)))
+    print("\n".join(rows))
+    if chosen.write:
+        _write(rows)
     return 1 if any(attempt.misjudged(outcome) for attempt, outcome in judged) else 0
 
 
@@ -51,6 +60,13 @@ def _show(attempt: Attempt, outcome: Outcome) -> None:
     print(f"{known}, but {outcome.verdict}: {attempt.name}")
     print(f"{outcome.measure}: {dict(outcome.before)} -> {dict(outcome.after)} {outcome.reason}")
     print(attempt.difference())
+
+
+def _write(rows: Sequence[str]) -> None:
+    text = PAGE.read_text("utf-8")
+    begin, end = (f"<!-- mutation scores: {word} -->" for word in ("begin", "end"))
+    head, tail = text.partition(begin)[0], text.partition(end)[2]
+    PAGE.write_text("\n".join([head + begin, *rows, end]) + tail, "utf-8")
 
 
 def _tell(done: int, total: int) -> None:

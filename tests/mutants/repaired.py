@@ -6,7 +6,7 @@ import ast
 from dataclasses import dataclass, replace
 from functools import cached_property
 
-from fixture_harness import Fixture, fixtures_of
+from fixture_harness import Fixture, fixtures_of, lint
 
 from amplint.diagnostics import Diagnostic
 from amplint.engine.fixer import apply
@@ -47,8 +47,9 @@ class Repaired:
             text: the whole file, repaired in another way.
         """
         others = tuple(one for one in self.fixture.report.diagnostics if one != self.diagnostic)
-        before = self.fixture.source
-        return Repair(before, replace(before, text=text), self.diagnostic, others)
+        after = replace(self.fixture.source, text=text)
+        left = lint(after, self.fixture.rules).diagnostics
+        return Repair(self.fixture.source, after, self.diagnostic, others, patched=True, remaining=left)
 
     def rows(self) -> set[int]:
         """The rows of `text` that the fix has changed, and that of the finding."""

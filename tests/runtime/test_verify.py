@@ -79,7 +79,7 @@ def test_evidence_comes_in_the_order_of_the_findings_whatever_happens_to_some() 
     progress: list[tuple[int, int]] = []
     began = time.monotonic()
     found = list(verify_findings(findings, HOW._replace(limit=2.0), lambda done, total: progress.append((done, total))))
-    assert time.monotonic() - began < 60
+    assert time.monotonic() - began < 300
     assert verdicts(found) == [CONFIRMED, ERROR, CONFIRMED, ERROR, ERROR, CONFIRMED]
     assert [one.outcome.reason for one in found if one.outcome.verdict == ERROR] == [
         "the replay gave no verdict (exit code 3)",

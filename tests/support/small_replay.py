@@ -18,7 +18,9 @@ from amplint.source import Source
 STEPS = 6
 
 
-def replay(before: Source, after: Source, diagnostic: Diagnostic, rule: Rule, device: str, seed: int) -> Outcome:
+def replay(
+    before: Source, after: Source, diagnostic: Diagnostic, rule: Rule, device: str, seed: int, is_patch: bool
+) -> Outcome:
     """Clip the gradients of a tiny model as both texts do, and measure the norm that the optimizer saw."""
     while "SPIN" in before.text:
         pass

@@ -15,7 +15,7 @@ from amplint.diagnostics import Diagnostic
 from amplint.model import observables
 from amplint.model.torch.precision import UNKNOWN
 from amplint.rule import File
-from amplint.runtime.changes import Change, changes
+from amplint.runtime.changes import Change, changes, changes_in
 from amplint.runtime.criterion import Observation, Question, judge
 from amplint.runtime.execution.running import AuthorFile, FunctionRun, PointRun, run_apart
 from amplint.runtime.execution.target import RunTarget, target_of
@@ -60,7 +60,14 @@ class _Pair(NamedTuple):
 
 
 def execute(
-    before: Source, after: Source, diagnostic: Diagnostic, measure: str, device: str, seed: int, copies: Path
+    before: Source,
+    after: Source,
+    diagnostic: Diagnostic,
+    measure: str,
+    device: str,
+    seed: int,
+    patched: bool,
+    copies: Path,
 ) -> Outcome:
     """Run the author's function around a finding, as it stands and with the fix, over a sweep of operands.
 
@@ -71,6 +78,7 @@ def execute(
         measure: `NON_FINITE` or `VALUE_ERROR`.
         device: one of `amplint.runtime.devices`.
         seed: of weights and operands.
+        patched: whether the second text has more changes than this fix: then those count that are in the function.
         copies: where copies of projects lie (`amplint.runtime.execution.tree_copies`).
     """
     try:
@@ -85,7 +93,9 @@ def execute(
     if elsewhere:
         return Outcome(NOT_REPLAYABLE, f"`{target.name}` raises for another reason ({elsewhere})", measure)
     told = [pair for pair in map(_Pair, first.points, second.points) if _counts(pair)]
-    beyond = [each.text for each in _unrun(before.text, after.text, first, second)]
+    changed = changes(before.text, after.text)
+    mine = changes_in(changed, before.text, after.text, {target.name}) if patched else changed
+    beyond = [each.text for each in mine if not _has_run(each, first, second)]
     shown = _shown(told, target, first, measure)
     return judge([*_defect(told, measure), *_meant(told), *_kept_in_half(first, second)], shown, beyond=beyond)
 
@@ -168,14 +178,12 @@ def _off(mine: Evaluation, exact: Evaluation, dtypes: Sequence[torch.dtype]) -> 
     return mine.distance(exact, dtypes) if mine.finite and alike else float("inf")
 
 
-def _unrun(before: str, after: str, first: FunctionRun, second: FunctionRun) -> Iterator[Change]:
-    """The changes that did not run; imports did."""
-    for each in changes(before, after):
-        statement, ran = (each.after, second.rows) if each.after is not None else (each.before, first.rows)
-        if statement is None or isinstance(statement, (ast.Import, ast.ImportFrom)):
-            continue
-        if ran.isdisjoint(range(statement.lineno, (statement.end_lineno or statement.lineno) + 1)):
-            yield each
+def _has_run(change: Change, first: FunctionRun, second: FunctionRun) -> bool:
+    """Whether what has changed was run; imports were."""
+    statement, ran = (change.after, second.rows) if change.after is not None else (change.before, first.rows)
+    if statement is None or isinstance(statement, (ast.Import, ast.ImportFrom)):
+        return True
+    return not ran.isdisjoint(range(statement.lineno, (statement.end_lineno or statement.lineno) + 1))
 
 
 def _shown(told: Sequence[_Pair], target: RunTarget, found: FunctionRun, measure: str) -> Outcome:

@@ -56,10 +56,15 @@ def _making(file: File, call: cst.Call) -> _Making:
 
 
 def _counterpart(before: File, place: cst.Call, after: File) -> cst.Call | None:
-    """The same construction in the file with the fix, which may have moved it within its function."""
+    """The same construction in the file with the fix, which may have moved it, also out of its function; of several that take
+    its place, which must all be alike, the first."""
     alike = [call for call, _ in before.fact(Scalers).made if _described(before, call) == _described(before, place)]
     candidates = [call for call, _ in after.fact(Scalers).made if _described(after, call) == _described(before, place)]
-    return candidates[alike.index(place)] if len(alike) == len(candidates) else None
+    if len(alike) == len(candidates):
+        return candidates[alike.index(place)]
+    known = {_described(before, call) for call, _ in before.fact(Scalers).made}
+    moved = [(call, facts) for call, facts in after.fact(Scalers).made if _described(after, call) not in known]
+    return moved[0][0] if moved and not candidates and len({facts for _, facts in moved}) == 1 else None
 
 
 def _described(file: File, call: cst.Call) -> tuple[str, str]:

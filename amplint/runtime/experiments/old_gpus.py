@@ -16,6 +16,7 @@ import torch
 from amplint.diagnostics import Diagnostic, Edit
 from amplint.model.events import Region
 from amplint.rule import File
+from amplint.runtime.changes import edits_between
 from amplint.runtime.experiments.matmul_dtype import product_dtype
 from amplint.runtime.measures.measurement import Figure, Measurement
 from amplint.runtime.recording.patches import Patches
@@ -72,7 +73,7 @@ def _at(what: str, capability: tuple[int, int]) -> str:
 
 def _answers(before: File, after: File, diagnostic: Diagnostic) -> list[Figure]:
     asked = next((call for call in before.tree.find(cst.Call) if before.range(call.func) == diagnostic.range), None)
-    instead = _counterpart(before, after, asked, diagnostic) if asked is not None else None
+    instead = _counterpart(before, after, asked) if asked is not None else None
     if asked is None or instead is None:
         raise NotReplayable("the question is not found again")
     figures: list[Figure] = []
@@ -83,10 +84,10 @@ def _answers(before: File, after: File, diagnostic: Diagnostic) -> list[Figure]:
     return figures
 
 
-def _counterpart(before: File, after: File, asked: cst.Call, diagnostic: Diagnostic) -> cst.CSTNode | None:
+def _counterpart(before: File, after: File, asked: cst.Call) -> cst.CSTNode | None:
     """What stands in the place of a question in the file with the fix."""
     start, end = before.tree.span(asked)
-    edits = diagnostic.fix.edits if diagnostic.fix is not None else ()
+    edits = edits_between(before.source.text, after.source.text)
     first = start + sum(_growth(each) for each in edits if each.end <= start)
     last = end + sum(_growth(each) for each in edits if each.end <= end)
     inside = after.source.text[first:last]

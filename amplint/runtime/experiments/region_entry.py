@@ -33,7 +33,9 @@ def take(before: File, after: File, diagnostic: Diagnostic, device: str, seed: i
     index = next((index for index, node in enumerate(places) if before.range(_named(node)) == diagnostic.range), None)
     if index is None or len(places) != len(counterparts):
         raise NotReplayable("what is entered is not found again")
-    place, counterpart = places[index], counterparts[index]
+    place = places[index]
+    mine, theirs = ([each for each in found if each.deep_equals(place)] for found in (places, counterparts))
+    counterpart = theirs[mine.index(place)] if len(mine) == len(theirs) else counterparts[index]
     region = after.contexts.of(counterpart)
     made, parent = before.contexts.maker(place), before.tree.parent(place)
     if region is None or (made is None and not isinstance(parent, cst.BooleanOperation)):

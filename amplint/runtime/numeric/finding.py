@@ -13,7 +13,7 @@ from amplint.diagnostics import Diagnostic, Edit
 from amplint.dtypes.frames import StackFrame
 from amplint.dtypes.values import Tensor
 from amplint.model.torch import precision
-from amplint.runtime.changes import Change, changes, edits_between
+from amplint.runtime.changes import Change, changes, changes_in, edits_between, function_at
 from amplint.runtime.numeric.choices import Path
 from amplint.runtime.numeric.expression import (
     Apply,
@@ -61,13 +61,14 @@ class Pair:
     beyond: Sequence[str]
 
 
-def pairs(facts: DtypeTrace, fixed: DtypeTrace, diagnostic: Diagnostic) -> Iterator[Pair]:
+def pairs(facts: DtypeTrace, fixed: DtypeTrace, diagnostic: Diagnostic, is_patch: bool = False) -> Iterator[Pair]:
     """What comes of a finding: the loss that is differentiated, or what is returned, or assigned; the furthest first.
 
     Args:
         facts: what the dtype flow knows of the file as it stands.
         fixed: what it knows of the file with the fix.
         diagnostic: the finding.
+        is_patch: whether somebody else's patch is judged, of which no more counts than what it does to the functions read.
 
     Raises:
         NotReplayable: the finding, or what comes of it, is not found, or needs something that is not on the closed list.
@@ -103,7 +104,7 @@ def pairs(facts: DtypeTrace, fixed: DtypeTrace, diagnostic: Diagnostic) -> Itera
             (marks[0], _marks(fixed.file.tree, values[1], moved) if values[1] is not None else ()),
             result.kind,
             result.is_scaled and counterpart is not None and not counterpart.is_scaled,
-            *_elsewhere(reader, other, result),
+            *_elsewhere(reader, other, result, is_patch),
         )
     if not found:
         raise NotReplayable(problem or "what comes of the finding is not found")
@@ -117,11 +118,11 @@ def _is_lost(result: BodyResult, facts: DtypeTrace, fixed: DtypeTrace, other: Re
     return result.kind == BACKWARD and texts[1].count(".backward(") < texts[0].count(".backward(")
 
 
-def _elsewhere(reader: Reader, other: Reader, main: BodyResult) -> tuple[list[Differing], list[str]]:
+def _elsewhere(reader: Reader, other: Reader, main: BodyResult, is_patch: bool) -> tuple[list[Differing], list[str]]:
     """What else a body comes to and differs, and the changed statements that were not read."""
     inside = {id(each) for each in subexpressions(main.value)}
     differing: list[Differing] = []
-    beyond = [each.text for each in _changes(reader, other) if not _is_read(each, reader, other)]
+    beyond = [each.text for each in _changes(reader, other, is_patch) if not _is_read(each, reader, other)]
     for result in reader.results:
         if id(result.value) in inside or isinstance(result.value, (Thing, Literal)):
             continue
@@ -138,15 +139,20 @@ def _elsewhere(reader: Reader, other: Reader, main: BodyResult) -> tuple[list[Di
     return differing, list(dict.fromkeys(beyond))
 
 
-def _changes(reader: Reader, other: Reader) -> list[Change]:
-    return changes(*(each.facts.file.source.text for each in (reader, other)))
+def _changes(reader: Reader, other: Reader, is_patch: bool) -> list[Change]:
+    old, new = reader.facts.file.source.text, other.facts.file.source.text
+    found = changes(old, new)
+    if not is_patch:
+        return found
+    read = {function_at(text, row) for text, each in ((old, reader), (new, other)) for row in each.rows}
+    return changes_in(found, old, new, read)
 
 
 def _is_read(change: Change, reader: Reader, other: Reader) -> bool:
     """Whether a changed statement is a part of what was read: on the path, or what a name on it stands for."""
-    statement, near = change.statement, reader if change.new is None else other
-    if isinstance(statement, (ast.Import, ast.ImportFrom)):
-        return change.new is not None
+    statement, near = (change.before, reader) if change.after is None else (change.after, other)
+    if statement is None or isinstance(statement, (ast.Import, ast.ImportFrom)):
+        return change.after is not None
     targets = statement.targets if isinstance(statement, ast.Assign) else [getattr(statement, "target", None)]
     names = {getattr(each, "id", getattr(each, "attr", "")) for each in targets}
     return statement.lineno in near.rows or bool(names & near.names)

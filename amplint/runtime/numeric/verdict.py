@@ -47,7 +47,9 @@ _RESULTS = {BACKWARD: "the backward pass", RETURN: "what is returned"}
 _SHAPES_DECIDE = "what the fixed expression means depends on the number of dimensions, which the file does not tell"
 
 
-def prove(before: File, after: File, diagnostic: Diagnostic, measure: str, device: str, seed: int) -> Outcome:
+def prove(
+    before: File, after: File, diagnostic: Diagnostic, measure: str, device: str, seed: int, is_patch: bool = False
+) -> Outcome:
     """Compute what comes of a finding, as the code stands and with the fix, over a sweep of operands.
 
     A point counts where the text as it stands, computed in float64 on the same operands, gives a value that float32 holds
@@ -65,11 +67,12 @@ def prove(before: File, after: File, diagnostic: Diagnostic, measure: str, devic
             it makes the worst error of the value, which was more than float16 rounds by, at least eight times smaller.
         device: one of `amplint.runtime.devices`; where CUDA is emulated, so it must be when this is called.
         seed: of the operands.
+        is_patch: whether `after` is somebody else's patch.
     """
     problem = ""
     is_partial = diagnostic.fix is not None and diagnostic.fix.applicability is Applicability.UNSAFE
     try:
-        for pair in pairs(DtypeTrace(before), DtypeTrace(after), diagnostic):
+        for pair in pairs(DtypeTrace(before), DtypeTrace(after), diagnostic, is_patch):
             try:
                 outcome = _judged(pair, measure, device, seed, is_partial)
                 # Of two findings in one expression, the other one may be what is left.

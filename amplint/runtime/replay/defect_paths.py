@@ -27,7 +27,7 @@ from amplint.runtime.replay.branch_choices import Answer, Decisions, search
 from amplint.runtime.replay.event_world import Idle
 from amplint.runtime.replay.path_walk import TooLong, Walk, bare
 from amplint.runtime.training.path_facts import owner_of, used
-from amplint.runtime.training.run_record import NotReplayable
+from amplint.runtime.training.run_record import NotReplayable, Untrained
 
 
 def find(file: File, diagnostic: Diagnostic) -> Found | None:
@@ -62,6 +62,7 @@ def routes(found: Found, before: File, after: File) -> tuple[Walk, Walk]:
 
     Raises:
         NotReplayable: no path shows the hazard, or the same path comes to no end in the code with the fix.
+        Untrained: no optimizer is stepped any more.
     """
     kind, site = found.hazard.kind, found.hazard.site
     walk = None
@@ -79,10 +80,17 @@ def routes(found: Found, before: File, after: File) -> tuple[Walk, Walk]:
     if walk is None:
         raise NotReplayable("no path found that shows the defect")
     counterpart = _counterpart(walk.entry, before, after)
-    fixed = _walked(Walk(counterpart, walk.decisions.again(), Idle(), walk.prelude))
-    if fixed is None:
+    fixed = Walk(counterpart, walk.decisions.again(), Idle(), walk.prelude)
+    ends = _walked(fixed) is not None
+    if _steps(walk) and not _steps(fixed):
+        raise Untrained("every step of an optimizer")
+    if not ends:
         raise NotReplayable("with the fix, the path does not come to an end")
     return walk, fixed
+
+
+def _steps(walk: Walk) -> bool:
+    return any(isinstance(event, (ScalerStep, OptimizerStep)) for event in walk.events)
 
 
 def variants(first: Walk, second: Walk) -> Iterator[tuple[Walk, Walk]]:
@@ -104,7 +112,7 @@ def variants(first: Walk, second: Walk) -> Iterator[tuple[Walk, Walk]]:
     for key, options in mine.items():
         for answer in options if key not in theirs else ():
             other = _with(first, key, answer) if answer != first.decisions.chosen.get(key, options[0]) else None
-            if other is not None and any(isinstance(event, (ScalerStep, OptimizerStep)) for event in other.events):
+            if other is not None:
                 yield other, second
 
 
@@ -144,6 +152,9 @@ def _counterpart(entry: Entry, before: File, after: File) -> Entry:
     name = bare(entry.function), entry.heir
     namesakes = [each for each in before.analysis.entries if (bare(each.function), each.heir) == name]
     fixed = [each for each in after.analysis.entries if (bare(each.function), each.heir) == name]
+    definitions = {key.partition("@")[0] for key in after.analysis.program.definitions}
+    if namesakes and not fixed and name[0] in definitions:
+        raise Untrained(f"all training in `{name[0]}`")
     if len(namesakes) != len(fixed):
         raise NotReplayable("with the fix, the function is not found again")
     return next(there for here, there in zip(namesakes, fixed) if here is entry)

@@ -18,19 +18,21 @@ from itertools import islice
 from amplint.diagnostics import Diagnostic
 from amplint.hazards.found import Found
 from amplint.model.observables import NON_FINITE, PRODUCT_TIME, RAISED, VALUE_ERROR, Observable
+from amplint.python_ast.definite_assignment import newly_unbound
 from amplint.rule import File, Rule
-from amplint.runtime.criterion import Question, judge
+from amplint.runtime.criterion import Observation, Question, judge
+from amplint.runtime.experiments import other_repairs
 from amplint.runtime.experiments.by_observable import EXPERIMENTS
-from amplint.runtime.experiments.own_fix import other_than_own_fix
 from amplint.runtime.measures import linear_products, path_measures
 from amplint.runtime.measures.measurement import Measurement
 from amplint.runtime.numeric.verdict import prove
+from amplint.runtime.replay.altered_losses import alteration, alterations
 from amplint.runtime.replay.defect_paths import find, foreign_device, others, routes, subject_of, variants
-from amplint.runtime.replay.followed_changes import Side, not_followed
-from amplint.runtime.replay.path_observations import observe
+from amplint.runtime.replay.followed_changes import Side, changes_of, computes_losses, not_followed, on_path
+from amplint.runtime.replay.path_observations import observe, told_without_values
 from amplint.runtime.replay.path_walk import TooLong
 from amplint.runtime.replay.three_runs import Trial, emulation
-from amplint.runtime.training.run_record import NotReplayable
+from amplint.runtime.training.run_record import NotReplayable, Untrained
 from amplint.runtime.training.torch_objects import CannotMake
 from amplint.runtime.verdict import NOT_OBSERVABLE, NOT_REPLAYABLE, PATH, TEMPLATE, Outcome
 from amplint.source import Source
@@ -40,7 +42,15 @@ _VARIANTS = 6
 """So many paths with other answers to changed conditions are walked at most."""
 
 
-def replay(before: Source, after: Source, diagnostic: Diagnostic, rule: Rule, device: str, seed: int) -> Outcome:
+def replay(
+    before: Source,
+    after: Source,
+    diagnostic: Diagnostic,
+    rule: Rule,
+    device: str,
+    seed: int,
+    is_patch: bool = False,
+) -> Outcome:
     """Replay a finding in a file, and the file with the fix of this finding applied.
 
     Args:
@@ -50,9 +60,15 @@ def replay(before: Source, after: Source, diagnostic: Diagnostic, rule: Rule, de
         rule: the rule it is of.
         device: one of `amplint.runtime.devices`; `auto` is none.
         seed: decides the small problem; same seed, same device: same outcome.
+        is_patch: whether `after` is what somebody else has made of the file. Then what is done to functions that the finding
+            has nothing to do with does not count.
     """
     if rule.observable is None:
         return Outcome(NOT_REPLAYABLE, f"{rule.code} does not say how its defect shows")
+    unbound = newly_unbound(before.text, after.text)
+    if unbound:
+        said = [Observation(Question.NEW, f"NameError: {name}", True, False) for name in unbound]
+        return judge(said, Outcome(NOT_REPLAYABLE, "", rule.observable.measure))
     if rule.observable.measure == PRODUCT_TIME:
         return linear_products.time_products(_file(before), _file(after), device, seed, rule.observable.tolerance)
     file = _file(before)
@@ -63,18 +79,20 @@ def replay(before: Source, after: Source, diagnostic: Diagnostic, rule: Rule, de
                 taken = experiment(file, _file(after), diagnostic, device=device, seed=seed)
         except NotReplayable as problem:
             return Outcome(NOT_REPLAYABLE, str(problem), rule.observable.measure)
-        beyond = other_than_own_fix(file, _file(after), diagnostic) if taken.beyond is None else taken.beyond
-        return _judge(rule.observable, taken, beyond)
+        return _by_template(rule.observable, taken, file, _file(after), diagnostic, is_patch)
     if rule.observable.measure in (NON_FINITE, VALUE_ERROR):
         with emulation(device):
-            return prove(file, _file(after), diagnostic, rule.observable.measure, device, seed)
+            return prove(file, _file(after), diagnostic, rule.observable.measure, device, seed, is_patch)
     found = find(file, diagnostic)
     if found is None:
         return Outcome(
             NOT_REPLAYABLE, "the event that the finding is about is not found again", rule.observable.measure
         )
     try:
-        return _on_path(before, after, found, rule.observable, device, seed)
+        return _on_path(before, after, found, rule.observable, device, seed, is_patch)
+    except Untrained as lost:
+        shown = Outcome(NOT_REPLAYABLE, "", rule.observable.measure, basis=PATH)
+        return judge([Observation(Question.LOST, str(lost), True, False)], shown)
     except (NotReplayable, CannotMake, TooLong) as problem:
         return Outcome(NOT_REPLAYABLE, str(problem), rule.observable.measure)
 
@@ -84,7 +102,9 @@ def _file(source: Source) -> File:
     return File(Tree(source), torch=(2, 3))
 
 
-def _on_path(before: Source, after: Source, found: Found, observable: Observable, device: str, seed: int) -> Outcome:
+def _on_path(
+    before: Source, after: Source, found: Found, observable: Observable, device: str, seed: int, is_patch: bool
+) -> Outcome:
     """Walk the path of a hazard in both texts, and judge what comes of it."""
     files = _file(before), _file(after)
     first, second = routes(found, *files)
@@ -92,24 +112,41 @@ def _on_path(before: Source, after: Source, found: Found, observable: Observable
     if foreign:
         return Outcome(NOT_OBSERVABLE, f"the code is for {foreign!r}", observable.measure)
     kind, remaining = found.hazard.kind, others(first, second, found.hazard)
+    sides = Side(first, files[0]), Side(second, files[1])
+    changed = changes_of(*sides, kind)
     with emulation(device), warnings.catch_warnings():
         warnings.simplefilter("ignore")  # code with a defect is what torch warns about
-        player = Trial(first, second, subject_of(found.hazard, first), device, seed)
+        altered = alterations(changed, sides[1])
+        player = Trial(first, second, subject_of(found.hazard, first), device, seed, altered)
         taken = path_measures.take(observable.measure, player, found.hazard)
         plain = player.plain
         observed = taken.observations(observable.tolerance) + observe(plain, first, second, kind, files)
         for mine, theirs in islice(variants(first, second), _VARIANTS):
-            other = Trial(mine, theirs, player.subject, device, seed).plain
+            other = Trial(mine, theirs, player.subject, device, seed, altered).plain
             seen = observe(other, mine, theirs, kind, files)
             observed += [one for one in seen if one.question is not Question.GONE]
     shown = taken.shown(observable.measure, PATH)
     error = plain.before.error
-    if error and error == plain.after.error and observable.measure != RAISED and kind not in remaining:
+    is_theirs = observable.measure == RAISED or not found.silent
+    if error and error == plain.after.error and not is_theirs and kind not in remaining:
         return replace(shown, reason="the path raises an error that neither defect nor fix has to do with")
     if not taken.ordinary:
         observed = [one for one in observed if one.question is not Question.GONE]
-    return judge(observed, shown, remaining, not_followed(Side(first, files[0]), Side(second, files[1]), kind))
+    beyond = not_followed(on_path(changed, *sides) if is_patch else changed, *sides, kind)
+    if computes_losses([one for one in beyond if alteration(one) is None], sides[1]):
+        observed = told_without_values(observed)
+    return judge(observed, shown, remaining, tuple(dict.fromkeys(one.text for one in beyond)))
 
 
-def _judge(observable: Observable, taken: Measurement, beyond: tuple[str, ...]) -> Outcome:
-    return judge(taken.observations(observable.tolerance), taken.shown(observable.measure, TEMPLATE), beyond=beyond)
+def _by_template(
+    observable: Observable, taken: Measurement, before: File, after: File, diagnostic: Diagnostic, is_patch: bool
+) -> Outcome:
+    """Judge what stands for the fix of the rule; of a repair that is another one, the texts tell the rest."""
+    observed, beyond = taken.observations(observable.tolerance), taken.beyond
+    if beyond is None:
+        own = other_repairs.own_fix(before, diagnostic)
+        beyond = other_repairs.differing(before, own, after)
+        observed += other_repairs.compare(own, after) if beyond else ()
+        if is_patch:
+            beyond = other_repairs.unrelated(before, after, own, diagnostic)
+    return judge(observed, taken.shown(observable.measure, TEMPLATE), beyond=beyond)

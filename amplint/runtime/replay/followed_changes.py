@@ -8,15 +8,26 @@ settings. A walk knows no values but losses: what else computes is not followed.
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
-from amplint.model.events import Assign, AutocastEnter, AutocastExit, Forward, Report
+from amplint.model.events import (
+    Assign,
+    AutocastEnter,
+    AutocastExit,
+    Backward,
+    Escape,
+    Event,
+    Forward,
+    Report,
+    Scale,
+)
 from amplint.model.protocol.hazard import HazardKind
 from amplint.rule import File
-from amplint.runtime.changes import Change, changes, conjuncts, holds
+from amplint.runtime.changes import Change, changes, changes_in, conjuncts, function_at, holds
 from amplint.runtime.replay.path_walk import Walk
+from amplint.runtime.training.path_facts import feeding
 
 _ASKING = frozenset({"get_scale", "is_enabled"})
 """Methods of a scaler that only tell."""
@@ -25,7 +36,7 @@ _ABOUT_REGIONS = frozenset(
 )
 """Defects that are about what a region is, or what runs in it."""
 _INERT = (ast.Import, ast.ImportFrom, ast.Pass, ast.Continue, ast.Break)
-_SILENT = (Assign, AutocastEnter, AutocastExit, Forward)
+_SILENT = (Assign, AutocastEnter, AutocastExit, Escape, Forward)
 """Events that are not all that their place does: what computes a value, or is run in a region, does more."""
 
 
@@ -50,11 +61,27 @@ class Side:
         return frozenset((row, _plain(text)) for row, text in spans)
 
     @cached_property
+    def functions(self) -> frozenset[str]:
+        """The functions that the path leads through."""
+        program, text = self.file.analysis.program, self.file.source.text
+        rows = {program.tree.range(program.places[each.site]).start.row for each in self.walk.events if each.site >= 0}
+        return frozenset(function_at(text, row) for row in rows)
+
+    @cached_property
     def shown(self) -> frozenset[int]:
         """The rows in which a loss is shown."""
         program = self.file.analysis.program
         sites = {event.site for event in self.walk.events if isinstance(event, Report)}
         return frozenset(program.tree.range(program.places[site]).start.row for site in sites)
+
+    def events_in(self, statement: ast.stmt) -> list[Event]:
+        """The events on the path whose place begins in the rows of a statement."""
+        rows = range(statement.lineno, (statement.end_lineno or statement.lineno) + 1)
+        return [event for event in self.walk.events if event.site >= 0 and self._row(event) in rows]
+
+    def _row(self, event: Event) -> int:
+        program = self.file.analysis.program
+        return program.tree.range(program.places[event.site]).start.row
 
     def is_event(self, call: ast.Call) -> bool:
         """Whether a call is an event on the path, or only asks a scaler."""
@@ -62,23 +89,51 @@ class Side:
         return name in _ASKING or (call.lineno, ast.unparse(call)) in self.called
 
 
-def not_followed(before: Side, after: Side, kind: HazardKind) -> tuple[str, ...]:
-    """The changed statements that the walks do not follow, each as one line.
+def changes_of(before: Side, after: Side, kind: HazardKind) -> list[Change]:
+    """What differs between two texts; for a defect that is about regions, what runs in one is told by the walks alone."""
+    return changes(before.file.source.text, after.file.source.text, kind in _ABOUT_REGIONS)
+
+
+def on_path(found: Sequence[Change], before: Side, after: Side) -> list[Change]:
+    """Those changes that are made to the functions which a path leads through.
 
     Args:
+        found: what differs between the texts.
+        before: the text as it stands.
+        after: the text with a patch.
+    """
+    texts = before.file.source.text, after.file.source.text
+    return changes_in(found, *texts, before.functions | after.functions)
+
+
+def not_followed(found: Sequence[Change], before: Side, after: Side, kind: HazardKind) -> list[Change]:
+    """The changes that the walks do not follow.
+
+    Args:
+        found: what differs between the texts.
         before: the text as it stands.
         after: the text with the fix.
         kind: that of the defect.
     """
-    is_about_regions = kind in _ABOUT_REGIONS
-    found = changes(before.file.source.text, after.file.source.text, is_about_regions)
-    asked = before.walk.decisions.asked.keys() ^ after.walk.decisions.asked.keys()
-    following = _Following(kind, bool(asked), _asking_names(found))
-    wrong = [one for one in found if not following.follows(one, before, after)]
-    return tuple(dict.fromkeys(one.text for one in wrong))
+    mine, theirs = before.walk.decisions.asked, after.walk.decisions.asked
+    is_tried = bool(mine.keys() - theirs.keys()) or any(len(theirs[key]) > 2 for key in theirs.keys() - mine.keys())
+    following = _Following(kind, is_tried, _asking_names(found))
+    return [one for one in found if not following.follows(one, before, after)]
 
 
-def _asking_names(found: list[Change]) -> frozenset[str]:
+def computes_losses(found: Sequence[Change], after: Side) -> bool:
+    """Whether changes that are not followed may give losses or gradients other values.
+
+    Args:
+        found: those changes.
+        after: the text with the fix.
+    """
+    events = (event for one in found if one.after is not None for event in after.events_in(one.after))
+    feeds = feeding(after.walk.events)
+    return any(isinstance(each, (Backward, Escape, Scale)) or getattr(each, "target", "") in feeds for each in events)
+
+
+def _asking_names(found: Sequence[Change]) -> frozenset[str]:
     """The names that changed statements give to what a scaler tells."""
     statements = (one.after for one in found if isinstance(one.after, ast.Assign) and _asks(one.after.value))
     return frozenset(target.id for one in statements for target in one.targets if isinstance(target, ast.Name))
@@ -87,7 +142,8 @@ def _asking_names(found: list[Change]) -> frozenset[str]:
 @dataclass(frozen=True)
 class _Following:
     kind: HazardKind
-    asked: bool
+    is_tried: bool
+    """Whether other answers to the conditions that differ are tried."""
     scales: frozenset[str]
 
     def follows(self, change: Change, before: Side, after: Side) -> bool:
@@ -108,7 +164,7 @@ class _Following:
         if node is None or statement is None or isinstance(statement, _INERT):
             return True
         if isinstance(statement, ast.If):
-            return self.asked or self._is_about_scale(statement.test)
+            return self.is_tried or self._is_about_scale(statement.test)
         if isinstance(statement, (ast.With, ast.AsyncWith)) or node in getattr(statement, "decorator_list", ()):
             return self.kind in _ABOUT_REGIONS
         if self.kind is HazardKind.SCALED_LOSS_REPORTED and statement.lineno in side.shown:
@@ -118,6 +174,8 @@ class _Following:
         if isinstance(statement, ast.Assign) and self._is_about_scale(statement.value):
             return True
         if not isinstance(statement, (ast.Expr, ast.Assign)):
+            return False
+        if _is_unread_argument(node, statement):
             return False
         parts = [*_without(node, known)]
         calls = [each for each in parts if isinstance(each, ast.Call)] or [*_around(node, statement)][-1:]
@@ -135,14 +193,28 @@ class _Following:
         """Whether a condition has become another one in a way that the walk knows of."""
         mine, theirs = ({ast.dump(one): one for one in conjuncts(each)} for each in (old, new))
         changed = [each[key] for each, other in ((mine, theirs), (theirs, mine)) for key in each.keys() - other.keys()]
-        return self.asked or all(map(self._is_about_scale, changed))
+        return self.is_tried or all(map(self._is_about_scale, changed))
 
     def _is_about_scale(self, node: ast.expr) -> bool:
+        if any(isinstance(each, ast.Constant) for each in ast.walk(node)):
+            return False  # a place on the scale says nothing of a step
         return _asks(node) or any(isinstance(each, ast.Name) and each.id in self.scales for each in ast.walk(node))
 
 
 def _asks(node: ast.AST) -> bool:
     return any(isinstance(each, ast.Attribute) and each.attr in _ASKING for each in ast.walk(node))
+
+
+def _is_unread_argument(node: ast.AST, statement: ast.stmt) -> bool:
+    """Whether a part of a call decides what no event tells: the gradient that is given, the kind of a norm."""
+    for call in ast.walk(statement):
+        if isinstance(call, ast.Call) and isinstance(call.func, (ast.Attribute, ast.Name)):
+            name = ast.unparse(call.func).rpartition(".")[2]
+            unread = [*call.args, *call.keywords] if name == "backward" else call.args[2:] if "clip" in name else []
+            unread += [each for each in call.keywords if each.arg == "norm_type"]
+            if unread and (node is call or any(one is node for each in unread for one in ast.walk(each))):
+                return node is not call or name != "backward"
+    return False
 
 
 def _is_plain(call: ast.Call) -> bool:

@@ -12,7 +12,7 @@ from collections.abc import Iterator, Mapping, Sequence
 
 import torch
 
-from amplint.model.events import AutocastEnter
+from amplint.model.events import Assign, AutocastEnter, ScalerUpdate
 from amplint.model.protocol.hazard import HazardKind
 from amplint.model.references import reference
 from amplint.rule import File
@@ -27,6 +27,11 @@ _FOLLOWED = 0.25
 """The same of what parameters have moved by, after several steps of an optimizer that divides by small numbers."""
 _Where = tuple[str, int]
 """An optimizer and an iteration."""
+
+
+def told_without_values(observed: Sequence[Observation]) -> list[Observation]:
+    """What holds of a path also where a change computes losses in a way that a walk does not know."""
+    return [one for one in observed if one.question in (Question.NEW, Question.LOST) or one.after]
 
 
 def observe(trio: Trio, before: Walk, after: Walk, kind: HazardKind, files: tuple[File, File]) -> list[Observation]:
@@ -46,6 +51,7 @@ def observe(trio: Trio, before: Walk, after: Walk, kind: HazardKind, files: tupl
         *_new(trio, before, after, files),
         *_lost(trio, before, after, kind),
         *_steps(trio),
+        *_turns(trio),
         *_shown(trio, files),
     ]
 
@@ -76,10 +82,21 @@ def _lost(trio: Trio, before: Walk, after: Walk, kind: HazardKind) -> Iterator[O
         yield Observation(Question.LOST, f"autocast in {region}", True, region in kept)
     shares = [_half(record.products) for record in (trio.before, trio.after)]
     yield Observation(Question.LOST, "a forward pass in half precision", True, shares[1] >= shares[0])
+    for name in _remade(after) - _remade(before):
+        yield Observation(Question.LOST, f"what `{name}` has found out, made anew again and again,", True, False)
+    given = [any(isinstance(one, ScalerUpdate) and one.given for one in walk.events) for walk in (before, after)]
+    yield Observation(Question.LOST, "a loss scale that moves by itself", not given[0], not given[1])
     for what in ("scalers", "optimizers"):
         mine, theirs = (Counter(getattr(record, what).values()) for record in (trio.before, trio.after))
         for made in mine:
             yield Observation(Question.LOST, made, True, theirs[made] >= mine[made])
+
+
+def _remade(walk: Walk) -> set[str]:
+    """The scalers that are made more than once on a path."""
+    objects = walk.entry.objects
+    made = Counter(one.target for one in walk.events if isinstance(one, Assign) and not one.carried)
+    return {name for name, times in made.items() if times > 1 and name in objects and objects[name].role == "scaler"}
 
 
 def _regions(walk: Walk) -> set[str]:
@@ -110,13 +127,21 @@ def _steps(trio: Trio) -> Iterator[Observation]:
         }
         for what, (before, after) in compared.items():
             yield Observation(Question.MEANT, what, before, after, point)
-    for name in dict.fromkeys(name for name, _ in right):
+    for name in dict.fromkeys(name for name, _ in (*mine, *theirs, *right)):
         taken = [
             sum(each.optimizer == name and each.gradient is not None for each in record.steps)
             for record in (trio.before, trio.after, trio.reference)
         ]
         what = f"the number of steps that `{reference(name).written}` takes"
         yield Observation(Question.MEANT, what, taken[0] == taken[2], taken[1] == taken[2])
+
+
+def _turns(trio: Trio) -> Iterator[Observation]:
+    """How often schedules advance."""
+    for name in trio.reference.leads:
+        mine, theirs, right = (len(record.leads.get(name, ())) for record in vars(trio).values())
+        what = f"the number of turns of `{reference(name).written}`"
+        yield Observation(Question.MEANT, what, mine == right, theirs == right)
 
 
 def _last(record: RunRecord) -> dict[_Where, Step]:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from contextlib import AbstractContextManager, nullcontext
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 
 from amplint.model.events import AutocastEnter, Event, Region, Scale, ZeroGrad
@@ -17,7 +18,7 @@ from amplint.runtime.training.path_facts import Clipped, Intent, clip_owners, fe
 from amplint.runtime.training.run_record import NotReplayable, RunRecord
 from amplint.runtime.training.torch_objects import INIT_SCALE
 from amplint.runtime.training.toy_problem import ToyProblem
-from amplint.runtime.training.trainer import OVERFLOW_ROUND, Training, TrainingSetup
+from amplint.runtime.training.trainer import OVERFLOW_ROUND, Alteration, Training, TrainingSetup
 
 _TORCH_ERRORS = (RuntimeError, AssertionError, ValueError)
 """What torch raises on a misuse."""
@@ -33,6 +34,8 @@ class Trial:
     """The optimizer that the finding is about; empty when it is about all."""
     device: str
     seed: int
+    alterations: Mapping[int, Alteration] = field(default_factory=dict)
+    """What the fix does to losses, by site."""
 
     @property
     def events(self) -> list[Event]:
@@ -69,21 +72,36 @@ class Trial:
             )
             return ToyProblem(optimizers, overflowing, place, self.seed, magnitude, aside, again)
 
-        before, after = (
-            self._amp(walk, problem(self.device), clipped)
-            for walk, clipped in zip((self.before, self.after), self._clipped)
-        )
+        before = self._amp(self.before, problem(self.device), self._clipped[0])
+        again = before.repeats_backward
+        after = self._amp(self.after, problem(self.device), self._clipped[1], self.alterations, again)
         walk, rounds = self.before, Rounds()
         feeds = feeding(walk.events)
         setup = TrainingSetup(problem(self.device), walk.entry.objects, rounds, feeds, self._clipped[0], self._cleared)
         reference = ReferenceRun(setup, Intent.of(walk.events), _rightly_skipped(after))
         return Trio(before, after, _run(walk, reference, rounds))
 
-    def _amp(self, walk: Walk, problem: ToyProblem, clipped: Clipped) -> RunRecord:
+    def _amp(
+        self,
+        walk: Walk,
+        problem: ToyProblem,
+        clipped: Clipped,
+        alterations: Mapping[int, Alteration] | None = None,
+        keeps_graphs: bool = True,
+    ) -> RunRecord:
         rounds, decisions = Rounds(), walk.decisions.again()
         on = decisions.chosen.get("mode", YES).truth
         events = walk.events
-        setup = TrainingSetup(problem, walk.entry.objects, rounds, feeding(events), clipped, self._cleared)
+        setup = TrainingSetup(
+            problem,
+            walk.entry.objects,
+            rounds,
+            feeding(events),
+            clipped,
+            self._cleared,
+            alterations or {},
+            keeps_graphs,
+        )
         return _run(walk, AmpRun(setup, self.device, on, scalers_of(events)), rounds)
 
     @cached_property
@@ -116,6 +134,7 @@ def _run(walk: Walk, world: Training, rounds: Rounds) -> RunRecord:
     except _TORCH_ERRORS as error:
         world.record.error = f"{type(error).__name__}: {str(error).partition('. ')[0].strip()}"
     world.record.loss_errors, world.record.products = world.problem.loss_errors, world.problem.products
+    world.record.repeats_backward = world.problem.is_repeated
     return world.record
 
 

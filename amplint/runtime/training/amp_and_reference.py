@@ -53,7 +53,7 @@ class AmpRun(Training):
             facts = self.objects.get(name, events.ObjectFacts())
             on = facts.enabled != "no" and (self._on or (facts.made and facts.enabled == "yes"))
             made = self._scalers[name] = torch_objects.scaler(facts, "cuda" if self._device == CUDA else "cpu", on)
-            self.record.scalers[name] = torch_objects.described_scaler(made)
+            self.record.scalers[name] = torch_objects.described_scaler(made, facts)
         return self._scalers[name]
 
     def _assign(self, event: events.Assign) -> None:
@@ -80,7 +80,7 @@ class AmpRun(Training):
 
     def _scale(self, event: events.Scale) -> None:
         scaler = self._scaler(event.scaler)
-        losses = self.loss(event.source)
+        losses = self.altered(event.site, self.loss(event.source))
         # A loss that one of several scalers scales belongs to the optimizers that this scaler steps.
         meant = {name for name in losses if event.scaler in self._scalers_of.get(name, {event.scaler})}
         self.assign(event.target, {name: scaler.scale(losses[name]) for name in losses if name in meant})

@@ -11,6 +11,10 @@ class NotReplayable(Exception):
     """The code does something that a replay cannot do; the message is one line."""
 
 
+class Untrained(Exception):
+    """With the fix nothing is trained any more where something was; the message is what is lost."""
+
+
 @dataclass(frozen=True)
 class Step:
     """One step of an optimizer, and what came of it.
@@ -55,6 +59,8 @@ class RunRecord:
     loss_errors: list[float] = field(default_factory=list)
     """How far each loss was from the one that the weights give, relative to that; empty unless each is computed twice."""
     error: str = ""
+    repeats_backward: bool = False
+    """Whether a backward pass has followed the same forward pass twice, as in a loop over losses."""
     products: list[str] = field(default_factory=list)
     """The precision of the products of each forward pass that a backward pass has followed."""
     scalers: dict[str, str] = field(default_factory=dict)

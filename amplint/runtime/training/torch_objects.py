@@ -7,6 +7,7 @@ arguments only literals are taken. Whatever else an argument is, torch's default
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Iterable
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -139,6 +140,8 @@ def scaler(facts: ObjectFacts, device: str, enabled: bool) -> torch.amp.GradScal
     made = Construction.read(facts.maker)
     settings = {name: made.keywords[name] for name in _SCALER_SETTINGS if name in made.keywords}
     settings["init_scale"] = number(facts.init_scale) or INIT_SCALE
+    if "growth_interval" in settings:
+        settings["growth_interval"] = int(settings["growth_interval"])
     return torch.amp.GradScaler(device, enabled=enabled, **settings)
 
 
@@ -148,12 +151,18 @@ def described(made: torch.optim.Optimizer) -> str:
     return f"{type(made).__name__}({settings})"
 
 
-def described_scaler(made: torch.amp.GradScaler) -> str:
-    """A scaler with its settings, in words."""
+def described_scaler(made: torch.amp.GradScaler, facts: ObjectFacts) -> str:
+    """A scaler with its settings, in words.
+
+    Args:
+        made: the scaler of a replay.
+        facts: how the code makes it, which says for which device.
+    """
     if not made.is_enabled():
         return "GradScaler(enabled=False)"
+    device = "cpu" if re.search(r"""\(\s*(device\s*=\s*)?["']cpu["']""", facts.maker) else "gpu"
     settings = made.get_scale(), made.get_growth_factor(), made.get_backoff_factor(), made.get_growth_interval()
-    return f"GradScaler({', '.join(f'{name}={value:g}' for name, value in zip(_SCALER_SETTINGS, settings))})"
+    return f"GradScaler({device}, {', '.join(f'{name}={value:g}' for name, value in zip(_SCALER_SETTINGS, settings))})"
 
 
 def _line(error: Exception) -> str:

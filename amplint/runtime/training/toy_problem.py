@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping
 from contextlib import AbstractContextManager
+from functools import partial
 
 import torch
 from torch import nn
@@ -74,6 +75,7 @@ class ToyProblem:
         """How far each loss was from the one that the weights give outside of autocast, relative to that."""
         self.products: list[str] = []
         """The precision of the matrix products of each forward pass that a backward pass has followed."""
+        self._followed: list[int] = []
         self._recheck = recheck
         self._overflowing = overflowing
         self._device, self._seed, self._magnitude = device, seed, magnitude
@@ -96,7 +98,8 @@ class ToyProblem:
         for name, net in self.nets.items():
             prediction = net(x)
             if prediction.requires_grad:
-                prediction.register_hook(lambda grad: self.products.append(str(grad.dtype)))
+                prediction.register_hook(partial(self._follow, number=len(self._followed)))
+                self._followed.append(0)
             loss = nn.functional.mse_loss(prediction, y) * (_STEEPNESS * self._magnitude)
             if name in overflowing and name in self._overflowing:
                 loss = loss + net.outer.weight[0, 0] * torch.inf
@@ -106,3 +109,13 @@ class ToyProblem:
                     right = float(nn.functional.mse_loss(net(x), y)) * (_STEEPNESS * self._magnitude)
                 self.loss_errors.append(abs(float(loss) - right) / right)
         return losses
+
+    def _follow(self, gradient: torch.Tensor, number: int) -> None:
+        """Take note that a backward pass follows a forward pass."""
+        self.products.append(str(gradient.dtype))
+        self._followed[number] += 1
+
+    @property
+    def is_repeated(self) -> bool:
+        """Whether a forward pass was followed backward twice."""
+        return max(self._followed, default=0) > 1

@@ -9,7 +9,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import AbstractContextManager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import torch
 
@@ -28,6 +28,8 @@ OVERFLOW_ROUND = 2
 ASSUMED_LIMIT = 1.0
 """The threshold of a clip whose author does not write it down."""
 
+Alteration = Callable[[torch.Tensor], torch.Tensor]
+"""What a repair puts around a loss."""
 Losses = dict[str, torch.Tensor]
 """The part of a loss that depends on the parameters of each optimizer."""
 
@@ -42,6 +44,8 @@ class TrainingSetup:
         rounds: which iteration it is, kept by whoever tells of the events.
         feeds: the values that losses are computed from; others are not computed.
         clipped: for each clip of the path, whose gradients it is taken for, where its parameters do not tell.
+        alterations: what a repair does to the losses at some sites.
+        keeps_graphs: whether a loss may be propagated again: a loop over losses meets the same one, where the code does not.
         cleared: whether a caller out of sight clears gradients after each step: nobody in sight does.
     """
 
@@ -51,6 +55,8 @@ class TrainingSetup:
     feeds: frozenset[str]
     clipped: Clipped
     cleared: bool
+    alterations: Mapping[int, Alteration] = field(default_factory=dict)
+    keeps_graphs: bool = True
 
 
 class Training(ABC):
@@ -64,7 +70,8 @@ class Training(ABC):
         self.record = RunRecord()
         self.problem, self.rounds = setup.problem, setup.rounds
         self.objects, self._feeds, self._cleared = setup.objects, setup.feeds, setup.cleared
-        self._clipped = iter(setup.clipped)
+        self._clipped, self._alterations = iter(setup.clipped), setup.alterations
+        self._keeps_graphs = setup.keeps_graphs
         self.optimizers = {
             name: torch_objects.optimizer(self.objects.get(name, events.ObjectFacts()), self.problem.parameters(name))[
                 0
@@ -133,9 +140,9 @@ class Training(ABC):
         if events.GRADIENT in event.carried and not event.computes:
             inputs = inputs[-1:]  # what is propagated with a given gradient is as large as that
         if inputs:
-            self.assign(event.target, _mean(inputs))
+            self.assign(event.target, self.altered(event.site, _mean(inputs)))
         elif event.computes:
-            self.assign(event.target, self._forward())
+            self.assign(event.target, self.altered(event.site, self._forward()))
 
     def _differentiable(self, references: Iterable[str]) -> list[Losses]:
         values = (self._known(reference) for reference in references)
@@ -182,18 +189,29 @@ class Training(ABC):
         overflowing = {name for name in self.optimizers if self.rounds.coming_of(name) == OVERFLOW_ROUND}
         return self.problem.losses(overflowing)
 
+    def altered(self, site: int, losses: Losses) -> Losses:
+        """Losses as a repair has them at a place.
+
+        Args:
+            site: the place.
+            losses: those that the code had there.
+        """
+        alter = self._alterations.get(site)
+        return losses if alter is None else {name: alter(loss) for name, loss in losses.items()}
+
     # -- gradients -------------------------------------------------------------------------------------------------
 
     def _backward(self, event: events.Backward) -> None:
-        losses = self.loss(event.loss)
+        losses = self.altered(event.site, self.loss(event.loss))
         if not all(loss.requires_grad for loss in losses.values()):
+            if self._alterations:
+                raise RuntimeError("element 0 of tensors does not require grad and does not have a grad_fn")
             raise NotReplayable("the loss of a backward pass was computed without gradients")
         for name in self._stepped if self._cleared else ():
             self.optimizers[name].zero_grad()
         self._stepped.clear()
         before = {name: self.gradient(name) for name in losses}
-        # A loop over losses meets the same one again: its graph is kept.
-        torch.autograd.backward(list(losses.values()), retain_graph=True)
+        torch.autograd.backward(list(losses.values()), retain_graph=self._keeps_graphs)
         after = {name: self.gradient(name) for name in losses}
         self.record.backward.append({name: after[name] - before[name] for name in losses})
 

@@ -90,7 +90,7 @@ def outcome(tree: Path, copies: Path, code: str = "AMP302", text: str = LOSS, af
     diagnostic = finding(source, code)
     fixed = apply(source, [diagnostic])[0] if after is None else after
     repaired = Source(str(path), fixed, place=FileLocation(path, tree))
-    return execute(source, repaired, diagnostic, NON_FINITE, EMULATED, 0, copies)
+    return execute(source, repaired, diagnostic, NON_FINITE, EMULATED, 0, False, copies)
 
 
 # -- verdicts ----------------------------------------------------------------------------------------------------------
