@@ -326,13 +326,12 @@ def test_no_fix_of_a_fixture_is_refuted_on_a_gpu(folder: str, tmp_path: Path, no
     assert bad == {}
 
 
-@pytest.mark.parametrize("code", ["AMP302", "AMP305"])
-def test_the_authors_own_function_runs_on_a_gpu(code: str, tmp_path: Path, note: Note) -> None:
+def test_the_authors_own_function_runs_on_a_gpu(tmp_path: Path, note: Note) -> None:
     """Where a helper of another file cannot be read: with `--trust`, and only with it."""
     (tmp_path / "helpers.py").write_text(AUTHORS_HELPER)
     (tmp_path / "loss.py").write_text(AUTHORS_LOSS)
-    (record,) = lab.evidence(CHOICE, [tmp_path / "loss.py"], tmp_path, "--trust", "--select", code)
-    note(f"the author's function, {code}", (record["verdict"], record["reason"]))
+    (record,) = lab.evidence(CHOICE, [tmp_path / "loss.py"], tmp_path, "--trust", "--select", "AMP305")
+    note("the author's function", (record["verdict"], record["reason"]))
     assert (record["verdict"], record["basis"]) == (CONFIRMED, EXECUTION), record["reason"]
 
 
@@ -341,11 +340,6 @@ AUTHORS_LOSS = """\
 import torch
 from torch import nn
 from helpers import reduced
-
-
-def charbonnier(a, b):
-    d = a.half() - b.half()
-    return reduced(torch.sqrt(d * d + 1e-8), "mean")
 
 
 class Head(nn.Module):

@@ -104,16 +104,17 @@ def _file(source: Source, copies: Path) -> AuthorFile:
     """A file as the copy of its project has it."""
     if source.place is None:
         raise NotReplayable("where the file lies is not known")
-    path, root = source.place.path, source.place.root
+    path = source.place.path
+    folder = path.parent
+    while (folder / "__init__.py").is_file() and folder != folder.parent:
+        folder = folder.parent
+    root = source.place.root if source.place.root in (folder, *folder.parents) else folder
     try:
         copy = copied(root, copies)
     except TooLarge:
         raise NotReplayable("the project has too many files to be copied") from None
     except OSError as error:
         raise NotReplayable(f"the project cannot be copied ({error.strerror})") from error
-    folder = path.parent
-    while (folder / "__init__.py").is_file() and folder not in (root, folder.parent):
-        folder = folder.parent
     parts = [re.sub(r"\W", "_", part) for part in path.relative_to(folder).with_suffix("").parts]
     package = parts[:-1] if parts[-1] == "__init__" else parts
     above = [each for each in (folder, *folder.parents) if each == root or root in each.parents]

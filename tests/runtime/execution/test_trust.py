@@ -262,7 +262,9 @@ def test_the_environment_stays_outside(tree: Path, copies: Path, monkeypatch: py
 # -- the command -------------------------------------------------------------------------------------------------------
 
 
-def _verify(tree: Path, *options: str) -> tuple[list[dict[str, object]], str]:
+def _verify(
+    tree: Path, *options: str, at: Path | None = None, path: str = "losses"
+) -> tuple[list[dict[str, object]], str]:
     kept = tree.parent / "evidence.jsonl"
     usual = (
         "--isolated",
@@ -276,9 +278,16 @@ def _verify(tree: Path, *options: str) -> tuple[list[dict[str, object]], str]:
         "--evidence",
         str(kept),
     )
-    done = amplint("verify", "losses", *usual, *options, cwd=tree)
+    done = amplint("verify", path, *usual, *options, cwd=at or tree)
     assert (done.returncode, problems(done)) == (0, []), done.stderr
     return [json.loads(line) for line in kept.read_text("utf-8").splitlines()], done.stdout
+
+
+def test_a_file_outside_of_the_project_is_run_from_its_own_folder(tree: Path, tmp_path: Path) -> None:
+    elsewhere = tmp_path / "elsewhere"
+    elsewhere.mkdir()
+    said = _verify(tree, "--trust", at=elsewhere, path=str(tree / "losses"))[1]
+    assert "confirmed" in said and "run charbonnier" in said
 
 
 def test_without_the_flag_nothing_of_the_authors_runs(tree: Path) -> None:
