@@ -27,8 +27,9 @@ from amplint.source import Source
 Replay = Callable[[Source, Source, Diagnostic, Rule, str, int, bool], Outcome]
 """Replays a file before and after a fix: `replay(before, after, diagnostic, rule, device, seed, is_patch)`."""
 
-_PATIENCE = 10
-"""So many times the limit on its processor time a replay may take by the clock: other programs may have the processors."""
+_PATIENCE = 300.0
+"""Seconds by the clock after which a replay is killed that uses no processor time, or ten times the limit on that if it is more:
+other programs may have the processors."""
 
 
 class FixableFinding(NamedTuple):
@@ -41,7 +42,7 @@ class FixableFinding(NamedTuple):
 class ReplayPlan(NamedTuple):
     """How findings are replayed.
 
-    `limit` is the processor time, in seconds, that one replay may take; by the clock it may take `_PATIENCE` times as long.
+    `limit` is the processor time, in seconds, that one replay may take; what sleeps is killed as well.
     `jobs` is the number of processes (0: one for each processor). On a GPU it is always one, lest times be measured while
     others work. With `trust`, the author's own function is run where its expression cannot be read
     (`amplint.runtime.execution`); without it no code of the author's ever is.
@@ -110,7 +111,7 @@ class Verifier:
     def __init__(self, how: ReplayPlan) -> None:
         self._how = how
         on_gpu = how.device.kind == CUDA
-        limit = TimeLimit(_PATIENCE * how.limit, how.limit)
+        limit = TimeLimit(max(_PATIENCE, 10 * how.limit), how.limit)
         self._workers: Workers[_Task, _Timed] = Workers(
             _replay, 1 if on_gpu else worker_count(how.jobs), _prepare, limit, fork=not on_gpu
         )

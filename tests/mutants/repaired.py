@@ -6,7 +6,7 @@ import ast
 from dataclasses import dataclass, replace
 from functools import cached_property
 
-from fixture_harness import Fixture, fixtures_of, lint
+from fixture_harness import Fixture, fixtures_of
 
 from amplint.diagnostics import Diagnostic
 from amplint.engine.fixer import apply
@@ -47,9 +47,7 @@ class Repaired:
             text: the whole file, repaired in another way.
         """
         others = tuple(one for one in self.fixture.report.diagnostics if one != self.diagnostic)
-        after = replace(self.fixture.source, text=text)
-        left = lint(after, self.fixture.rules).diagnostics
-        return Repair(self.fixture.source, after, self.diagnostic, others, patched=True, remaining=left)
+        return Repair(self.fixture.source, replace(self.fixture.source, text=text), self.diagnostic, others)
 
     def rows(self) -> set[int]:
         """The rows of `text` that the fix has changed, and that of the finding."""

@@ -34,17 +34,19 @@ def is_type(file: File, node: cst.CSTNode) -> bool:
 
 
 def typed(before: str, after: str) -> Measurement:
-    """Whether objects of the class named before the fix, and of the one named after it, are of the type that is named.
+    """Whether objects of the class named before the fix, and of that of `torch.amp`, are of the type that is named.
 
     Args:
         before: the qualified name before the fix.
         after: the qualified name after it.
     """
+    wanted = f"torch.amp.{before.rpartition('.')[2]}"
     old, new = _torch(before), _torch(after)
+    given = {name: _torch(name) for name in (wanted, before)}
     return Measurement(
-        (
-            Figure(f"takes a {after}", _yes(issubclass(new, old)), _yes(issubclass(new, new)), _yes(True)),
-            Figure(f"takes a {before}", _yes(issubclass(old, old)), _yes(issubclass(old, new)), _yes(True)),
+        tuple(
+            Figure(f"takes a {name}", _yes(issubclass(made, old)), _yes(issubclass(made, new)), _yes(True))
+            for name, made in given.items()
         )
     )
 

@@ -49,7 +49,7 @@ def take(before: File, after: File, diagnostic: Diagnostic, device: str, seed: i
         Figure(INNER_GRADIENTS, *(float(each.norm()) for each in (*runs, right))),
         Figure("fraction of them lost to zero", *lost),
     )
-    return Measurement(figures, {"outputs times": _SMALL, "scale": _SCALE})
+    return Measurement(figures, assumed=(f"outputs of a net times {_SMALL:.3g}", f"a loss scale of {_SCALE:g}"))
 
 
 def _calls(file: File) -> list[tuple[cst.Call, _How]]:

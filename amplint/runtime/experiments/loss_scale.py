@@ -25,6 +25,8 @@ from amplint.runtime.training.trainer import flat
 
 STEPS = 12
 """How many steps an experiment takes."""
+STEEP = "losses at which the gradients overflow in the first few steps"
+"""What is assumed of the training, in words."""
 _TOO_STEEP = 2.0**20
 """The product of scale and loss at which gradients overflow in float16 for the first few steps."""
 
@@ -82,7 +84,7 @@ def _skipped(makings: tuple[_Making, _Making], device: str, seed: int) -> Measur
     runs = [_skips(each, device, seed) for each in (*makings, _Making(makings[0].facts, anew=False))]
     series = dict(zip(("before", "after", "reference"), runs))
     counts = [int(sum(each)) for each in runs]
-    return Measurement((Figure(observables.SKIPPED, *counts),), {"steps": STEPS}, series)
+    return Measurement((Figure(observables.SKIPPED, *counts),), {"steps": STEPS}, series, assumed=(STEEP,))
 
 
 def _skips(making: _Making, device: str, seed: int) -> tuple[float, ...]:

@@ -65,11 +65,12 @@ def scaled_by_hand(before: File, after: File, diagnostic: Diagnostic, *, device:
     if scaled is None:
         raise NotReplayable("the multiplication is not found again")
     factor = number(before.tree.text(scaled.factor))
-    given: dict[str, float | str] = {"factor" if factor else "factor (assumed)": factor or torch_objects.INIT_SCALE}
+    given: dict[str, float | str] = {"factor": factor} if factor else {}
+    assumed = () if factor else (f"a factor of {torch_objects.INIT_SCALE:g}",)
     by_hand = _by_hand(factor or torch_objects.INIT_SCALE, device, seed)
     with_scaler = _with_scaler(device, seed)
     counts = (by_hand, with_scaler if mended else by_hand, with_scaler)
-    return Measurement((Figure(observables.OVERFLOWED, *counts),), given)
+    return Measurement((Figure(observables.OVERFLOWED, *counts),), given, assumed=assumed)
 
 
 def _by_hand(factor: float, device: str, seed: int) -> int:

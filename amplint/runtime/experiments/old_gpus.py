@@ -88,8 +88,8 @@ def _counterpart(before: File, after: File, asked: cst.Call) -> cst.CSTNode | No
     """What stands in the place of a question in the file with the fix."""
     start, end = before.tree.span(asked)
     edits = edits_between(before.source.text, after.source.text)
-    first = start + sum(_growth(each) for each in edits if each.end <= start)
-    last = end + sum(_growth(each) for each in edits if each.end <= end)
+    first = start + sum(_growth(each) for each in edits if each.end <= start and each.start < start)
+    last = end + sum(_growth(each) for each in edits if each.start <= end)
     inside = after.source.text[first:last]
     if inside.startswith("(") and inside.endswith(")"):
         first, last = first + 1, last - 1

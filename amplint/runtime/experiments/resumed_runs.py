@@ -13,7 +13,7 @@ from amplint.model import observables
 from amplint.model.events import ObjectFacts
 from amplint.roles.step_pairs import StepPair
 from amplint.rule import File
-from amplint.runtime.experiments.loss_scale import STEPS, TrainingRun, too_steep
+from amplint.runtime.experiments.loss_scale import STEEP, STEPS, TrainingRun, too_steep
 from amplint.runtime.measures.measurement import Figure, Measurement
 from amplint.runtime.training.run_record import NotReplayable
 
@@ -28,7 +28,9 @@ def take(before: File, after: File, diagnostic: Diagnostic, device: str, seed: i
     facts = before.roles.of(pair.scaler)
     runs = [_skips(facts, holds, device, seed) for holds in (False, restores, True)]
     series = dict(zip(("before", "after", "reference"), runs))
-    return Measurement((Figure(observables.RESUMED, *(int(sum(each)) for each in runs)),), {"steps": STEPS}, series)
+    return Measurement(
+        (Figure(observables.RESUMED, *(int(sum(each)) for each in runs)),), {"steps": STEPS}, series, assumed=(STEEP,)
+    )
 
 
 def _repaired(before: File, after: File, diagnostic: Diagnostic) -> tuple[StepPair, bool]:

@@ -1,10 +1,9 @@
-"""What the rule of a finding says of a file."""
+"""Whether a fix has done what it is for, told by the rule itself."""
 
 from __future__ import annotations
 
 from amplint.diagnostics import Diagnostic
 from amplint.engine.registry import load_rules
-from amplint.finding import Finding
 from amplint.rule import File
 from amplint.runtime.training.run_record import NotReplayable
 
@@ -15,18 +14,8 @@ def is_mended(before: File, after: File, diagnostic: Diagnostic) -> bool:
     Raises:
         NotReplayable: it does not find the place in the file as it stands.
     """
-    found = findings(before, diagnostic.code)
-    if diagnostic.range not in [each.range for each in found]:
+    rule = next(rule for rule in load_rules() if rule.code == diagnostic.code)
+    found = [each.range for each in rule.check(before)]
+    if diagnostic.range not in found:
         raise NotReplayable("the place that the finding is about is not found again")
-    return len(findings(after, diagnostic.code)) < len(found)
-
-
-def findings(file: File, code: str) -> list[Finding]:
-    """All that a rule finds in a file.
-
-    Args:
-        file: the file.
-        code: that of the rule.
-    """
-    rule = next(rule for rule in load_rules() if rule.code == code)
-    return list(rule.check(file))
+    return len(list(rule.check(after))) < len(found)

@@ -41,7 +41,7 @@ def norm_seen(player: Player, hazard: Hazard) -> Measurement:
             name, size = "largest gradient element seen by the optimizer", _largest
     # An update in between changes the scale of one optimizer's gradients only when another one's have overflowed.
     trio = player.play(spared=hazard.optimizer) if hazard.kind is HazardKind.UPDATE_PER_OPTIMIZER else player.play()
-    seen = [_seen(record, size) for record in (trio.before, trio.after, trio.reference)]
+    seen = [_seen(record, lambda one: size(one) / player.unit) for record in vars(trio).values()]
     concerned = {hazard.optimizer} & {step.optimizer for step in trio.reference.steps}
     ordinary = [
         (step.optimizer, step.round)

@@ -20,7 +20,7 @@ from amplint.model.torch import names as torch_names
 from amplint.rule import File
 from amplint.runtime.devices import CUDA
 from amplint.runtime.measures.timing import ROUNDS, Times, Work, gpu_clock, in_turns, spread
-from amplint.runtime.verdict import CONFIRMED, NOT_OBSERVABLE, NOT_REPLAYABLE, REFUTED, Outcome
+from amplint.runtime.verdict import CONFIRMED, NOT_OBSERVABLE, NOT_REPLAYABLE, REFUTED, TEMPLATE, Outcome
 
 ROWS = 8192
 """Rows of the inputs: 8 sequences of 1024 tokens. With few rows a GPU is idle for most of the time that a product takes."""
@@ -71,8 +71,6 @@ def time_products(before: File, after: File, device: str, seed: int, least: floa
     clocks = [gpu_clock(products(layers, dtype, "cuda", seed)) for layers in (standing, resized)]
     given: dict[str, float | str] = {
         "dtype": _word(dtype),
-        "rows": ROWS,
-        "unknown sizes": ASSUMED,
         "layers": f"{', '.join(map(str, standing))} resized to {', '.join(map(str, resized))}",
         "rounds": ROUNDS,
     }
@@ -105,6 +103,8 @@ def judge_times(times: Times, given: dict[str, float | str], least: float) -> Ou
         {"median": after, "spread": spread(times.after)},
         given,
         {"before": times.before, "after": times.after},
+        basis=TEMPLATE,
+        assumed=(f"{ROWS} rows", f"{ASSUMED} for a size that is not written down"),
     )
 
 

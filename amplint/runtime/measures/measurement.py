@@ -36,6 +36,10 @@ class Player(Interface):
     def events(self) -> Sequence[Event]:
         """What happens with the code as it stands."""
 
+    @property
+    def unit(self) -> float:
+        """The unit of gradients, in which the limits of the author's clips bind."""
+
     def play(
         self,
         magnitude: float = 1.0,
@@ -89,6 +93,8 @@ class Measurement:
     ordinary: bool = True
     """Whether at least one ordinary step was taken as it should be, so that agreement means something."""
     beyond: tuple[str, ...] | None = None
+    assumed: tuple[str, ...] = ()
+    """What the code does not give, and what it was taken to be, in words."""
 
     def observations(self, tolerance: float) -> list[Observation]:
         """Whether the defect shows in each figure; none where no agreement would mean anything.
@@ -116,6 +122,7 @@ class Measurement:
             self.series,
             self.axis,
             basis=basis,
+            assumed=self.assumed,
         )
 
 

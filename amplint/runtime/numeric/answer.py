@@ -64,7 +64,7 @@ def _relative(mine: torch.Tensor, exact: torch.Tensor, dtype: torch.dtype, large
 
 
 @dataclass(frozen=True)
-class Side:
+class TextSide:
     """The expression in one text, with its operands in the order of the other text's."""
 
     program: CompiledExpression
@@ -95,13 +95,13 @@ class Inquiry:
 class Comparison:
     """Two texts, what is asked of them, and the device (`amplint.runtime.devices`) under whose AMP they are computed."""
 
-    before: Side
-    after: Side
+    before: TextSide
+    after: TextSide
     inquiry: Inquiry
     device: str
 
 
-def answer(side: Side, point: SamplePoint, inquiry: Inquiry, way: Way) -> Evaluation:
+def answer(side: TextSide, point: SamplePoint, inquiry: Inquiry, way: Way) -> Evaluation:
     """Compute an expression and its gradients at a point.
 
     Args:
@@ -121,7 +121,7 @@ def answer(side: Side, point: SamplePoint, inquiry: Inquiry, way: Way) -> Evalua
 
 
 def placed(
-    side: Side, point: SamplePoint, inquiry: Inquiry, way: Way
+    side: TextSide, point: SamplePoint, inquiry: Inquiry, way: Way
 ) -> tuple[dict[Operand, torch.Tensor | float], list[torch.Tensor]]:
     """The operands of a text at a point, and those of them that gradients are asked of.
 

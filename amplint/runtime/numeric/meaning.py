@@ -9,7 +9,7 @@ import torch
 from amplint.model.torch import precision
 from amplint.model.torch.operators import Policy, policy
 from amplint.runtime.criterion import Observation, Question
-from amplint.runtime.numeric.answer import TORCH_ERRORS, Comparison, Side, answer, placed
+from amplint.runtime.numeric.answer import TORCH_ERRORS, Comparison, Evaluation, TextSide, answer, placed
 from amplint.runtime.numeric.compute import Way, floating
 from amplint.runtime.numeric.expression import Apply, short_name
 from amplint.runtime.numeric.sweep import SamplePoint
@@ -29,6 +29,7 @@ _COARSER = 4.0, 2.0**-10
 """By how much more than before an expression may be off under AMP at everyday magnitudes, and up to what error it may be so."""
 _MENDED = 0.75
 """How far a value may be off where there was none before: nearer to what is meant than to nothing."""
+_SMALL = 2.0**-6
 _JUDGED = 1e-3, 87.0
 """From which magnitude to which it may not: in between neither epsilons are in reach, nor the ends of exponentials of float32."""
 
@@ -58,14 +59,21 @@ def meant(told: Sequence[PointAnswers], compared: Comparison) -> Iterator[Observ
         exactly = answer(compared.after, each.point, compared.inquiry, EXACTLY)
         is_right = exactly.distance(each.exact, dtypes, HALF_MAX) <= _SAME[is_everyday]
         if is_mended:
-            under_amp = min(
-                each.after.distance(one, (), HALF_MAX) for one in (each.exact, each.plain) if one is not None
-            )
-            is_near = max(exactly.distance(each.exact, (), HALF_MAX), under_amp) <= _MENDED
-            is_right = is_near and (is_right or not is_everyday)
+            is_right = _is_near(each, exactly) and (is_right or not is_everyday)
         if is_right or not (was_right or is_everyday) or not _is_faint(compared, each.point):
             yield Observation(Question.MEANT, "the value or gradient", True, is_right, each.point.place)
     yield Observation(Question.MEANT, "the precision under AMP", True, worst[1] <= worst[0] * _COARSER[0])
+
+
+def _is_near(told: PointAnswers, exactly: Evaluation) -> bool:
+    """Whether a value that was not finite has become one that is nearer to what is meant than to nothing.
+
+    Under AMP it may be as far off as in float32 without; a value as small as what half rounds others by is not looked at there.
+    """
+    away = 0.0
+    if float(told.exact.value.norm()) > _SMALL:
+        away = min(told.after.distance(one, (), HALF_MAX) for one in (told.exact, told.plain) if one is not None)
+    return max(exactly.distance(told.exact, (), HALF_MAX), away) <= _MENDED
 
 
 def is_alike(compared: Comparison, point: SamplePoint) -> bool:
@@ -91,7 +99,7 @@ def _is_faint(compared: Comparison, point: SamplePoint) -> bool:
     )
 
 
-def _traced(side: Side, compared: Comparison, point: SamplePoint, way: Way) -> dict[int, object]:
+def _traced(side: TextSide, compared: Comparison, point: SamplePoint, way: Way) -> dict[int, object]:
     """What each part of a text comes to; nothing where torch raises."""
     try:
         with torch.no_grad():
@@ -122,7 +130,7 @@ def kept_in_half(compared: Comparison, marks: Sequence[Apply], point: SamplePoin
         yield Observation(Question.LOST, f"the half precision of {names}", True, len(kept) >= len(had))
 
 
-def _products(side: Side) -> Iterator[Apply]:
+def _products(side: TextSide) -> Iterator[Apply]:
     for step in side.program.steps:
         if isinstance(step, Apply) and policy(short_name(step.op), "cuda") is Policy.LOWER:
             yield step

@@ -189,6 +189,12 @@ class Sweep:
         """A point with nothing special about it."""
         return SamplePoint(dict(self._ordinary), None, 1.0, False)
 
+    @property
+    def assumed(self) -> tuple[str, ...]:
+        """The numbers that the code does not give, in words."""
+        numbers = {operand.text: value for operand, value in self._ordinary.items() if isinstance(value, (int, float))}
+        return tuple(f"`{text}` is {value:g}" for text, value in numbers.items())
+
     def points(self) -> Iterator[SamplePoint]:
         """All points: for each operand whose magnitudes are swept, each magnitude in all elements; every other one in a single
         element, and in a pattern of both signs; and, where there are several, in all of them together."""

@@ -10,7 +10,7 @@ from typing import NamedTuple
 import torch
 
 from amplint.runtime.criterion import Observation, Question
-from amplint.runtime.numeric.answer import Comparison, Evaluation, Inquiry, Side, answer, placed, whole
+from amplint.runtime.numeric.answer import Comparison, Evaluation, Inquiry, TextSide, answer, placed, whole
 from amplint.runtime.numeric.compute import Way, floating
 from amplint.runtime.numeric.expression import Apply, Expression, Operand, parts
 from amplint.runtime.numeric.sweep import SamplePoint
@@ -172,7 +172,7 @@ def _overflow(compared: Comparison, marks: Sequence[Apply], point: SamplePoint, 
     return BEHIND if is_old and any(bool((each > HALF_MAX / 2).any()) for each in sizes) else ""
 
 
-def _is_narrow(side: Side, point: SamplePoint, inquiry: Inquiry, way: Way) -> bool:
+def _is_narrow(side: TextSide, point: SamplePoint, inquiry: Inquiry, way: Way) -> bool:
     """Whether a value that is in half has an exact gradient that half cannot hold."""
     with torch.no_grad():
         mine = side.program.trace(placed(side, point, inquiry, way)[0], way)

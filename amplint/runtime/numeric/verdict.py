@@ -14,7 +14,7 @@ from amplint.rule import File
 from amplint.runtime.criterion import Observation, Question, judge
 from amplint.runtime.devices import CPU
 from amplint.runtime.measures.measurement import NONE
-from amplint.runtime.numeric.answer import Comparison, Inquiry, Side, answer
+from amplint.runtime.numeric.answer import Comparison, Inquiry, TextSide, answer
 from amplint.runtime.numeric.compute import CompiledExpression
 from amplint.runtime.numeric.expression import Apply, Literal, Operand
 from amplint.runtime.numeric.facts import DtypeTrace
@@ -118,7 +118,7 @@ def _judged(pair: Pair, measure: str, device: str, seed: int, is_partial: bool) 
             outcome = replace(outcome, reason=unable)
             continue
         defect = list(found.observations(is_partial))
-        shown = _shown(found, sweeps[0].layout, given, is_partial)
+        shown = replace(_shown(found, sweeps[0].layout, given, is_partial), assumed=sweeps[0].assumed)
         trial = judge([*defect, *everything], shown, beyond=beyond)
         if trial.verdict == CONFIRMED and not all(is_alike(compared, each.ordinary()) for each in sweeps[1:]):
             return replace(trial, verdict=NOT_REPLAYABLE, reason=_SHAPES_DECIDE)
@@ -186,7 +186,7 @@ def _devices(program: CompiledExpression) -> set[str]:
     return {step.region.device for step in program.steps if isinstance(step, Apply) and step.region is not None}
 
 
-def _aligned(before: CompiledExpression, after: CompiledExpression) -> tuple[Side, Side]:
+def _aligned(before: CompiledExpression, after: CompiledExpression) -> tuple[TextSide, TextSide]:
     """The operands of both texts in one order: they go by how they are written."""
     mine, theirs = list(before.operands), list(after.operands)
     ordered: list[Operand] = []
@@ -198,11 +198,11 @@ def _aligned(before: CompiledExpression, after: CompiledExpression) -> tuple[Sid
         ordered.append(same or operand)
     if waiting:
         raise NotReplayable(f"with the fix, the expression takes another value from outside: {waiting[0].text}")
-    return Side(before, mine), Side(after, ordered)
+    return TextSide(before, mine), TextSide(after, ordered)
 
 
 def _fitting(
-    side: Side, known: Mapping[Operand, str], limits: Mapping[Operand, tuple[float, float]], seed: int
+    side: TextSide, known: Mapping[Operand, str], limits: Mapping[Operand, tuple[float, float]], seed: int
 ) -> Iterator[Sweep]:
     """Sweeps over shapes of the operands on which the expression can be computed, the likeliest first; of each number of
     dimensions one.

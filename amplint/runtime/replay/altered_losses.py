@@ -62,15 +62,17 @@ def _around(node: ast.expr, inner: str) -> Alteration | None:
     if ast.dump(node) == inner:
         return lambda value: value
     if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.USub):
-        part = _around(node.operand, inner)
-        return None if part is None else lambda value: -part(value)
+        return _then(_around(node.operand, inner), operator.neg)
     if isinstance(node, ast.BinOp) and type(node.op) in _OPERATORS:
         return _arithmetic(node, inner)
     if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and not node.args and not node.keywords:
-        part, form = _around(node.func.value, inner), node.func.attr
-        if part is not None and form in _FORMS:
-            return lambda value: getattr(part(value), form)()
+        form = node.func.attr
+        return _then(_around(node.func.value, inner), operator.methodcaller(form)) if form in _FORMS else None
     return None
+
+
+def _then(first: Alteration | None, second: Alteration) -> Alteration | None:
+    return None if first is None else lambda value: second(first(value))
 
 
 def _arithmetic(node: ast.BinOp, inner: str) -> Alteration | None:

@@ -17,14 +17,13 @@ from itertools import islice
 
 from amplint.diagnostics import Diagnostic
 from amplint.hazards.found import Found
-from amplint.model.observables import NON_FINITE, PRODUCT_TIME, RAISED, VALUE_ERROR, Observable
+from amplint.model.observables import CHECKED, NON_FINITE, PRODUCT_TIME, RAISED, VALUE_ERROR, Observable
 from amplint.python_ast.definite_assignment import newly_unbound
 from amplint.rule import File, Rule
 from amplint.runtime.criterion import Observation, Question, judge
-from amplint.runtime.experiments import other_repairs
-from amplint.runtime.experiments.by_observable import EXPERIMENTS
+from amplint.runtime.experiments.by_observable import EXPERIMENTS, SETTINGS, Experiment
+from amplint.runtime.experiments.own_fix import beside_own_fix, beside_patch
 from amplint.runtime.measures import linear_products, path_measures
-from amplint.runtime.measures.measurement import Measurement
 from amplint.runtime.numeric.verdict import prove
 from amplint.runtime.replay.altered_losses import alteration, alterations
 from amplint.runtime.replay.defect_paths import find, foreign_device, others, routes, subject_of, variants
@@ -74,12 +73,7 @@ def replay(
     file = _file(before)
     experiment = EXPERIMENTS.get(rule.observable.measure)
     if experiment is not None:
-        try:
-            with emulation(device):
-                taken = experiment(file, _file(after), diagnostic, device=device, seed=seed)
-        except NotReplayable as problem:
-            return Outcome(NOT_REPLAYABLE, str(problem), rule.observable.measure)
-        return _by_template(rule.observable, taken, file, _file(after), diagnostic, is_patch)
+        return _by_template(experiment, file, _file(after), diagnostic, rule.observable, device, seed, is_patch)
     if rule.observable.measure in (NON_FINITE, VALUE_ERROR):
         with emulation(device):
             return prove(file, _file(after), diagnostic, rule.observable.measure, device, seed, is_patch)
@@ -113,7 +107,7 @@ def _on_path(
         return Outcome(NOT_OBSERVABLE, f"the code is for {foreign!r}", observable.measure)
     kind, remaining = found.hazard.kind, others(first, second, found.hazard)
     sides = Side(first, files[0]), Side(second, files[1])
-    changed = changes_of(*sides, kind)
+    changed = changes_of(*sides, kind, is_patch)
     with emulation(device), warnings.catch_warnings():
         warnings.simplefilter("ignore")  # code with a defect is what torch warns about
         altered = alterations(changed, sides[1])
@@ -132,21 +126,36 @@ def _on_path(
         return replace(shown, reason="the path raises an error that neither defect nor fix has to do with")
     if not taken.ordinary:
         observed = [one for one in observed if one.question is not Question.GONE]
-    beyond = not_followed(on_path(changed, *sides) if is_patch else changed, *sides, kind)
+    beyond = not_followed(changed, *sides, kind)
+    beyond = on_path(beyond, *sides) if is_patch else beyond
     if computes_losses([one for one in beyond if alteration(one) is None], sides[1]):
         observed = told_without_values(observed)
     return judge(observed, shown, remaining, tuple(dict.fromkeys(one.text for one in beyond)))
 
 
 def _by_template(
-    observable: Observable, taken: Measurement, before: File, after: File, diagnostic: Diagnostic, is_patch: bool
+    experiment: Experiment,
+    before: File,
+    after: File,
+    diagnostic: Diagnostic,
+    observable: Observable,
+    device: str,
+    seed: int,
+    is_patch: bool,
 ) -> Outcome:
-    """Judge what stands for the fix of the rule; of a repair that is another one, the texts tell the rest."""
-    observed, beyond = taken.observations(observable.tolerance), taken.beyond
-    if beyond is None:
-        own = other_repairs.own_fix(before, diagnostic)
-        beyond = other_repairs.differing(before, own, after)
-        observed += other_repairs.compare(own, after) if beyond else ()
-        if is_patch:
-            beyond = other_repairs.unrelated(before, after, own, diagnostic)
+    """Measure in a small program that stands for the place of a finding; regions and scalers must stay as they are."""
+    of_patch = beside_patch(before, after, diagnostic) if is_patch else None
+    beside = of_patch or beside_own_fix(
+        before, after, diagnostic, observable.measure in SETTINGS, may_switch_off=observable.measure == CHECKED
+    )
+    try:
+        with emulation(device):
+            repaired = beside.own if beside.is_spelling else after
+            taken = experiment(before, repaired, diagnostic, device=device, seed=seed)
+    except NotReplayable as problem:
+        shown = Outcome(NOT_REPLAYABLE, str(problem), observable.measure, basis=TEMPLATE)
+        wrong = [Observation(Question.GONE, "the finding", False, False), *beside.observations]
+        return judge(wrong, shown) if beside.observations else shown
+    observed = [*taken.observations(observable.tolerance), *beside.observations]
+    beyond = beside.beyond if taken.beyond is None else taken.beyond
     return judge(observed, taken.shown(observable.measure, TEMPLATE), beyond=beyond)

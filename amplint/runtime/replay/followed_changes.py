@@ -61,13 +61,6 @@ class Side:
         return frozenset((row, _plain(text)) for row, text in spans)
 
     @cached_property
-    def functions(self) -> frozenset[str]:
-        """The functions that the path leads through."""
-        program, text = self.file.analysis.program, self.file.source.text
-        rows = {program.tree.range(program.places[each.site]).start.row for each in self.walk.events if each.site >= 0}
-        return frozenset(function_at(text, row) for row in rows)
-
-    @cached_property
     def shown(self) -> frozenset[int]:
         """The rows in which a loss is shown."""
         program = self.file.analysis.program
@@ -79,9 +72,20 @@ class Side:
         rows = range(statement.lineno, (statement.end_lineno or statement.lineno) + 1)
         return [event for event in self.walk.events if event.site >= 0 and self._row(event) in rows]
 
+    def acts_in(self, statement: ast.stmt) -> bool:
+        """Whether more than a report happens on the path in the rows of a statement."""
+        return any(not isinstance(event, (Forward, Report)) for event in self.events_in(statement))
+
     def _row(self, event: Event) -> int:
         program = self.file.analysis.program
         return program.tree.range(program.places[event.site]).start.row
+
+    @cached_property
+    def functions(self) -> frozenset[str]:
+        """The functions that the path leads through."""
+        program, text = self.file.analysis.program, self.file.source.text
+        rows = {program.tree.range(program.places[each.site]).start.row for each in self.walk.events if each.site >= 0}
+        return frozenset(function_at(text, row) for row in rows)
 
     def is_event(self, call: ast.Call) -> bool:
         """Whether a call is an event on the path, or only asks a scaler."""
@@ -89,21 +93,18 @@ class Side:
         return name in _ASKING or (call.lineno, ast.unparse(call)) in self.called
 
 
-def changes_of(before: Side, after: Side, kind: HazardKind) -> list[Change]:
-    """What differs between two texts; for a defect that is about regions, what runs in one is told by the walks alone."""
-    return changes(before.file.source.text, after.file.source.text, kind in _ABOUT_REGIONS)
-
-
-def on_path(found: Sequence[Change], before: Side, after: Side) -> list[Change]:
-    """Those changes that are made to the functions which a path leads through.
+def changes_of(before: Side, after: Side, kind: HazardKind, is_patch: bool) -> list[Change]:
+    """What differs between two texts; for a defect that is about regions, what runs in one is told by the walks alone.
 
     Args:
-        found: what differs between the texts.
         before: the text as it stands.
-        after: the text with a patch.
+        after: the text with the fix.
+        kind: that of the defect.
+        is_patch: whether somebody else's patch is judged, of which no more counts than what it does to the functions on the path.
     """
     texts = before.file.source.text, after.file.source.text
-    return changes_in(found, *texts, before.functions | after.functions)
+    found = changes(*texts, kind in _ABOUT_REGIONS)
+    return changes_in(found, *texts, before.functions | after.functions) if is_patch else found
 
 
 def not_followed(found: Sequence[Change], before: Side, after: Side, kind: HazardKind) -> list[Change]:
@@ -119,6 +120,18 @@ def not_followed(found: Sequence[Change], before: Side, after: Side, kind: Hazar
     is_tried = bool(mine.keys() - theirs.keys()) or any(len(theirs[key]) > 2 for key in theirs.keys() - mine.keys())
     following = _Following(kind, is_tried, _asking_names(found))
     return [one for one in found if not following.follows(one, before, after)]
+
+
+def on_path(found: Sequence[Change], before: Side, after: Side) -> list[Change]:
+    """Those changes in whose statements something happens on the path: the work of others also logs, renames and adds.
+
+    Args:
+        found: the changes.
+        before: the text as it stands.
+        after: the text with the repair.
+    """
+    sides = [(one, ((one.before, before), (one.after, after))) for one in found]
+    return [one for one, pairs in sides if any(side.acts_in(statement) for statement, side in pairs if statement)]
 
 
 def computes_losses(found: Sequence[Change], after: Side) -> bool:
@@ -210,10 +223,12 @@ def _is_unread_argument(node: ast.AST, statement: ast.stmt) -> bool:
     for call in ast.walk(statement):
         if isinstance(call, ast.Call) and isinstance(call.func, (ast.Attribute, ast.Name)):
             name = ast.unparse(call.func).rpartition(".")[2]
-            unread = [*call.args, *call.keywords] if name == "backward" else call.args[2:] if "clip" in name else []
+            is_backward = name == "backward"
+            unread: list[ast.AST] = [*call.args, *call.keywords] if is_backward else []
+            unread += call.args[2:3] if "clip" in name else []
             unread += [each for each in call.keywords if each.arg == "norm_type"]
-            if unread and (node is call or any(one is node for each in unread for one in ast.walk(each))):
-                return node is not call or name != "backward"
+            if any(one is node for each in unread for one in ast.walk(each)):
+                return True
     return False
 
 

@@ -18,7 +18,7 @@ from amplint.runtime.training.path_facts import Clipped, Intent, clip_owners, fe
 from amplint.runtime.training.run_record import NotReplayable, RunRecord
 from amplint.runtime.training.torch_objects import INIT_SCALE
 from amplint.runtime.training.toy_problem import ToyProblem
-from amplint.runtime.training.trainer import OVERFLOW_ROUND, Alteration, Training, TrainingSetup
+from amplint.runtime.training.trainer import OVERFLOW_ROUND, Alteration, Training, TrainingSetup, clip_unit
 
 _TORCH_ERRORS = (RuntimeError, AssertionError, ValueError)
 """What torch raises on a misuse."""
@@ -77,7 +77,9 @@ class Trial:
         after = self._amp(self.after, problem(self.device), self._clipped[1], self.alterations, again)
         walk, rounds = self.before, Rounds()
         feeds = feeding(walk.events)
-        setup = TrainingSetup(problem(self.device), walk.entry.objects, rounds, feeds, self._clipped[0], self._cleared)
+        setup = TrainingSetup(
+            problem(self.device), walk.entry.objects, rounds, feeds, self._clipped[0], self._cleared, self.unit
+        )
         reference = ReferenceRun(setup, Intent.of(walk.events), _rightly_skipped(after))
         return Trio(before, after, _run(walk, reference, rounds))
 
@@ -99,6 +101,7 @@ class Trial:
             feeding(events),
             clipped,
             self._cleared,
+            self.unit,
             alterations or {},
             keeps_graphs,
         )
@@ -107,6 +110,11 @@ class Trial:
     @cached_property
     def _clipped(self) -> tuple[Clipped, Clipped]:
         return clip_owners(self.before.events, self.after.events)
+
+    @cached_property
+    def unit(self) -> float:
+        """See `amplint.runtime.measures.path_measures.Player`."""
+        return clip_unit(self.before.events) or clip_unit(self.after.events) or 1.0
 
     @property
     def _cleared(self) -> bool:

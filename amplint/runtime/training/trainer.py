@@ -28,6 +28,9 @@ OVERFLOW_ROUND = 2
 ASSUMED_LIMIT = 1.0
 """The threshold of a clip whose author does not write it down."""
 
+_NORM, _ELEMENT = 0.5, 0.05
+"""What the norm of the gradients of a net stays above, and their largest element."""
+
 Alteration = Callable[[torch.Tensor], torch.Tensor]
 """What a repair puts around a loss."""
 Losses = dict[str, torch.Tensor]
@@ -44,6 +47,7 @@ class TrainingSetup:
         rounds: which iteration it is, kept by whoever tells of the events.
         feeds: the values that losses are computed from; others are not computed.
         clipped: for each clip of the path, whose gradients it is taken for, where its parameters do not tell.
+        unit: the author's limits of clips are in units of this, so that they bind: gradients here are small.
         alterations: what a repair does to the losses at some sites.
         keeps_graphs: whether a loss may be propagated again: a loop over losses meets the same one, where the code does not.
         cleared: whether a caller out of sight clears gradients after each step: nobody in sight does.
@@ -55,6 +59,7 @@ class TrainingSetup:
     feeds: frozenset[str]
     clipped: Clipped
     cleared: bool
+    unit: float
     alterations: Mapping[int, Alteration] = field(default_factory=dict)
     keeps_graphs: bool = True
 
@@ -71,7 +76,7 @@ class Training(ABC):
         self.problem, self.rounds = setup.problem, setup.rounds
         self.objects, self._feeds, self._cleared = setup.objects, setup.feeds, setup.cleared
         self._clipped, self._alterations = iter(setup.clipped), setup.alterations
-        self._keeps_graphs = setup.keeps_graphs
+        self._keeps_graphs, self._unit = setup.keeps_graphs, setup.unit
         self.optimizers = {
             name: torch_objects.optimizer(self.objects.get(name, events.ObjectFacts()), self.problem.parameters(name))[
                 0
@@ -251,6 +256,7 @@ class Training(ABC):
         """
         known = number(event.limit)
         limit = ASSUMED_LIMIT if known is None else known
+        limit *= self._unit
         parameters = [each for name in owners for each in self.problem.parameters(name)]
         if by_value(event):
             torch.nn.utils.clip_grad_value_(parameters, limit)
@@ -319,6 +325,16 @@ class Training(ABC):
 def by_value(event: events.Clip) -> bool:
     """Whether each element is clipped for itself: a clip by hand, too, if its limit is a number and no coefficient."""
     return event.by == "value" or (event.by == "hand" and number(event.limit) is not None)
+
+
+def clip_unit(path: Iterable[events.Event]) -> float | None:
+    """The unit in which all limits of the clips on a path bind; None without a clip."""
+    units = [
+        min(1.0, (_ELEMENT if by_value(event) else _NORM) / limit)
+        for event in path
+        if isinstance(event, events.Clip) and (limit := number(event.limit) or ASSUMED_LIMIT) > 0
+    ]
+    return min(units, default=None)
 
 
 def flat(tensors: Iterable[torch.Tensor]) -> torch.Tensor:

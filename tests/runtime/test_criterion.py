@@ -1,0 +1,63 @@
+"""The five questions come to the verdicts that docs/verify.md promises."""
+
+from __future__ import annotations
+
+import pytest
+
+from amplint.runtime.changes import changes
+from amplint.runtime.criterion import Observation, Question, judge
+from amplint.runtime.verdict import CONFIRMED, NOT_OBSERVABLE, NOT_REPLAYABLE, PARTLY, REFUTED, Outcome
+
+SHOWN = Outcome("", measure="norm")
+GONE = Observation(Question.GONE, "norm", False, True)
+LEFT = Observation(Question.GONE, "norm", False, False, "iteration 2")
+WORSE = Observation(Question.GONE, "norm", False, False, "iteration 2", same=False)
+UNSEEN = Observation(Question.GONE, "norm", True, True)
+
+
+@pytest.mark.parametrize(
+    ("observed", "verdict"),
+    [
+        ([], NOT_REPLAYABLE),
+        ([GONE], CONFIRMED),
+        ([GONE, LEFT], PARTLY),
+        ([LEFT], REFUTED),
+        ([GONE, WORSE], REFUTED),
+        ([UNSEEN], NOT_OBSERVABLE),
+        *[([GONE, Observation(each, "it", True, False)], REFUTED) for each in Question],
+        ([GONE, Observation(Question.MEANT, "it", False, False)], REFUTED),
+        ([GONE, Observation(Question.LOST, "it", False, False)], CONFIRMED),
+    ],
+)
+def test_observations_come_to_a_verdict(observed: list[Observation], verdict: str) -> None:
+    assert judge(observed, SHOWN).verdict == verdict
+
+
+def test_what_remains_is_named() -> None:
+    assert judge([GONE, LEFT], SHOWN).remains == ("norm (iteration 2)",)
+
+
+def test_what_the_evidence_does_not_speak_of_keeps_a_fix_from_being_confirmed_and_not_from_being_refuted() -> None:
+    outcome = judge([GONE], SHOWN, beyond=("log(x)",))
+    assert (outcome.verdict, outcome.reason) == (NOT_REPLAYABLE, "the change does more than is replayed: `log(x)`")
+    assert judge([LEFT], SHOWN, beyond=("log(x)",)).verdict == REFUTED
+
+
+def test_another_defect_excuses_what_is_wrong_and_nothing_that_is_new() -> None:
+    assert judge([LEFT], SHOWN, others=("other",)).verdict == NOT_REPLAYABLE
+    new = Observation(Question.NEW, "RuntimeError", True, False)
+    assert judge([GONE, new], SHOWN, others=("other",)).verdict == REFUTED
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "texts"),
+    [
+        ("f(1)  # a\n", "f( 1 )\n", []),
+        ("f(1)\n", "f(2)\n", ["f(2)"]),
+        ("f()\ng()\n", "g()\n", ["f()"]),
+        ("if a:\n    f()\n", "if a and b:\n    f()\n", ["if a and b:"]),
+        ("f()\ng()\nh()\n", "g()\nif a:\n    f()\nh()\n", ["f()", "if a:"]),
+    ],
+)
+def test_statements_that_differ_are_named_and_comments_are_none(before: str, after: str, texts: list[str]) -> None:
+    assert sorted(each.text for each in changes(before, after)) == sorted(texts)
