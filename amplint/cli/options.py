@@ -30,6 +30,7 @@ class Options(NamedTuple):
     device: str = AUTO
     seed: int = 0
     timeout: float = TIMEOUT
+    trust: bool = False
     diff: bool = False
     show_fixes: bool = False
     select: tuple[str, ...] = ()

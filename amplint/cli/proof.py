@@ -29,7 +29,7 @@ def how_to_replay(options: Options) -> ReplayPlan:
     chosen = choose_device(options.device)
     from amplint.runtime.replay.finding_replay import replay  # needs torch, which is known to be there only now
 
-    return ReplayPlan(replay, chosen, options.seed, options.timeout, options.jobs)
+    return ReplayPlan(replay, chosen, options.seed, options.timeout, options.jobs, options.trust)
 
 
 def replays_shown(console: Console) -> Callable[[int, int], None]:

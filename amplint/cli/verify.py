@@ -63,6 +63,11 @@ FORMATS: dict[str, _Render] = {"text": _text, "json": _json, "html": _html}
 _UNSAFE = click.option(
     "--unsafe-fixes", is_flag=True, help="Replay the unsafe fixes, too, and those that are only shown."
 )
+_TRUST = click.option(
+    "--trust",
+    is_flag=True,
+    help="Run the author's own function where its expression cannot be read: the files' code, and what it imports, is executed.",
+)
 _AGAINST = click.option(
     "--against",
     metavar="OLD",
@@ -78,13 +83,13 @@ _REPORT = (
 
 @click.command("verify", context_settings={"help_option_names": ["-h", "--help"]})
 @click.argument("paths", nargs=-1)
-@with_options(_UNSAFE, _AGAINST, *REPLAY, *SELECTION, *_REPORT, *RUN)
+@with_options(_UNSAFE, _AGAINST, _TRUST, *REPLAY, *SELECTION, *_REPORT, *RUN)
 def verify(evidence: Path | None, against: str | None, **values: Any) -> int:
     """Replay the fix of every finding on a device, and say whether it holds.
 
-    No code of the files is run: real PyTorch objects go through what it does, before the fix and after. With --against, it is
-    somebody's patch that is replayed: each finding in OLD, and what has become of it. Exit code: 0 nothing was refuted or is
-    new, 1 something was or is, 2 something went wrong. Needs PyTorch: pip install 'amplint[verify]'.
+    No code of the files is run, unless --trust says so: real PyTorch objects go through what it does, before the fix and after.
+    With --against, it is somebody's patch that is replayed: each finding in OLD, and what has become of it. Exit code: 0 nothing
+    was refuted or is new, 1 something was or is, 2 something went wrong. Needs PyTorch: pip install 'amplint[verify]'.
     """
     options = Options(**values)
     console = Console(options.quiet, options.verbose, options.color)

@@ -5,17 +5,21 @@ from __future__ import annotations
 import time
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import ExitStack
 from dataclasses import replace
+from pathlib import Path
 from typing import NamedTuple
 
 from amplint.diagnostics import Diagnostic, Fix
 from amplint.engine.fixer import apply, compiles
 from amplint.engine.pool import Died, LastAnswer, TimeLimit, Workers, worker_count
 from amplint.engine.registry import load_rules
+from amplint.model.observables import NON_FINITE, VALUE_ERROR
 from amplint.rule import Rule
 from amplint.runtime.changes import edits_between
 from amplint.runtime.devices import CUDA, Device, require_torch
 from amplint.runtime.evidence import Evidence
+from amplint.runtime.execution.tree_copies import place_for_copies
 from amplint.runtime.replay.neighbouring_fixes import judge_in_company
 from amplint.runtime.verdict import ERROR, NOT_REPLAYABLE, REFUTED, Outcome
 from amplint.source import Source
@@ -23,8 +27,9 @@ from amplint.source import Source
 Replay = Callable[[Source, Source, Diagnostic, Rule, str, int, bool], Outcome]
 """Replays a file before and after a fix: `replay(before, after, diagnostic, rule, device, seed, is_patch)`."""
 
-_PATIENCE = 10
-"""So many times the limit on its processor time a replay may take by the clock: other programs may have the processors."""
+_PATIENCE = 300.0
+"""Seconds by the clock after which a replay is killed that uses no processor time, or ten times the limit on that if it is more:
+other programs may have the processors."""
 
 
 class FixableFinding(NamedTuple):
@@ -37,9 +42,10 @@ class FixableFinding(NamedTuple):
 class ReplayPlan(NamedTuple):
     """How findings are replayed.
 
-    `limit` is the processor time, in seconds, that one replay may take; by the clock it may take `_PATIENCE` times as long.
+    `limit` is the processor time, in seconds, that one replay may take; what sleeps is killed as well.
     `jobs` is the number of processes (0: one for each processor). On a GPU it is always one, lest times be measured while
-    others work.
+    others work. With `trust`, the author's own function is run where its expression cannot be read
+    (`amplint.runtime.execution`); without it no code of the author's ever is.
     """
 
     replay: Replay
@@ -47,6 +53,7 @@ class ReplayPlan(NamedTuple):
     seed: int = 0
     limit: float = 60.0
     jobs: int = 0
+    trust: bool = False
 
 
 class Repair(NamedTuple):
@@ -82,6 +89,8 @@ class Repair(NamedTuple):
 class _Task(NamedTuple):
     repair: Repair
     how: ReplayPlan
+    copies: Path | None
+    """Where copies of projects lie, whose code may be run; None where none may."""
 
 
 class _Timed(NamedTuple):
@@ -102,17 +111,20 @@ class Verifier:
     def __init__(self, how: ReplayPlan) -> None:
         self._how = how
         on_gpu = how.device.kind == CUDA
-        limit = TimeLimit(_PATIENCE * how.limit, how.limit)
+        limit = TimeLimit(max(_PATIENCE, 10 * how.limit), how.limit)
         self._workers: Workers[_Task, _Timed] = Workers(
             _replay, 1 if on_gpu else worker_count(how.jobs), _prepare, limit, fork=not on_gpu
         )
         self._known: dict[Repair, _Timed] = {}
+        self._until_closed = ExitStack()
+        self._copies = self._until_closed.enter_context(place_for_copies()) if how.trust else None
 
     def __enter__(self) -> Verifier:
         return self
 
     def __exit__(self, *error: object) -> None:
         self._workers.close()
+        self._until_closed.close()
 
     def findings(self, findings: Sequence[FixableFinding], on_progress: _Progress = None) -> Iterator[Evidence]:
         """The evidence on findings with amplint's own fixes, in their order.
@@ -162,7 +174,7 @@ class Verifier:
                 yield index, _Timed(plain, 0.0)
             else:
                 replayed.append(index)
-        tasks = [_Task(repairs[index], self._how) for index in replayed]
+        tasks = [_Task(repairs[index], self._how, self._copies) for index in replayed]
         for position, answer in self._workers.run(tasks, _file_of):
             index = replayed[position]
             if isinstance(answer, Died):
@@ -227,7 +239,7 @@ def _replay(task: _Task) -> _Timed | LastAnswer[_Timed]:
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # code with a defect is what torch warns about
-            outcome = _judged(task.repair, task.how, rule)
+            outcome = _judged(task, rule)
     except Exception as error:  # a bug of amplint, or a device that failed: it costs this finding, never the others
         outcome = Outcome(ERROR, _one_line(error))
     seconds = time.process_time() - began
@@ -250,9 +262,19 @@ def _one_line(error: Exception) -> str:
     return " ".join(f"{type(error).__name__}: {error}".split()).rstrip(":")
 
 
-def _judged(repair: Repair, how: ReplayPlan, rule: Rule) -> Outcome:
+def _judged(task: _Task, rule: Rule) -> Outcome:
+    repair, how, copies = task
+
     def replay(before: Source, after: Source, diagnostic: Diagnostic) -> Outcome:
-        return how.replay(before, after, diagnostic, rule, how.device.kind, how.seed, repair.patched)
+        outcome = how.replay(before, after, diagnostic, rule, how.device.kind, how.seed, repair.patched)
+        measure = rule.observable.measure if rule.observable is not None else ""
+        is_read = outcome.verdict != NOT_REPLAYABLE or outcome.basis
+        if copies is None or is_read or measure not in (NON_FINITE, VALUE_ERROR):
+            return outcome
+        from amplint.runtime.execution.proof import execute  # needs torch
+
+        run = execute(before, after, diagnostic, measure, how.device.kind, how.seed, repair.patched, copies)
+        return run if run.basis else replace(outcome, reason=f"{outcome.reason}; and when it is run, {run.reason}")
 
     diagnostic = repair.diagnostic
     outcome = replay(repair.before, repair.after, diagnostic)

@@ -164,11 +164,11 @@ def test_a_line_that_has_moved_to_another_function_is_still_there() -> None:
 
 
 def test_what_other_files_do_counts_on_each_side() -> None:
-    helper = "import torch\n\n\ndef clip(model):\n    torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)\n"
-    loop = LOOP.replace("import torch", "import torch\nfrom helper import clip").replace(CLIP, "        clip(model)\n")
-    unscaling = helper.replace("(model):", "(model, scaler, optimizer):\n    scaler.unscale_(optimizer)")
+    helper = LOOP.partition("def train")[0] + "def clip(model, scaler, optimizer):\n" + CLIP.replace("        ", "    ")
+    loop = LOOP.replace("import torch", "import torch\nfrom helper import clip")
+    loop = loop.replace(CLIP, "        clip(model, scaler, optimizer)\n")
     put("old", train=loop, helper=helper)
-    put("new", train=loop.replace("clip(model)", "clip(model, scaler, optimizer)"), helper=unscaling)
+    put("new", train=loop, helper=helper.replace("    torch", "    scaler.unscale_(optimizer)\n    torch"))
     assert verdicts("new", "--against", "old") == {"old/train.py:12": "confirmed"}
 
 

@@ -7,6 +7,8 @@ experiments themselves are known to be in order before they meet a GPU.
 from __future__ import annotations
 
 import json
+import os
+import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -17,13 +19,19 @@ from autocast_samples import SAMPLES, Make
 from checkout import ROOT
 from program import amplint, problems
 
+from amplint.runtime.devices import EMULATED
 from amplint.runtime.emulation.cuda_autocast import cuda_autocast, region
 from amplint.runtime.emulation.kernels import overload
+from amplint.runtime.measures.timing import Clock, Work, gpu_clock
 from amplint.runtime.recording.recorder import Recorder
 
 F = torch.nn.functional
 HALF, BFLOAT, SINGLE = torch.float16, torch.bfloat16, torch.float32
 CPU, CUDA = "cpu", "cuda"
+STAND_IN = bool(os.environ.get("AMPLINT_STAND_IN"))
+"""Whether the emulation takes the place of the GPU, so that what is asked of one can be tried without."""
+GPU, CHOICE = (CPU, EMULATED) if STAND_IN else (CUDA, CUDA)
+"""Where tensors of the GPU are, and what `--device` calls it."""
 
 
 def answer(ask: Callable[[], Any]) -> Any:
@@ -116,7 +124,7 @@ class _Real(Make):
 
 
 def result_dtypes(device: str, name: str, dtype: Any, given: Any) -> Any:
-    """The dtypes that an operation answers with in a region; "refused" where it raises."""
+    """The dtypes that an operation answers with in a region; "refused" where it raises, `ABSENT` where it has no kernel."""
 
     def ask() -> list[Any]:
         with cuda_region(device, dtype):
@@ -125,7 +133,24 @@ def result_dtypes(device: str, name: str, dtype: Any, given: Any) -> Any:
         return [one.dtype for one in several if one is not None]
 
     answered = answer(ask)
-    return "refused" if isinstance(answered, str) else answered
+    if isinstance(answered, str):
+        return ABSENT if "not implemented for" in answered or "Could not run" in answered else "refused"
+    return answered
+
+
+ABSENT = "no kernel"
+"""What is said of an operation that a device does not have for some dtypes; which these are differs from version to version."""
+
+
+def clock(work: Work) -> Clock:
+    """Reads the time that work takes on the GPU; on the stand-in, by the clock on the wall."""
+
+    def read() -> float:
+        began = time.perf_counter()
+        work()
+        return (time.perf_counter() - began) * 1e6
+
+    return read if STAND_IN else gpu_clock(work)
 
 
 def recurrent_dtypes(device: str, kind: str, dtype: Any) -> set[Any]:
@@ -253,11 +278,11 @@ def one_fixture_of_each_rule() -> list[Path]:
     return [each[0].with_name(each[0].name.replace(".fixed.py", ".py")) for each in fixed if each]
 
 
-def evidence(device: str, paths: Sequence[Path], scratch: Path) -> list[dict[str, Any]]:
+def evidence(device: str, paths: Sequence[Path], scratch: Path, *more: str) -> list[dict[str, Any]]:
     """The evidence that `amplint verify` gathers on a device."""
     file = scratch / f"{device}.jsonl"
     options = ("--isolated", "--no-cache", "--unsafe-fixes", "--device", device, "--evidence", file)
-    done = amplint("verify", *paths, *options, cwd=ROOT, timeout=1800)
+    done = amplint("verify", *paths, *options, *more, cwd=ROOT, timeout=1800)
     assert problems(done) == [], done.stderr
     return [json.loads(line) for line in file.read_text("utf-8").splitlines()]
 

@@ -155,7 +155,7 @@ def _is_read(change: Change, reader: Reader, other: Reader) -> bool:
         return change.after is not None
     targets = statement.targets if isinstance(statement, ast.Assign) else [getattr(statement, "target", None)]
     names = {getattr(each, "id", getattr(each, "attr", "")) for each in targets}
-    return statement.lineno in near.rows or bool(names & near.names)
+    return statement is not None and statement.lineno in near.rows or bool(names & near.names)
 
 
 def _furthest_first(results: Sequence[BodyResult]) -> list[BodyResult]:
