@@ -7,6 +7,8 @@ from dataclasses import dataclass, field
 
 CONFIRMED = "confirmed"
 """The defect was measured before the fix, and is gone after it."""
+PARTLY = "partly"
+"""Some of the defect is gone after the fix, and the rest is as it was; what remains is named."""
 REFUTED = "refuted"
 """The measurement contradicts the finding or its fix."""
 NOT_OBSERVABLE = "not observable on this device"
@@ -16,7 +18,18 @@ NOT_REPLAYABLE = "not replayable"
 ERROR = "error"
 """The replay itself failed: a defect of amplint or of the device, no verdict."""
 
-VERDICTS = (CONFIRMED, REFUTED, NOT_OBSERVABLE, NOT_REPLAYABLE, ERROR)
+VERDICTS = (CONFIRMED, PARTLY, REFUTED, NOT_OBSERVABLE, NOT_REPLAYABLE, ERROR)
+
+PATH = "path"
+"""A verdict rests on a walk along the events of the code, with real objects made as the code makes them."""
+EXPRESSION = "expression"
+"""It rests on the author's own tensor expression, computed over a sweep of operands."""
+TEMPLATE = "template"
+"""It rests on a small program of amplint's own, which stands for the place that the finding is about."""
+EXECUTION = "execution"
+"""It rests on the author's own code, run."""
+
+BASES = (PATH, EXPRESSION, TEMPLATE, EXECUTION)
 
 Values = Mapping[str, "float | str"]
 
@@ -51,6 +64,9 @@ class Outcome:
         axis: what the series go over; None for iterations.
         others: the kinds of other defects on the path, where it is for them that there is no verdict.
         together: the other findings whose fixes were there all the time, with the code as it stands too.
+        basis: one of `BASES`: what was run; empty where nothing was.
+        remains: what of the defect is left, in words, where the verdict is `partly`.
+        assumed: what the code does not give and the replay took for granted (magnitudes, settings), in words.
     """
 
     verdict: str
@@ -63,3 +79,6 @@ class Outcome:
     axis: Axis | None = None
     others: tuple[str, ...] = ()
     together: tuple[str, ...] = ()
+    basis: str = ""
+    remains: tuple[str, ...] = ()
+    assumed: tuple[str, ...] = ()

@@ -1,8 +1,7 @@
 """A machine that looks to PyTorch as if it had a GPU: programs written for CUDA run on it as they stand, on CPU tensors.
 
 The operations are those of a CPU under CUDA's autocast table (`amplint.runtime.emulation.cuda_autocast`), so that every
-dtype is the one that a GPU would give. Nothing of `torch.autocast` and `GradScaler` is replaced: they are only told that
-there is a GPU.
+dtype is the one that a GPU would give. Nothing of `torch.autocast` and `GradScaler` is replaced.
 """
 
 from __future__ import annotations
@@ -26,8 +25,6 @@ def as_on_a_gpu() -> Iterator[Patches]:
     patches = Patches()
     defaults = torch.amp.GradScaler.__init__.__defaults__
     try:
-        patches.attribute(torch.cuda.amp.common, "amp_definitely_not_available", lambda: False)
-        patches.attribute(torch.cuda, "is_bf16_supported", lambda including_emulation=True: True)
         torch.amp.GradScaler.__init__.__defaults__ = tuple(
             GROWTH_INTERVAL if value == 2000 else value for value in defaults or ()
         )

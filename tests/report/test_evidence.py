@@ -26,7 +26,9 @@ from amplint.runtime.verdict import (
     ERROR,
     NOT_OBSERVABLE,
     NOT_REPLAYABLE,
+    PARTLY,
     REFUTED,
+    TEMPLATE,
     VERDICTS,
     Outcome,
 )
@@ -74,7 +76,30 @@ def evidence(outcome: Outcome = NORMS, row: int = 2, code: str = "AMP101", **cha
     return replace(Evidence(diagnostic, before, after, outcome, device, 7, 0.25), **changes)
 
 
+HALF = replace(
+    NORMS,
+    verdict=PARTLY,
+    reason="a part of the defect is as it was",
+    basis=TEMPLATE,
+    remains=("norm seen by the optimizer in iteration 3",),
+    assumed=("max_norm 1.0",),
+)
+
 # -- text --------------------------------------------------------------------------------------------------------------
+
+
+def test_what_remains_what_it_rests_on_and_what_was_assumed_are_said_everywhere() -> None:
+    one = evidence(HALF)
+    said = text.verdict(one)
+    assert said.startswith("partly on cuda-emulated: norm")
+    shown_page = "".join(page.render([one]))
+    for words in ("iteration 3", "template", "assumed: max_norm 1.0"):
+        assert words in said and words.lower() in shown_page.lower()
+    kept = record.evidence_record(one)
+    jsonschema.validate(kept, SCHEMA)
+    assert (kept["basis"], kept["remains"], kept["assumed"]) == (
+        "template", ["norm seen by the optimizer in iteration 3"], ["max_norm 1.0"],
+    )  # fmt: skip
 
 
 def test_a_confirmed_finding_is_one_line_with_its_numbers() -> None:
@@ -297,4 +322,4 @@ def test_the_page_lists_what_is_not_confirmed_and_leads_to_it() -> None:
 
 def test_the_page_says_which_other_defect_was_repaired_all_the_time() -> None:
     _, words = checked([evidence(replace(NORMS, together=("AMP104 in line 14",)))])
-    assert "shares its path with AMP104 in line 14: replayed with that repaired, before and after" in words
+    assert "With AMP104 in line 14 repaired before and after." in words

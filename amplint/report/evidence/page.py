@@ -13,16 +13,17 @@ from amplint.report import diff
 from amplint.report.evidence.markup import escape
 from amplint.report.evidence.numbers import as_written, shown
 from amplint.report.evidence.plot import plot
-from amplint.report.evidence.text import COLUMNS, by_rule, place
+from amplint.report.evidence.text import COLUMNS, assumptions, basis, by_rule, company, place, remainder
 from amplint.runtime.devices import EMULATED
 from amplint.runtime.evidence import Evidence
-from amplint.runtime.verdict import CONFIRMED, ERROR, NOT_OBSERVABLE, NOT_REPLAYABLE, REFUTED, VERDICTS, Outcome
+from amplint.runtime.verdict import CONFIRMED, ERROR, NOT_OBSERVABLE, NOT_REPLAYABLE, PARTLY, REFUTED, VERDICTS, Outcome
 
 _TONES = {CONFIRMED: ("good", "\N{CHECK MARK}"), REFUTED: ("bad", "\N{BALLOT X}"), ERROR: ("bad", "!")}
 _OTHER = ("other", "\N{EN DASH}")
 
 _MEANINGS = {
-    CONFIRMED: "the defect was measured before the fix, and was gone after it",
+    CONFIRMED: "the defect was measured before the fix, is gone after it, and nothing else was found to have changed",
+    PARTLY: "some of the defect is gone after the fix; what remains is named",
     REFUTED: "the measurement contradicts the finding or its fix",
     NOT_OBSERVABLE: "what the finding is about shows on another kind of device only",
     NOT_REPLAYABLE: "the code does something that amplint cannot replay; the reason says what",
@@ -150,11 +151,8 @@ def _article(evidence: Evidence) -> str:
     diagnostic, outcome = evidence.diagnostic, evidence.outcome
     tone, sign = _TONES.get(outcome.verdict, _OTHER)
     reason = f'<p class="{tone}">{_prose(outcome.reason)}</p>' if outcome.reason else ""
-    if outcome.together:
-        others = escape(", ".join(outcome.together))
-        reason += (
-            f'<p class="note">It shares its path with {others}: replayed with that repaired, before and after.</p>'
-        )
+    said = remainder(outcome), basis(outcome), assumptions(outcome), company(outcome)
+    reason += "".join(f'<p class="note">{_prose(one[0].upper() + one[1:])}.</p>' for one in said if one)
     numbers = _numbers(outcome) + plot(outcome.series, outcome.measure, outcome.axis)
     sides = "sides" if numbers else "sides wide"
     return (

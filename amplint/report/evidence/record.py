@@ -35,6 +35,9 @@ def evidence_record(evidence: Evidence) -> dict[str, Any]:
         "verdict": outcome.verdict,
         "reason": outcome.reason,
         "together": list(outcome.together),
+        "basis": outcome.basis,
+        "remains": list(outcome.remains),
+        "assumed": list(outcome.assumed),
         "measured": {
             "what": outcome.measure,
             "before": _values(outcome.before),

@@ -10,7 +10,17 @@ from amplint.report.escape import printable
 from amplint.report.evidence.numbers import summary
 from amplint.report.view import View
 from amplint.runtime.evidence import Evidence
-from amplint.runtime.verdict import CONFIRMED, ERROR, NOT_OBSERVABLE, NOT_REPLAYABLE, REFUTED, VERDICTS, Outcome
+from amplint.runtime.verdict import (
+    CONFIRMED,
+    ERROR,
+    NOT_OBSERVABLE,
+    NOT_REPLAYABLE,
+    PARTLY,
+    REFUTED,
+    TEMPLATE,
+    VERDICTS,
+    Outcome,
+)
 
 _STYLES = {CONFIRMED: "added", REFUTED: "removed", ERROR: "removed"}
 COLUMNS = {NOT_OBSERVABLE: "not observable"}  # short for a heading
@@ -29,8 +39,24 @@ def verdict(evidence: Evidence) -> str:
         return f"{outcome.verdict}: {outcome.reason}"
     if outcome.verdict == NOT_OBSERVABLE:
         return f"{outcome.verdict} ({device}): {outcome.reason}"
-    reason = outcome.reason if outcome.verdict == REFUTED else ""
-    return f"{outcome.verdict} on {device}: " + "; ".join(filter(None, (summary(outcome), reason, company(outcome))))
+    reason = outcome.reason if outcome.verdict in (REFUTED, PARTLY) else ""
+    said = summary(outcome), reason, remainder(outcome), basis(outcome), assumptions(outcome), company(outcome)
+    return f"{outcome.verdict} on {device}: " + "; ".join(filter(None, said))
+
+
+def basis(outcome: Outcome) -> str:
+    """What was run, where it was not the author's steps or expression; empty where it was."""
+    return "shown by a template, not by the code itself" if outcome.basis == TEMPLATE else ""
+
+
+def remainder(outcome: Outcome) -> str:
+    """What of the defect is left, in words; empty where nothing is."""
+    return f"what remains: {', '.join(outcome.remains)}" if outcome.remains else ""
+
+
+def assumptions(outcome: Outcome) -> str:
+    """What the code does not give, and what it was taken to be; empty where nothing was."""
+    return f"assumed: {', '.join(outcome.assumed)}" if outcome.assumed else ""
 
 
 def company(outcome: Outcome) -> str:

@@ -8,15 +8,15 @@ What happens to an operation is read from the installed torch. The kernels stand
 inside `cuda_autocast` include; nothing is left behind when the last of them has gone. CPU autocast is not involved, and
 CUDA tensors go their usual way.
 
-The dtypes are exact; the arithmetic is the CPU's. Not covered is what opens `torch.autocast("cuda")` by itself, which
-switches itself off without a GPU: activation checkpointing and `custom_bwd`.
+Plain regions and scalers for CUDA are on inside, and so are those that torch opens by itself (`gpu_claims`). The dtypes are
+exact; the arithmetic is the CPU's.
 """
 
 from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import ExitStack, contextmanager
 from functools import partial
 from typing import Any
 
@@ -24,8 +24,11 @@ import torch
 
 from amplint.model.torch.operators import Policy
 from amplint.runtime.emulation.cuda_table import Treatment, cuda_table
+from amplint.runtime.emulation.gpu_claims import gpu_claimed
 from amplint.runtime.emulation.kernels import EMULATION, below, included, kernels, overload, overloads
-from amplint.runtime.emulation.region import EmulatedRegion, cast, region_dtype
+from amplint.runtime.emulation.region import cast, forget_casts, region, region_dtype
+
+__all__ = ["cuda_autocast", "region"]
 
 
 @contextmanager
@@ -36,35 +39,34 @@ def cuda_autocast() -> Iterator[None]:
         UnreadableTable: the installed torch treats an operation in a way that amplint does not know.
     """
     with _shared, included(EMULATION):
-        yield
-
-
-region = EmulatedRegion
-"""Opens an autocast region of CUDA: `region(dtype, enabled, cache_enabled)`. CPU tensors mind it within `cuda_autocast`."""
+        try:
+            yield
+        finally:
+            forget_casts()
 
 
 class _Shared:
-    """The kernels, which stand while at least one thread emulates."""
+    """The kernels, and the claim that there is a GPU, which stand while at least one thread emulates."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._users = 0
-        self._standing: AbstractContextManager[None] | None = None
+        self._standing = ExitStack()
 
     def __enter__(self) -> None:
         with self._lock:
-            if self._standing is None:
-                standing = kernels(EMULATION, _kernels())
-                standing.__enter__()
-                self._standing = standing
+            if not self._users:
+                with ExitStack() as standing:
+                    standing.enter_context(kernels(EMULATION, _kernels()))
+                    standing.enter_context(gpu_claimed())
+                    self._standing = standing.pop_all()
             self._users += 1
 
     def __exit__(self, *error: object) -> None:
         with self._lock:
             self._users -= 1
-            if self._users == 0 and self._standing is not None:
-                self._standing.__exit__(None, None, None)
-                self._standing = None
+            if not self._users:
+                self._standing.close()
 
 
 _shared = _Shared()

@@ -19,7 +19,7 @@ import torch
 
 from amplint.model.torch.operators import Policy
 from amplint.runtime.emulation.kernels import WITNESS, included, kernels, overload, overloads
-from amplint.runtime.emulation.region import EmulatedRegion
+from amplint.runtime.emulation.region import region
 
 
 class UnreadableTable(RuntimeError):
@@ -49,7 +49,7 @@ def cuda_table() -> Mapping[str, Treatment]:
         UnreadableTable: an operation is treated in an unknown way.
     """
     names = [name for name in registered_overloads() if runs_on_cpu(name)]
-    with witnessed(names), EmulatedRegion(torch.float16, cache_enabled=False):
+    with witnessed(names), region(torch.float16, cache_enabled=False):
         return MappingProxyType({name: _treatment(name) for name in names})
 
 
@@ -73,7 +73,7 @@ def _treatment(name: str) -> Treatment:
     try:
         narrow = arrives(half)
     except RuntimeError as refusal:
-        with EmulatedRegion(enabled=False):
+        with region(enabled=False):
             arrives(half)  # the call itself is in order: raises if it is not
         return Treatment(Policy.BANNED, refusal=str(refusal))
     if narrow.name != name:

@@ -1,26 +1,24 @@
-"""A CUDA autocast region that does not need CUDA, and its cache of cast weights."""
+"""A CUDA autocast region that does not need CUDA, and the cache of the weights that are cast in one."""
 
 from __future__ import annotations
 
 import threading
-from types import TracebackType
 
 import torch
 
 
-class _State(threading.local):
-    """How many regions this thread is in, and the weights that were cast there, by id."""
+class _Cache(threading.local):
+    """The weights that were cast in the regions of this thread, by id."""
 
     def __init__(self) -> None:
-        self.depth = 0
         self.casts: dict[int, tuple[torch.Tensor, torch.Tensor]] = {}
 
 
-_state = _State()
+_cache = _Cache()
 
 
-class EmulatedRegion(torch.autocast):
-    """`torch.autocast("cuda", ...)`, which switches itself off where there is no GPU; this one does not.
+def region(dtype: torch.dtype | None = None, enabled: bool = True, cache_enabled: bool | None = None) -> torch.autocast:
+    """`torch.autocast("cuda", ...)`, on whatever torch finds: by itself it is off where there is no GPU.
 
     It sets this thread's autocast state for CUDA, so that `torch.is_autocast_enabled("cuda")`, and all that depends on it,
     answers as it does beside a GPU.
@@ -30,25 +28,9 @@ class EmulatedRegion(torch.autocast):
         enabled: False takes the operations inside out of autocast.
         cache_enabled: whether a weight is cast once only; None means as around it.
     """
-
-    def __init__(
-        self, dtype: torch.dtype | None = None, enabled: bool = True, cache_enabled: bool | None = None
-    ) -> None:
-        super().__init__("cuda", dtype=dtype, enabled=False, cache_enabled=cache_enabled)
-        self._enabled = enabled  # torch's own constructor would warn and refuse
-
-    def __enter__(self) -> EmulatedRegion:
-        super().__enter__()
-        _state.depth += 1
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        _state.depth -= 1
-        if not _state.depth:
-            _state.casts = {}
-        super().__exit__(kind, error, trace)
+    made = torch.autocast("cuda", dtype=dtype, enabled=False, cache_enabled=cache_enabled)
+    made._enabled = enabled  # torch's own constructor would warn and refuse
+    return made
 
 
 def region_dtype() -> torch.dtype:
@@ -57,7 +39,7 @@ def region_dtype() -> torch.dtype:
 
 
 def cast(tensor: torch.Tensor, dtype: torch.dtype) -> torch.Tensor:
-    """A tensor in another precision. A weight in the region's precision is cast once until the outermost region ends.
+    """A tensor in another precision. A weight in the region's precision is cast once, until the casts are forgotten.
 
     Which tensors are weights, and that one is found again after it has changed, are the rules of torch's own cache.
 
@@ -67,15 +49,20 @@ def cast(tensor: torch.Tensor, dtype: torch.dtype) -> torch.Tensor:
     """
     if tensor.dtype is dtype:
         return tensor
-    if not (_state.depth and dtype is region_dtype() and _is_weight(tensor)):
+    if not (dtype is region_dtype() and _is_weight(tensor)):
         return tensor.to(dtype)
-    known = _state.casts.get(id(tensor))
+    known = _cache.casts.get(id(tensor))
     if known is not None:
         return known[1]
     with torch.enable_grad():  # a first use under no_grad must not cut later uses off from their gradient
         narrow = tensor.to(dtype)
-    _state.casts[id(tensor)] = tensor, narrow  # keeps the tensor alive, so that its id stays its own
+    _cache.casts[id(tensor)] = tensor, narrow  # keeps the tensor alive, so that its id stays its own
     return narrow
+
+
+def forget_casts() -> None:
+    """Forget the weights that were cast in this thread, as torch has its own cache forgotten where the outermost region ends."""
+    _cache.casts = {}
 
 
 def _is_weight(tensor: torch.Tensor) -> bool:

@@ -1,8 +1,7 @@
 """What constructing one of torch's AMP objects comes to: the error, the warning, and the settings that it ends up with.
 
 Only torch's own classes are called, with the literals of the code; a flag that the code computes is False, a device that it
-computes is a GPU, any other setting that it computes is torch's default. What asks for a GPU before it switches itself on is
-told that there is one where CUDA is emulated; on the CPU proper, scalers are made for the CPU instead.
+computes is a GPU, any other setting that it computes is torch's default. On the CPU proper, scalers are made for the CPU instead.
 """
 
 from __future__ import annotations
@@ -24,7 +23,6 @@ from amplint.model import observables
 from amplint.model.literals import number
 from amplint.model.torch import names as torch_names
 from amplint.rule import File
-from amplint.runtime.devices import EMULATED
 from amplint.runtime.experiments import deprecated_names
 from amplint.runtime.measures.measurement import NONE, Figure, Measurement
 from amplint.runtime.recording.patches import Patches
@@ -52,7 +50,7 @@ def warned(before: File, after: File, diagnostic: Diagnostic, device: str, seed:
         return deprecated_names.imported(before, after, diagnostic)
     if deprecated_names.is_type(before, pair[0]):
         return deprecated_names.typed(_name(before, pair[0]), _name(after, pair[1]))
-    with _apart(device):
+    with _apart():
         first, second = _Made(before, pair[0]), _Made(after, pair[1])
     return Measurement((Figure(observables.WARNED, first.warned, second.warned, 0),))
 
@@ -66,7 +64,7 @@ def constructed(before: File, after: File, diagnostic: Diagnostic, device: str, 
     pair = _pair(before, after, diagnostic)
     if pair is None:
         raise NotReplayable("what is constructed is not found again")
-    with _apart(device):
+    with _apart():
         first, second = _Made(before, pair[0]), _Made(after, pair[1])
     figures = [Figure(observables.RAISED, first.error, second.error, NONE)]
     for name in dict.fromkeys((*first.settings, *second.settings)):
@@ -97,19 +95,13 @@ def _name(file: File, node: _Node) -> str:
 
 
 @contextmanager
-def _apart(device: str) -> Iterator[None]:
-    """For emulation, let what asks for a GPU before it switches itself on be told that there is one.
-
-    A region that raises on entry has set half of autocast's state by then, and is never left: that is taken back, too.
-    """
+def _apart() -> Iterator[None]:
+    """A region that raises on entry has set half of autocast's state by then, and is never left: that is taken back here."""
     patches = Patches()
     for kind in ("cuda", "cpu"):
         patches.on_undo(partial(torch.set_autocast_enabled, kind, torch.is_autocast_enabled(kind)))
         patches.on_undo(partial(torch.set_autocast_dtype, kind, torch.get_autocast_dtype(kind)))
     try:
-        if device == EMULATED:
-            patches.attribute(torch.cuda.amp.common, "amp_definitely_not_available", lambda: False)
-            patches.attribute(torch.cuda, "is_bf16_supported", lambda including_emulation=True: True)
         yield
     finally:
         patches.undo()

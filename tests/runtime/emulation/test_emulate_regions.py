@@ -48,7 +48,7 @@ def test_regions_nest(emulated: None) -> None:
 
 
 def test_a_region_decorates(emulated: None) -> None:
-    @cuda_autocast.region(HALF)
+    @cuda_autocast.region(HALF)  # type: ignore[untyped-decorator]
     def product(x: Any) -> Any:
         return x @ x
 

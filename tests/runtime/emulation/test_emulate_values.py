@@ -183,7 +183,8 @@ def test_weights_are_cached_as_torch_caches_them(story: Callable[[Open], Iterato
         return region
 
     def ours(**how: Any) -> AbstractContextManager[Any]:
-        return cuda_autocast.region(BFLOAT, **how)
+        region: AbstractContextManager[Any] = cuda_autocast.region(BFLOAT, **how)
+        return region
 
     expected = [(y.dtype, y.tolist(), y.requires_grad) for y in story(on_cpu)]
     with cuda_autocast.cuda_autocast():
