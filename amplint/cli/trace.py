@@ -17,8 +17,8 @@ from amplint.cli.linting import lint
 from amplint.cli.options import Options, as_file
 from amplint.diagnostics import Diagnostic
 from amplint.engine.registry import load_rules
+from amplint.report.trace import text
 from amplint.report.trace.json_rows import run_row, step_row
-from amplint.report.trace.text import render
 from amplint.runtime.device_names import AUTO, CHOICES
 from amplint.runtime.devices import DeviceError, find_device
 from amplint.trace.script import NoProgram, Script
@@ -85,8 +85,7 @@ def trace(
     console = Console(quiet)
     try:
         chosen = find_device(device)
-        from amplint.trace.session import TraceOptions
-        from amplint.trace.session import trace as run_traced
+        from amplint.trace.session import TraceOptions, run_traced
 
         ledger = Ledger(output, console)
         if not ledger.open():
@@ -103,7 +102,7 @@ def trace(
     if ending.traceback:
         say(sys.stderr, ending.traceback)
     if not quiet:
-        say(sys.stderr, "".join(f"{line}\n" for line in render(record)))
+        say(sys.stderr, "".join(f"{line}\n" for line in text.render(record)))
     return ending.exit_code or (FAILED if console.failed else _verdict(record, fail_on))
 
 

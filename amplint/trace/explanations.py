@@ -22,7 +22,7 @@ class Reason(NamedTuple):
     rule: str = ""
 
 
-def explain(
+def why_not_finite(
     operation: str, call: Callable[..., Any], args: Sequence[Any], kwargs: dict[str, Any], result: torch.Tensor
 ) -> Reason:
     """The cause of a result that is not finite.

@@ -15,7 +15,7 @@ from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_leaves
 
 from amplint.runtime.recording.call_sites import SourceLine, caller
-from amplint.trace.explanations import explain
+from amplint.trace.explanations import why_not_finite
 from amplint.trace.module_ranges import ModuleWatch
 from amplint.trace.trace_record import FirstNonFinite, TensorRange
 
@@ -96,7 +96,7 @@ class OperationWatch(TorchDispatchMode):  # type: ignore[misc]
                 place, modules = self._place(node)
                 path = self._modules.path(modules[-1]) if modules else ""
                 kind = type(modules[-1]).__name__ if modules else ""
-                reason = explain(operation.rstrip("_"), func, args, kwargs, made)
+                reason = why_not_finite(operation.rstrip("_"), func, args, kwargs, made)
                 self._on_found(
                     FirstNonFinite(
                         0, node is not None, path, kind, str(place or "?"), operation, tuple(before),

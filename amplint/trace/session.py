@@ -49,7 +49,7 @@ Describe = Callable[[Sequence[tuple[SeenHazard, int]]], list[SeenDefect]]
 """Says which rules speak of what was seen; gets each with the step by which it had happened first."""
 
 
-def trace(script: Script, options: TraceOptions, describe: Describe) -> tuple[TraceRecord, Ending]:
+def run_traced(script: Script, options: TraceOptions, describe: Describe) -> tuple[TraceRecord, Ending]:
     """Run a program, and watch it.
 
     Args:
