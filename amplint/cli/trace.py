@@ -94,7 +94,7 @@ def trace(
             chosen.kind, steps or 0, after, until_nonfinite, ops, lambda step: ledger.keep_line(step_row(step))
         )
         with closing(ledger):
-            record, ending = run_traced(Script(script, arguments, is_module), options, _describe)
+            record, ending = run_traced(Script(script, arguments, is_module), options, described)
             ledger.keep_line(run_row(record))
     except (DeviceError, NoProgram) as error:
         console.problem("", str(error))
@@ -116,7 +116,7 @@ def _verdict(record: TraceRecord, limits: dict[str, float]) -> int:
     return FINDINGS if failed else CLEAN
 
 
-def _describe(hazards: Sequence[tuple[SeenHazard, int]]) -> list[SeenDefect]:
+def described(hazards: Sequence[tuple[SeenHazard, int]]) -> list[SeenDefect]:
     """What was seen, with the words of the linter for the same code at the same line, where it has any."""
     rules = {rule.name: rule for rule in load_rules()}
     read = _findings(sorted({each.place.file for each, _ in hazards if os.path.isfile(each.place.file)}))

@@ -9,8 +9,11 @@ from typing import Any, NamedTuple
 import torch
 from torch.utils._pytree import tree_leaves, tree_map_only
 
+OVERFLOW = "overflow"
+"""What the words begin with where a finite result is too large for its dtype."""
 _LOGARITHMS = frozenset({"log", "log2", "log10", "log1p"})
-_DIVISIONS = frozenset({"div", "true_divide", "reciprocal", "rsqrt"})
+_DIVISORS = {"div": 1, "true_divide": 1, "reciprocal": 0, "rsqrt": 0, "addcdiv": 2}
+"""Operations that divide, and which of their arguments they divide by."""
 _RULES = {"exp": "AMP301", "log": "AMP301", "pow": "AMP309", "mul": "AMP309", "binary_cross_entropy": "AMP304"}
 """Rules whose pages speak of an operation's overflow, or of its zero."""
 
@@ -41,14 +44,15 @@ def why_not_finite(
     rule = _RULES.get(operation, "")
     if operation in _LOGARITHMS and any(_has_zero(one) for one in operands):
         return Reason(f"the logarithm of zero{_lost_epsilon(operands)}", rule)
-    divisor = torch.as_tensor(args[1] if len(args) > 1 else args[0]) if operation in _DIVISIONS and args else None
+    position = _DIVISORS.get(operation, len(args))
+    divisor = torch.as_tensor(args[position]) if position < len(args) else None
     if divisor is not None and _has_zero(divisor):
         kind = "0/0" if bool(torch.isnan(result).any()) else "a division by zero"
         return Reason(f"{kind}{_lost_epsilon([divisor])}", "AMP302" if _lost_epsilon([divisor]) else "")
     exact = _exactly(call, args, kwargs)
     limit = torch.finfo(result.dtype).max
     if exact is not None and math.isfinite(exact) and exact > limit:
-        return Reason(f"overflow: {exact:.4g} is beyond {limit:.6g}, the largest {str(result.dtype)[6:]}", rule)
+        return Reason(f"{OVERFLOW}: {exact:.4g} is beyond {limit:.6g}, the largest {str(result.dtype)[6:]}", rule)
     if bool(torch.isnan(result).any()):
         return Reason("the operation is not defined for its operands (inf - inf, 0/0, or a root of a negative number)")
     return Reason("the result is infinite in exact arithmetic, too")

@@ -77,6 +77,7 @@ class OperationWatch(TorchDispatchMode):  # type: ignore[misc]
             args = (torch.tensor(args[0]), *args[1:])  # a number that torch keeps as a tensor comes as a number again
         if not self._looking:
             return func(*args, **kwargs)
+        self._follow_backward()
         before = _ranges_of("operand", args)
         kept = (args[0].clone(), *args[1:]) if func._schema.is_mutable and args and torch.is_tensor(args[0]) else args
         result = func(*args, **kwargs)
@@ -92,24 +93,30 @@ class OperationWatch(TorchDispatchMode):  # type: ignore[misc]
         for made in _floats(result):
             if not bool(torch.isfinite(made).all()):
                 self._looking = False
-                node = torch._C._current_autograd_node()
-                place, modules = self._place(node)
-                path = self._modules.path(modules[-1]) if modules else ""
-                kind = type(modules[-1]).__name__ if modules else ""
+                backward, place, module = self._whereabouts()
+                path, kind = ("", "") if module is None else (self._modules.path(module), type(module).__name__)
                 reason = why_not_finite(operation.rstrip("_"), func, args, kwargs, made)
                 self._on_found(
                     FirstNonFinite(
-                        0, node is not None, path, kind, str(place or "?"), operation, tuple(before),
-                        range_of("result", made), reason.why, reason.rule,
+                        0, backward, path, kind, str(place or "?"), operation, tuple(before), range_of("result", made),
+                        reason.why, reason.rule,
                     )
                 )  # fmt: skip
                 return
 
-    def _place(self, node: Any) -> tuple[SourceLine | None, tuple[torch.nn.Module, ...]]:
-        if node is None:
-            return caller(), tuple(self._modules.stack[-1:])
-        self._last = node.metadata.get(_KEY, self._last)
-        return self._last
+    def _whereabouts(self) -> tuple[bool, SourceLine | None, torch.nn.Module | None]:
+        """Whether a backward pass is running, the program's line, and the innermost module: of the forward pass, for both."""
+        node = torch._C._current_autograd_node()
+        place, modules = (caller(), tuple(self._modules.stack[-1:])) if node is None else self._last
+        if isinstance(node, torch.autograd.function.BackwardCFunction):
+            place = caller()  # the backward pass is the program's own
+        return node is not None, place, modules[-1] if modules else None
+
+    def _follow_backward(self) -> None:
+        """Keep the latest node of a backward pass of which it is known where it was made: its neighbours belong to it."""
+        node = torch._C._current_autograd_node()
+        if node is not None:
+            self._last = node.metadata.get(_KEY, self._last)
 
 
 def range_of(name: str, tensor: torch.Tensor) -> TensorRange:

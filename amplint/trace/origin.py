@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 
+from amplint.trace.explanations import OVERFLOW
 from amplint.trace.module_ranges import RangeSeen
 from amplint.trace.trace_record import FirstNonFinite
 
@@ -25,6 +27,13 @@ def first_among(seen: Sequence[RangeSeen]) -> FirstNonFinite | None:
             before = [each for each in seen if each.backward][:number]
             return _found(one, before[-1:])
     return None
+
+
+def is_by_scale(found: FirstNonFinite) -> bool:
+    """Whether gradients of a skipped step overflowed as scaled ones do now and then, and with a smaller scale will not."""
+    if not found.backward or math.isnan(found.result.largest):
+        return False
+    return not found.operation or found.why.startswith(OVERFLOW)
 
 
 def _found(one: RangeSeen, given: Sequence[RangeSeen]) -> FirstNonFinite:

@@ -17,7 +17,7 @@ from amplint.runtime.recording.patches import Patches
 from amplint.runtime.recording.recorder import Recorder
 from amplint.trace.module_ranges import ModuleWatch
 from amplint.trace.operations import Lines, OperationWatch
-from amplint.trace.origin import first_among
+from amplint.trace.origin import first_among, is_by_scale
 from amplint.trace.script import Ending, EnoughSeen, Script, run_script
 from amplint.trace.steps import StepLog
 from amplint.trace.trace_record import FirstNonFinite, SeenDefect, StepRecord, TraceRecord
@@ -122,27 +122,28 @@ class _Session:
     def _candidates_add(self, found: FirstNonFinite) -> None:
         self._candidates.append(found)
 
-    def _stepped(self, step: StepRecord) -> None:
+    def _stepped(self, step: StepRecord) -> StepRecord:
         seen = self._modules.taken()
         candidates, self._candidates = self._candidates, []
         if self._operations is not None:
             self._operations.look()
         if step.number > self._options.after:
-            self._keep(candidates[0] if candidates else first_among(seen), step)
+            step = self._judged(candidates[0] if candidates else first_among(seen), step)
         self._options.on_step(step)
-        if self._options.until_nonfinite and self.record.first is not None and step.taken:
+        if self._options.until_nonfinite and self.record.first is not None:
             raise EnoughSeen(f"a value that is not finite was found in step {step.number}")
         if self._options.steps and step.number >= self._options.steps:
             raise EnoughSeen(f"{step.number} steps were traced")
+        return step
 
-    def _keep(self, found: FirstNonFinite | None, step: StepRecord) -> None:
-        """Keep what was found, if it reached the loss or the gradients, and nothing earlier is kept that weighs more."""
+    def _judged(self, found: FirstNonFinite | None, step: StepRecord) -> StepRecord:
+        """The step, with what made its gradients infinite; what the scale alone has not done is kept as the first."""
         reached = not step.taken or not _is_finite(step.loss) or not _is_finite(step.norm)
         if found is None or not reached:
-            return
-        kept = self.record.first
-        if kept is None or (kept.backward and not found.backward):
+            return step
+        if self.record.first is None and not (not step.taken and is_by_scale(found)):
             self.record.first = replace(found, step=step.number)
+        return step if step.taken else replace(step, because=f"{found.place}: {found.why}")
 
 
 def _is_finite(number: float | None) -> bool:

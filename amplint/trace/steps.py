@@ -25,11 +25,11 @@ class StepLog:
     Args:
         objects: the names of the objects that the moves speak of.
         parameters: the names of parameters, by id.
-        on_step: called with each step when it is over.
+        on_step: gets each step when it is over, and gives back what is to be kept of it.
     """
 
     def __init__(
-        self, objects: ObjectNames, parameters: Mapping[int, str], on_step: Callable[[StepRecord], None]
+        self, objects: ObjectNames, parameters: Mapping[int, str], on_step: Callable[[StepRecord], StepRecord]
     ) -> None:
         self.kept: deque[StepRecord] = deque(maxlen=_KEPT)
         self.tried = 0
@@ -73,8 +73,7 @@ class StepLog:
             rates if isinstance(rates, tuple) else (),
             self._nonfinite(event.optimizer) if skipped else (),
         )
-        self.kept.append(step)
-        self._on_step(step)
+        self.kept.append(self._on_step(step))
 
     def _nonfinite(self, name: str) -> tuple[str, ...]:
         """The names of an optimizer's parameters whose gradients hold inf or NaN."""

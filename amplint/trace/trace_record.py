@@ -19,6 +19,7 @@ class StepRecord:
         norm: the 2-norm of the gradients that the optimizer was given.
         rates: the learning rates of the parameter groups.
         nonfinite: the names of parameters with inf or NaN in their gradients, where the step was skipped.
+        because: what made them so, where it was seen: the place and the cause in words.
     """
 
     number: int
@@ -30,6 +31,7 @@ class StepRecord:
     norm: float | None = None
     rates: tuple[float, ...] = ()
     nonfinite: tuple[str, ...] = ()
+    because: str = ""
 
 
 @dataclass(frozen=True)

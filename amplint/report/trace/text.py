@@ -43,6 +43,8 @@ def _steps(record: TraceRecord) -> Iterator[str]:
     for step in [one for one in record.steps if not one.taken][:5]:
         held = f": not finite in {', '.join(map(printable, step.nonfinite))}" if step.nonfinite else ""
         yield f"  step {step.number} skipped at scale {step.scale or 0:g}{held}"
+        if step.because:
+            yield f"    {printable(step.because)}"
 
 
 def _first(first: FirstNonFinite) -> Iterator[str]:
