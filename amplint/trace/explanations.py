@@ -38,28 +38,37 @@ def why_not_finite(
         result: what it gave.
     """
     operands = [one for one in _tensors((args, kwargs)) if one.is_floating_point()]
+    undefined = bool(torch.isnan(result).any())
     for number, operand in enumerate(operands, 1):
-        if not bool(torch.isfinite(operand).all()):
+        if bool(torch.isnan(operand).any()) or (bool(torch.isinf(operand).any()) and not undefined):
             return Reason(f"operand {number} is not finite already")
+        if bool(torch.isinf(operand).any()):
+            return Reason(f"operand {number} is infinite: inf - inf, 0 * inf, or a softmax over nothing but -inf")
     rule = _RULES.get(operation, "")
     if operation in _LOGARITHMS and any(_has_zero(one) for one in operands):
         return Reason(f"the logarithm of zero{_lost_epsilon(operands)}", rule)
     position = _DIVISORS.get(operation, len(args))
     divisor = torch.as_tensor(args[position]) if position < len(args) else None
     if divisor is not None and _has_zero(divisor):
-        kind = "0/0" if bool(torch.isnan(result).any()) else "a division by zero"
+        kind = "0/0" if undefined else "a division by zero"
         return Reason(f"{kind}{_lost_epsilon([divisor])}", "AMP302" if _lost_epsilon([divisor]) else "")
-    exact = _exactly(call, args, kwargs)
+    exact = max((float(one.abs().max()) for one in exact_results(call, args, kwargs)), default=None)
     limit = torch.finfo(result.dtype).max
     if exact is not None and math.isfinite(exact) and exact > limit:
         return Reason(f"{OVERFLOW}: {exact:.4g} is beyond {limit:.6g}, the largest {str(result.dtype)[6:]}", rule)
-    if bool(torch.isnan(result).any()):
+    if undefined:
         return Reason("the operation is not defined for its operands (inf - inf, 0/0, or a root of a negative number)")
     return Reason("the result is infinite in exact arithmetic, too")
 
 
-def _exactly(call: Callable[..., Any], args: Sequence[Any], kwargs: dict[str, Any]) -> float | None:
-    """The largest magnitude of the result on the same operands in float64; None where it cannot be had."""
+def exact_results(call: Callable[..., Any], args: Sequence[Any], kwargs: dict[str, Any]) -> list[torch.Tensor]:
+    """What an operation gives on the same operands in float64; nothing where it cannot be had.
+
+    Args:
+        call: the operation.
+        args: what it was given by position.
+        kwargs: what it was given by name.
+    """
 
     def wide(tensor: torch.Tensor) -> torch.Tensor:
         return tensor.detach().double() if tensor.is_floating_point() else tensor.detach().clone()
@@ -68,9 +77,8 @@ def _exactly(call: Callable[..., Any], args: Sequence[Any], kwargs: dict[str, An
         wide_args, wide_kwargs = tree_map_only(torch.Tensor, wide, (tuple(args), kwargs))
         result = call(*wide_args, **{name: value for name, value in wide_kwargs.items() if name != "dtype"})
     except (RuntimeError, TypeError, NotImplementedError):
-        return None
-    found = [float(one.abs().max()) for one in _tensors(result) if one.numel() and one.dtype == torch.float64]
-    return max(found, default=None)
+        return []
+    return [one for one in _tensors(result) if one.numel() and one.dtype == torch.float64]
 
 
 def _has_zero(tensor: torch.Tensor) -> bool:

@@ -6,6 +6,7 @@ Each result is asked whether it is finite, and waited for: this is the costly lo
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -18,6 +19,7 @@ from amplint.runtime.recording.call_sites import SourceLine, caller
 from amplint.trace.explanations import why_not_finite
 from amplint.trace.module_ranges import ModuleWatch
 from amplint.trace.trace_record import FirstNonFinite, TensorRange
+from amplint.trace.underflow import UnderflowTally
 
 _KEY = "amplint trace"
 _UNWRITTEN = (
@@ -63,6 +65,7 @@ class OperationWatch(TorchDispatchMode):  # type: ignore[misc]
     def __init__(self, modules: ModuleWatch, on_found: Callable[[FirstNonFinite], None]) -> None:
         super().__init__()
         self._modules, self._on_found = modules, on_found
+        self.underflow = UnderflowTally()
         self._looking = True
         self._last: tuple[SourceLine | None, tuple[torch.nn.Module, ...]] = (None, ())
 
@@ -82,16 +85,22 @@ class OperationWatch(TorchDispatchMode):  # type: ignore[misc]
         kept = (args[0].clone(), *args[1:]) if func._schema.is_mutable and args and torch.is_tensor(args[0]) else args
         result = func(*args, **kwargs)
         self._judge(func, kept, kwargs, before, result)
+        if torch._C._current_autograd_node() is not None:
+            _, place, module = self._whereabouts()
+            self.underflow.add(
+                ("" if module is None else self._modules.path(module), str(place or "?")), func, kept, kwargs, result
+            )
         return result
 
     def _judge(self, func: Any, args: Any, kwargs: dict[str, Any], before: Sequence[TensorRange], result: Any) -> None:
         operation = func.overloadpacket.__name__
-        if operation.startswith(_UNWRITTEN) or not before or not all(one.finite for one in before):
+        if operation.startswith(_UNWRITTEN) or not before or any(math.isnan(one.largest) for one in before):
             return
+        infinite = not all(one.finite for one in before)
         if any(isinstance(one, float) and not abs(one) < float("inf") for one in tree_leaves((args, kwargs))):
             return  # what was asked for
         for made in _floats(result):
-            if not bool(torch.isfinite(made).all()):
+            if bool(torch.isnan(made).any()) if infinite else not bool(torch.isfinite(made).all()):
                 self._looking = False
                 backward, place, module = self._whereabouts()
                 path, kind = ("", "") if module is None else (self._modules.path(module), type(module).__name__)

@@ -109,6 +109,7 @@ class _Session:
             [(each, self._first_step.get((each.kind, str(each.trigger.place)), 0)) for each in self._hazards]
         )
         record.dtypes = self._modules.dtypes()
+        record.lost = self._operations.underflow.told() if self._operations is not None else []
         record.warnings = warnings_of(record, log.scales)
 
     # -- while the program runs ------------------------------------------------------------------------------------

@@ -106,6 +106,15 @@ class ModuleDtypes:
     calls: tuple[tuple[str, int], ...]
 
 
+@dataclass(frozen=True)
+class LostGradients:
+    """The share of a module's gradients that float16 has made zero; `place` is the module's line, as `file:line`."""
+
+    module: str
+    place: str
+    share: float
+
+
 @dataclass
 class TraceRecord:
     """A traced run.
@@ -123,6 +132,7 @@ class TraceRecord:
         defects: what happened and should not have.
         first: the first value that was not finite; None where all were.
         dtypes: the dtypes of what modules gave.
+        lost: where gradients underflow; known only where operations were watched.
         warnings: what a reader should look at, in sentences.
     """
 
@@ -138,4 +148,5 @@ class TraceRecord:
     defects: list[SeenDefect] = field(default_factory=list)
     first: FirstNonFinite | None = None
     dtypes: list[ModuleDtypes] = field(default_factory=list)
+    lost: list[LostGradients] = field(default_factory=list)
     warnings: list[str] = field(default_factory=list)

@@ -31,4 +31,8 @@ def warnings_of(record: TraceRecord, scales: Sequence[float]) -> list[str]:
     lost = [step for step in record.steps if step.taken and step.norm is not None and not step.norm < float("inf")]
     if lost:
         found.append(f"Step {lost[0].number} was taken with gradients that are not finite: the weights are lost.")
+    if record.lost:
+        worst = record.lost[0]
+        where = f"of `{worst.module}`" if worst.module else f"behind {worst.place}"
+        found.append(f"{worst.share:.0%} of the gradients {where} are lost: float16 makes them zero.")
     return found
