@@ -22,20 +22,8 @@ from amplint.trace.trace_record import FirstNonFinite, TensorRange
 from amplint.trace.underflow import UnderflowTally
 
 _KEY = "amplint trace"
-_UNWRITTEN = (
-    "empty",
-    "new_empty",
-    "resize",
-    "set_",
-    "lift_fresh",
-    "detach",
-    "alias",
-    "copy_",
-    "_to_copy",
-    "clone",
-    "view",
-)
-"""Operations that only hand on what somebody else has computed, or nobody has."""
+_UNWRITTEN = ("empty", "new_empty", "resize", "set_")
+"""Operations that give memory which nobody has written to."""
 
 
 class Lines(TorchFunctionMode):  # type: ignore[misc]

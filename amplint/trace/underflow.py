@@ -10,7 +10,7 @@ import torch
 from amplint.trace.explanations import exact_results
 from amplint.trace.trace_record import LostGradients
 
-_ENOUGH = 0.05
+_ENOUGH = 0.2
 """The share of gradients that is worth telling."""
 
 
