@@ -1,4 +1,4 @@
-"""The file that evidence goes to."""
+"""The file that evidence, or the steps of a traced run, go to."""
 
 from __future__ import annotations
 
@@ -43,7 +43,11 @@ class Ledger:
 
     def keep(self, evidence: Evidence) -> None:
         """Write the evidence on one finding."""
-        self._write(record.line(evidence).encode())
+        self.keep_line(record.line(evidence))
+
+    def keep_line(self, line: str) -> None:
+        """Write a line, with its end."""
+        self._write(line.encode("utf-8", "backslashreplace"))
 
     def end(self) -> None:
         """The run is over: where there is no evidence, the file no longer holds any."""

@@ -13,10 +13,11 @@ import torch
 import typing_extensions
 
 _TORCH = os.path.dirname(torch.__file__) + os.sep
+_OWN = os.path.dirname(os.path.dirname(os.path.dirname(__file__))) + os.sep
 # The last two wrap what torch has deprecated.
 _BETWEEN = (
     _TORCH,
-    os.path.dirname(os.path.dirname(__file__)) + os.sep,
+    _OWN,
     contextlib.__file__,
     warnings.__file__,
     typing_extensions.__file__,
@@ -34,9 +35,11 @@ class SourceLine:
         return f"{self.file}:{self.line}"
 
 
-def in_torch(frame: FrameType) -> bool:
-    """Whether a frame runs torch's own code."""
-    return frame.f_code.co_filename.startswith(_TORCH)
+def in_torch(frame: FrameType | None) -> bool:
+    """Whether a frame runs torch's own code; frames of amplint that stand in between do not count."""
+    while frame is not None and frame.f_code.co_filename.startswith(_OWN):
+        frame = frame.f_back
+    return frame is not None and frame.f_code.co_filename.startswith(_TORCH)
 
 
 def caller() -> SourceLine | None:

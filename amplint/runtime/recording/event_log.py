@@ -67,9 +67,13 @@ class Journal:
 
     `events` are in the order in which the calls began, `moves` in the order in which they took effect; `places` are the
     places of the sites.
+
+    Args:
+        follow: gets each move when it has taken effect; then neither events nor moves are kept, however long the run is.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, follow: Callable[[Move], None] | None = None) -> None:
+        self._follow = follow
         self.events: list[Recorded] = []
         self.moves: list[Move] = []
         self.places: list[SourceLine] = []
@@ -88,7 +92,8 @@ class Journal:
             if site == len(self.places):
                 self.places.append(place)
             recorded = Recorded(make(site), place, threading.current_thread().name)
-            self.events.append(recorded)
+            if self._follow is None:
+                self.events.append(recorded)
             return recorded
 
     def conclude(self, recorded: Recorded, facts: MeasuredFacts = MeasuredFacts()) -> None:
@@ -98,4 +103,8 @@ class Journal:
             recorded: the event.
             facts: what was measured.
         """
-        self.moves.append(Move(recorded, facts, threading.get_ident(), "raised" in recorded.values))
+        move = Move(recorded, facts, threading.get_ident(), "raised" in recorded.values)
+        if self._follow is None:
+            self.moves.append(move)
+        else:
+            self._follow(move)

@@ -18,7 +18,7 @@ Gradients, scalers and optimizers are shared by all threads; regions belong to o
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from amplint.model import events
@@ -72,24 +72,50 @@ def judge_run(
     Returns:
         The hazards, in the order in which they first happened.
     """
-    course = _Course(Protocol(objects), members)
-    triggers: dict[Hazard, list[Recorded]] = {}
+    run = RunJudge(objects, lambda: members)
     for move in moves:
-        for hazard in course.follow(move):
-            triggers.setdefault(hazard, []).append(move.recorded)
-    return tuple(
-        SeenHazard(
-            hazard.kind,
-            places[hazard.site],
-            {label: places[site] for label, site in hazard.related},
-            hazard.scaler,
-            hazard.optimizer,
-            hazard.details,
-            len(found),
-            found[0],
+        run.follow(move)
+    return run.hazards(places)
+
+
+class RunJudge:
+    """Judges a run while it goes on; keeps of each hazard how often it happened and when first.
+
+    Args:
+        objects: what is known of the objects that the events name; may grow meanwhile.
+        members: asks for the parameters (by id) of each optimizer.
+    """
+
+    def __init__(
+        self, objects: Mapping[str, events.ObjectFacts], members: Callable[[], Mapping[str, frozenset[int]]]
+    ) -> None:
+        self._course = _Course(Protocol(objects), members)
+        self._times: dict[Hazard, int] = {}
+        self._first: dict[Hazard, Recorded] = {}
+
+    def follow(self, move: Move) -> tuple[str, ...]:
+        """Take the next move; the kinds of hazards that it is."""
+        found = self._course.follow(move)
+        for hazard in found:
+            self._times[hazard] = self._times.get(hazard, 0) + 1
+            self._first.setdefault(hazard, move.recorded)
+        return tuple(hazard.kind for hazard in found)
+
+    def hazards(self, places: Sequence[SourceLine]) -> tuple[SeenHazard, ...]:
+        """The hazards, in the order in which they first happened; `places` are the places of the events' sites."""
+        return tuple(
+            SeenHazard(
+                hazard.kind,
+                places[hazard.site],
+                {label: places[site] for label, site in hazard.related},
+                hazard.scaler,
+                hazard.optimizer,
+                hazard.details,
+                times,
+                self._first[hazard],
+            )
+            for hazard, times in self._times.items()
         )
-        for hazard, found in triggers.items()
-    )
 
 
 @dataclass
@@ -104,7 +130,7 @@ class _Stack:
 class _Course:
     """The state of the protocol along a run."""
 
-    def __init__(self, protocol: Protocol, members: Mapping[str, frozenset[int]]) -> None:
+    def __init__(self, protocol: Protocol, members: Callable[[], Mapping[str, frozenset[int]]]) -> None:
         self._protocol = protocol
         self._members = members
         self._state = PathState()
@@ -168,7 +194,9 @@ class _Course:
     def _spared(self, facts: MeasuredFacts) -> list[str]:
         """The optimizers whose gradients an event has not reached."""
         reached = facts.reached
-        return [name for name, members in self._members.items() if reached is not None and members.isdisjoint(reached)]
+        if reached is None:
+            return []
+        return [name for name, members in self._members().items() if members.isdisjoint(reached)]
 
     def _is_spared(self, hazard: Hazard, event: events.Event, facts: MeasuredFacts) -> bool:
         """Whether a hazard is about gradients that a backward pass has not added to."""

@@ -75,6 +75,11 @@ class ObjectNames:
         """The optimizers met so far."""
         return tuple(self._optimizers)
 
+    def optimizer_named(self, name: str) -> Any | None:
+        """The optimizer of that name; None where there is none any more."""
+        reference = self._optimizers.get(name)
+        return None if reference is None else reference()
+
     def members(self) -> Mapping[str, frozenset[int]]:
         """The parameters (by id) of every optimizer met so far; those that an optimizer had when it was seen last."""
         with self._lock:

@@ -18,12 +18,13 @@ without a region (`torch.set_autocast_enabled`); `.grad` changed through memory 
 from __future__ import annotations
 
 import threading
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from types import TracebackType
 
-from amplint.runtime.recording.call_sites import caller
-from amplint.runtime.recording.event_log import Recorded
+from amplint.runtime.recording.call_sites import SourceLine, caller
+from amplint.runtime.recording.event_log import Move, Recorded
 from amplint.runtime.recording.judge import SeenHazard, judge_run
+from amplint.runtime.recording.object_names import ObjectNames
 from amplint.runtime.recording.patches import Patches
 from amplint.runtime.recording.watch_gradients import GradientWatch
 from amplint.runtime.recording.watch_regions import CheckpointWatch, RegionWatch
@@ -38,6 +39,16 @@ class Recording:
 
     def __init__(self, watch: Watch) -> None:
         self._watch = watch
+
+    @property
+    def names(self) -> ObjectNames:
+        """The names of the objects that the events speak of."""
+        return self._watch.names
+
+    @property
+    def places(self) -> Sequence[SourceLine]:
+        """The places of the events' sites."""
+        return self._watch.journal.places
 
     @property
     def events(self) -> Sequence[Recorded]:
@@ -56,10 +67,13 @@ class Recorder:
 
     Args:
         locate: says which line of the program is running; by default the innermost one outside torch.
+        follow: gets each move when it has taken effect; then the recording keeps neither events nor hazards, however long
+            the program runs.
     """
 
-    def __init__(self, locate: Locate = caller) -> None:
+    def __init__(self, locate: Locate = caller, follow: Callable[[Move], None] | None = None) -> None:
         self._locate = locate
+        self._follow = follow
         self._patches: Patches | None = None
         self._watch: Watch | None = None
 
@@ -71,7 +85,7 @@ class Recorder:
         """
         if not _one_at_a_time.acquire(blocking=False):
             raise RuntimeError("another Recorder is at work in this process")
-        self._watch, self._patches = Watch(self._locate), Patches()
+        self._watch, self._patches = Watch(self._locate, self._follow), Patches()
         try:
             for watcher in (GradientWatch, StepWatch, RegionWatch, CheckpointWatch):
                 watcher(self._watch).install(self._patches)

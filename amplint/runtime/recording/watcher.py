@@ -11,7 +11,7 @@ import torch
 
 from amplint.model.events import MEASURE, GradAccess, ZeroGrad
 from amplint.runtime.recording.call_sites import SourceLine
-from amplint.runtime.recording.event_log import Journal, Make, MeasuredFacts, Recorded
+from amplint.runtime.recording.event_log import Journal, Make, MeasuredFacts, Move, Recorded
 from amplint.runtime.recording.object_names import ObjectNames, parameters_of
 
 Locate = Callable[[], "SourceLine | None"]
@@ -52,11 +52,16 @@ class _Pending(threading.local):
 
 
 class Watch:
-    """Files what the program does under the line that does it."""
+    """Files what the program does under the line that does it.
 
-    def __init__(self, locate: Locate) -> None:
+    Args:
+        locate: says which line of the program is running.
+        follow: gets each move at once, in place of a journal that keeps them.
+    """
+
+    def __init__(self, locate: Locate, follow: Callable[[Move], None] | None = None) -> None:
         self.names = ObjectNames()
-        self.journal = Journal()
+        self.journal = Journal(follow)
         self.scales: dict[str, float] = {}
         self._locate = locate
         self._pending = _Pending()

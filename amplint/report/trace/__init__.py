@@ -1,0 +1,1 @@
+"""A traced run, shown: `text` for people at a terminal, `json_rows` for programs."""

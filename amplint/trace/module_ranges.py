@@ -1,0 +1,163 @@
+"""The largest value that each module is given and gives, forward and backward, without waiting for the device in between.
+
+Hooks on all modules reduce every floating tensor to its largest magnitude, which is inf or NaN where the tensor is not finite.
+These numbers stay on the device until a step is over, and come to the processor together. Gradients are seen by hooks on the
+outputs, which leave the autograd graph as it is.
+"""
+
+from __future__ import annotations
+
+import math
+import weakref
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from torch.nn.modules.module import register_module_forward_hook, register_module_forward_pre_hook
+from torch.utils._pytree import tree_leaves
+
+from amplint.runtime.recording.call_sites import SourceLine, caller
+from amplint.runtime.recording.patches import Patches
+from amplint.trace.trace_record import ModuleDtypes, TensorRange
+
+_TOO_MANY = 20_000
+"""Numbers that wait for a step; more come from a program that takes none, and the oldest say nothing."""
+
+
+@dataclass(frozen=True)
+class RangeSeen:
+    """One tensor at the edge of a module: `backward` says that it is the gradient of what the module gave."""
+
+    module: str
+    kind: str
+    place: SourceLine | None
+    given: bool
+    backward: bool
+    range: TensorRange
+
+
+@dataclass(frozen=True)
+class _Waiting:
+    module: torch.nn.Module
+    place: SourceLine | None
+    given: bool
+    backward: bool
+    dtype: torch.dtype
+    shape: tuple[int, ...]
+    largest: torch.Tensor
+
+
+class ModuleWatch:
+    """Watches all modules, from `install` until the patches are undone.
+
+    Attributes:
+        parameters: the names of parameters, by id.
+        stack: the modules that are running, the innermost last.
+    """
+
+    def __init__(self) -> None:
+        self.parameters: dict[int, str] = {}
+        self.stack: list[torch.nn.Module] = []
+        self._paths: weakref.WeakKeyDictionary[torch.nn.Module, str] = weakref.WeakKeyDictionary()
+        self._places: list[SourceLine | None] = []
+        self._waiting: list[_Waiting] = []
+        self._gave: Counter[tuple[str, str, str]] = Counter()
+
+    def install(self, patches: Patches) -> None:
+        """Begin; `patches` takes it back."""
+        patches.on_undo(register_module_forward_pre_hook(self._before).remove)
+        patches.on_undo(register_module_forward_hook(self._after, always_call=True).remove)
+
+    def path(self, module: torch.nn.Module) -> str:
+        """Where a module stands: the class of the outermost one, then the names of attributes."""
+        return self._paths.get(module, type(module).__name__)
+
+    def taken(self) -> list[RangeSeen]:
+        """What was seen since the last call, in the order in which it was computed."""
+        waiting, self._waiting = self._waiting, []
+        return [
+            RangeSeen(self.path(one.module), type(one.module).__name__, one.place, one.given, one.backward, seen)
+            for one, seen in zip(waiting, _ranges(waiting))
+        ]
+
+    def dtypes(self) -> list[ModuleDtypes]:
+        """In which dtypes the innermost modules have computed."""
+        kept: dict[tuple[str, str], list[tuple[str, int]]] = {}
+        for (module, kind, dtype), calls in self._gave.items():
+            kept.setdefault((module, kind), []).append((dtype, calls))
+        return [ModuleDtypes(module, kind, tuple(calls)) for (module, kind), calls in kept.items()]
+
+    # -- hooks -----------------------------------------------------------------------------------------------------
+
+    def _before(self, module: torch.nn.Module, given: Any) -> None:
+        if not self.stack:
+            self._name_all(module)
+        place = caller()
+        self.stack.append(module)
+        self._places.append(place)
+        for tensor in _floating(given):
+            self._note(module, place, tensor, given=True)
+
+    def _after(self, module: torch.nn.Module, given: Any, result: Any) -> None:
+        if module not in self.stack:
+            return
+        while self.stack.pop() is not module:  # those inside it were left by an exception
+            self._places.pop()
+        place = self._places.pop()
+        for tensor in _floating(result):
+            self._note(module, place, tensor)
+            if not any(True for _ in module.children()):
+                self._gave[self.path(module), type(module).__name__, _short(tensor.dtype)] += 1
+            if tensor.requires_grad and tensor.grad_fn is not None:
+                tensor.register_hook(lambda grad: self._note(module, place, grad, backward=True))
+
+    def _note(
+        self,
+        module: torch.nn.Module,
+        place: SourceLine | None,
+        tensor: torch.Tensor,
+        given: bool = False,
+        backward: bool = False,
+    ) -> None:
+        if not tensor.numel() or tensor.is_sparse or tensor.device.type == "meta":
+            return
+        if len(self._waiting) >= _TOO_MANY:
+            del self._waiting[: _TOO_MANY // 2]
+        largest = torch.amax(torch.abs(tensor.detach()))  # autocast minds neither
+        self._waiting.append(_Waiting(module, place, given, backward, tensor.dtype, tuple(tensor.shape), largest))
+
+    def _name_all(self, root: torch.nn.Module) -> None:
+        if root in self._paths:
+            return
+        name = type(root).__name__
+        for path, module in root.named_modules():
+            self._paths.setdefault(module, f"{name}.{path}" if path else name)
+        for path, parameter in root.named_parameters():
+            self.parameters.setdefault(id(parameter), f"{name}.{path}")
+
+
+def _floating(values: Any) -> Iterator[torch.Tensor]:
+    for leaf in tree_leaves(values):
+        if isinstance(leaf, torch.Tensor) and leaf.is_floating_point():
+            yield leaf
+
+
+def _ranges(waiting: list[_Waiting]) -> list[TensorRange]:
+    """The ranges of tensors; one wait for each device."""
+    largest: dict[int, float] = {}
+    by_device: dict[torch.device, list[int]] = {}
+    for number, one in enumerate(waiting):
+        by_device.setdefault(one.largest.device, []).append(number)
+    for numbers in by_device.values():
+        values = torch.stack([waiting[number].largest.float() for number in numbers]).tolist()
+        largest.update(zip(numbers, values))
+    return [
+        TensorRange("", _short(one.dtype), one.shape, largest[number], math.isfinite(largest[number]))
+        for number, one in enumerate(waiting)
+    ]
+
+
+def _short(dtype: torch.dtype) -> str:
+    return str(dtype).removeprefix("torch.")

@@ -1,0 +1,58 @@
+"""Where the first value that is not finite came from, as far as the edges of modules tell."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+from amplint.trace.explanations import OVERFLOW
+from amplint.trace.module_ranges import RangeSeen
+from amplint.trace.trace_record import FirstNonFinite
+
+_LARGEST = {"float16": 65504.0}
+
+
+def first_among(seen: Sequence[RangeSeen]) -> FirstNonFinite | None:
+    """The first module whose result, or the gradient of it, is not finite.
+
+    Args:
+        seen: the tensors at the edges of modules in one step, in the order in which they were computed.
+    """
+    forward = [one for one in seen if not one.backward]
+    for number, one in enumerate(forward):
+        if not one.range.finite and not one.given:
+            return _found(one, [each for each in forward[:number] if each.module == one.module and each.given])
+    for number, one in enumerate(each for each in seen if each.backward):
+        if not one.range.finite:
+            before = [each for each in seen if each.backward][:number]
+            return _found(one, before[-1:])
+    return None
+
+
+def is_by_scale(found: FirstNonFinite) -> bool:
+    """Whether gradients of a skipped step overflowed as scaled ones do now and then, and with a smaller scale will not."""
+    if not found.backward or math.isnan(found.result.largest):
+        return False
+    return not found.operation or found.why.startswith(OVERFLOW)
+
+
+def _found(one: RangeSeen, given: Sequence[RangeSeen]) -> FirstNonFinite:
+    operands = tuple(each.range for each in given)
+    return FirstNonFinite(
+        0, one.backward, one.module, one.kind, str(one.place or "?"), "", operands, one.range, _why(one, given)
+    )
+
+
+def _why(one: RangeSeen, given: Sequence[RangeSeen]) -> str:
+    if one.backward:
+        if not given:
+            return "the gradient of the loss itself is not finite, or what follows this module makes it so"
+        last = given[-1]
+        return f"the gradient was finite behind it (largest {last.range.largest:.4g}, at `{last.module}`)"
+    if any(not each.range.finite for each in given):
+        return "what the module was given is not finite already: it was computed outside of modules, or is the input"
+    limit = _LARGEST.get(one.range.dtype)
+    largest = max((each.range.largest for each in given), default=0.0)
+    if limit is not None and one.range.largest == float("inf"):
+        return f"{one.range.dtype} ends at {limit:.6g}, and the module was given values up to {largest:.4g}"
+    return f"the module was given values up to {largest:.4g}; `--ops` tells which of its operations it was"

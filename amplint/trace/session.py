@@ -1,0 +1,159 @@
+"""One traced run, from the first line of the program to the record of what happened."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
+from dataclasses import dataclass, replace
+
+import torch
+
+from amplint.model.events import ScalerUpdate, SchedulerStep
+from amplint.runtime.devices import EMULATED
+from amplint.runtime.recording.event_log import Move
+from amplint.runtime.recording.judge import RunJudge, SeenHazard
+from amplint.runtime.recording.patches import Patches
+from amplint.runtime.recording.recorder import Recorder
+from amplint.trace.module_ranges import ModuleWatch
+from amplint.trace.operations import Lines, OperationWatch
+from amplint.trace.origin import first_among, is_by_scale
+from amplint.trace.script import Ending, EnoughSeen, Script, run_script
+from amplint.trace.steps import StepLog
+from amplint.trace.trace_record import FirstNonFinite, SeenDefect, StepRecord, TraceRecord
+from amplint.trace.warnings import warnings_of
+
+
+@dataclass(frozen=True)
+class TraceOptions:
+    """How a program is traced.
+
+    Attributes:
+        device: `cuda`, `cuda-emulated` or `cpu`.
+        steps: end the program after so many steps of optimizers; 0 for never.
+        after: look at nothing but the protocol before that step.
+        until_nonfinite: end the program once a value that is not finite has reached the loss or a step that was taken.
+        operations: look at every operation.
+        on_step: gets each step as soon as it is over.
+    """
+
+    device: str
+    steps: int = 0
+    after: int = 0
+    until_nonfinite: bool = False
+    operations: bool = False
+    on_step: Callable[[StepRecord], None] = lambda step: None
+
+
+Describe = Callable[[Sequence[tuple[SeenHazard, int]]], list[SeenDefect]]
+"""Says which rules speak of what was seen; gets each with the step by which it had happened first."""
+
+
+def run_traced(script: Script, options: TraceOptions, describe: Describe) -> tuple[TraceRecord, Ending]:
+    """Run a program, and watch it.
+
+    Args:
+        script: the program.
+        options: what is looked at.
+        describe: finds the rules that speak of what was seen.
+
+    Raises:
+        NoProgram: there is no such file or module.
+    """
+    session = _Session(options)
+    with session.watching():
+        ending = run_script(script)
+    record = session.record
+    record.command, record.exit_code, record.stopped = script.command, ending.exit_code, ending.stopped
+    record.error = ending.traceback.strip().rpartition("\n")[2]
+    session.conclude(describe)
+    return record, ending
+
+
+class _Session:
+    """The watches of one run, and what they have seen."""
+
+    def __init__(self, options: TraceOptions) -> None:
+        self.record = TraceRecord("", options.device, torch.__version__)
+        self._options = options
+        self._modules = ModuleWatch()
+        self._operations = OperationWatch(self._modules, self._candidates_add) if options.operations else None
+        self._candidates: list[FirstNonFinite] = []
+        self._recorder = Recorder(follow=self._follow)
+        self._hazards: tuple[SeenHazard, ...] = ()
+        self._first_step: dict[tuple[str, str], int] = {}
+
+    @contextmanager
+    def watching(self) -> Iterator[None]:
+        """Watch what runs inside."""
+        patches = Patches()
+        with ExitStack() as stack:
+            stack.enter_context(_device(self._options.device))
+            recording = stack.enter_context(self._recorder)
+            self._judge = RunJudge(recording.names.objects, recording.names.members)
+            self._places = recording.places
+            self._log = StepLog(recording.names, self._modules.parameters, self._stepped)
+            stack.callback(patches.undo)
+            self._modules.install(patches)
+            if self._operations is not None:
+                stack.enter_context(Lines(self._modules))
+                stack.enter_context(self._operations)
+            yield
+            self._hazards = self._judge.hazards(recording.places)
+
+    def conclude(self, describe: Describe) -> None:
+        """Fill the record with what was seen."""
+        record, log = self.record, self._log
+        record.steps, record.tried, record.skipped = list(log.kept), log.tried, log.skipped
+        record.defects = describe(
+            [(each, self._first_step.get((each.kind, str(each.trigger.place)), 0)) for each in self._hazards]
+        )
+        record.dtypes = self._modules.dtypes()
+        record.lost = self._operations.underflow.told() if self._operations is not None else []
+        record.warnings = warnings_of(record, log.scales)
+
+    # -- while the program runs ------------------------------------------------------------------------------------
+
+    def _follow(self, move: Move) -> None:
+        after_step = isinstance(move.recorded.event, (SchedulerStep, ScalerUpdate))
+        for kind in self._judge.follow(move):
+            self._first_step.setdefault((kind, str(move.recorded.place)), self._log.tried + (not after_step))
+        self._log.follow(move)
+
+    def _candidates_add(self, found: FirstNonFinite) -> None:
+        self._candidates.append(found)
+
+    def _stepped(self, step: StepRecord) -> StepRecord:
+        seen = self._modules.taken()
+        candidates, self._candidates = self._candidates, []
+        if self._operations is not None:
+            self._operations.look()
+        if step.number > self._options.after:
+            step = self._judged(candidates[0] if candidates else first_among(seen), step)
+        self._options.on_step(step)
+        if self._options.until_nonfinite and self.record.first is not None:
+            raise EnoughSeen(f"a value that is not finite was found in step {step.number}")
+        if self._options.steps and step.number >= self._options.steps:
+            raise EnoughSeen(f"{step.number} steps were traced")
+        return step
+
+    def _judged(self, found: FirstNonFinite | None, step: StepRecord) -> StepRecord:
+        """The step, with what made its gradients infinite; what the scale alone has not done is kept as the first."""
+        reached = not step.taken or not _is_finite(step.loss) or not _is_finite(step.norm)
+        if found is None or not reached:
+            return step
+        if self.record.first is None and not (not step.taken and is_by_scale(found)):
+            self.record.first = replace(found, step=step.number)
+        return step if step.taken else replace(step, because=f"{found.place}: {found.why}")
+
+
+def _is_finite(number: float | None) -> bool:
+    return number is None or math.isfinite(number)
+
+
+def _device(kind: str) -> AbstractContextManager[None]:
+    if kind != EMULATED:
+        return nullcontext()
+    from amplint.trace.cuda_scripts import cuda_on_cpu
+
+    return cuda_on_cpu()

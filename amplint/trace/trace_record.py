@@ -1,0 +1,152 @@
+"""What a trace comes to, as plain data. Imports no torch: reports read it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+
+@dataclass(frozen=True)
+class StepRecord:
+    """One step of an optimizer, taken or skipped.
+
+    Attributes:
+        number: counts the steps of all optimizers, from 1.
+        place: the line that made the step, as `file:line`.
+        optimizer: its name in this trace, such as `optimizer#1`.
+        taken: whether the optimizer used the gradients.
+        scale: the scale of the gradient scaler before the step; None without one.
+        loss: the loss that was scaled last, or propagated; None where that is no single number.
+        norm: the 2-norm of the gradients that the optimizer was given.
+        rates: the learning rates of the parameter groups.
+        nonfinite: the names of parameters with inf or NaN in their gradients, where the step was skipped.
+        because: what made them so, where it was seen: the place and the cause in words.
+    """
+
+    number: int
+    place: str
+    optimizer: str
+    taken: bool
+    scale: float | None = None
+    loss: float | None = None
+    norm: float | None = None
+    rates: tuple[float, ...] = ()
+    nonfinite: tuple[str, ...] = ()
+    because: str = ""
+
+
+@dataclass(frozen=True)
+class SeenDefect:
+    """A defect that happened while the program ran.
+
+    Attributes:
+        code: the rule that speaks of it, such as `AMP101`.
+        name: the rule's name.
+        place: the line, as `file:line`.
+        message: what the linter says of that line, or the rule in general where reading has not found it.
+        times: how often it happened.
+        step: the number of the first step by which it had happened.
+        read: whether the linter finds it, too.
+    """
+
+    code: str
+    name: str
+    place: str
+    message: str
+    times: int
+    step: int
+    read: bool
+
+
+@dataclass(frozen=True)
+class TensorRange:
+    """A tensor in a few words: what it is, its dtype and shape, the largest magnitude in it, and whether all of it is finite."""
+
+    name: str
+    dtype: str
+    shape: tuple[int, ...]
+    largest: float
+    finite: bool
+
+
+@dataclass(frozen=True)
+class FirstNonFinite:
+    """The first value that was inf or NaN, and did not go away.
+
+    Attributes:
+        step: the number of the step that it belongs to.
+        backward: whether it came up in the backward pass.
+        module: the path of the innermost module, such as `Net.layers.3.attention`; empty outside of all modules.
+        kind: the class of the module.
+        place: the user's line, as `file:line`.
+        operation: the operation, where operations were watched.
+        operands: what went in.
+        result: what came out.
+        why: the cause in words.
+        rule: the code of the rule whose page speaks of it; may be empty.
+    """
+
+    step: int
+    backward: bool
+    module: str
+    kind: str
+    place: str
+    operation: str
+    operands: tuple[TensorRange, ...]
+    result: TensorRange
+    why: str
+    rule: str = ""
+
+
+@dataclass(frozen=True)
+class ModuleDtypes:
+    """In which dtypes a kind of module computed: calls by dtype of what it gave."""
+
+    module: str
+    kind: str
+    calls: tuple[tuple[str, int], ...]
+
+
+@dataclass(frozen=True)
+class LostGradients:
+    """The share of a module's gradients that float16 has made zero; `place` is the module's line, as `file:line`."""
+
+    module: str
+    place: str
+    share: float
+
+
+@dataclass
+class TraceRecord:
+    """A traced run.
+
+    Attributes:
+        command: what was run, as one would type it behind `python`.
+        device: `cuda`, `cuda-emulated` or `cpu`.
+        torch: the version of PyTorch.
+        exit_code: that of the program.
+        error: the last line of the program's traceback; empty where it ended well.
+        stopped: why the trace ended the program early; empty where it did not.
+        steps: the latest steps; older ones are in the totals only.
+        tried: how many steps there were.
+        skipped: how many of them the scaler left out.
+        defects: what happened and should not have.
+        first: the first value that was not finite; None where all were.
+        dtypes: the dtypes of what modules gave.
+        lost: where gradients underflow; known only where operations were watched.
+        warnings: what a reader should look at, in sentences.
+    """
+
+    command: str
+    device: str
+    torch: str
+    exit_code: int = 0
+    error: str = ""
+    stopped: str = ""
+    steps: list[StepRecord] = field(default_factory=list)
+    tried: int = 0
+    skipped: int = 0
+    defects: list[SeenDefect] = field(default_factory=list)
+    first: FirstNonFinite | None = None
+    dtypes: list[ModuleDtypes] = field(default_factory=list)
+    lost: list[LostGradients] = field(default_factory=list)
+    warnings: list[str] = field(default_factory=list)

@@ -1,0 +1,15 @@
+"""A model made half whose optimizer's epsilon is zero in float16."""
+# expect: - addcdiv in -; 0/0
+import torch
+from torch import nn
+
+torch.manual_seed(0)
+model = nn.Sequential(nn.Linear(4, 8), nn.ReLU(), nn.Linear(8, 1)).half()  # healthy: model = nn.Sequential(nn.Linear(4, 8), nn.ReLU(), nn.Linear(8, 1))
+optimizer = torch.optim.Adam(model.parameters(), 1e-3, foreach=False)
+dtype = next(model.parameters()).dtype
+for step in range(4):
+    x = torch.randn(16, 4).to(dtype)
+    loss = (model(x) * 1e-3).mean()
+    optimizer.zero_grad()
+    loss.backward()
+    optimizer.step()  # here

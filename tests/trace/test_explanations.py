@@ -1,0 +1,42 @@
+"""Why an operation gave inf or NaN: the words for each cause."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+torch = pytest.importorskip("torch", reason="tracing needs torch: pip install 'amplint[verify]'")
+
+from amplint.trace.explanations import why_not_finite  # noqa: E402
+
+LOST = " in float16, in which everything below 2.98e-08 is zero"
+
+aten = torch.ops.aten
+
+
+def half(*values: float) -> Any:
+    return torch.tensor(values, dtype=torch.float16)
+
+
+CASES = {
+    "overflow": (aten.exp.default, (half(12.0),), "overflow: 1.628e+05 is beyond 65504, the largest float16", "AMP301"),
+    "sum": (aten.sum.default, (half(60000.0, 60000.0),), "overflow: 1.2e+05 is beyond 65504, the largest float16", ""),
+    "log": (aten.log.default, (half(0.5, 0.0),), f"the logarithm of zero{LOST}", "AMP301"),
+    "wide log": (aten.log.default, (torch.tensor([0.0]),), "the logarithm of zero", "AMP301"),
+    "division": (aten.div.Tensor, (half(1.0), half(0.0)), f"a division by zero{LOST}", "AMP302"),
+    "0/0": (aten.div.Tensor, (torch.zeros(1), torch.zeros(1)), "0/0", ""),
+    "number": (aten.div.Tensor, (torch.ones(1), 0), "a division by zero", ""),
+    "root": (aten.sqrt.default, (torch.tensor([-1.0]),), "the operation is not defined for its operands", ""),
+    "operand": (aten.add.Tensor, (torch.ones(1), torch.tensor([float("inf")])), "operand 2 is not finite already", ""),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_causes(case: str) -> None:
+    call, args, why, rule = CASES[case]
+    result = call(*args)
+    assert not torch.isfinite(result).all()
+    reason = why_not_finite(call.overloadpacket.__name__, call, args, {}, result)
+    assert reason.why.startswith(why)
+    assert reason.rule == rule

@@ -1,0 +1,86 @@
+"""Small training scripts, each with one failure and a healthy twin: the trace names cause, module and line, or is silent.
+
+A line that ends in `# healthy: CODE` is CODE in the twin; `# here` marks the line that is to be named. The second line of a
+script says what is expected: a code, `warning` and some of its words, or `PASS OPERATION in MODULE; WHY`, with `-` for none.
+"""
+
+from __future__ import annotations
+
+import multiprocessing
+import re
+import warnings
+from pathlib import Path
+from typing import NamedTuple
+
+import pytest
+
+pytest.importorskip("torch", reason="tracing needs torch: pip install 'amplint[verify]'")
+
+from amplint.cli.trace import described
+from amplint.trace.script import Script
+from amplint.trace.session import TraceOptions, run_traced
+from amplint.trace.trace_record import TraceRecord
+
+PROGRAMS = sorted((Path(__file__).parent / "programs").glob("*.py"))
+_HEALTHY = re.compile(r"^( *)(.*?)  # (?:here  # )?healthy: (.*)$", re.M)
+
+
+class Program(NamedTuple):
+    """A script, its healthy twin, what the trace is to say of it, and of which line."""
+
+    text: str
+    twin: str
+    expected: str
+    line: int
+
+
+def program(path: Path) -> Program:
+    text = path.read_text()
+    lines = text.splitlines()
+    here = next(number for number, line in enumerate(lines, 1) if "# here" in line)
+    return Program(text, _HEALTHY.sub(r"\1\3", text), lines[1].removeprefix("# expect: "), here)
+
+
+def trace(path: Path, text: str) -> TraceRecord:
+    """Trace a script in a process that has torch already."""
+    path.write_text(text)
+    with multiprocessing.get_context("fork").Pool(1) as pool:
+        return pool.apply(_traced, (str(path),))
+
+
+def _traced(path: str) -> TraceRecord:
+    warnings.resetwarnings()
+    device = "cuda-emulated" if "cuda" in Path(path).read_text() else "cpu"
+    record, ending = run_traced(Script(path), TraceOptions(device, operations=True), described)
+    assert not ending.traceback, ending.traceback
+    return record
+
+
+@pytest.mark.parametrize("path", PROGRAMS, ids=lambda path: path.stem)
+def test_the_cause_is_named(path: Path, tmp_path: Path) -> None:
+    told = program(path)
+    record = trace(tmp_path / path.name, told.text)
+    if told.expected.startswith("warning "):
+        assert any(told.expected.removeprefix("warning ") in one for one in record.warnings), record.warnings
+        return
+    if told.expected.startswith("AMP"):
+        assert [(one.code, one.place.rpartition(":")[2]) for one in record.defects] == [(told.expected, str(told.line))]
+        return
+    assert record.first is not None
+    found = re.fullmatch(r"(\S+) (\S+) in (\S+); (.*)", told.expected)
+    assert found is not None, told.expected
+    direction, operation, module, why = ("" if part == "-" else part for part in found.groups())
+    first = record.first
+    assert first.why.startswith(why), first
+    assert first.place.endswith(f"{path.name}:{told.line}"), first
+    assert first.operation.startswith(operation), first
+    assert first.module == module, first
+    assert not direction or first.backward == (direction == "backward"), first
+
+
+@pytest.mark.parametrize("path", PROGRAMS, ids=lambda path: path.stem)
+def test_the_healthy_twin_is_silent(path: Path, tmp_path: Path) -> None:
+    told = program(path)
+    assert told.twin != told.text
+    record = trace(tmp_path / path.name, told.twin)
+    assert (record.first, record.defects, record.warnings) == (None, [], [])
