@@ -15,7 +15,7 @@ else:
     import tomli as tomllib
 
 TOOLS = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["tool"]
-WHOLE = {"campaign", "fuzz", "kill", "notebooks", "rules", "support", "wrappers"}
+WHOLE = {"campaign", "fuzz", "kill", "mutants", "notebooks", "rules", "support", "wrappers"}
 """The folders of tests that are about all of amplint together, or hold what tests work with."""
 CONTRACTS = "from importlinter.cli import lint_imports_command; lint_imports_command()"
 

@@ -225,7 +225,7 @@ def _header(node: ast.stmt) -> str:
     return ast.unparse(ast.fix_missing_locations(bare)).rpartition("\n")[0]
 
 
-def holds(tree: ast.AST, part: ast.AST) -> bool:
+def has_part(tree: ast.AST, part: ast.AST) -> bool:
     """Whether a tree has a part that is like another tree, and is more than that.
 
     Args:
@@ -238,7 +238,7 @@ def holds(tree: ast.AST, part: ast.AST) -> bool:
 
 def _apart(old: ast.AST, new: ast.AST) -> Iterator[tuple[ast.AST, ast.AST]]:
     """The smallest parts of two trees in which they differ; statements in them are compared for themselves."""
-    if type(old) is not type(new) or (isinstance(old, ast.expr) and (holds(old, new) or holds(new, old))):
+    if type(old) is not type(new) or (isinstance(old, ast.expr) and (has_part(old, new) or has_part(new, old))):
         yield old, new
         return
     pairs: list[tuple[ast.AST, ast.AST]] = []
@@ -258,7 +258,12 @@ def _apart(old: ast.AST, new: ast.AST) -> Iterator[tuple[ast.AST, ast.AST]]:
 
 
 def edits_between(before: str, after: str) -> list[Edit]:
-    """Edits that make one text the other, as small as whole lines and their common ends let them be."""
+    """Edits that make one text the other, as small as whole lines and their common ends let them be.
+
+    Args:
+        before: the one text.
+        after: the other one.
+    """
     mine, theirs = before.splitlines(keepends=True), after.splitlines(keepends=True)
     edits: list[Edit] = []
     for tag, start, end, there, until in SequenceMatcher(None, mine, theirs, autojunk=False).get_opcodes():

@@ -77,32 +77,31 @@ def judge(
     """
     by_question = {each: [one for one in observations if one.question is each] for each in Question}
     defect = by_question[Question.GONE]
+    spoiled = {question: [one for one in each if one.is_spoiled] for question, each in by_question.items()}
+    new, lost = spoiled[Question.NEW], spoiled[Question.LOST]
     left = [one for one in defect if one.is_left]
-    fatal = [one for one in by_question[Question.NEW] if one.is_spoiled]
-    wrong = [
-        one for each in (Question.GONE, Question.LOST, Question.MEANT) for one in by_question[each] if one.is_spoiled
-    ]
-    wrong += [one for one in left if not one.same]
+    wrong = spoiled[Question.GONE] + spoiled[Question.MEANT] + [one for one in left if not one.same]
     wrong += [one for one in by_question[Question.MEANT] if one.is_left]
     mended = [one for one in defect if one.after and not one.before]
-    if fatal:
-        return replace(shown, verdict=REFUTED, reason=_reason(fatal))
-    if not defect:
-        return replace(shown, verdict=NOT_REPLAYABLE, reason=shown.reason or "nothing was observed from which to judge")
-    if others and (wrong or left):
-        reason = f"another defect remains on the path: {', '.join(others)}"
-        return replace(shown, verdict=NOT_REPLAYABLE, reason=reason, others=tuple(others))
-    if wrong or (left and not mended):
-        return replace(shown, verdict=REFUTED, reason=_reason(wrong or left))
-    if beyond:
-        return replace(
-            shown, verdict=NOT_REPLAYABLE, reason=f"the change does more than is replayed: {_listed(beyond)}"
-        )
-    if left:
-        return replace(shown, verdict=PARTLY, reason="a part of the defect is as it was", remains=remaining(left))
-    if not mended:
-        return replace(shown, verdict=NOT_OBSERVABLE, reason="the defect makes no difference to what is measured")
-    return replace(shown, verdict=CONFIRMED, reason="")
+    remains: tuple[str, ...] = ()
+    if lost or (new and not others):
+        verdict, reason = REFUTED, _reason(lost or new)
+    elif not defect:
+        verdict, reason = NOT_REPLAYABLE, shown.reason or "nothing was observed from which to judge"
+    elif others and (new or wrong or left):
+        verdict, reason = NOT_REPLAYABLE, f"another defect remains on the path: {', '.join(others)}"
+        shown = replace(shown, others=tuple(others))
+    elif wrong or (left and not mended):
+        verdict, reason = REFUTED, _reason(wrong or left)
+    elif beyond:
+        verdict, reason = NOT_REPLAYABLE, f"the change does more than is replayed: {_listed(beyond)}"
+    elif left:
+        verdict, reason, remains = PARTLY, "a part of the defect is as it was", remaining(left)
+    elif not mended:
+        verdict, reason = NOT_OBSERVABLE, "the defect makes no difference to what is measured"
+    else:
+        verdict, reason = CONFIRMED, ""
+    return replace(shown, verdict=verdict, reason=reason, remains=remains)
 
 
 def remaining(left: Sequence[Observation]) -> tuple[str, ...]:

@@ -43,10 +43,10 @@ def test_what_the_evidence_does_not_speak_of_keeps_a_fix_from_being_confirmed_an
     assert judge([LEFT], SHOWN, beyond=("log(x)",)).verdict == REFUTED
 
 
-def test_another_defect_excuses_what_is_wrong_and_nothing_that_is_new() -> None:
+def test_another_defect_excuses_what_is_wrong_and_nothing_that_is_lost() -> None:
     assert judge([LEFT], SHOWN, others=("other",)).verdict == NOT_REPLAYABLE
-    new = Observation(Question.NEW, "RuntimeError", True, False)
-    assert judge([GONE, new], SHOWN, others=("other",)).verdict == REFUTED
+    lost = Observation(Question.LOST, "autocast", True, False)
+    assert judge([GONE, lost], SHOWN, others=("other",)).verdict == REFUTED
 
 
 @pytest.mark.parametrize(

@@ -43,7 +43,7 @@ from amplint.model.protocol.contents import (
     Truth,
     Value,
 )
-from amplint.model.protocol.hazards import Hazard, Known, judge
+from amplint.model.protocol.hazards import Hazard, Known, hazards_at
 from amplint.model.protocol.state import ANY, PathFacts, PathState, ProtocolState
 from amplint.model.protocol.table import Table
 from amplint.model.references import key_of, reference
@@ -74,7 +74,7 @@ class Protocol:
             event: what happens.
             loops: the sites of the loops around it, the outermost first.
         """
-        hazards = judge(self._known, state, event, loops)
+        hazards = hazards_at(self._known, state, event, loops)
         match event:
             case Assign():
                 after = self._assign(state, event)

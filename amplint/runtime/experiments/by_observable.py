@@ -60,15 +60,3 @@ EXPERIMENTS: Mapping[str, Experiment] = {
     observables.WARNED: constructions.warned,
 }
 """By the names in `amplint.model.observables`; other measures follow a path, see `amplint.runtime.measures.path_measures`."""
-
-
-SETTINGS = frozenset(
-    {
-        observables.CONSTRUCTED,
-        observables.ENTERED,
-        observables.IN_REPLICA,
-        observables.LEFT_ON,
-        observables.WARNED,
-    }
-)
-"""What is about regions and scalers themselves: with a repair, all their settings are those that the author gave them."""

@@ -1,9 +1,10 @@
-"""Whether a fix has done what it is for, told by the rule itself."""
+"""What the rule of a finding says of a file."""
 
 from __future__ import annotations
 
 from amplint.diagnostics import Diagnostic
 from amplint.engine.registry import load_rules
+from amplint.finding import Finding
 from amplint.rule import File
 from amplint.runtime.training.run_record import NotReplayable
 
@@ -14,8 +15,18 @@ def is_mended(before: File, after: File, diagnostic: Diagnostic) -> bool:
     Raises:
         NotReplayable: it does not find the place in the file as it stands.
     """
-    rule = next(rule for rule in load_rules() if rule.code == diagnostic.code)
-    found = [each.range for each in rule.check(before)]
-    if diagnostic.range not in found:
+    found = findings(before, diagnostic.code)
+    if diagnostic.range not in [each.range for each in found]:
         raise NotReplayable("the place that the finding is about is not found again")
-    return len(list(rule.check(after))) < len(found)
+    return len(findings(after, diagnostic.code)) < len(found)
+
+
+def findings(file: File, code: str) -> list[Finding]:
+    """All that a rule finds in a file.
+
+    Args:
+        file: the file.
+        code: that of the rule.
+    """
+    rule = next(rule for rule in load_rules() if rule.code == code)
+    return list(rule.check(file))

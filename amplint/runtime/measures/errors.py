@@ -14,10 +14,10 @@ def raised(record: RunRecord) -> str:
 
 def error_figures(trio: Trio) -> list[Figure]:
     """The errors of three runs, where they are not all the same."""
-    return differing(observables.RAISED, trio.each(raised))
+    return differing_figure(observables.RAISED, trio.each(raised))
 
 
-def differing(name: str, values: tuple[float | str, ...]) -> list[Figure]:
+def differing_figure(name: str, values: tuple[float | str, ...]) -> list[Figure]:
     """A figure that is worth a word only where it differs.
 
     Args:

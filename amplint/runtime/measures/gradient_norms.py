@@ -11,7 +11,7 @@ from amplint.model import observables
 from amplint.model.events import ADD, Clip, GradAccess
 from amplint.model.literals import number
 from amplint.model.protocol.hazard import Hazard, HazardKind
-from amplint.runtime.measures.errors import differing, error_figures
+from amplint.runtime.measures.errors import differing_figure, error_figures
 from amplint.runtime.measures.measurement import NONE, Figure, Measurement, Player, agree
 from amplint.runtime.training.run_record import RunRecord
 from amplint.runtime.training.trainer import ASSUMED_LIMIT, by_value
@@ -49,7 +49,7 @@ def norm_seen(player: Player, hazard: Hazard) -> Measurement:
         if step.gradient is not None and (not concerned or step.optimizer in concerned)
     ]
     figures = error_figures(trio)
-    overflow = differing("parameters after an overflow", trio.each(_after_overflow(trio.reference)))
+    overflow = differing_figure("parameters after an overflow", trio.each(_after_overflow(trio.reference)))
     if ordinary:
         at = _telling(ordinary, *seen)
         size_seen = Figure(name, *(each.get(at, NONE) for each in seen))

@@ -146,7 +146,12 @@ def dependents(root: Expression, marks: Iterable[Expression]) -> set[int]:
 
 
 def is_same(one: Expression, other: Expression) -> bool:
-    """Whether two expressions are written alike, and computed in the same regions."""
+    """Whether two expressions are written alike, and computed in the same regions.
+
+    Args:
+        one: the one.
+        other: the other one.
+    """
     seen: set[tuple[int, int]] = set()
     stack = [(one, other)]
     while stack:

@@ -9,7 +9,7 @@ from typing import Any
 
 from amplint.model.events import Assign, Backward, Event, Scale
 from amplint.model.literals import number
-from amplint.runtime.changes import Change, holds
+from amplint.runtime.changes import Change, has_part
 from amplint.runtime.replay.followed_changes import Side
 from amplint.runtime.training.trainer import Alteration
 
@@ -38,7 +38,7 @@ def alterations(changes: Sequence[Change], after: Side) -> dict[int, Alteration]
 def alteration(change: Change) -> tuple[Alteration, type[Event]] | None:
     """What a change does to a loss, and the kind of event that takes it; None where it does something else."""
     old, new, statement = change.old, change.new, change.after
-    if statement is None or not (isinstance(old, ast.expr) and isinstance(new, ast.expr) and holds(new, old)):
+    if statement is None or not (isinstance(old, ast.expr) and isinstance(new, ast.expr) and has_part(new, old)):
         return None
     alter, kind = _around(new, ast.dump(old)), _taken_by(new, statement)
     return None if alter is None or kind is None else (alter, kind)

@@ -11,19 +11,21 @@ calls whose effect on AMP's objects is unknown are left out.
 from __future__ import annotations
 
 import warnings
+from collections.abc import Callable
 from dataclasses import replace
-from functools import lru_cache
+from functools import lru_cache, partial
 from itertools import islice
 
 from amplint.diagnostics import Diagnostic
 from amplint.hazards.found import Found
-from amplint.model.observables import CHECKED, NON_FINITE, PRODUCT_TIME, RAISED, VALUE_ERROR, Observable
+from amplint.model.observables import NON_FINITE, PRODUCT_TIME, RAISED, VALUE_ERROR, Observable
 from amplint.python_ast.definite_assignment import newly_unbound
 from amplint.rule import File, Rule
 from amplint.runtime.criterion import Observation, Question, judge
-from amplint.runtime.experiments.by_observable import EXPERIMENTS, SETTINGS, Experiment
-from amplint.runtime.experiments.own_fix import beside_own_fix, beside_patch
+from amplint.runtime.experiments import other_repairs
+from amplint.runtime.experiments.by_observable import EXPERIMENTS
 from amplint.runtime.measures import linear_products, path_measures
+from amplint.runtime.measures.measurement import Measurement
 from amplint.runtime.numeric.verdict import prove
 from amplint.runtime.replay.altered_losses import alteration, alterations
 from amplint.runtime.replay.defect_paths import find, foreign_device, others, routes, subject_of, variants
@@ -73,7 +75,9 @@ def replay(
     file = _file(before)
     experiment = EXPERIMENTS.get(rule.observable.measure)
     if experiment is not None:
-        return _by_template(experiment, file, _file(after), diagnostic, rule.observable, device, seed, is_patch)
+        with emulation(device):
+            take = partial(experiment, device=device, seed=seed)
+            return _by_template(rule.observable, take, file, _file(after), diagnostic, is_patch)
     if rule.observable.measure in (NON_FINITE, VALUE_ERROR):
         with emulation(device):
             return prove(file, _file(after), diagnostic, rule.observable.measure, device, seed, is_patch)
@@ -134,28 +138,28 @@ def _on_path(
 
 
 def _by_template(
-    experiment: Experiment,
+    observable: Observable,
+    take: Callable[[File, File, Diagnostic], Measurement],
     before: File,
     after: File,
     diagnostic: Diagnostic,
-    observable: Observable,
-    device: str,
-    seed: int,
     is_patch: bool,
 ) -> Outcome:
-    """Measure in a small program that stands for the place of a finding; regions and scalers must stay as they are."""
-    of_patch = beside_patch(before, after, diagnostic) if is_patch else None
-    beside = of_patch or beside_own_fix(
-        before, after, diagnostic, observable.measure in SETTINGS, may_switch_off=observable.measure == CHECKED
-    )
+    """Judge what stands for the fix of the rule; of a repair that is another one, the texts tell the rest."""
+    own = other_repairs.own_fix(before, diagnostic)
+    beyond = other_repairs.differing(before, own, after)
+    told = [*other_repairs.compare(before, own, after, observable.measure)] if beyond else []
+    if is_patch and beyond:
+        gone = other_repairs.lost(before, after)
+        told = [each for each in told if each.question is Question.NEW or each.what in gone]
+        beyond = other_repairs.unrelated(before, own, after, diagnostic)
     try:
-        with emulation(device):
-            repaired = beside.own if beside.is_spelling else after
-            taken = experiment(before, repaired, diagnostic, device=device, seed=seed)
+        taken = take(before, own if other_repairs.is_other_spelling(before, own, after) else after, diagnostic)
     except NotReplayable as problem:
         shown = Outcome(NOT_REPLAYABLE, str(problem), observable.measure, basis=TEMPLATE)
-        wrong = [Observation(Question.GONE, "the finding", False, False), *beside.observations]
-        return judge(wrong, shown) if beside.observations else shown
-    observed = [*taken.observations(observable.tolerance), *beside.observations]
-    beyond = beside.beyond if taken.beyond is None else taken.beyond
-    return judge(observed, taken.shown(observable.measure, TEMPLATE), beyond=beyond)
+        is_wrong = any(each.is_spoiled for each in told)
+        return judge([Observation(Question.GONE, "the finding", False, False), *told], shown) if is_wrong else shown
+    observed = [*taken.observations(observable.tolerance), *told]
+    return judge(
+        observed, taken.shown(observable.measure, TEMPLATE), beyond=beyond if taken.beyond is None else taken.beyond
+    )

@@ -25,7 +25,7 @@ from amplint.model.events import (
 )
 from amplint.model.protocol.hazard import HazardKind
 from amplint.rule import File
-from amplint.runtime.changes import Change, changes, changes_in, conjuncts, function_at, holds
+from amplint.runtime.changes import Change, changes, changes_in, conjuncts, function_at, has_part
 from amplint.runtime.replay.path_walk import Walk
 from amplint.runtime.training.path_facts import feeding
 
@@ -166,9 +166,9 @@ class _Following:
             return self._follows_test(change.before.test, change.after.test)
         old, new = change.old, change.new
         if old is not None and new is not None:  # of what is put around the other only that is new
-            if holds(new, old):
+            if has_part(new, old):
                 return self._follows(new, old, change.after, after)
-            if holds(old, new):
+            if has_part(old, new):
                 return self._follows(old, new, change.before, before)
         return self._follows(old, None, change.before, before) and self._follows(new, None, change.after, after)
 

@@ -80,16 +80,15 @@ def _lost(trio: Trio, before: Walk, after: Walk, kind: HazardKind) -> Iterator[O
     kept = _regions(after)
     for region in sorted(_regions(before)) if kind is not HazardKind.FP16_WITHOUT_SCALER else ():
         yield Observation(Question.LOST, f"autocast in {region}", True, region in kept)
-    shares = [_half(record.products) for record in (trio.before, trio.after)]
+    shares = [_half(record.precisions) for record in (trio.before, trio.after)]
     yield Observation(Question.LOST, "a forward pass in half precision", True, shares[1] >= shares[0])
     for name in _remade(after) - _remade(before):
         yield Observation(Question.LOST, f"what `{name}` has found out, made anew again and again,", True, False)
     given = [any(isinstance(one, ScalerUpdate) and one.given for one in walk.events) for walk in (before, after)]
     yield Observation(Question.LOST, "a loss scale that moves by itself", not given[0], not given[1])
-    for what in ("scalers", "optimizers"):
-        mine, theirs = (Counter(getattr(record, what).values()) for record in (trio.before, trio.after))
-        for made in mine:
-            yield Observation(Question.LOST, made, True, theirs[made] >= mine[made])
+    made = [[*record.scalers.values(), *record.optimizers.values()] for record in (trio.before, trio.after)]
+    for one in dict.fromkeys(made[0]):
+        yield Observation(Question.LOST, one, True, made[1].count(one) >= made[0].count(one))
 
 
 def _remade(walk: Walk) -> set[str]:

@@ -141,7 +141,7 @@ def _run(walk: Walk, world: Training, rounds: Rounds) -> RunRecord:
         Walk(walk.entry, walk.decisions.again(), world, walk.prelude, rounds).run()
     except _TORCH_ERRORS as error:
         world.record.error = f"{type(error).__name__}: {str(error).partition('. ')[0].strip()}"
-    world.record.loss_errors, world.record.products = world.problem.loss_errors, world.problem.products
+    world.record.loss_errors, world.record.precisions = world.problem.loss_errors, world.problem.precisions
     world.record.repeats_backward = world.problem.is_repeated
     return world.record
 

@@ -124,7 +124,12 @@ class ReferenceRun(Training):
                 self._advance_once(event)
 
     def clip(self, event: events.Clip, owners: list[str]) -> None:
-        """Clip gradients once in an iteration, infinite ones without an error."""
+        """Clip gradients once in an iteration, infinite ones without an error.
+
+        Args:
+            event: how they are clipped.
+            owners: the optimizers whose gradients they are.
+        """
         if self._clips not in self._intent.repeated_clips:
             super().clip(replace(event, raises=False), owners)
         self._clips += 1

@@ -38,7 +38,12 @@ def name_words(reference: str) -> set[str]:
 
 
 def namesakes(owners: Iterable[str], optimizers: Iterable[str]) -> list[str]:
-    """The optimizers that are called like what the parameters belong to, of which a name may be cut short (`opt_g`, `gen`)."""
+    """The optimizers that are called like what the parameters belong to, of which a name may be cut short (`opt_g`, `gen`).
+
+    Args:
+        owners: the references to what the parameters belong to.
+        optimizers: the references to optimizers.
+    """
     called = set().union(*map(name_words, owners)) - _PLAIN
     return [
         name
@@ -52,6 +57,10 @@ def clip_owners(before: Sequence[Event], after: Sequence[Event]) -> tuple[Clippe
 
     Those that are unscaled just then, or else those that step before anything else happens to gradients. Where only the path
     with the fix unscales, that tells for both.
+
+    Args:
+        before: the events of the path in the code as it stands.
+        after: those of the same path in the code with the fix.
     """
     mine, theirs = list(_clipped(before)), list(_clipped(after))
     if len(mine) == len(theirs):

@@ -61,7 +61,7 @@ class RunRecord:
     error: str = ""
     repeats_backward: bool = False
     """Whether a backward pass has followed the same forward pass twice, as in a loop over losses."""
-    products: list[str] = field(default_factory=list)
+    precisions: list[str] = field(default_factory=list)
     """The precision of the products of each forward pass that a backward pass has followed."""
     scalers: dict[str, str] = field(default_factory=dict)
     """What each scaler is, with its settings, in words."""

@@ -73,7 +73,7 @@ class ToyProblem:
     ) -> None:
         self.loss_errors: list[float] = []
         """How far each loss was from the one that the weights give outside of autocast, relative to that."""
-        self.products: list[str] = []
+        self.precisions: list[str] = []
         """The precision of the matrix products of each forward pass that a backward pass has followed."""
         self._followed: list[int] = []
         self._recheck = recheck
@@ -112,7 +112,7 @@ class ToyProblem:
 
     def _follow(self, gradient: torch.Tensor, number: int) -> None:
         """Take note that a backward pass follows a forward pass."""
-        self.products.append(str(gradient.dtype))
+        self.precisions.append(str(gradient.dtype))
         self._followed[number] += 1
 
     @property

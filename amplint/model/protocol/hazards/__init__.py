@@ -16,10 +16,10 @@ from amplint.model.protocol.hazards import gradients, losses, regions, scaling, 
 from amplint.model.protocol.objects import Known
 from amplint.model.protocol.state import PathState
 
-__all__ = ["Hazard", "Hazards", "Known", "judge"]
+__all__ = ["Hazard", "Hazards", "Known", "hazards_at"]
 
 
-def judge(known: Known, path: PathState, event: events.Event, loops: tuple[int, ...]) -> Hazards:
+def hazards_at(known: Known, path: PathState, event: events.Event, loops: tuple[int, ...]) -> Hazards:
     """The hazards that an event is in a state; `loops` are the sites of the loops around it."""
     state = path.protocol
     match event:

@@ -1,0 +1,185 @@
+"""A repair that is not the fix of the rule, where what is run stands for that fix: what the texts tell of the difference."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections import Counter
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from dataclasses import replace
+
+import libcst as cst
+
+from amplint.diagnostics import Diagnostic
+from amplint.engine.fixer import apply
+from amplint.engine.registry import load_rules
+from amplint.facts.scalers import Scalers
+from amplint.finding import told_once
+from amplint.lowering.graph_tools import events_in
+from amplint.model.events import Backward, Clip, OptimizerStep, ScalerStep, SchedulerStep
+from amplint.model.observables import CHECKED, CONSTRUCTED, ENTERED, IN_REPLICA, LEFT_ON, WARNED
+from amplint.rule import Confidence, File, Severity
+from amplint.runtime.changes import Change, changes, changes_in, function_at
+from amplint.runtime.criterion import Observation, Question
+from amplint.runtime.experiments.amp_settings import kept_settings, unlike, within_construction
+from amplint.runtime.experiments.rule_recheck import findings
+from amplint.syntax.tree import Tree
+
+SETTINGS = frozenset({CONSTRUCTED, ENTERED, IN_REPLICA, LEFT_ON, WARNED})
+"""What is about regions and scalers themselves: with a repair, all their settings are those that the author gave them."""
+_PARTS: Mapping[str, tuple[type, ...]] = {
+    "the backward pass": (Backward,),
+    "clipping": (Clip,),
+    "the step of an optimizer": (ScalerStep, OptimizerStep),
+    "the step of a scheduler": (SchedulerStep,),
+}
+"""Of what training is made; the words say what is lost."""
+
+
+def own_fix(before: File, diagnostic: Diagnostic) -> File:
+    """The file with the fix that the rule of a finding has for it; as it stands, where it has none.
+
+    Args:
+        before: the file as it stands.
+        diagnostic: the finding; without its fix, where somebody else has repaired it.
+    """
+    fix = diagnostic.fix
+    if fix is None:
+        again = told_once(findings(before, diagnostic.code))
+        fix = next((each.fix for each in again if each.range == diagnostic.range), None)
+    text, _ = apply(before.source, [replace(diagnostic, fix=fix)])
+    return File(Tree(replace(before.source, text=text)), torch=before.torch)
+
+
+def differing(before: File, own: File, after: File) -> tuple[str, ...]:
+    """The statements in which a repair is not the fix of the rule, each as one line; none where it changes nothing.
+
+    Another spelling of the same regions and scalers is no difference.
+
+    Args:
+        before: the file as it stands.
+        own: the file with the fix of the rule.
+        after: the file with the repair.
+    """
+    if not changes(before.source.text, after.source.text):
+        return ()
+    return tuple(dict.fromkeys(each.text for each in _changes(own, after)))
+
+
+def _changes(own: File, after: File) -> list[Change]:
+    found = changes(own.source.text, after.source.text)
+    if found and unlike(own, after) == ([], []):
+        return [each for each in found if not _is_spelling(each, after)]
+    return found
+
+
+def is_other_spelling(before: File, own: File, after: File) -> bool:
+    """Whether a repair is the fix of the rule in other words.
+
+    Args:
+        before: the file as it stands.
+        own: the file with the fix of the rule.
+        after: the file with the repair.
+    """
+    texts = [each.source.text for each in (before, own, after)]
+    return texts[1] != texts[2] and bool(changes(texts[0], texts[2])) and not differing(before, own, after)
+
+
+def _is_spelling(change: Change, after: File) -> bool:
+    """Whether a change lies within what makes a region or a scaler, or is one of the order of contexts."""
+    old, new = change.before, change.after
+    if isinstance(old, ast.With) and isinstance(new, ast.With):
+        items = [sorted(ast.unparse(item) for item in each.items) for each in (old, new)]
+        if items[0] == items[1]:
+            return True
+    return within_construction(change.new, after)
+
+
+def unrelated(before: File, own: File, after: File, diagnostic: Diagnostic) -> tuple[str, ...]:
+    """The statements that a patch changes for other reasons in the functions that a finding, or the fix of its rule, is about.
+
+    They name nothing of what the finding names or gives a value to, or the fix puts in. What the patch does to other functions
+    does not count.
+
+    Args:
+        before: the file as it stands.
+        own: the file with the fix of the rule.
+        after: the file with the patch.
+        diagnostic: the finding.
+    """
+    old, new, fixed = (file.source.text for file in (before, after, own))
+    meant = changes(old, fixed)
+    homes = {function_at(old, diagnostic.range.start.row)}
+    homes |= {function_at(old, each.before.lineno) for each in meant if each.before is not None}
+    homes |= {function_at(fixed, each.after.lineno) for each in meant if each.after is not None}
+    line = before.source.line(diagnostic.range.start.row)
+    said = [*_QUOTED.findall(diagnostic.message), line.partition("=")[0] if " = " in line else ""]
+    named = _words([*said, *(ast.unparse(each.new) for each in meant if each.new is not None)])
+    found = changes_in(changes(old, new), old, new, homes)
+    return tuple(dict.fromkeys(each.text for each in found if not _is_about(each, named)))
+
+
+_WORD = re.compile(r"[^\W\d]\w*")
+_QUOTED = re.compile(r"`([^`]*)`")
+_TELLING = 5
+"""Letters that a name has at least which tells what a statement is about."""
+_COMMON = frozenset(("torch", "optimizer", "model"))
+"""Longer ones that say little about that."""
+
+
+def _words(texts: Iterable[str]) -> set[str]:
+    words = (word.lower() for text in texts for word in _WORD.findall(text))
+    return {word for word in words if len(word) >= _TELLING} - _COMMON
+
+
+def _is_about(change: Change, named: Collection[str]) -> bool:
+    """Whether a change names what is named, or a part of it: a `scaler` is about a `GradScaler`."""
+    written = [ast.unparse(each) for each in (change.old, change.new) if each is not None]
+    return any(one in other or other in one for one in _words(written) for other in named)
+
+
+def lost(before: File, after: File) -> set[str]:
+    """What of mixed precision and training a file had, and has not with a patch; a region of an unknown device may be any.
+
+    Args:
+        before: the file as it stands.
+        after: the file with the patch.
+    """
+    had, has = set(_what_runs(before)), set(_what_runs(after))
+    is_unknown = any(part.startswith("autocast") and "'?'" in part for part in has)
+    return {part for part in had - has if not (is_unknown and part.startswith("autocast"))}
+
+
+def compare(before: File, own: File, after: File, measure: str) -> Iterator[Observation]:
+    """What of defects is new, and what of mixed precision and training is lost, against the fix of the rule.
+
+    Args:
+        before: the file as it stands.
+        own: the file with the fix of the rule.
+        after: the file with the repair.
+        measure: how the defect shows; where it is about regions and scalers themselves, all their settings are to be kept.
+    """
+    yield from kept_settings(own, after, measure in SETTINGS, may_switch_off=measure == CHECKED)
+    rules = [rule for rule in load_rules() if rule.default and rule.confidence is Confidence.HIGH]
+    telling = [rule for rule in rules if rule.severity is not Severity.INFO]
+    mine, theirs, new = (Counter(rule for rule in telling for _ in rule.check(file)) for file in (before, own, after))
+    for rule, count in new.items():
+        if count > max(mine[rule], theirs[rule]):
+            yield Observation(Question.NEW, f"the defect {rule.name} ({rule.code})", True, False)
+    left = set(_what_runs(after))
+    for part in sorted(set(_what_runs(own))):
+        yield Observation(Question.LOST, part, True, part in left)
+
+
+def _what_runs(file: File) -> Iterator[str]:
+    """Scalers, regions, and the parts of training in a file, in words."""
+    if any(facts.enabled != "no" for _, facts in file.fact(Scalers).made):
+        yield "a scaler that is on"
+    entered = [item.item for item in file.tree.find(cst.WithItem)]
+    for expression in (*entered, *(each.decorator for each in file.tree.find(cst.Decorator))):
+        region = file.contexts.of(expression)
+        if region is not None and region.lowers:
+            yield f"autocast in {region.dtype} for {region.device!r} (enabled: {region.enabled})"
+    for function in file.analysis.functions.values():
+        for event in events_in(function.body):
+            yield from (words for words, kind in _PARTS.items() if isinstance(event, kind))
