@@ -77,7 +77,8 @@ def check(file: File) -> Iterator[Finding]:
         if not isinstance(found.node, cst.Call) or not all(runs_less_often(file, found, update) for update in updates):
             continue
         step = protocol_edits.fit_for_message(file.tree.text(found.node), "scaler.step")
-        update = f"{hazard_calls.base_text(file, found.node)}.update()"
+        scaler = hazard_calls.base_text(file, found.node) if found.origin is None else found.hazard.scaler_name
+        update = f"{scaler}.update()"
         yield Finding(
             file.range(hazard_calls.callee_range(file, found.node)),
             f"`{step}` can run again before `{update}`" if updates else f"`{step}` is never followed by `{update}`",
@@ -85,15 +86,20 @@ def check(file: File) -> Iterator[Finding]:
             related=()
             if found.related.get("next") is found.node
             else hazard_calls.related(file, found, next="raises here"),
-            fix=mend(file, found) if found.here and not updates else None,
+            defect=hazard_calls.defect(found),
+            fix=mend(file, found) if found.whole and not updates else None,
         )
 
 
 def last_steps(file: File) -> list[Found]:
-    """One update is missing for all steps of an iteration: of the hazards of one scaler and function, the last."""
+    """One update is missing for all steps of an iteration: of the hazards of one scaler and function, the last; one in another
+    file where this one has none."""
     last: dict[tuple[str, cst.CSTNode | None], Found] = {}
-    for found in file.analysis.of(KIND):
-        last[found.hazard.scaler, file.tree.enclosing(found.node, cst.FunctionDef)] = found
+    all_ = file.analysis.of(KIND, elsewhere=True)
+    own = {found.hazard.scaler_name for found in all_ if found.origin is None}
+    for found in all_:
+        if found.origin is None or found.hazard.scaler_name not in own:
+            last[found.hazard.scaler, file.tree.enclosing(found.node, cst.FunctionDef)] = found
     return list(last.values())
 
 

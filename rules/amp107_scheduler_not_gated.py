@@ -89,10 +89,7 @@ _HOOKS = tuple(rf"def {name}\(" for name in ("after_step", "after_iter", "after_
 @rule("AMP107", KIND, WARNING, HIGH, "0.1.0", fix=SAFE, triggers=_HOOKS, observable=Observable(SCHEDULER_LEAD))
 def check(file: File) -> Iterator[Finding]:
     yield from _in_paths(file)
-    told = {found.node for found in file.analysis.of(KIND, elsewhere=True)}
     for each in file.fact(HookSchedules).found:
-        if each.advance in told:
-            continue  # a path leads here, too
         schedule = hazard_calls.receiver(each.advance) or each.advance
         yield Finding(
             file.range(each.advance.func),

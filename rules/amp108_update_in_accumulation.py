@@ -71,7 +71,7 @@ KIND = HazardKind.UPDATE_IN_ACCUMULATION
 
 @rule("AMP108", KIND, ERROR, HIGH, "0.1.0", fix=SAFE, observable=Observable(NORM_SEEN))
 def check(file: File) -> Iterator[Finding]:
-    for found in file.analysis.of(KIND):
+    for found in file.analysis.of(KIND, elsewhere=True):
         if not accumulation.runs_without_step(file, found):
             continue
         call = protocol_edits.fit_for_message(file.tree.text(found.node), "scaler.update()")
@@ -83,7 +83,8 @@ def check(file: File) -> Iterator[Finding]:
             f"`{call}` also runs where no step came before it",
             note=f"{error}{protocol_edits.while_enabled(found)}" if loud else silent,
             related=hazard_calls.related(file, found, backward="for these gradients" if loud else "adds to them here"),
-            fix=mend(file, found),
+            defect=hazard_calls.defect(found),
+            fix=mend(file, found) if found.whole else None,
         )
 
 

@@ -67,7 +67,7 @@ KIND = HazardKind.UPDATE_PER_OPTIMIZER
 
 @rule("AMP109", KIND, ERROR, HIGH, "0.1.0", fix=SAFE, observable=Observable(NORM_SEEN))
 def check(file: File) -> Iterator[Finding]:
-    for found in file.analysis.of(KIND):
+    for found in file.analysis.of(KIND, elsewhere=True):
         if not steps_another(file, found):
             continue
         call = protocol_edits.fit_for_message(file.tree.text(found.node), "scaler.update()")
@@ -78,7 +78,8 @@ def check(file: File) -> Iterator[Finding]:
             f"`{call}` changes the scale before the next `{step}`",
             note="those gradients bear the old scale: divided by the new one, the step is half as long, or twice as long",
             related=hazard_calls.related(file, found, step="divides by the new scale"),
-            fix=mend(file, found),
+            defect=hazard_calls.defect(found),
+            fix=mend(file, found) if found.whole else None,
         )
 
 

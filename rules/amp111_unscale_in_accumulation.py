@@ -78,7 +78,7 @@ KIND = HazardKind.UNSCALE_IN_ACCUMULATION
 
 @rule("AMP111", KIND, ERROR, HIGH, "0.1.0", fix=SAFE, observable=Observable(NORM_SEEN))
 def check(file: File) -> Iterator[Finding]:
-    for found in file.analysis.of(KIND):
+    for found in file.analysis.of(KIND, elsewhere=True):
         if not accumulation.runs_without_step(file, found):
             continue
         call = protocol_edits.fit_for_message(file.tree.text(found.node), "scaler.unscale_(optimizer)")
@@ -87,7 +87,8 @@ def check(file: File) -> Iterator[Finding]:
             f"`{call}` runs before the last backward pass of an accumulation",
             note=consequence(found),
             related=hazard_calls.related(file, found, backward="adds scaled gradients"),
-            fix=mend(file, found),
+            defect=hazard_calls.defect(found),
+            fix=mend(file, found) if found.whole else None,
         )
 
 

@@ -76,7 +76,7 @@ KIND = HazardKind.GRADIENT_PENALTY_UNSCALED
 
 @rule("AMP116", KIND, WARNING, HIGH, "0.1.0", fix=UNSAFE, observable=Observable(INNER_GRADIENTS))
 def check(file: File) -> Iterator[Finding]:
-    for found in file.analysis.of(KIND):
+    for found in file.analysis.of(KIND, elsewhere=True):
         unscaled = found.hazard.details == ("unscaled",)
         scaler = found.hazard.scaler_name
         yield Finding(
@@ -87,7 +87,9 @@ def check(file: File) -> Iterator[Finding]:
             note="the scaler does not reach this inner pass: gradients at or below 2**-25 (about 3e-8) become zero"
             if unscaled
             else "the penalty sees them multiplied by the scale, 65536 at first; divide them by `get_scale()`",
-            fix=mend(file, found),
+            related=hazard_calls.related(file, found),
+            defect=hazard_calls.defect(found),
+            fix=mend(file, found) if found.whole else None,
         )
 
 

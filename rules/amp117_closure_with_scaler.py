@@ -75,7 +75,7 @@ _NOTES = {
 
 @rule("AMP117", KIND, ERROR, HIGH, "0.1.0")
 def check(file: File) -> Iterator[Finding]:
-    for found in file.analysis.of(KIND):
+    for found in file.analysis.of(KIND, elsewhere=True):
         if _may_take_closures(file, found):
             continue
         how = _how(found)
@@ -86,23 +86,30 @@ def check(file: File) -> Iterator[Finding]:
             if how == "missing"
             else f"`{scaler}` does not support the closure that `{optimizer}` is given"
         )
-        yield Finding(file.range(hazard_calls.callee_range(file, found.node)), message, note=_NOTES[how])
+        yield Finding(
+            file.range(hazard_calls.callee_range(file, found.node)),
+            message,
+            note=_NOTES[how],
+            related=hazard_calls.related(file, found),
+            defect=hazard_calls.defect(found),
+        )
 
 
 def _how(found: Found) -> str:
     if found.hazard.details == ("missing",):
         return "missing"
-    assert isinstance(found.node, cst.Call)
-    named = any(arg.keyword is not None and arg.keyword.value == "closure" for arg in found.node.args)
+    step = found.origin or found.node
+    assert isinstance(step, cst.Call)
+    named = any(arg.keyword is not None and arg.keyword.value == "closure" for arg in step.args)
     return "keyword" if named else "positional"
 
 
 def _may_take_closures(file: File, found: Found) -> bool:
     """Whether the scaler may be of another class than PyTorch's, which somebody may have written for closures."""
-    assert isinstance(found.node, cst.Call)
-    if not isinstance(found.node.func, cst.Attribute):
+    scaler = hazard_calls.receiver(found.origin or found.node)
+    if scaler is None:
         return False
-    values = list(file.flow.sources(found.node.func.value))
+    values = list(file.flow.sources(scaler))
     sides = [
         side for value in values for side in ((value.body, value.orelse) if isinstance(value, cst.IfExp) else (value,))
     ]

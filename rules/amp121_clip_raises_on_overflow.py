@@ -68,7 +68,7 @@ KIND = HazardKind.CLIP_RAISES_ON_OVERFLOW
 
 @rule("AMP121", KIND, WARNING, HIGH, "0.1.0", fix=UNSAFE, observable=Observable(RAISED))
 def check(file: File) -> Iterator[Finding]:
-    for found in file.analysis.of(KIND):
+    for found in file.analysis.of(KIND, elsewhere=True):
         if isinstance(found.node, cst.Call):
             yield Finding(
                 file.range(hazard_calls.callee_range(file, found.node)),
@@ -76,7 +76,8 @@ def check(file: File) -> Iterator[Finding]:
                 note=f"an overflow is ordinary{protocol_edits.while_enabled(found)}: "
                 "the scaler skips the step and lowers the scale",
                 related=hazard_calls.related(file, found, scaled="scaled here"),
-                fix=lenient(file, found.node),
+                defect=hazard_calls.defect(found),
+                fix=lenient(file, found.node) if found.origin is None else None,
             )
 
 

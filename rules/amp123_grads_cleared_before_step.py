@@ -67,7 +67,7 @@ KIND = HazardKind.GRADS_CLEARED_BEFORE_STEP
 
 @rule("AMP123", KIND, ERROR, HIGH, "0.1.0", fix=DISPLAY, observable=Observable(UNMOVED))
 def check(file: File) -> Iterator[Finding]:
-    for found in file.analysis.of(KIND):
+    for found in file.analysis.of(KIND, elsewhere=True):
         step = found.related.get("step")
         if step is None or not reaches_the_step(file, found, step):
             continue
@@ -77,7 +77,8 @@ def check(file: File) -> Iterator[Finding]:
             f"`{call}` clears the gradients before `{protocol_edits.fit_for_message(file.tree.text(step), 'scaler.step')}`",
             note=consequence(file, found, step),
             related=hazard_calls.related(file, found, backward="computed here", step="finds none"),
-            fix=mend(file, found, step),
+            defect=hazard_calls.defect(found),
+            fix=mend(file, found, step) if found.whole else None,
         )
 
 

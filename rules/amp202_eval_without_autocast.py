@@ -63,6 +63,7 @@ that somebody has thought of it.
 
 from __future__ import annotations
 
+import ast
 import re
 from collections.abc import Iterator
 
@@ -150,12 +151,22 @@ def _is_on_purpose(file: File, each: ForwardPass) -> bool:
     functions = [home for home in homes if isinstance(home, cst.FunctionDef)]
     if any(_OTHER_USES.search(home.name.value) for home in functions):
         return True
-    return any(_FULL_PRECISION.search(comment) for home in functions for comment in _comments(file, home))
+    comments = [comment for home in functions for comment in _comments(file, home)]
+    return any(_FULL_PRECISION.search(comment) and not _is_code(comment) for comment in comments)
 
 
 def _comments(file: File, function: cst.FunctionDef) -> list[str]:
     first, last = (file.source.position(offset).row for offset in file.tree.span(function))
-    return [file.source.line(row).partition("#")[2] for row in range(first, last + 1)]
+    return [file.source.line(row).partition("#")[2].strip() for row in range(first, last + 1)]
+
+
+def _is_code(comment: str) -> bool:
+    """Whether a comment is a call, or enters something, that somebody left out: that says nothing of why."""
+    try:
+        parsed = ast.parse(f"{comment} pass" if comment.endswith(":") else comment)
+    except (SyntaxError, ValueError):
+        return False
+    return any(isinstance(node, ast.Call) for node in ast.walk(parsed))
 
 
 def _fix(file: File, each: ForwardPass, place: cst.Call, context: cst.BaseExpression) -> Fix | None:

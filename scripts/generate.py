@@ -37,7 +37,7 @@ Where a constructor decides the precision, the text must say so: `Accelerator(mi
 is unknown. Where such an option may be several, a test of it decides: where it says `"bf16"`, nothing is scaled. Projects add
 wrappers of their own under `[tool.amplint.wrappers]` (see the README); one for a module of this table goes before amplint's.
 
-What is said of accelerate, Lightning, Fabric, Transformers and MMEngine was tried on the libraries themselves: with each of
+What is said of accelerate, Lightning, Fabric, Transformers, MMEngine and Composer was tried on the libraries: with each of
 them installed, [tests/runtime/test_libraries.py](../tests/runtime/test_libraries.py) measures the gradients that reach an
 optimizer after a clip of torch's and after one of the library's, and those that hooks meet. An optimizer that comes from
 elsewhere counts as wrapped by the library.

@@ -1,22 +1,24 @@
-"""Which functions the contexts that callers give are for: names are followed to definitions, objects to their classes.
+"""Which functions the contexts that callers give are for: expressions are followed to what they may hold.
 
-Where only the name of an object is known (a parameter, say), it is taken for what the project makes under this name, as
-long as some file leads to both: a call graph by names of fields (Feldthaus et al., ICSE 2013).
+Where only the name of an object is known (a parameter, say), it is taken for what the calls in sight give, and for what the
+project assigns to this name, as long as some file leads to both: a call graph by names of fields (Feldthaus et al., ICSE 2013).
 """
 
 from __future__ import annotations
 
+import ast
 import re
 from collections.abc import Iterable, Iterator
 from functools import lru_cache
 from pathlib import Path
 
+from amplint.callgraph.definitions import Definition
+from amplint.callgraph.held_values import Held, HeldValues, takes
 from amplint.callgraph.import_graph import ImportGraph
-from amplint.callgraph.makers import Definition, Makers
 from amplint.model.caller_contexts import CallerContext, Target, distinct
 
-_MOST_CLASSES = 4
-"""A name that objects of more classes have in a project says nothing."""
+_MOST_HELD = 4
+"""A name that stands for more functions and classes in a project says nothing, and no more does such an expression."""
 
 
 class Links:
@@ -32,17 +34,14 @@ class Links:
 
     def __init__(self, files: Iterable[Path], root: Path) -> None:
         self.graph = ImportGraph(files, root)
-        self._makers = Makers(self.graph)
+        self._values = HeldValues(self.graph)
         self._resolved: dict[tuple[Target, str], tuple[Target, ...]] = {}
-        self._named: dict[str, list[tuple[Path, str]]] = {}
-        self._searched: set[tuple[Path, str]] = set()
+        self._under: dict[tuple[Path, str], list[Held]] = {}
 
     def by_file(self, contexts: Iterable[CallerContext]) -> dict[str, tuple[CallerContext, ...]]:
         """The contexts of the functions of each file, by its path, with the targets as that file defines them."""
         found: dict[str, list[CallerContext]] = {}
-        waiting = list(contexts)
-        self._look_for({(each.target.name, each.caller) for each in waiting if not each.target.file})
-        for context in waiting:
+        for context in contexts:
             for target in self._targets(context.target, context.caller):
                 found.setdefault(target.file, []).append(context._replace(target=target))
         return {path: distinct(each) for path, each in found.items()}
@@ -50,50 +49,63 @@ class Links:
     def _targets(self, target: Target, caller: str) -> tuple[Target, ...]:
         key = target, "" if target.file else caller
         if key not in self._resolved:
-            self._resolved[key] = tuple(dict.fromkeys(self._resolve(target, Path(caller))))
+            held = self._by_name(target.name, Path(caller))
+            if target.file:
+                held = self._values.of(Path(target.file), target.name)
+            some = _distinct(held)
+            found = (_called(each, target) for each in some if len(some) <= _MOST_HELD)
+            self._resolved[key] = tuple(each for each in found if each is not None)
         return self._resolved[key]
 
-    def _resolve(self, target: Target, caller: Path) -> Iterator[Target]:
-        if not target.file:
-            yield from self._by_name(target, caller)
-        elif target.made:
-            yield from (_of(each, target) for each in self._makers.classes(Path(target.file), target.name))
-        else:
-            found = self._makers.definition(Path(target.file), target.name)
-            if found is not None:
-                yield _of(found, target)
+    def _by_name(self, name: str, caller: Path) -> Iterator[Held]:
+        """What callers give to parameters of this name in a file; else what the files that it is used with assign to it."""
+        family = sorted(self.graph.family(caller))
+        given = False
+        for definition in self._taking(caller, name):
+            word = definition.node.name.encode()
+            for path in family:
+                for each in self._values.handed_to(definition, name, path) if word in self.graph.data(path) else ():
+                    given = True
+                    yield each
+        for path in family if not given else ():
+            yield from self._assigned(path, name)
 
-    def _by_name(self, target: Target, caller: Path) -> Iterator[Target]:
-        classes: dict[tuple[Path, str], Definition] = {}
-        for path, maker in self._named.get(target.name, ()):
-            if path in self.graph.family(caller):
-                for found in self._makers.classes(path, maker, target.name):
-                    classes[found.path, found.node.name] = found
-        if len(classes) <= _MOST_CLASSES:
-            yield from (_of(each, target) for each in classes.values())
+    def _taking(self, path: Path, name: str) -> list[Definition]:
+        """The functions and classes of a file that have a parameter of some name."""
+        tops = self._values.definitions.top(path)
+        return [Definition(path, each) for each in tops if takes(each, name)]
 
-    def _look_for(self, asked: set[tuple[str, str]]) -> None:
-        """Find what files assign to names, or hand over under them, that may come to the callers which ask for these names."""
-        new: dict[Path, set[str]] = {}
-        for name, caller in sorted(asked):
-            for path in self.graph.family(Path(caller)):
-                if (path, name) not in self._searched:
-                    new.setdefault(path, set()).add(name)
-        for path, names in new.items():
-            self._searched |= {(path, name) for name in names}
+    def _assigned(self, path: Path, name: str) -> list[Held]:
+        key = path, name
+        if key not in self._under:
             data = self.graph.data(path)
-            for name in (name for name in names if name.encode() in data):
-                makers = [found[1].decode() for found in _making(name).finditer(data)]
-                self._named.setdefault(name, []).extend((path, maker) for maker in makers)
+            giving = name.encode() in data and _giving(name).search(data) is not None
+            self._under[key] = list(self._values.under(path, name)) if giving else []
+        return self._under[key]
+
+
+def _distinct(held: Iterable[Held]) -> list[Held]:
+    """The different ones; not many more than say anything."""
+    found: dict[Held, None] = {}
+    for each in held:
+        found[each] = None
+        if len(found) > _MOST_HELD:
+            break
+    return list(found)
 
 
 @lru_cache(maxsize=256)
-def _making(name: str) -> re.Pattern[bytes]:
-    """`criterion = X(`, `criterion=X(` and `"criterion": X(` for a name; it begins with the letters that `re` finds fastest."""
+def _giving(name: str) -> re.Pattern[bytes]:
+    """`criterion = `, `criterion, model = `, `criterion: Loss = ` and `"criterion":` for a name; it begins with the letters that
+    `re` finds fastest."""
     word = re.escape(name)
-    key = rf"(?<=['\"]{word})['\"][ \t]*:"
-    return re.compile(rf"{word}(?:(?<=\b{word})[ \t]*=|{key})[ \t]*([A-Za-z_]\w*)\(".encode())
+    assigned = rf"(?<=\b{word})[ \t]*(?:=(?!=)|[,:][^\n=()]*=(?!=))"
+    return re.compile(rf"{word}(?:{assigned}|(?<=['\"]{word})['\"][ \t]*:)".encode())
 
 
-def _of(found: Definition, target: Target) -> Target:
-    return Target(str(found.path), found.node.name, target.made, target.method)
+def _called(held: Held, target: Target) -> Target | None:
+    """The function that runs when what an expression holds is called as a target says."""
+    definition, made = held
+    if isinstance(definition.node, ast.ClassDef) is made and not (target.method and not made):
+        return Target(str(definition.path), definition.node.name, made, target.method)
+    return None

@@ -11,6 +11,7 @@ from amplint.dtypes.values import Operation
 from amplint.file import File
 from amplint.model.caller_contexts import CallerContext, Target, distinct
 from amplint.model.torch.operators import OPERATORS
+from amplint.source import Source
 from amplint.syntax.access_paths import path_of
 
 
@@ -42,11 +43,11 @@ class CalleesElsewhere:
             given += [(name, value) for name, value in call.arguments.keywords.items() if name != "*"]
             shapes = tuple((name, shape) for name, value in given if (shape := shape_of(value)) is not None)
             start = self._file.range(self._entered(call.node)).start
-            path = self._file.source.place.path if self._file.source.place is not None else self._file.source.path
             # Of data no gradient is wanted; an object may have weights of its own.
             learns = target.made or any(tensor.through or tensor.half for tensor in call.arguments.tensors)
+            path = _path(self._file.source)
             yield CallerContext(
-                target, call.region, call.differentiates, loss and learns, shapes, str(path), start.row, start.column
+                target, call.region, call.differentiates, loss and learns, shapes, path, start.row, start.column
             )
 
     def _entered(self, call: cst.Call) -> cst.CSTNode:
@@ -69,17 +70,29 @@ class CalleesElsewhere:
         return sorted({(str(path), name) for each in found if each is not None for path, name in [each]})
 
     def _made(self, instance: cst.BaseExpression, method: str) -> list[Target]:
-        """The methods that may be called on an object which something in another file makes."""
+        """The methods that may be called on an object which something in another file makes, or functions that it holds."""
         callees = self._file.callees
-        objects = callees.held(instance) if path_of(instance) else [callees.unwrapped(instance)]
-        values = [value for value in objects if isinstance(value, cst.Call)]
-        places = [place for value in values if not self._is_unpacked(value) for place in self._places(value.func)]
-        if places:
-            return [Target(path, name, True, method) for path, name in sorted(set(places))]
+        objects = [value for value in callees.held(instance) if not self._is_unpacked(value)] or [instance]
+        held = {each for value in map(callees.unwrapped, objects) for each in self._expressions(value)}
+        if held:
+            return [Target(path, text, True, method) for path, text in sorted(held)]
         name = path_of(instance).rpartition(".")[2]
         return [Target("", name, True, method)] if name and self._is_given(instance) else []
 
-    def _is_unpacked(self, value: cst.Call) -> bool:
+    def _expressions(self, value: cst.BaseExpression) -> list[tuple[str, str]]:
+        """What may be held by an expression that something of another file stands in: files, each with an expression there."""
+        makers = self._places(value.func) if isinstance(value, cst.Call) else []
+        if makers:
+            return [(path, f"{name}()") for path, name in makers]  # the arguments may be long
+        tree = self._file.tree.home(value)
+        return [(_path(tree.source), tree.text(value))] if self._is_foreign(value) else []
+
+    def _is_foreign(self, value: cst.BaseExpression) -> bool:
+        """Whether something of another file stands in an expression."""
+        tree = self._file.tree
+        return any(map(self._places, (*tree.inside(value, cst.Name), *tree.inside(value, cst.Attribute))))
+
+    def _is_unpacked(self, value: cst.BaseExpression) -> bool:
         """Whether only a part of what a call returns is meant."""
         assign = self._file.tree.enclosing(value, cst.Assign)
         return isinstance(assign, cst.Assign) and any(isinstance(each.target, cst.Tuple) for each in assign.targets)
@@ -90,6 +103,10 @@ class CalleesElsewhere:
             return path_of(instance).startswith("self.")
         bindings = self._file.names.bindings(instance.value, instance) if isinstance(instance, cst.Name) else []
         return bool(bindings) and all(isinstance(each.node, (cst.Param, cst.Name)) for each in bindings)
+
+
+def _path(source: Source) -> str:
+    return str(source.place.path) if source.place is not None else source.path
 
 
 _CONTAINERS = frozenset(name for kind in (dict, list, set, str) for name in dir(kind))

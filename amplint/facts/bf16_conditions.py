@@ -7,10 +7,11 @@ import re
 import libcst as cst
 
 from amplint.model import vocabulary
+from amplint.syntax.access_paths import spelling
 from amplint.syntax.names import Names
 from amplint.syntax.words import words
 
-_BF16 = re.compile(r"(^|[^a-z])(bf16|bfloat16)([^a-z]|$)", re.IGNORECASE)
+_BF16 = re.compile(r"(^|[^a-z])(bf16|bfloat16)([^a-z]|$)|^bf(loat)?$", re.IGNORECASE)
 _MAX_NAMES = 3
 """From a name to its value, and to the names in that, so many times."""
 
@@ -43,12 +44,17 @@ class Bf16Conditions:
             return any(sides) if isinstance(test.operator, cst.And) is truth else all(sides)
         if isinstance(test, cst.Comparison):
             return self._compares(test, truth)
-        if not truth:
-            return False
         if isinstance(test, cst.Name) and depth:
             values = [binding.value for binding in self._names.bindings(test.value, test)]
-            if len(values) == 1 and isinstance(values[0], (cst.Comparison, cst.BooleanOperation, cst.UnaryOperation)):
-                return self._asks(values[0], truth, depth - 1)
+            logical = (cst.Comparison, cst.BooleanOperation, cst.UnaryOperation)
+            value = values[0] if len(values) == 1 else None
+            if value is not None and (isinstance(value, logical) or spelling(value) is not None):
+                return self._asks(value, truth, depth - 1)
+        if not truth:
+            return False
+        asked = spelling(test)
+        if asked is not None:
+            return _is_option(asked[0]) and _is_bf16(asked[1])
         return vocabulary.UNSCALED_FLAG.search(_last_word(test)) is not None
 
     def _compares(self, test: cst.Comparison, truth: bool) -> bool:
@@ -57,6 +63,8 @@ class Bf16Conditions:
         operator, value = test.comparisons[0].operator, test.comparisons[0].comparator
         if isinstance(operator, cst.In):
             some = value.elements if isinstance(value, (cst.Tuple, cst.List, cst.Set)) else ()
+            if isinstance(test.left, cst.SimpleString):
+                return truth and _is_option(value) and _is_bf16(test.left)
             return truth and bool(some) and all(_is_bf16(each.value) for each in some)
         equal = (cst.Equal, cst.Is) if truth else (cst.NotEqual, cst.IsNot)
         return isinstance(operator, equal) and (_is_bf16(value) or _is_bf16(test.left))
@@ -67,6 +75,11 @@ def _is_bf16(value: cst.BaseExpression) -> bool:
     if isinstance(value, cst.SimpleString):
         return any(map(_BF16.search, words(value)))
     return isinstance(value, (cst.Name, cst.Attribute)) and _last_word(value) == "bfloat16"
+
+
+def _is_option(text: cst.BaseExpression) -> bool:
+    """Whether a text that is asked for its letters is the name of a precision."""
+    return any(map(vocabulary.PRECISION.search, words(text)))
 
 
 def _last_word(node: cst.BaseExpression) -> str:

@@ -49,13 +49,14 @@ class HookSchedules:
                     yield HookSchedule(call, steps[0], _receiver(steps[0]))
 
     def _homes(self, info: ClassInfo) -> Iterator[cst.Module]:
-        """The files that the bases of a hook come from; of one that hands others on, those that it has them from."""
+        """The files of the project that the bases of a hook come from; of one that hands others on, those behind it."""
         for name in sorted(info.base_names):
             if _HOOK.search(name.rpartition(".")[2]) is None:
                 continue
             if any(base.name == name.rpartition(".")[2] for base in info.bases if base in self._classes.own):
                 yield self._tree.module
-            yield from self._imports.homes(name)
+            homes = self._imports.homes(name)
+            yield from (home for home in homes if not self._classes.libraries.is_of_wrapper(home))
 
     def _scaler_steps(self, root: cst.Module) -> Iterator[cst.Call]:
         """The steps that objects in a file take through a scaler of theirs."""

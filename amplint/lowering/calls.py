@@ -27,6 +27,7 @@ from amplint.model.events import (
 )
 from amplint.model.torch import names as torch_names
 from amplint.roles import schedules
+from amplint.roles.call_targets import Callee
 from amplint.syntax.access_paths import path_of
 
 _VALUE_METHODS = frozenset(
@@ -223,11 +224,24 @@ class CallReader:
         if found is None:
             return None
         value = arguments(self._read, call)
-        target = self._builder.temporary(at or call)
+        return Provenance((self._run(found, call, at or call),), value.as_argument().args, True)
+
+    def manage(self, method: Callee, context: cst.BaseExpression) -> Provenance:
+        """Enter the graph of a method that a `with` calls of an object.
+
+        Args:
+            method: the method.
+            context: the object.
+        """
+        return Provenance((self._run(method, cst.Call(context), context),), computes=True)
+
+    def _run(self, found: Callee, call: cst.Call, at: cst.BaseExpression) -> str:
+        """Emit the call of a function, and say under which reference its value is known."""
+        target = self._builder.temporary(at)
         binding, truths = call_binding.binding(found, call, self._scope), call_binding.truths(found, call, self._scope)
         conditions = call_binding.conditions(found, call, self._scope, self._conditions.read)
-        self._emit(Call(self._site(at or call), found.key, binding, target, truths, conditions))
-        return Provenance((target,), value.as_argument().args, True)
+        self._emit(Call(self._site(at), found.key, binding, target, truths, conditions))
+        return target
 
     def _run_closures(self, call: cst.Call) -> None:
         for arg in call.args:

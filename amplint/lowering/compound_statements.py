@@ -184,14 +184,21 @@ class BlockReader:
 
     def _with(self, node: cst.With) -> None:
         entered: list[tuple[int, Region]] = []
+        leaving: list[Node] = []
         for item in node.items:
             region = self._program.contexts.of(item.item)
-            value = self._expressions.read(item.item)
+            managing = self._program.callees.managing(item.item) if region is None else None
+            if managing is not None:
+                value = self._expressions.manage(managing[0], item.item)
+                leaving.append(self._builder.block(partial(self._expressions.manage, managing[1], item.item)))
+            else:
+                value = self._expressions.read(item.item)
+                value = Provenance(value.args and ("?",))
             if region is not None:
                 entered.append((self._site(item), region))
             if item.asname is not None:
-                self._expressions.assign(item.asname.name, Provenance(value.args and ("?",)), item)
-        body: Node = self.read(node.body)
+                self._expressions.assign(item.asname.name, value, item)
+        body: Node = Seq((self.read(node.body), *reversed(leaving)))
         for site, region in reversed(entered):
             body = Scoped(site, region, body)
         self._emit(body)

@@ -11,7 +11,7 @@ from amplint.lowering.counters import CounterReader
 from amplint.lowering.function_scope import FunctionScope
 from amplint.model import vocabulary
 from amplint.model.event_graph import Both, Condition, Not, Test
-from amplint.syntax.access_paths import option_key, path_of
+from amplint.syntax.access_paths import option_key, path_of, spelling
 from amplint.syntax.tree import children
 from amplint.syntax.words import words
 
@@ -56,6 +56,9 @@ class ConditionReader:
             return self._truth(node, depth)
         if isinstance(node, cst.Integer):
             return Test("constant", kind="true" if node.value != "0" else "false")
+        told = precision_tests.begins(self.normal(node), frozenset(self._refs(node)), node)
+        if told is not None:
+            return told
         kind = self._kind(node)
         if vocabulary.UNSCALED_FLAG.search(option_key(node)):
             kind = "unscaled"
@@ -83,7 +86,8 @@ class ConditionReader:
             if node.value in ("True", "False"):
                 return Test("constant", kind=node.value.lower())
             value = self._definition(node) if depth < MAX_EXPANSION else None
-            if isinstance(value, (cst.Comparison, cst.BooleanOperation, cst.UnaryOperation, cst.Name, cst.Attribute)):
+            logical = (cst.Comparison, cst.BooleanOperation, cst.UnaryOperation, cst.Name, cst.Attribute)
+            if value is not None and (isinstance(value, logical) or spelling(value) is not None):
                 return self.read(value, depth + 1)
             if value is not None and vocabulary.STEP_GATE.search(" ".join(words(value))):
                 return self._test(node, "gate")

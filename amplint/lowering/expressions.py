@@ -36,6 +36,7 @@ class ExpressionReader:
         self._reports = builder.scope.program.reports
         self.gradients = GradientReader(builder, self.read)
         self._calls = CallReader(builder, conditions, self.gradients, self.read)
+        self.manage = self._calls.manage
 
     def read(self, node: cst.CSTNode) -> Provenance:
         """Emit the events of an expression in the order in which they happen, and say where its value comes from."""

@@ -23,7 +23,8 @@ class Target(NamedTuple):
 
     Attributes:
         file: the path of the file; empty where only the name is known by which the function, or its object, is called.
-        name: the function; or the class, or the function, that makes the object that is called; or the name of the object.
+        name: what the file calls the function, or the class of the object; before it is linked, any expression that holds the
+            function or the object; or the name of a parameter, or attribute, that does.
         made: whether it is an object that is called, or a method of one.
         method: the method; empty for `forward`.
     """

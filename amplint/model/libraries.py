@@ -116,9 +116,15 @@ LIBRARIES = (
     Library(
         "apex",
         ("apex",),
-        "",
-        "`amp.initialize`, `amp.scale_loss` and `amp.master_params`: the end of the `with` block unscales",
-        beside=("apex.contrib.layer_norm", "apex.contrib.xentropy", "apex.mlp", "apex.normalization", "apex.parallel"),
+        "inside of a `with amp.scale_loss(...)`, gradients are scaled: clips and readings of torch's there are findings",
+        "what comes after the block, whose end unscales: an optimizer that `amp.initialize` has patched skips steps on its own; "
+        "whether the gradients of the model, or those of `amp.master_params`, count",
+        told=(("scale_loss(", ".grad"), ("scale_loss(", "clip_grad")),
+        words=("scale_loss",),
+        beside=(
+            *("apex.contrib.layer_norm", "apex.contrib.xentropy", "apex.mlp", "apex.normalization", "apex.parallel"),
+            "apex.amp.scale_loss",
+        ),
         optimizers=tuple(f"apex.optimizers.Fused{name}" for name in ("Adam", "LAMB", "NovoGrad", "SGD", "Adagrad")),
     ),
     Library(
@@ -162,8 +168,21 @@ LIBRARIES = (
     Library(
         "Composer",
         ("composer",),
-        "",
-        "`Trainer` runs the loop; which event an algorithm answers to, and so whether gradients are scaled, is its own affair",
+        'where a file makes a `Trainer(precision="amp_fp16")`: `forward`, `loss` and `eval_forward` of the `ComposerModel`s that '
+        "it defines, makes or imports run in a region of float16; of its callbacks, `after_backward` meets scaled gradients, "
+        "`after_train_batch` unscaled ones",
+        "a precision that the text does not tell, DeepSpeed; which event an algorithm answers to, and so whether gradients are "
+        "scaled, is its own affair",
+        told=(("composer", "amp_fp16"), ("composer", "Callback", "after_backward"), ("ComposerModel", "loss(")),
+        words=(
+            "Trainer",
+            "ComposerModel",
+            "ComposerClassifier",
+            "Callback",
+            "loss",
+            "after_backward",
+            "after_train_batch",
+        ),
         beside=("composer.loggers", "composer.metrics", "composer.utils"),
     ),
     Library(
@@ -171,6 +190,12 @@ LIBRARIES = (
         tuple(f"timm.{place}" for place in ("utils.NativeScaler", "utils.ApexScaler", "utils.cuda")),
         "`NativeScaler` does a whole step in one call; `dispatch_clip_grad` clips without unscaling",
         "`ApexScaler`; clips of mode `agc`, which compare gradients with weights",
+    ),
+    Library(
+        "ClassyVision",
+        ("classy_vision.optim", "classy_vision.tasks"),
+        "",
+        "a `ClassificationTask` runs the loop, and scales as `set_amp_args` says, by apex or on its own",
     ),
     Library("ColossalAI", ("colossalai",), "", "a booster owns the gradients"),
     Library("Megatron", ("megatron",), "", "its optimizers scale, unscale and clip on their own"),

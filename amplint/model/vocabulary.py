@@ -118,8 +118,8 @@ AMP_FLAG = _any(
 """What a flag is called that is set where AMP is on."""
 AMP_VALUE = _any(r"fp16|float16|half|16-mixed|(^|\W)amp|mixed|^16$|^o[123]$")
 """Values of an option that say that AMP is on."""
-UNSCALED_VALUE = _any(r"(bf(loat)?_?16|fp8|float8|16(?=-true)|^64)(-(mixed|true))?")
-"""Values of an option that name a precision in which nothing is scaled, and which is not full either."""
+UNSCALED_VALUE = _any(r"(bf(loat)?_?16|fp8|float8|16(?=-true)|^64)(-(mixed|true))?", r"^b(f(loat)?)?$")
+"""Values of an option that name a precision in which nothing is scaled, and which is not full either; also how they begin."""
 UNSCALED_FLAG = _any(r"^(use_|is_|with_|enable_|run_in_)*(bf16|bfloat16)(_run|_training|_enabled|_mode|_amp)?$")
 """What a flag is called that is set where a run is in bfloat16."""
 FULL_VALUE = _any("fp32|float32|^32|full|single|^no(ne)?$|32-true|^o0$")

@@ -81,6 +81,16 @@ class Callees:
             self._known[key] = self._of(call, inside, abroad)
         return self._known[key]
 
+    def managing(self, context: cst.BaseExpression) -> tuple[Callee, Callee] | None:
+        """What a `with` calls of an object at its begin and at its end, if the source of its class is at hand."""
+        called = isinstance(context, cst.Call)
+        info = self._classes.instance_of(context) if called else self.class_of(context)
+        made = context if isinstance(context, cst.Call) else self._maker(context)
+        found = [info.method(name) if info is not None else None for name in ("__enter__", "__exit__")]
+        callees = [self._callee(each, path_of(context) or "manager", made) for each in found if each is not None]
+        enter, leave = callees if len(callees) == 2 else (None, None)
+        return (enter, leave) if enter is not None and leave is not None else None
+
     def callers(self, function: cst.CSTNode | None) -> list[cst.Call]:
         """The calls in the file that run a function, from outside of it."""
         return self._callers.get(function, [])

@@ -40,6 +40,16 @@ def called_name(call: cst.CSTNode | None) -> str:
     return func.attr.value if type(func) is cst.Attribute else func.value if type(func) is cst.Name else ""
 
 
+def spelling(call: cst.CSTNode | None) -> tuple[cst.BaseExpression, cst.BaseExpression] | None:
+    """What is asked for its first, or last, letters, and these: `precision` and `"bf"` of `precision.startswith("bf")`."""
+    match call:
+        case cst.Call(
+            func=cst.Attribute(value=text, attr=cst.Name(value="startswith" | "endswith")), args=[cst.Arg(value=part)]
+        ):
+            return text, part
+    return None
+
+
 def literal_key(node: cst.CSTNode | None) -> str:
     """The text of a literal key, of an element of a display or in brackets; empty for anything else."""
     if isinstance(node, cst.Subscript) and len(node.slice) == 1 and isinstance(node.slice[0].slice, cst.Index):

@@ -20,17 +20,22 @@ def runs_without_step(file: File, found: Found) -> bool:
     Two conditions may agree in a way that the text does not show: nothing that changes between iterations may guard the call
     but not the step. What an exception leads to is no iteration.
     """
-    if file.tree.enclosing(found.node, cst.ExceptHandler) is not None:
+    calls = (found.node, found.origin) if found.origin is not None else (found.node,)
+    return all(_runs_without_step(file, found, call) for call in calls)
+
+
+def _runs_without_step(file: File, found: Found, call: cst.CSTNode) -> bool:
+    if file.tree.enclosing(call, cst.ExceptHandler) is not None:
         return False
-    if _follows_the_first_pass(file, found) or _leaves_out_every_step(file, found):
+    if call is found.node and (_follows_the_first_pass(file, found) or _leaves_out_every_step(file, found)):
         return True
-    home = file.tree.function(found.node)
+    home = file.tree.function(call)
     steps = found.calls(ScalerStep)
     here = [step for step in steps if file.tree.function(step) is home]
-    around = file.tree.enclosing(found.node, cst.For, cst.While, cst.FunctionDef, cst.Lambda) or file.tree.module
-    blocks = [hazard_calls.common_block(file, found.node, step) for step in here] or [around]
-    guards = [guard for block in blocks if block is not None for guard in hazard_calls.guards(file, found.node, block)]
-    inside_try = any(isinstance(guard, cst.Try) for step in here for guard in _guards_of(file, step, found.node))
+    around = file.tree.enclosing(call, cst.For, cst.While, cst.FunctionDef, cst.Lambda) or file.tree.module
+    blocks = [hazard_calls.common_block(file, call, step) for step in here] or [around]
+    guards = [guard for block in blocks if block is not None for guard in hazard_calls.guards(file, call, block)]
+    inside_try = any(isinstance(guard, cst.Try) for step in here for guard in _guards_of(file, step, call))
     return bool(steps) and not inside_try and not any(hazard_calls.varies(file, guard) for guard in guards)
 
 

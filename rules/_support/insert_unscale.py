@@ -30,6 +30,10 @@ def repair(file: File, found: Found, what: str, applicability: Applicability = S
     if not found.here or target is None or target in file.tree.ancestors(found.related["scaled"]):
         return None
     others = found.calls_at_home(Unscale)
+    wanted = found.hazard.scaler, found.hazard.optimizer
+    all_ = [node for event, node in found.events(Unscale) if (event.scaler, event.optimizer) == wanted]
+    if not set(others).issuperset(all_):
+        return None  # a second one would raise
     late = [call for call in others if file.tree.span(call) > file.tree.span(target)]
     if any(_is_between(file, found.related["scaled"], call, target) for call in others):
         return None

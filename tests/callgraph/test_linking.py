@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import textwrap
 from pathlib import Path
 
 import pytest
@@ -20,6 +21,7 @@ def targets(root: Path, target: Target, caller: str = "engine.py") -> set[str]:
 
 LOSSES = """
 import torch
+from registry import LOSS_REGISTRY
 
 class Focal(torch.nn.Module):
     def forward(self, x): ...
@@ -27,7 +29,14 @@ class Focal(torch.nn.Module):
 class Dice(torch.nn.Module):
     def forward(self, x): ...
 
+@LOSS_REGISTRY.register()
 def bce(x): ...
+
+@LOSS_REGISTRY.register("late")
+class Late(torch.nn.Module):
+    def forward(self, x): ...
+
+TABLE = {"focal": Focal, "dice": Dice}
 
 def build(args):
     criterion = Focal().cuda()
@@ -44,16 +53,78 @@ def build_both(args):
     ("target", "expected"),
     [
         (Target("losses.py", "bce"), {"losses.py bce"}),
-        (Target("losses.py", "Focal", True), {"losses.py Focal"}),
-        (Target("losses.py", "build", True), {"losses.py Focal"}),
+        (Target("losses.py", "Focal()", True), {"losses.py Focal"}),
+        (Target("losses.py", "build(args)", True), {"losses.py Focal"}),
         (Target("pkg/__init__.py", "bce"), {"losses.py bce"}),
-        (Target("pkg/__init__.py", "Wrapped", True), {"losses.py Dice"}),
+        (Target("pkg/__init__.py", "Wrapped()", True), {"losses.py Dice"}),
         (Target("losses.py", "gone"), set()),
     ],
 )
 def test_names_are_followed_to_definitions(tmp_path: Path, target: Target, expected: set[str]) -> None:
     root = project(tmp_path, losses=LOSSES, pkg_init="from losses import bce, Dice as Wrapped")
     assert targets(root, target) == expected
+
+
+@pytest.mark.parametrize(
+    ("expression", "expected"),
+    [
+        ("losses.bce", {"bce"}),
+        ("partial(losses.bce, weight=2)", {"bce"}),
+        ("functools.partial(bce)", {"bce"}),
+        ("torch.compile(losses.Focal()).cuda()", {"Focal"}),
+        ("Focal() if args.focal else losses.Dice()", {"Focal", "Dice"}),
+        ("{'focal': Focal(), 'dice': losses.Dice()}[args.loss]", {"Focal", "Dice"}),
+        ("{'focal': Focal(), 'dice': losses.Dice()}['dice']", {"Dice"}),
+        ("losses.TABLE[args.loss]()", {"Focal", "Dice"}),
+        ("TABLE.get(args.loss)()", {"Focal", "Dice"}),
+        ("TABLE['focal'](gamma=2)", {"Focal"}),
+        ("losses.build(args)", {"Focal"}),
+        ("getattr(losses, 'Focal')()", {"Focal"}),
+        ("LOSS_REGISTRY.build(dict(type='late'))", {"Late"}),
+        ("LOSS_REGISTRY.get('late')()", {"Late"}),
+        ("build_from_cfg({'type': 'Gone'}, LOSS_REGISTRY)", set()),
+        ("build_from_cfg({'type': 'late'}, LOSS_REGISTRY)", {"Late"}),
+        ("MADE", {"Dice"}),
+        ("losses.Focal", set()),
+        ("criterion", set()),
+        ("torch.nn.BCELoss()", set()),
+        ("lambda x: x", set()),
+        ("unknown(losses.bce)", set()),
+    ],
+)
+@pytest.mark.parametrize("handing", ["train(0, {})", "train(0, loss_fn={})", "loss_fn = {}\ntrain(0, loss_fn)"])
+def test_a_parameter_is_what_the_calls_give(tmp_path: Path, expression: str, expected: set[str], handing: str) -> None:
+    main = """
+    import functools, torch, losses
+    from functools import partial
+    from engine import train
+    from losses import Focal, Dice, TABLE, bce
+    from registry import LOSS_REGISTRY
+
+    MADE = Dice()
+    """
+    main = textwrap.dedent(main) + handing.format(expression)
+    engine = "def train(model, loss_fn):\n    loss_fn(model)\n"
+    registry = "LOSS_REGISTRY = Registry('loss')\n"
+    root = project(tmp_path, losses=LOSSES, engine=engine, main=main, registry=registry)
+    assert targets(root, Target("", "loss_fn", True)) == {f"losses.py {name}" for name in expected}
+
+
+def test_the_name_of_a_parameter_may_be_another_one_than_that_of_what_is_given(tmp_path: Path) -> None:
+    engine = "class Trainer:\n    def __init__(self, model, loss_fn):\n        self.loss_fn = loss_fn\n"
+    main = "from engine import Trainer\nimport losses\nmade = losses.Focal()\nTrainer(None, made)"
+    root = project(tmp_path, losses=LOSSES, engine=engine, main=main)
+    assert targets(root, Target("", "loss_fn", True)) == {"losses.py Focal"}
+    other = main.replace("from engine import Trainer", "import engine\nfrom other import Trainer")
+    root = project(tmp_path, main=other, other=engine)
+    assert targets(root, Target("", "loss_fn", True)) == set()
+
+
+def test_what_leads_to_itself_comes_to_an_end(tmp_path: Path) -> None:
+    main = "import engine\nfrom losses import Focal\ndef wrap(model): return wrap(model)\n"
+    main += "model = Focal()\nmodel = wrap(model)\nmodel = model.cuda()\nloss_fn = model\n"
+    root = project(tmp_path, losses=LOSSES, engine="", main=main)
+    assert targets(root, Target("", "loss_fn", True)) == {"losses.py Focal"}
 
 
 @pytest.mark.parametrize(
@@ -87,3 +158,25 @@ def test_a_name_for_objects_of_many_classes_says_nothing(tmp_path: Path) -> None
 def test_what_does_not_parse_defines_nothing(tmp_path: Path) -> None:
     root = project(tmp_path, losses="def bce(x:", main="import losses")
     assert targets(root, Target("losses.py", "bce")) == set()
+
+
+def test_many_star_imports_of_each_other_cost_little(tmp_path: Path) -> None:
+    stars = "\n".join(f"from part{number} import *" for number in range(25))
+    files = {f"part{number}": stars for number in range(25)}
+    root = project(tmp_path, **files, last="def bce(x): ...")
+    assert targets(root, Target("part0.py", "bce")) == set()
+    root = project(tmp_path, part7=f"{stars}\nfrom last import bce")
+    assert targets(root, Target("part0.py", "bce")) == {"last.py bce"}
+
+
+def test_a_long_row_of_imports_comes_to_an_end(tmp_path: Path) -> None:
+    files = {f"row{number}": f"from row{number + 1} import bce" for number in range(400)}
+    root = project(tmp_path, **files, row400="def bce(x): ...")
+    assert targets(root, Target("row0.py", "bce")) == set()
+    assert targets(root, Target("row380.py", "bce")) == {"row400.py bce"}
+
+
+def test_a_name_that_is_assigned_often_costs_little(tmp_path: Path) -> None:
+    lines = "\n".join("model = model.cuda()" for _ in range(60))
+    root = project(tmp_path, losses=LOSSES, engine="", main=f"import engine\n{lines}\ncriterion = model\n")
+    assert targets(root, Target("", "criterion", True)) == set()

@@ -10,10 +10,15 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from cached_project import caches, check, held, seal
+from cached_project import caches, check, fresh_project, held, seal
 from program import AMPLINT, amplint, environment
 
 posix = pytest.mark.skipif(os.name != "posix", reason="needs POSIX users, modes and links")
+
+
+@pytest.fixture
+def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    return fresh_project(tmp_path, monkeypatch)
 
 
 def test_a_second_run_says_the_same_without_linting(project: Path) -> None:

@@ -9,11 +9,18 @@ import pytest
 from cached_project import REPORT, held
 
 from amplint.diagnostics import FileReport
+from amplint.engine import cache as cache_module
 from amplint.engine import cache_storage
 from amplint.engine.cache import Cache, digest
 from amplint.engine.config import Settings
 
 posix = pytest.mark.skipif(os.name != "posix", reason="needs POSIX users, modes and links")
+
+
+@pytest.fixture
+def patient(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Believe stamps at once: file times are fine-grained here, and no test should wait for two seconds."""
+    monkeypatch.setattr(cache_module, "_CLOCK_NS", 0)
 
 
 def old_file(folder: Path, content: bytes = b"content") -> tuple[Path, os.stat_result]:

@@ -7,10 +7,15 @@ import os
 from pathlib import Path
 
 import pytest
-from cached_project import caches, check, held, no_cache, seal
+from cached_project import caches, check, fresh_project, held, no_cache, seal
 from program import amplint, problems
 
 posix = pytest.mark.skipif(os.name != "posix", reason="needs POSIX users, modes and links")
+
+
+@pytest.fixture
+def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    return fresh_project(tmp_path, monkeypatch)
 
 
 def test_a_folder_that_cannot_be_written_is_no_problem(project: Path) -> None:

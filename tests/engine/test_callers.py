@@ -80,6 +80,44 @@ def test_a_parameter_does_that_a_third_file_makes(tmp_path: Path, making: str) -
     assert numerics(root) == {"losses.py:12 AMP301"}
 
 
+@pytest.mark.parametrize(
+    ("loss", "imports", "expected"),
+    [
+        ("loss_fn(model(x), y)", "import functools, losses\nloss_fn = functools.partial(losses.bce)", "7 AMP304"),
+        ("losses.TABLE[args.loss](model(x), y)", "import losses", "7 AMP304"),
+        ("build_criterion(args)(model(x), y)", "from losses import build_criterion", "12 AMP301"),
+        ("loss_fn(model(x), y)", "import losses\nloss_fn = getattr(losses, 'Focal')()", "12 AMP301"),
+    ],
+)
+def test_what_comes_out_of_another_file_does(tmp_path: Path, loss: str, imports: str, expected: str) -> None:
+    table = '\nTABLE = {"bce": bce}\n'
+    root = project(tmp_path, losses=LOSSES + table, engine=engine(loss, imports))
+    assert numerics(root) == {f"losses.py:{expected}"}
+
+
+def test_a_class_that_a_function_has_chosen_does(tmp_path: Path) -> None:
+    text = engine("Chosen()(model(x), y)", "from losses import Dice, Focal")
+    choice = "    if loader:\n        Chosen = Focal\n    else:\n        Chosen = Dice\n    for x, y"
+    root = project(tmp_path, losses=LOSSES + "\nDice = None\n", engine=text.replace("    for x, y", choice))
+    assert numerics(root) == {"losses.py:12 AMP301"}
+
+
+@pytest.mark.parametrize("given", ["losses.bce", "criterion=losses.bce", "partial(losses.bce)", "TABLE[args.loss]"])
+def test_a_function_that_is_handed_over_does(tmp_path: Path, given: str) -> None:
+    main = f"""
+    import losses
+    from functools import partial
+    from engine import train_one_epoch
+
+    TABLE = {{"bce": losses.bce}}
+
+    def main(args, model, loader, optimizer, scaler):
+        train_one_epoch(model, {given}, **args)
+    """
+    root = project(tmp_path, losses=LOSSES, engine=engine("criterion(model(x), y)"), main=main)
+    assert numerics(root) == {"losses.py:7 AMP304"}
+
+
 def test_a_region_is_followed_through_several_files(tmp_path: Path) -> None:
     middle = "from losses import bce\n\ndef combined(out, y):\n    return 2 * bce(out, y)\n"
     root = project(

@@ -62,6 +62,95 @@ def test_what_happens_in_another_file_is_said_at_the_call(tmp_path: Path, code: 
     assert codes(root, "helpers.py") == []
 
 
+HALVES = """
+import torch
+
+def step(scaler, opt):
+    scaler.step(opt)
+
+def finish(grad_scaler):
+    grad_scaler.update()
+
+def unscale(scaler, opt):
+    scaler.unscale_(opt)
+
+def clear(opt):
+    opt.zero_grad()
+
+def clip(model):
+    torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0, error_if_nonfinite=True)
+
+def gradient_penalty(out, x):
+    grad = torch.autograd.grad(out.sum(), x, create_graph=True)[0]
+    return ((grad.norm(dim=1) - 1) ** 2).mean()
+"""
+ACCUMULATING = """
+import torch
+from helpers import *
+
+def train(model, loader, optimizer, other, criterion, scaler):
+    scaler = torch.amp.GradScaler("cuda")
+    for index, (data, target) in enumerate(loader):
+        data.requires_grad_()
+        with torch.autocast("cuda", dtype=torch.float16):
+            out = model(data)
+            loss = criterion(out, target)
+        {body}
+"""
+
+
+@pytest.mark.parametrize(
+    ("code", "message", "body"),
+    [
+        ("AMP105", "`step(scaler, optimizer)` is never followed by `scaler.update()`",
+         "optimizer.zero_grad(); scaler.scale(loss).backward(); step(scaler, optimizer)"),
+        ("AMP108", "`finish(scaler)` also runs where no step came before it",
+         "scaler.scale(loss).backward(); _ = scaler.step(optimizer) if index % 4 == 3 else 0; finish(scaler)"),
+        ("AMP109", "`finish(scaler)` changes the scale before the next `scaler.step(other)`",
+         "scaler.scale(loss).backward(); scaler.step(optimizer); finish(scaler); scaler.step(other)"
+         "; optimizer.zero_grad(); other.zero_grad(); scaler.update()"),
+        ("AMP111", "`unscale(scaler, optimizer)` runs before the last backward pass of an accumulation",
+         "scaler.scale(loss).backward(); unscale(scaler, optimizer)"
+         "\n        if index % 4 == 3:\n            scaler.step(optimizer); scaler.update(); optimizer.zero_grad()"),
+        ("AMP117", "`optimizer` needs a closure, which `scaler` does not support",
+         "optimizer = torch.optim.LBFGS(model.parameters()); scaler.scale(loss).backward(); step(scaler, optimizer)"
+         "; scaler.update()"),
+        ("AMP121", "Clip raises where the `GradScaler` would skip the step",
+         "optimizer.zero_grad(); scaler.scale(loss).backward(); scaler.unscale_(optimizer); clip(model)"
+         "; scaler.step(optimizer); scaler.update()"),
+        ("AMP123", "`clear(optimizer)` clears the gradients before `scaler.step(optimizer)`",
+         "scaler.scale(loss).backward(); clear(optimizer); scaler.step(optimizer); scaler.update()"),
+        ("AMP116", "Gradients for a penalty are computed in float16 without scaling",
+         "optimizer.zero_grad(); scaler.scale(loss + gradient_penalty(out, data)).backward(); scaler.step(optimizer)"
+         "; scaler.update()"),
+    ],
+)  # fmt: skip
+def test_one_half_of_the_step_in_another_file(tmp_path: Path, code: str, message: str, body: str) -> None:
+    root = project(tmp_path, helpers=HALVES, train=ACCUMULATING.format(body=body))
+    found = only(check(root, "train.py"))
+    assert (found.code, found.message, found.fix) == (code, message, None)
+    assert (found.related[-1].message, found.related[-1].path) == ("it happens here", str(root / "helpers.py"))
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        "optimizer.zero_grad(); scaler.scale(loss).backward(); step(scaler, optimizer); finish(scaler)",
+        "optimizer.zero_grad(); scaler.scale(loss).backward(); unscale(scaler, optimizer); clip_(model)"
+        "; step(scaler, optimizer); finish(scaler)",
+        "scaler.scale(loss).backward()"
+        "\n        if index % 4 == 3:\n            unscale(scaler, optimizer); step(scaler, optimizer); finish(scaler)"
+        "; clear(optimizer)",
+        "optimizer.zero_grad(); other.zero_grad(); scaler.scale(loss).backward(); step(scaler, optimizer)"
+        "; step(scaler, other); finish(scaler)",
+        "clear(optimizer); scaler.scale(loss).backward(); step(scaler, optimizer); finish(scaler)",
+    ],
+)
+def test_both_halves_in_another_file(tmp_path: Path, body: str) -> None:
+    root = project(tmp_path, helpers=HALVES, train=ACCUMULATING.format(body=body))
+    assert codes(root, "train.py") == []
+
+
 def test_a_region_around_a_call_into_another_file(tmp_path: Path) -> None:
     main = """
         import torch

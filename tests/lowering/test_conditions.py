@@ -108,6 +108,12 @@ def test_a_variable_stands_for_its_only_value() -> None:
         ('args.precision in ("no", "bf16")', "unscaled", True),
         ('args.precision not in ["fp16", "bf16"]', "unscaled", True),
         ('args.precision in ("16-mixed", "bf16-mixed")', "unscaled", False),
+        ('args.precision.startswith("bf")', "unscaled", True),
+        ('args.precision[:2] != "bf"', "unscaled", False),
+        ('args.precision.startswith("fp")', "unscaled", False),
+        ('args.precision.endswith(("bf16", "32"))', "unscaled", True),
+        ("args.kind is torch.bfloat16", "unscaled", True),
+        ('args.kind.startswith("bf")', "varying", True),
         ("args.bf16", "unscaled", True),
         ('cfg["use_bf16"]', "unscaled", True),
         # The same all through a run.

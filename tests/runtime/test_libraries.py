@@ -184,6 +184,45 @@ def test_transformers_unscales_between_the_training_step_and_the_optimizers(tmp_
     assert run.norms == pytest.approx([1.0], rel=1e-3), "the trainer clips to 1 by itself"
 
 
+@pytest.mark.filterwarnings("ignore")
+def test_composer_unscales_between_two_callbacks(monkeypatch: pytest.MonkeyPatch) -> None:
+    composer = pytest.importorskip("composer")
+    module = pytest.importorskip("composer.trainer.trainer")
+    monkeypatch.setattr(module, "_validate_precision", lambda *_: None)
+    monkeypatch.setattr(module, "get_precision_context", lambda *_, **__: torch.autocast("cpu", torch.bfloat16))
+    monkeypatch.setattr(module, "GradScaler", lambda: torch.amp.GradScaler("cpu", init_scale=1024.0))
+    run = Run()
+    met: dict[str, float] = {}
+
+    class Model(composer.ComposerModel):  # type: ignore[misc, name-defined]
+        def __init__(self) -> None:
+            super().__init__()
+            self.model = run.model
+
+        def forward(self, batch: Any) -> Any:
+            return self.model(batch)
+
+        def loss(self, outputs: Any, batch: Any) -> Any:
+            assert torch.is_autocast_enabled("cpu")
+            return outputs.float().square().mean()
+
+    class Norms(composer.Callback):  # type: ignore[misc, name-defined]
+        def after_backward(self, state: Any, logger: Any) -> None:
+            met["backward"] = torch.nn.utils.get_total_norm([each.grad for each in run.model.parameters()]).item()
+
+        def after_train_batch(self, state: Any, logger: Any) -> None:
+            met["batch"] = torch.nn.utils.get_total_norm([each.grad for each in run.model.parameters()]).item()
+
+    loader = torch.utils.data.DataLoader(run.inputs, batch_size=16)
+    settings = {"max_duration": "1ba", "device": "cpu", "precision": "amp_fp16", "progress_bar": False}
+    trainer = composer.Trainer(
+        model=Model(), train_dataloader=loader, optimizers=run.optimizer, callbacks=[Norms()], **settings
+    )
+    trainer.fit()
+    assert met["backward"] == pytest.approx(1024 * met["batch"], rel=1e-2)
+    assert run.norms == pytest.approx([met["batch"]])
+
+
 @pytest.fixture(params=["accelerate", "fabric", "mmengine"])
 def train(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Callable[[str], list[float]]:
     """A training with one library."""

@@ -7,6 +7,7 @@ import os
 from pathlib import Path
 from typing import Any
 
+import misbehaving_pack
 import pytest
 from program import amplint, problems
 
@@ -29,6 +30,19 @@ REPORT = FileReport(
     ),
     frozenset({"mixed-precision", "other"}),
 )  # fmt: skip
+
+
+def fresh_project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """More files than are read without asking the cache; the rules leave traces, so that one sees whether they ran."""
+    site = misbehaving_pack.install(tmp_path / "site")
+    monkeypatch.setenv("PYTHONPATH", str(site))
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "user"))
+    folder = tmp_path / "project"
+    folder.mkdir()
+    (folder / "pyproject.toml").write_text("[tool.amplint]\n")
+    for number in range(20):
+        (folder / f"file{number}.py").write_text("flags_here\n" if number % 2 else "x = 1\n")
+    return folder
 
 
 def caches(folder: Path) -> list[Path]:

@@ -23,6 +23,8 @@ def hazards_at(known: Known, path: PathState, event: events.Event, loops: tuple[
     """The hazards that an event is in a state; `loops` are the sites of the loops around it."""
     state = path.protocol
     match event:
+        case events.Unscale(scaler="") | events.ScalerStep(scaler="") | events.ScalerUpdate(scaler=""):
+            return ()  # a helper that can take a scaler was given none
         case events.Backward():
             stale, region = regions.stale_weights(path, event), regions.backward(state, event, loops)
             return (*stale, *region, *scaling.onto_unscaled(known, path, event))

@@ -1,0 +1,234 @@
+"""Which functions of a project, or objects of its classes, an expression of some file may hold."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from pathlib import Path
+from typing import NamedTuple, TypeGuard
+
+from amplint.callgraph.definitions import Definition, Definitions, Function
+from amplint.callgraph.givings import ATTRIBUTE, NAME, Given, Givings, Scope, spelling_of
+from amplint.callgraph.import_graph import ImportGraph
+from amplint.callgraph.registries import Registries, key
+from amplint.model.torch import layers
+
+_MAX_HOPS = 6
+"""Through so many names and functions an expression is followed."""
+_MAX_STEPS = 1_000
+"""Of an expression that leads to more others, the rest is not looked at."""
+_HANDS_ON = {name.rpartition(".")[2] for name in layers.WRAPPERS} | {"partial", "script"}
+"""What gives back, or calls, what it is given first."""
+
+Wanted = str | int
+"""Of a tuple that is returned, which part is meant: by position, or by its name; of all else, the whole."""
+
+
+class Held(NamedTuple):
+    """What an expression may hold: a function, a class, or an object that is `made` by calling the class."""
+
+    definition: Definition
+    made: bool = False
+
+
+class HeldValues:
+    """Follows expressions to what they may hold: through names, tables, choices, and functions that return something.
+
+    Args:
+        graph: the files of the project.
+    """
+
+    def __init__(self, graph: ImportGraph) -> None:
+        self.definitions = Definitions(graph)
+        self._registries = Registries(graph, self.definitions)
+        self._givings = Givings(self.definitions)
+        self._running: list[ast.expr] = []
+        self._steps = 0
+
+    def under(self, path: Path, name: str) -> Iterator[Held]:
+        """What a file assigns to a name or attribute, or hands over under a name.
+
+        Args:
+            path: the file.
+            name: the name.
+        """
+        for given in self._givings.of(path, name):
+            yield from self._of_given(path, given, name, 0)
+
+    def handed_to(self, function: Definition, name: str, path: Path) -> Iterator[Held]:
+        """What the calls in a file give a function as the parameter of some name.
+
+        Args:
+            function: the function, or the class whose constructor it is.
+            name: the name of the parameter.
+            path: the file with the calls.
+        """
+        names = _parameters(function.node)
+        for call, scope in self._givings.calls(path):
+            if any(isinstance(each, ast.Starred) for each in call.args):
+                continue
+            given = dict(zip(names, call.args)) | {each.arg: each.value for each in call.keywords if each.arg}
+            if name in given and any(each.definition == function for each in self._of(path, call.func, scope)):
+                yield from self._of(path, given[name], scope, name)
+
+    def of(self, path: Path, text: str) -> Iterator[Held]:
+        """What an expression at the top of a file may hold.
+
+        Args:
+            path: the file.
+            text: the expression.
+        """
+        try:
+            value = ast.parse(text, mode="eval").body
+        except (SyntaxError, ValueError):
+            return
+        yield from self._of(path, value, None)
+
+    def _of(self, path: Path, value: ast.expr, scope: Scope, wanted: Wanted = "", hops: int = 0) -> Iterator[Held]:
+        self._steps = self._steps + 1 if hops else 0
+        if hops > _MAX_HOPS or value in self._running or self._steps > _MAX_STEPS:
+            return
+        self._running.append(value)
+        try:
+            yield from self._of_kind(path, value, scope, wanted, hops)
+        finally:  # whoever asks may have heard enough
+            self._running.remove(value)
+
+    def _of_kind(self, path: Path, value: ast.expr, scope: Scope, wanted: Wanted, hops: int) -> Iterator[Held]:
+        match value:
+            case ast.Name() | ast.Attribute():
+                yield from self._of_named(path, value, scope, hops)
+            case ast.IfExp(body=one, orelse=other):
+                yield from self._of(path, one, scope, wanted, hops + 1)
+                yield from self._of(path, other, scope, wanted, hops + 1)
+            case ast.Subscript(value=table, slice=index):
+                yield from self._of_table(path, table, key(index), scope, hops + 1)
+            case ast.Call():
+                yield from self._of_call(path, value, scope, wanted, hops)
+
+    def _of_named(self, path: Path, value: ast.Name | ast.Attribute, scope: Scope, hops: int) -> Iterator[Held]:
+        found, name = self.definitions.find(path, spelling_of(value)), spelling_of(value).rpartition(".")[2]
+        assigned = [
+            (home, each) for home, name in self._homes(path, value) for each in self._assigned(home, name, scope)
+        ]
+        if found is not None and not any(each.scope is not None for _, each in assigned):
+            yield Held(found)
+            return
+        if spelling_of(value) == f"self.{name}":
+            assigned = [(path, each) for each in self._givings.of(path, name) if each.to == ATTRIBUTE]
+        for home, given in assigned:
+            yield from self._of_given(home, given, name, hops + 1)
+
+    def _assigned(self, path: Path, name: str, scope: Scope) -> list[Given]:
+        """What a name is assigned in a function, or at the top of its file."""
+        return [each for each in self._givings.of(path, name) if each.to == NAME and each.scope in (scope, None)]
+
+    def _of_given(self, path: Path, given: Given, name: str, hops: int) -> Iterator[Held]:
+        value, part = given.value, given.part
+        if part >= 0 and isinstance(value, ast.Tuple | ast.List):
+            if part < len(value.elts):
+                yield from self._of(path, value.elts[part], given.scope, name, hops)
+        else:
+            yield from self._of(path, value, given.scope, part if part >= 0 else name, hops)
+
+    def _of_table(self, path: Path, table: ast.expr, wanted: str, scope: Scope, hops: int) -> Iterator[Held]:
+        """What an element of a table, or of a registry, may hold: that of a key, or, where no literal names it, any."""
+        if isinstance(table, ast.Dict | ast.List | ast.Tuple):
+            keys = [key(each) if each is not None else "" for each in table.keys] if isinstance(table, ast.Dict) else []
+            values = table.values if isinstance(table, ast.Dict) else table.elts
+            chosen = [values[keys.index(wanted)]] if wanted in keys and wanted else values
+            for each in chosen:
+                yield from self._of(path, each, scope, hops=hops + 1)
+            return
+        for source, name in self._homes(path, table) if hops <= _MAX_HOPS else ():
+            for given in self._assigned(source, name, scope):
+                if isinstance(given.value, ast.Call):
+                    there = self._registries.registered(name)
+                    yield from (Held(each) for under, each in there if wanted in ("", under))
+                elif not isinstance(given.value, ast.Name):
+                    yield from self._of_table(source, given.value, wanted, given.scope, hops + 1)
+
+    def _homes(self, path: Path, name: ast.expr) -> Iterator[tuple[Path, str]]:
+        """The files that may assign to a name of a file, each with what it is called there."""
+        if isinstance(name, ast.Name):
+            yield path, name.id
+            yield from self.definitions.sources(path, name.id)
+        elif isinstance(name, ast.Attribute):
+            module = self.definitions.imported_module(path, spelling_of(name.value))
+            if module is not None:
+                yield module, name.attr
+
+    def _of_call(self, path: Path, call: ast.Call, scope: Scope, wanted: Wanted, hops: int) -> Iterator[Held]:
+        base = call.func.value if isinstance(call.func, ast.Attribute) else None
+        called = call.func.attr if isinstance(call.func, ast.Attribute) else spelling_of(call.func)
+        named = key(call.args[0]) if call.args else ""
+        if called in _HANDS_ON and call.args:
+            yield from self._of(path, call.args[0], scope, wanted, hops + 1)
+        elif base is not None and called in layers.SAME_MODULE:
+            yield from self._of(path, base, scope, wanted, hops + 1)
+        elif base is not None and called == "get":
+            yield from self._of_table(path, base, named, scope, hops + 1)
+        elif (registry := self._registry(path, call)) is not None:
+            yield from (each._replace(made=True) for each in self._of_table(path, registry, named, scope, hops + 1))
+        elif called == "getattr" and len(call.args) > 1:
+            yield from self._in_module(path, call.args[0], key(call.args[1]))
+        else:
+            yield from self._of_result(path, call, scope, wanted, hops)
+
+    def _registry(self, path: Path, call: ast.Call) -> ast.expr | None:
+        """The registry of which a call makes an object: `LOSSES.build(cfg)`, `build_from_cfg(cfg, LOSSES)`."""
+        match call:
+            case ast.Call(func=ast.Attribute(value=registry, attr="build")):
+                return registry if self.definitions.find(path, spelling_of(call.func)) is None else None
+            case ast.Call(func=ast.Name(id="build_from_cfg"), args=[_, registry, *_]):
+                return registry
+        return None
+
+    def _in_module(self, path: Path, module: ast.expr, name: str) -> Iterator[Held]:
+        """What a module defines under a name; all that it defines where the name is not known."""
+        found = self.definitions.imported_module(path, spelling_of(module))
+        if found is not None:
+            for node in self.definitions.top(found):
+                if isinstance(node, ast.FunctionDef | ast.ClassDef) and name in ("", node.name):
+                    yield Held(Definition(found, node))
+
+    def _of_result(self, path: Path, call: ast.Call, scope: Scope, wanted: Wanted, hops: int) -> Iterator[Held]:
+        for each in self._of(path, call.func, scope, hops=hops + 1):
+            if isinstance(each.definition.node, ast.ClassDef):
+                if not (each.made or isinstance(wanted, int)):
+                    yield each._replace(made=True)
+            else:
+                yield from self._returned(each.definition, wanted, hops + 1)
+
+    def _returned(self, function: Definition, wanted: Wanted, hops: int) -> Iterator[Held]:
+        for node in ast.walk(function.node):
+            if not isinstance(node, ast.Return) or node.value is None:
+                continue
+            scope = function.node if not isinstance(function.node, ast.ClassDef) else None
+            if not isinstance(node.value, ast.Tuple):
+                yield from self._of(function.path, node.value, scope, wanted, hops)
+                continue
+            for index, part in enumerate(node.value.elts):
+                if wanted == (index if isinstance(wanted, int) else spelling_of(part)):
+                    yield from self._of(function.path, part, scope, "", hops)
+
+
+def takes(node: ast.stmt, name: str) -> TypeGuard[Function | ast.ClassDef]:
+    """Whether a function, or the constructor of a class, has a parameter.
+
+    Args:
+        node: the function or class, or any other statement.
+        name: the name of the parameter.
+    """
+    return name in _parameters(node)
+
+
+def _parameters(node: ast.stmt) -> list[str]:
+    """The parameters of a function, or of the constructor of a class, in the order in which a call gives them."""
+    own = 0
+    if isinstance(node, ast.ClassDef):
+        made = (each for each in node.body if isinstance(each, ast.FunctionDef) and each.name == "__init__")
+        node, own = next(made, node), 1
+    if not isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+        return []
+    return [each.arg for each in (*node.args.posonlyargs, *node.args.args, *node.args.kwonlyargs)][own:]

@@ -1,0 +1,55 @@
+"""Classes and functions that register themselves under a name: `@LOSSES.register_module()`."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+
+from amplint.callgraph.definitions import Definition, Definitions
+from amplint.callgraph.import_graph import ImportGraph
+
+
+class Registries:
+    """Tells what is registered where.
+
+    Args:
+        graph: the files of the project.
+        definitions: what is defined in them.
+    """
+
+    def __init__(self, graph: ImportGraph, definitions: Definitions) -> None:
+        self._graph, self._definitions = graph, definitions
+        self._known: dict[str, list[tuple[str, Definition]]] = {}
+
+    def registered(self, registry: str) -> list[tuple[str, Definition]]:
+        """What registers itself with an object of some name, and under which key.
+
+        Args:
+            registry: the name of the object.
+        """
+        if registry not in self._known:
+            self._known[registry] = list(self._find(registry))
+        return self._known[registry]
+
+    def _find(self, registry: str) -> Iterator[tuple[str, Definition]]:
+        mark = f"@{registry}.register".encode()
+        for path in sorted(self._graph.files):
+            for node in self._definitions.top(path) if mark in self._graph.data(path) else ():
+                if isinstance(node, ast.FunctionDef | ast.ClassDef):
+                    for each in node.decorator_list:
+                        if ast.unparse(each).startswith(f"{registry}.register"):
+                            yield key(each) or node.name, Definition(path, node)
+
+
+def key(node: ast.expr) -> str:
+    """The key that something names: `"dice"`, `register("dice")`, `{"type": "dice"}`, `dict(type="dice")`; empty if none does."""
+    match node:
+        case ast.Constant(value=str(text)) | ast.Call(args=[ast.Constant(value=str(text)), *_]):
+            return text
+        case ast.Call(keywords=keywords):
+            named = {each.arg: each.value for each in keywords}
+            return next((key(named[name]) for name in ("type", "name") if name in named), "")
+        case ast.Dict(keys=keys, values=values):
+            typed = (value for each, value in zip(keys, values) if each is not None and key(each) == "type")
+            return next(map(key, typed), "")
+    return ""

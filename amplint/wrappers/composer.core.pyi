@@ -1,0 +1,3 @@
+"""composer.core: the callback that a Trainer calls."""
+
+from composer import Callback as Callback

@@ -1,0 +1,3 @@
+"""composer.trainer: the Trainer."""
+
+from composer import Trainer as Trainer
