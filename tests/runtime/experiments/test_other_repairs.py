@@ -57,8 +57,8 @@ def test_the_fix_of_the_rule_is_confirmed_however_it_is_laid_out() -> None:
     [
         ("        scaler.unscale_(optimizer)\n", "", "the defect clip-before-unscale"),
         ("        scaler.update()\n", "", "the defect missing-update"),
-        ('GradScaler("cuda")', 'GradScaler("cuda", enabled=False)', "a scaler that is on is lost"),
-        ('with torch.amp.autocast("cuda", dtype=torch.float16):', "if True:", "autocast in float16"),
+        ('GradScaler("cuda")', 'GradScaler("cuda", enabled=False)', "the scaler, which is switched off, is lost"),
+        ('with torch.amp.autocast("cuda", dtype=torch.float16):', "with torch.no_grad():", "a region is lost"),
         ("        torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)\n", "", "clipping is lost"),
     ],
 )
