@@ -127,7 +127,8 @@ def _on_path(
     error = plain.before.error
     is_theirs = observable.measure == RAISED or not found.silent
     if error and error == plain.after.error and not is_theirs and kind not in remaining:
-        return replace(shown, reason="the path raises an error that neither defect nor fix has to do with")
+        reason = "the path raises an error that neither defect nor fix has to do with"
+        return replace(shown, reason=reason, others=tuple(remaining))
     if not taken.ordinary:
         observed = [one for one in observed if one.question is not Question.GONE]
     beyond = not_followed(changed, *sides, kind)
