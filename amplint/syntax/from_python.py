@@ -91,7 +91,10 @@ class FromPython:
             make = _MAKERS.get(kind)
             if make is None or getattr(node, "type_params", None):
                 raise Unconverted
-            converted[node] = make(self, node)
+            try:
+                converted[node] = make(self, node)
+            except KeyError as missing:  # a star where Python's compiler, not its parser, refuses it
+                raise Unconverted from missing
         body = tuple(self._lines(self.kept(python.body)))
         return _MODULE(body), {id(result): node for node, result in converted.items()}
 

@@ -79,6 +79,7 @@ class _Session:
         self._modules = ModuleWatch()
         self._operations = OperationWatch(self._modules, self._candidates_add) if options.operations else None
         self._candidates: list[FirstNonFinite] = []
+        self._enough = ""
         self._recorder = Recorder(follow=self._follow)
         self._hazards: tuple[SeenHazard, ...] = ()
         self._first_step: dict[tuple[str, str], int] = {}
@@ -119,6 +120,8 @@ class _Session:
         for kind in self._judge.follow(move):
             self._first_step.setdefault((kind, str(move.recorded.place)), self._log.tried + (not after_step))
         self._log.follow(move)
+        if self._enough:
+            raise EnoughSeen(self._enough)
 
     def _candidates_add(self, found: FirstNonFinite) -> None:
         self._candidates.append(found)
@@ -132,9 +135,9 @@ class _Session:
             step = self._judged(candidates[0] if candidates else first_among(seen), step)
         self._options.on_step(step)
         if self._options.until_nonfinite and self.record.first is not None:
-            raise EnoughSeen(f"a value that is not finite was found in step {step.number}")
-        if self._options.steps and step.number >= self._options.steps:
-            raise EnoughSeen(f"{step.number} steps were traced")
+            self._enough = f"a value that is not finite was found in step {step.number}"
+        elif self._options.steps and step.number >= self._options.steps:
+            self._enough = f"{step.number} steps were traced"
         return step
 
     def _judged(self, found: FirstNonFinite | None, step: StepRecord) -> StepRecord:

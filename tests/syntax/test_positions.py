@@ -68,3 +68,8 @@ def test_real_files(path: Path) -> None:
 @pytest.mark.parametrize("newline", ["\n", "\r\n"])
 def test_odd_layouts(newline: str) -> None:
     assert_same(Source("odd.py", ODD.replace("\n", newline)))
+
+
+@pytest.mark.parametrize("text", ["*a = 1\n", "*self.scaler = f()\n", "for *a in b:\n    pass\n"])
+def test_a_star_that_only_the_compiler_refuses_is_read(text: str) -> None:
+    assert Tree(Source("file.py", text)).module.deep_equals(cst.parse_module(text))
