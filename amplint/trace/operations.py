@@ -13,7 +13,7 @@ from typing import Any
 import torch
 from torch.overrides import TorchFunctionMode
 from torch.utils._python_dispatch import TorchDispatchMode
-from torch.utils._pytree import tree_leaves
+from torch.utils._pytree import tree_leaves, tree_map_only
 
 from amplint.runtime.recording.call_sites import SourceLine, caller
 from amplint.trace.explanations import why_not_finite
@@ -70,7 +70,7 @@ class OperationWatch(TorchDispatchMode):  # type: ignore[misc]
             return func(*args, **kwargs)
         self._follow_backward()
         before = _ranges_of("operand", args)
-        kept = (args[0].clone(), *args[1:]) if func._schema.is_mutable and args and torch.is_tensor(args[0]) else args
+        kept = tree_map_only(torch.Tensor, torch.clone, args) if func._schema.is_mutable else args
         result = func(*args, **kwargs)
         self._judge(func, kept, kwargs, before, result)
         if torch._C._current_autograd_node() is not None:

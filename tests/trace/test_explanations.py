@@ -8,7 +8,7 @@ import pytest
 
 torch = pytest.importorskip("torch", reason="tracing needs torch: pip install 'amplint[verify]'")
 
-from amplint.trace.explanations import why_not_finite  # noqa: E402
+from amplint.trace.explanations import exact_results, why_not_finite  # noqa: E402
 
 LOST = " in float16, in which everything below 2.98e-08 is zero"
 
@@ -40,3 +40,11 @@ def test_causes(case: str) -> None:
     reason = why_not_finite(call.overloadpacket.__name__, call, args, {}, result)
     assert reason.why.startswith(why)
     assert reason.rule == rule
+
+
+def test_the_program_goes_on_as_if_it_had_not_been_asked() -> None:
+    weights, state = [torch.ones(3, dtype=torch.float64)], torch.get_rng_state()
+    exact_results(aten._foreach_add_.Scalar, (weights, 1.0), {})
+    assert weights[0].tolist() == [1.0, 1.0, 1.0]
+    assert exact_results(aten.bernoulli_.float, (torch.zeros(3), 0.5), {}) == []
+    assert torch.equal(torch.get_rng_state(), state)
