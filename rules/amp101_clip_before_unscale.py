@@ -60,12 +60,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from amplint.diagnostics import SAFE
-from amplint.model.literals import number
+from amplint.model.literals import number, number_text
 from amplint.model.observables import NORM_SEEN, Observable
 from amplint.model.protocol.hazard import HazardKind
 from amplint.rule import ERROR, HIGH, File, Finding, Found, rule
 
-from ._support import hazard_calls, insert_unscale, scaler_owners
+from ._support import hazard_calls, insert_unscale, optimizer_notes, scaler_owners
 
 KIND = HazardKind.CLIP_BEFORE_UNSCALE
 
@@ -73,10 +73,10 @@ KIND = HazardKind.CLIP_BEFORE_UNSCALE
 @rule("AMP101", KIND, ERROR, HIGH, "0.1.0", fix=SAFE, observable=Observable(NORM_SEEN))
 def check(file: File) -> Iterator[Finding]:
     for found in file.analysis.of(KIND, elsewhere=True):
-        scaler = found.hazard.scaler_name
+        scaler = found.scaler_name
         yield Finding(
             file.range(hazard_calls.callee_range(file, found.node)),
-            f"Gradients are clipped while still scaled by `{scaler}`",
+            f"Gradients are clipped before `{scaler}` unscales them",
             note=consequence(found),
             related=hazard_calls.related(file, found, scaled="scaled here"),
             defect=hazard_calls.defect(found),
@@ -87,15 +87,14 @@ def check(file: File) -> Iterator[Finding]:
 def consequence(found: Found) -> str:
     """What the clip does to the true gradients, in the author's own numbers where they are known."""
     by, limit = found.hazard.details
-    scale_text = found.scaler.init_scale or "65536.0"
+    scale_text = optimizer_notes.initial_scale(found)
     if not limit:
-        return f"at the initial scale the threshold acts on the true gradients like one that is {scale_text} times smaller."
+        return f"the limit applies to gradients multiplied by the scale, {scale_text} at first: it is that much too low"
     threshold, scale = number(limit), number(scale_text)
-    effective = f"`{limit}` / {scale_text}" if threshold is None or not scale else f"{threshold / scale:.3g}"
+    effective = f"`{limit}` / {scale_text}" if threshold is None or not scale else number_text(threshold / scale, 3)
+    limited = f"at the initial scale of {scale_text}, the limit `{limit}` keeps"
     if by == "norm":
-        return f"at the initial scale the true gradients are cut to norm {effective}, not to `{limit}`"
+        return f"{limited} the norm of the true gradients below {effective}"
     if by == "value":
-        return (
-            f"at the initial scale each true gradient is cut to {effective}, not to `{limit}`, and overflows go unseen"
-        )
-    return "the threshold meets gradients that are multiplied by the scale, 65536 at first"
+        return f"{limited} each true gradient below {effective}, and hides overflows from the scaler"
+    return f"the limit applies to gradients multiplied by the scale, {scale_text} at first"

@@ -71,9 +71,9 @@ from ._support import hazard_calls, insert_unscale, optimizer_notes
 KIND = HazardKind.GRAD_READ_BEFORE_UNSCALE
 
 _SAID = {
-    MEASURE: ("are measured", ", and the number jumps whenever the scale changes"),
-    COMPARE: ("are compared", ", and the threshold means something else whenever the scale changes"),
-    ADD: ("are added to", "; what is added is not, and is divided by the scale later"),
+    MEASURE: ("read", ", so what is measured jumps whenever the scale changes"),
+    COMPARE: ("compared", ", so the threshold means something else whenever the scale changes"),
+    ADD: ("changed", "; what is added is not, and is divided by the scale later"),
 }
 
 
@@ -84,8 +84,8 @@ def check(file: File) -> Iterator[Finding]:
         done, consequence = _SAID[by]
         yield Finding(
             file.range(hazard_calls.callee_range(file, found.node)),
-            f"Gradients {done} while still scaled by `{found.hazard.scaler_name}`",
-            note=f"every gradient is multiplied by {optimizer_notes.initial_scale(found)} here at first{consequence}",
+            f"Gradients are {done} before `{found.scaler_name}` unscales them",
+            note=f"each gradient is still multiplied by the scale, {optimizer_notes.initial_scale(found)} at first{consequence}",
             related=hazard_calls.related(file, found, scaled="scaled here"),
             defect=hazard_calls.defect(found),
             fix=insert_unscale.repair(

@@ -76,14 +76,14 @@ KIND = HazardKind.UNSCALED_BACKWARD
 @rule("AMP103", KIND, ERROR, HIGH, "0.1.0", fix=SAFE, observable=Observable(NORM_SEEN))
 def check(file: File) -> Iterator[Finding]:
     for found in file.analysis.of(KIND, elsewhere=True):
-        scaler = found.hazard.scaler_name
+        scaler = found.scaler_name
         if not scaler or is_scaled_otherwise(file, found) or _is_ruled_out(file, scaler):
             continue
         if file.fact(Trials).is_in_one(found.node):
             continue
         yield Finding(
             file.range(hazard_calls.callee_range(file, found.node)),
-            f"{_act(file, found)} unscaled, although `{scaler}` {_use(found)}",
+            f"{_act(file, found)} not scaled, although `{scaler}` {_use(found)}",
             note=consequence(file, found),
             related=hazard_calls.related(file, found, step="divided by the scale here"),
             defect=hazard_calls.defect(found),
@@ -101,8 +101,9 @@ def _is_ruled_out(file: File, scaler: str) -> bool:
 
 def _act(file: File, found: Found) -> str:
     if found.origin is not None:
-        return f"`{protocol_edits.fit_for_message(file.tree.text(found.node), 'the call')}` propagates a loss"
-    return f"`{loss_of(file, found)}` is propagated"
+        call = protocol_edits.fit_for_message(file.tree.text(found.node), "the call")
+        return f"`{call}` runs the backward pass of a loss that is"
+    return f"The backward pass of `{loss_of(file, found)}` is"
 
 
 def _divisor(found: Found) -> str:
@@ -135,36 +136,36 @@ def is_scaled_otherwise(file: File, found: Found) -> bool:
         if isinstance(call, cst.Call) and call.args and file.tree.enclosing(call, cst.FunctionDef) is home
     ]
     scalers = {scaler for scaler, scaled_loss in pairs if scaled_loss == loss}
-    return bool(scalers) and found.hazard.scaler_name not in scalers
+    return bool(scalers) and found.scaler_name not in scalers
 
 
 def consequence(file: File, found: Found) -> str:
     """What the scaler does to gradients that nothing multiplied."""
     step = found.related.get("step")
-    scaler = found.hazard.scaler_name
+    scaler = found.scaler_name
     scaled = [call for call in found.calls(Scale) if not is_dropped(file, call)]
     if never_scales(file, found):
         first = "unscale_" if found.calls(Unscale) else "step"
         error = f"`AssertionError: Attempted {first} but _scale is None`"
         return (
-            f"nothing in this file is scaled, so `{scaler}.{first}` raises {error}{protocol_edits.while_enabled(found)}"
+            f"no loss is scaled in this file, so `{scaler}.{first}` raises {error}{protocol_edits.while_enabled(found)}"
         )
     scale = optimizer_notes.initial_scale(found)
     divided = f"`{scaler}.{_divisor(found)}` divides by the scale, {scale} at first, what nothing multiplied"
     if scaled or not isinstance(step, cst.Call) or not step.args:
-        return f"{divided}: of this loss next to nothing is left"
+        return f"{divided}: almost nothing of this loss is left"
     name = optimizer_notes.class_name(file, optimizer_notes.constructor(file, step.args[0].value))
     if name == "SGD":
-        return f"{divided}: SGD moves too little by that factor"
+        return f"{divided}: SGD moves the weights too little by that factor"
     if optimizer_notes.is_adaptive(name):
         return f"{divided}: the eps of {name} outweighs small gradients"
-    return f"{divided}: SGD moves too little, Adam's eps outweighs small gradients"
+    return f"{divided}: SGD moves the weights too little, and Adam's eps outweighs small gradients"
 
 
 def never_scales(file: File, found: Found) -> bool:
     """Whether the scaler lives in this file, and nothing in it is scaled by any scaler."""
     methods = (call.func.attr.value for call in file.tree.find(cst.Call) if isinstance(call.func, cst.Attribute))
-    return found.scaler.made and "scale" not in methods
+    return found.scaler.made and not found.calls(Scale) and "scale" not in methods
 
 
 def is_dropped(file: File, scale: cst.Call) -> bool:

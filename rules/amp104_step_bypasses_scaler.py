@@ -79,7 +79,7 @@ UPDATE_ERROR = "`AssertionError: No inf checks were recorded prior to update.`"
 def check(file: File) -> Iterator[Finding]:
     for found in file.analysis.of(KIND, elsewhere=True):
         step = protocol_edits.fit_for_message(file.tree.text(found.node), "optimizer.step()")
-        scaler = found.hazard.scaler_name
+        scaler = found.scaler_name
         yield Finding(
             file.range(hazard_calls.callee_range(file, found.node)),
             f"`{step}` bypasses `{scaler}`, which scaled the gradients",
@@ -92,11 +92,12 @@ def check(file: File) -> Iterator[Finding]:
 
 def consequence(file: File, found: Found) -> str:
     """What a direct step does: to this optimizer, where its class is known, and to the scaler's next update."""
-    scaler = found.hazard.scaler_name
+    scaler = found.scaler_name
     optimizer = hazard_calls.receiver(found.node)
     made = optimizer_notes.constructor(file, optimizer) if optimizer is not None else None
     if found.scaler.made and found.calls(ScalerUpdate) and not _checks_some_gradients(file):
-        return f"nothing is checked, so `{scaler}.update()` raises {UPDATE_ERROR}{protocol_edits.while_enabled(found)}"
+        error = f"{UPDATE_ERROR}{protocol_edits.while_enabled(found)}"
+        return f"no gradient is checked for inf, so `{scaler}.update()` raises {error}"
     return _effect(file, made, found)
 
 
@@ -119,7 +120,7 @@ def _effect(file: File, made: cst.Call | None, found: Found) -> str:
         return f"the updates of {name} hide the scale, but its weight decay is divided by it, and {skipped}"
     if optimizer_notes.is_adaptive(name):
         return f"the updates of {name} hide the scale, but {skipped}"
-    return f"SGD moves the weights {scale} times too far at first, Adam hides it; with both {skipped}"
+    return f"SGD moves the weights {scale} times too far at first, Adam hides the factor; under either, {skipped}"
 
 
 def mend(file: File, found: Found) -> Fix | None:

@@ -77,7 +77,7 @@ def check(file: File) -> Iterator[Finding]:
         if not isinstance(found.node, cst.Call) or not all(runs_less_often(file, found, update) for update in updates):
             continue
         step = protocol_edits.fit_for_message(file.tree.text(found.node), "scaler.step")
-        scaler = hazard_calls.base_text(file, found.node) if found.origin is None else found.hazard.scaler_name
+        scaler = hazard_calls.base_text(file, found.node) if found.origin is None else found.scaler_name
         update = f"{scaler}.update()"
         yield Finding(
             file.range(hazard_calls.callee_range(file, found.node)),
@@ -129,7 +129,7 @@ def consequence(file: File, found: Found) -> str:
     error = "step() has already been called since the last update()"
     if hazard_calls.method(call) == "unscale_":
         error = "unscale_() is being called after step()"
-    return f"`RuntimeError: {error}.` is raised by the next `{text}`{protocol_edits.while_enabled(found)}"
+    return f"the next `{text}` raises `RuntimeError: {error}.`{protocol_edits.while_enabled(found)}"
 
 
 def mend(file: File, found: Found) -> Fix | None:

@@ -100,7 +100,7 @@ def check(file: File) -> Iterator[Finding]:
         yield Finding(
             file.range(hazard_calls.callee_range(file, found.node)),
             f"No `GradScaler` protects the float16 gradients of {loss} from underflow",
-            note="gradients at or below 2**-25 (about 3e-8) become zero, unnoticed; bfloat16 would need no scaler",
+            note="gradients of at most 2**-25 (about 3e-8) silently become zero; bfloat16 would need no scaler",
             related=hazard_calls.related(file, found, step="stepped without a scaler here"),
             defect=hazard_calls.defect(found),
             fix=(mend(file, found) if found.whole else None) or in_bfloat16(file),

@@ -78,8 +78,12 @@ from ._support.scheduler_gate import gate, has_gate
 
 KIND = HazardKind.SCHEDULER_NOT_GATED
 
-_SKIPS = "inf or NaN in a gradient skips the step, mostly early on; each skip puts the schedule one step ahead"
-_BLIND = "the test around it does not tell that the step was taken: the scale falls, in `update`, when it was skipped"
+_SKIPS = (
+    "an inf or NaN in a gradient skips the step, mostly early in training; each skip puts the schedule one step ahead"
+)
+_BLIND = (
+    "the condition around it does not tell whether the step was taken: `update` lowers the scale when it was skipped"
+)
 
 
 _HOOKS = tuple(rf"def {name}\(" for name in ("after_step", "after_iter", "after_train_iter", "after_train_step",
@@ -93,7 +97,7 @@ def check(file: File) -> Iterator[Finding]:
         schedule = hazard_calls.receiver(each.advance) or each.advance
         yield Finding(
             file.range(each.advance.func),
-            f"`{file.tree.text(schedule)}` advances even when `{file.tree.text(each.scaler)}` has skipped the optimizer step",
+            f"`{file.tree.text(schedule)}` advances even when `{file.tree.text(each.scaler)}` skips the optimizer step",
             note=_SKIPS,
             related=file.related("stepped, or skipped, here", each.step),
         )
@@ -102,10 +106,10 @@ def check(file: File) -> Iterator[Finding]:
 def _in_paths(file: File) -> Iterator[Finding]:
     hazards = file.analysis.of(KIND)
     for found in file.analysis.of(KIND, elsewhere=True):
-        scaler = found.hazard.scaler_name
+        scaler = found.scaler_name
         yield Finding(
             file.range(hazard_calls.callee_range(file, found.node)),
-            f"{_act(file, found)} even when `{scaler}` has skipped the optimizer step",
+            f"{_act(file, found)} even when `{scaler}` skips the optimizer step",
             note=_BLIND if has_gate(file, found.node) else _SKIPS,
             related=hazard_calls.related(file, found, step="stepped, or skipped, here"),
             defect=hazard_calls.defect(found),

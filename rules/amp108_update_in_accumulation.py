@@ -75,14 +75,20 @@ def check(file: File) -> Iterator[Finding]:
         if not accumulation.runs_without_step(file, found):
             continue
         call = protocol_edits.fit_for_message(file.tree.text(found.node), "scaler.update()")
-        error = "it raises `AssertionError: No inf checks were recorded prior to update.`"
-        silent = "the next backward pass adds scaled gradients to unscaled ones, and only the last micro-batch counts"
+        error = (
+            "without a step before it, `update` raises `AssertionError: No inf checks were recorded prior to update.`"
+        )
+        silent = (
+            "the next backward pass adds scaled gradients to unscaled ones, so that only the last micro-batch counts"
+        )
         loud = "raises" in found.hazard.details
         yield Finding(
             file.range(hazard_calls.callee_range(file, found.node)),
-            f"`{call}` also runs where no step came before it",
+            f"`{call}` also runs when no step has run before it",
             note=f"{error}{protocol_edits.while_enabled(found)}" if loud else silent,
-            related=hazard_calls.related(file, found, backward="for these gradients" if loud else "adds to them here"),
+            related=hazard_calls.related(
+                file, found, backward="these gradients await a step" if loud else "adds to them here"
+            ),
             defect=hazard_calls.defect(found),
             fix=mend(file, found) if found.whole else None,
         )

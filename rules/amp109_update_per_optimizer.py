@@ -75,8 +75,8 @@ def check(file: File) -> Iterator[Finding]:
         step = protocol_edits.fit_for_message(file.tree.text(later), "the next step")
         yield Finding(
             file.range(hazard_calls.callee_range(file, found.node)),
-            f"`{call}` changes the scale before the next `{step}`",
-            note="those gradients bear the old scale: divided by the new one, the step is half as long, or twice as long",
+            f"`{call}` changes the scale before `{step}` divides by it",
+            note="these gradients were multiplied by the old scale: divided by the new one, the step is half or twice as long",
             related=hazard_calls.related(file, found, step="divides by the new scale"),
             defect=hazard_calls.defect(found),
             fix=mend(file, found) if found.whole else None,

@@ -78,7 +78,7 @@ def check(file: File) -> Iterator[Finding]:
         call = protocol_edits.fit_for_message(file.tree.text(found.node), "scaler.unscale_(optimizer)")
         again = found.related.get("first") is found.node
         second = "is called" if found.origin is None else "unscales"
-        how = "is repeated by a loop" if again else f"{second} a second time"
+        how = "is repeated in a loop, without `update`" if again else f"{second} a second time"
         yield Finding(
             file.range(hazard_calls.callee_range(file, found.node)),
             f"`{call}` is repeated after a branch without `update`" if branch is not None else f"`{call}` {how}",
@@ -91,8 +91,8 @@ def check(file: File) -> Iterator[Finding]:
 
 def _related(file: File, found: Found, branch: cst.If | None, again: bool) -> tuple[Related, ...]:
     if branch is not None:
-        return file.related("not updated where this comes out the other way", branch.test)
-    return () if again else hazard_calls.related(file, found, first="called here already")
+        return file.related("`update` does not run if this goes the other way", branch.test)
+    return () if again else hazard_calls.related(file, found, first="already called here")
 
 
 def _leaving_out(file: File, found: Found) -> cst.If | None:

@@ -84,7 +84,7 @@ def check(file: File) -> Iterator[Finding]:
         call = protocol_edits.fit_for_message(file.tree.text(found.node), "scaler.unscale_(optimizer)")
         yield Finding(
             file.range(hazard_calls.callee_range(file, found.node)),
-            f"`{call}` runs before the last backward pass of an accumulation",
+            f"`{call}` runs before all gradients are accumulated",
             note=consequence(found),
             related=hazard_calls.related(file, found, backward="adds scaled gradients"),
             defect=hazard_calls.defect(found),
@@ -94,9 +94,10 @@ def check(file: File) -> Iterator[Finding]:
 
 def consequence(found: Found) -> str:
     """What the next backward pass does to the unscaled gradients, and whether the scaler objects."""
-    mixed = f"gradients multiplied by {optimizer_notes.initial_scale(found)} at first are added to unscaled ones"
+    scale = optimizer_notes.initial_scale(found)
+    mixed = f"the next backward pass adds gradients multiplied by the scale, {scale} at first, to unscaled ones"
     if found.silent:
-        return f"{mixed}"
+        return mixed
     return f"{mixed}; the next `unscale_` raises {ERROR_TEXT}{protocol_edits.while_enabled(found)}"
 
 

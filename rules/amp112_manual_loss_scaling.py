@@ -73,8 +73,8 @@ def check(file: File) -> Iterator[Finding]:
         factor = protocol_edits.fit_for_message(file.tree.text(scaled.factor), "a constant")
         yield Finding(
             file.range(scaled.multiplication),
-            f"The loss is scaled by hand: nothing notices when `{factor}` makes gradients overflow",
-            note="an inf stays inf when it is divided, and reaches the parameters; a `GradScaler` skips such a step",
+            f"The loss is scaled by hand, and nothing notices when the factor `{factor}` makes gradients overflow",
+            note="an inf divided by the factor is still inf, and reaches the parameters; a `GradScaler` would skip that step",
             related=file.related("divided by it again here", scaled.undone[0]),
             fix=suggest(file, scaled),
         )

@@ -77,7 +77,7 @@ from amplint.rule import MEDIUM, WARNING, File, Finding, rule
 from ._support import hazard_calls
 
 _SEPARATE_RUNS = re.compile(r"stage|phase|fold|trial|sweep|seed|run|split|task|round", re.IGNORECASE)
-_NOTE = "the optimizer goes on, but the scale starts anew: where it is too large at first, steps are skipped again each time"
+_NOTE = "the optimizer continues, but the scale starts over: where the initial scale is too large, steps are skipped each time"
 
 
 @rule("AMP113", "scaler-in-loop", WARNING, MEDIUM, "0.1.0", fix=SAFE, observable=Observable(SKIPPED))
@@ -85,7 +85,7 @@ def check(file: File) -> Iterator[Finding]:
     for rebuilt in file.fact(Scalers).rebuilt:
         yield Finding(
             file.range(rebuilt.call.func),
-            f"A new `GradScaler` {_when(file, rebuilt)} forgets the scale found before",
+            f"A new `GradScaler` {_when(file, rebuilt)} loses the scale that was found before",
             note=_NOTE,
             related=_related(file, rebuilt),
             fix=hoist(file, rebuilt) if rebuilt.loop is not None else None,
@@ -104,7 +104,7 @@ def _when(file: File, rebuilt: Rebuilt) -> str:
 def _related(file: File, rebuilt: Rebuilt) -> tuple[Related, ...]:
     if rebuilt.loop is not None:
         header = rebuilt.loop.iter if isinstance(rebuilt.loop, cst.For) else rebuilt.loop.test
-        return file.related("made anew by this loop", header)
+        return file.related("this loop makes it anew", header)
     return file.related("called again and again here", rebuilt.again.func if rebuilt.again is not None else None)
 
 

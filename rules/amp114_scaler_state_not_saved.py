@@ -87,9 +87,7 @@ from amplint.rule import MEDIUM, WARNING, File, Finding, rule
 
 from ._support.checkpoint_state import complete, give_back
 
-_NOTE = (
-    "a resumed run starts at the initial scale again: where that is too large, steps are skipped until it has come down"
-)
+_NOTE = "a resumed run starts from the initial scale again: where that is too large, steps are skipped until it has come down"
 
 
 @rule("AMP114", "scaler-state-not-saved", WARNING, MEDIUM, "0.1.0", fix=SAFE, observable=Observable(RESUMED))
@@ -100,10 +98,10 @@ def check(file: File) -> Iterator[Finding]:
         fix = complete(file, each)
         note = _NOTE
         if fix is not None and "load" not in fix.title and not file.fact(Checkpoints).scaler_states.loads_scaler:
-            note += ". Load it where you resume."
+            note += "; load it where you resume, too"
         yield Finding(
             file.range(each.place),
-            "Checkpoint holds the optimizer's state without that of its `GradScaler`",
+            "The checkpoint holds the state of the optimizer, but not that of its `GradScaler`",
             note=note,
             related=_related(file, each),
             fix=fix,
@@ -118,7 +116,7 @@ def _beyond_reach(file: File) -> Iterator[Finding]:
         scaler = file.tree.text(each.pair.scaler)
         yield Finding(
             file.range(each.call.func),
-            f"`{file.tree.text(each.call.func)}` cannot keep the state of `{scaler}`, which only this function has",
+            f"`{file.tree.text(each.call.func)}` cannot save the state of `{scaler}`, which only this function knows",
             note=_NOTE,
             related=file.related("the scaler goes with this optimizer", each.pair.call),
         )
@@ -129,7 +127,7 @@ def _unrestored(file: File) -> Iterator[Finding]:
         if lasts(file, each.pair.scaler):
             yield Finding(
                 file.range(each.call),
-                f"The state of `{file.tree.text(each.pair.scaler)}` is saved and never restored",
+                f"The state of `{file.tree.text(each.pair.scaler)}` is saved but never restored",
                 note=_NOTE,
                 related=file.related("saved here", each.saved),
                 fix=give_back(file, each),

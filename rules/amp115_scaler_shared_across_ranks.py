@@ -58,7 +58,9 @@ from amplint.rule import HIGH, WARNING, File, Finding, rule
 
 from ._support.call_edits import without_item
 
-_NOTE = "each process works on a copy of its own: scales drift apart, and the parent's stays as it is, also where it is saved"
+_NOTE = (
+    "each process works on its own copy: the parent's scaler never changes, and neither does any state saved from it"
+)
 
 
 @rule("AMP115", "scaler-shared-across-ranks", WARNING, HIGH, "0.1.0", fix=DISPLAY, observable=Observable(KEPT))
@@ -66,7 +68,7 @@ def check(file: File) -> Iterator[Finding]:
     for each in file.fact(Processes).handed_over:
         yield Finding(
             file.range(each.given),
-            "`GradScaler` of the parent is handed to another process",
+            "A `GradScaler` of the parent process is handed to another process",
             note=_NOTE,
             related=file.related("made here", each.made if each.made is not each.given else None),
             fix=make_in_worker(file, each),

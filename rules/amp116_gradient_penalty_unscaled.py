@@ -69,7 +69,7 @@ from amplint.model.observables import INNER_GRADIENTS, Observable
 from amplint.model.protocol.hazard import HazardKind
 from amplint.rule import HIGH, WARNING, File, Finding, Found, rule
 
-from ._support import hazard_calls, protocol_edits
+from ._support import hazard_calls, optimizer_notes, protocol_edits
 
 KIND = HazardKind.GRADIENT_PENALTY_UNSCALED
 
@@ -78,15 +78,15 @@ KIND = HazardKind.GRADIENT_PENALTY_UNSCALED
 def check(file: File) -> Iterator[Finding]:
     for found in file.analysis.of(KIND, elsewhere=True):
         unscaled = found.hazard.details == ("unscaled",)
-        scaler = found.hazard.scaler_name
+        scaler, scale = found.scaler_name, optimizer_notes.initial_scale(found)
         yield Finding(
             file.range(hazard_calls.callee_range(file, found.node)),
-            "Gradients for a penalty are computed in float16 without scaling"
+            "The gradients for a penalty are computed in float16 without loss scaling"
             if unscaled
-            else f"Gradients for a penalty are still scaled by `{scaler}`",
-            note="the scaler does not reach this inner pass: gradients at or below 2**-25 (about 3e-8) become zero"
+            else f"The gradients for a penalty are still multiplied by the scale of `{scaler}`",
+            note="no scaler scales this inner backward pass: gradients of at most 2**-25 (about 3e-8) become zero"
             if unscaled
-            else "the penalty sees them multiplied by the scale, 65536 at first; divide them by `get_scale()`",
+            else f"the penalty is computed from gradients {scale} times too large at first; divide them by `get_scale()`",
             related=hazard_calls.related(file, found),
             defect=hazard_calls.defect(found),
             fix=mend(file, found) if found.whole else None,

@@ -67,9 +67,9 @@ from ._support import hazard_calls, protocol_edits
 
 KIND = HazardKind.CLOSURE_WITH_SCALER
 _NOTES = {
-    "keyword": "PyTorch raises 'Closure use is not currently supported if GradScaler is enabled', for `closure=None` too",
-    "positional": "the closure runs after the scaler has unscaled and checked: its gradients are neither",
-    "missing": "`LBFGS` raises a `TypeError` without a closure, and a scaler supports none",
+    "keyword": "the step raises `RuntimeError: Closure use is not currently supported if GradScaler is enabled.`, also for None",
+    "positional": "the closure runs after the scaler has unscaled and checked gradients: those that it computes are neither",
+    "missing": "the step of `LBFGS` raises `TypeError` without a closure, and a scaler supports none",
 }
 
 
@@ -80,11 +80,11 @@ def check(file: File) -> Iterator[Finding]:
             continue
         how = _how(found)
         optimizer = protocol_edits.fit_for_message(found.hazard.optimizer_name, "optimizer")
-        scaler = found.hazard.scaler_name
+        scaler = found.scaler_name
         message = (
             f"`{optimizer}` needs a closure, which `{scaler}` does not support"
             if how == "missing"
-            else f"`{scaler}` does not support the closure that `{optimizer}` is given"
+            else f"`{optimizer}` steps with a closure, which `{scaler}` does not support"
         )
         yield Finding(
             file.range(hazard_calls.callee_range(file, found.node)),

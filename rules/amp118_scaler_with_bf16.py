@@ -79,8 +79,8 @@ def check(file: File) -> Iterator[Finding]:
             continue
         yield Finding(
             file.range(call.func),
-            "`GradScaler` gains nothing where autocast computes in bfloat16",
-            note="bfloat16 has the range of float32; each step pays for a pass over the gradients and waits for the device",
+            "A `GradScaler` gains nothing where autocast computes in bfloat16",
+            note="bfloat16 has the range of float32, so nothing needs scaling; each step still checks all gradients",
             related=related,
             fix=disable(file, call),
             defect=file.fact(Scalers).first_choice(call),

@@ -87,10 +87,10 @@ def check(file: File) -> Iterator[Finding]:
         if not isinstance(found.node, (cst.Continue, cst.Break, cst.Return)):
             continue
         word = type(found.node).__name__.lower()
-        scaler = found.hazard.scaler_name
+        scaler = found.scaler_name
         yield Finding(
             file.range(found.node),
-            f"`{word}` leaves between `unscale_` and `update` of `{scaler}`",
+            f"`{word}` skips `{scaler}.update()` after `{scaler}.unscale_`",
             note=f"the next `unscale_` raises {ERROR_TEXT}{protocol_edits.while_enabled(found)}",
             related=hazard_calls.related(file, found, unscaled="unscaled here", next="raises here"),
             fix=mend(file, found),
@@ -105,7 +105,7 @@ def mend(file: File, found: Found) -> Fix | None:
     if scaler is None or not isinstance(line, cst.SimpleStatementLine):
         return None
     added = [f"{file.tree.text(scaler)}.update()", *_clears(file, found)]
-    title = f"Add {' and '.join(f'`{each}`' for each in added)} before it leaves"
+    title = f"Add {' and '.join(f'`{each}`' for each in added)} before leaving"
     return Fix(title, (file.editor.insert_before(line, *added),), DISPLAY)
 
 

@@ -72,8 +72,8 @@ def check(file: File) -> Iterator[Finding]:
         if isinstance(found.node, cst.Call):
             yield Finding(
                 file.range(hazard_calls.callee_range(file, found.node)),
-                "Clip raises where the `GradScaler` would skip the step",
-                note=f"an overflow is ordinary{protocol_edits.while_enabled(found)}: "
+                "The clip raises an error where the `GradScaler` would skip the step",
+                note=f"overflows are normal{protocol_edits.while_enabled(found)}: "
                 "the scaler skips the step and lowers the scale",
                 related=hazard_calls.related(file, found, scaled="scaled here"),
                 defect=hazard_calls.defect(found),

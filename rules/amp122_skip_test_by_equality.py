@@ -74,8 +74,8 @@ def check(file: File) -> Iterator[Finding]:
         is_equal = isinstance(test.operator, cst.Equal)
         yield Finding(
             file.range(test.comparison),
-            f"`{'==' if is_equal else '!='}` takes a step for skipped when the loss scale grows",
-            note="the scale falls when a step was skipped, and rises after 2000 steps in a row that were taken",
+            f"`{'==' if is_equal else '!='}` mistakes a growing scale for a skipped step",
+            note="the scale falls when a step was skipped, and grows after 2000 taken steps in a row, unless set otherwise",
             fix=compare(file, test),
         )
 

@@ -72,11 +72,12 @@ def check(file: File) -> Iterator[Finding]:
         if step is None or not reaches_the_step(file, found, step):
             continue
         call = protocol_edits.fit_for_message(file.tree.text(found.node), "zero_grad()")
+        user = protocol_edits.fit_for_message(file.tree.text(step), "scaler.step")
         yield Finding(
             file.range(hazard_calls.callee_range(file, found.node)),
-            f"`{call}` clears the gradients before `{protocol_edits.fit_for_message(file.tree.text(step), 'scaler.step')}`",
+            f"`{call}` clears the gradients before `{user}` uses them",
             note=consequence(file, found, step),
-            related=hazard_calls.related(file, found, backward="computed here", step="finds none"),
+            related=hazard_calls.related(file, found, backward="computed here", step="finds no gradients"),
             defect=hazard_calls.defect(found),
             fix=mend(file, found, step) if found.whole else None,
         )
@@ -99,12 +100,12 @@ def consequence(file: File, found: Found, step: cst.CSTNode) -> str:
     if isinstance(step, cst.Call) and step.args:
         made = optimizer_notes.constructor(file, step.args[0].value)
     if "checked" in found.hazard.details:
-        return "`unscale_` has checked them before: nothing is raised, and the weights do not move"
+        return "`unscale_` has already checked them: nothing is raised, but the weights do not move"
     if made is not None and optimizer_notes.is_fused(file, made):
         error = "`AssertionError: No inf checks were recorded prior to update.`"
         return f"the fused step moves nothing, and `update` raises {error}{protocol_edits.while_enabled(found)}"
     error = "`AssertionError: No inf checks were recorded for this optimizer.`"
-    return f"`zero_grad` sets them to None, and the step raises {error}{protocol_edits.while_enabled(found)}"
+    return f"`zero_grad` sets the gradients to None, so the step raises {error}{protocol_edits.while_enabled(found)}"
 
 
 def mend(file: File, found: Found, step: cst.CSTNode) -> Fix | None:

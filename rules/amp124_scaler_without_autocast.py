@@ -62,7 +62,7 @@ def check(file: File) -> Iterator[Finding]:
         if facts.enabled != "no" and file.fact(Precisions).all_full(call):
             yield Finding(
                 file.range(call.func),
-                "`GradScaler` scales losses that no autocast region computes",
-                note="float32 needs no scaling; most often it is the region that is missing",
+                "The `GradScaler` scales losses that no autocast region computes",
+                note="gradients in float32 need no scaling; most often the autocast region is what is missing",
                 defect=file.fact(Scalers).first_choice(call),
             )

@@ -115,7 +115,7 @@ def _harm(file: File, region: cst.CSTNode) -> str:
     """What a backward pass inside a region may come to; bfloat16 has the range of float32."""
     settings = file.contexts.of(region.item) if isinstance(region, cst.WithItem) else None
     harm = "lose precision" if settings is not None and settings.dtype == "bfloat16" else "lose precision or overflow"
-    return f"it needs none, and parts that are meant to run in float32 are cast down there: they can {harm}"
+    return f"a backward pass needs no region: in one, the parts that ran in float32 on purpose are cast to half and can {harm}"
 
 
 def repair(file: File, found: Found) -> Fix | None:

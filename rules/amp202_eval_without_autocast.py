@@ -112,7 +112,7 @@ def check(file: File) -> Iterator[Finding]:
         forward = file.related("it runs here", each.call.func) if place is not each.call else ()
         yield Finding(
             file.range(place.func),
-            f"`{each.model}` is trained under autocast and evaluated without",
+            f"`{each.model}` is trained under autocast but evaluated without it",
             "the evaluation takes the time and memory of float32, and measures a slightly different model",
             related=(*file.related("the region of its training", training.entry[1]), *forward),
             fix=_fix(file, each, place, training.entry[1]),

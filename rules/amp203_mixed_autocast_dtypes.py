@@ -86,9 +86,9 @@ def check(file: File) -> Iterator[Finding]:
         seen.add(odd)
         yield Finding(
             file.range(odd),
-            f"`{each.model}` runs in {_dtype(each)} here, and is trained in {_dtype(home)}",
-            "the two differ in range and in precision: what one can hold may overflow or be rounded in the other",
-            related=file.related(f"it is trained in {_dtype(home)} here", usual),
+            f"`{each.model}` runs in {_dtype(each)} here, but is trained in {_dtype(home)}",
+            "the two differ in range and precision: a value that one can hold may overflow or be rounded in the other",
+            related=file.related(f"trained in {_dtype(home)} here", usual),
         )
 
 

@@ -70,8 +70,8 @@ def check(file: File) -> Iterator[Finding]:
         if _is_class(file, item.item):
             yield Finding(
                 file.range(item.item),
-                f"`with` gets the class `{_spelled(file, item.item)}`, not an instance of it",
-                "it raises TypeError, AttributeError up to Python 3.10: only a call makes a region",
+                f"`with` is given `{_spelled(file, item.item)}`, which is not called",
+                "`with` raises TypeError (AttributeError up to Python 3.10): only a call makes a region",
                 fix=_called(file, item.item),
             )
         if isinstance(item.item, cst.BooleanOperation):
@@ -84,7 +84,7 @@ def check(file: File) -> Iterator[Finding]:
             yield Finding(
                 file.range(call.func),
                 f"`{_spelled(file, call.func)}` makes an autocast region that nothing enters",
-                "operations stay in full precision: only `with`, or the decoration of a function, enters a region",
+                "operations stay in full precision: only `with`, or decorating a function, enters a region",
             )
 
 
@@ -116,7 +116,7 @@ def _joined(file: File, both: cst.BooleanOperation) -> Iterator[Finding]:
     yield Finding(
         file.range(both.left.func),
         f"`{_spelled(file, both.left.func)}` makes an autocast region that nothing enters",
-        "`and` hands `with` its second operand only: a comma enters both",
+        "`and` gives `with` its second operand only: a comma enters both",
         fix=fix if file.source.text[start:end].strip(" ") == "and" and not file.tree.as_written(both).lpar else None,
     )
 
@@ -126,16 +126,16 @@ def _decorating(file: File, decorator: cst.BaseExpression, decorated: cst.CSTNod
     if uncalled:
         yield Finding(
             file.range(decorator),
-            f"`{_spelled(file, decorator)}` decorates without being called",
-            "the function becomes an argument of the class, and runs in no region",
+            f"`{_spelled(file, decorator)}` decorates a function without being called",
+            "the function becomes an argument of `autocast`, and never runs in a region",
             fix=_called(file, decorator) if isinstance(decorated, cst.FunctionDef) else None,
         )
     elif isinstance(decorated, cst.ClassDef) and isinstance(decorator, cst.Call):
         if file.contexts.maker(decorator.func) is not None:
             yield Finding(
                 file.range(decorator),
-                f"Autocast decorates the class `{decorated.name.value}`, which wraps its constructor only",
-                "its methods run in full precision, and its name becomes that of a function",
+                f"Autocast decorates the class `{decorated.name.value}`, so that only its constructor runs in the region",
+                "its methods run in full precision, and its name now stands for a function",
             )
 
 

@@ -59,10 +59,12 @@ from ._support.call_edits import has_star, in_format_string, insert_arguments, k
 from ._support.value_kinds import DEVICE, DTYPE, FLAG, NUMBER, device_in_sight, device_texts, kind
 from ._support.version_checks import is_passed_over
 
-_NO_STRING = "it raises ValueError from PyTorch 2.4 on, RuntimeError before"
+_NO_STRING = "the call raises ValueError from PyTorch 2.4 on, RuntimeError before"
 _NO_REGION = frozenset({"contextlib.nullcontext", "contextlib.suppress"})
-_INDEXED = "PyTorch 2.13 accepts it and skips the checks for CUDA and bfloat16; up to 2.3 it raises RuntimeError"
-_MISSING = "it raises TypeError: `device_type` is required"
+_INDEXED = (
+    "PyTorch 2.13 accepts the index and skips the checks for CUDA and bfloat16; up to 2.3 the call raises RuntimeError"
+)
+_MISSING = "the call raises TypeError: `device_type` is required"
 
 
 @rule("AMP205", "autocast-missing-device-type", ERROR, HIGH, "0.1.0", fix=SAFE, observable=Observable(CONSTRUCTED))
@@ -129,8 +131,8 @@ def _type_of(file: File, value: cst.BaseExpression) -> Fix | None:
     if not isinstance(value, (cst.Name, cst.Attribute, cst.Call)):
         return None
     if not file.tree.as_written(value).lpar:
-        return Fix("Take the `type` of the device", (Edit(end, end, ".type"),))
-    return Fix("Take the `type` of the device", (Edit(start, end, f"{file.tree.text(value)}.type"),))
+        return Fix("Pass the `type` of the device", (Edit(end, end, ".type"),))
+    return Fix("Pass the `type` of the device", (Edit(start, end, f"{file.tree.text(value)}.type"),))
 
 
 def _without_index(file: File, value: cst.BaseExpression, texts: set[str]) -> Fix | None:

@@ -78,8 +78,8 @@ def check(file: File) -> Iterator[Finding]:
         if operation.op == "cast" and operation.node not in seen and _narrows(file, operation):
             seen.add(operation.node)
             kept = operation.operand.dtype
-            note = f"autocast casts what layers and matrix products get by itself; this cast takes the range of {kept} away"
-            message = f"Activation is cast to {operation.dtype} by hand inside an autocast region"
+            note = f"autocast casts the inputs of layers and matrix products by itself; this cast gives up the range of {kept}"
+            message = f"An activation is cast to {operation.dtype} by hand inside an autocast region"
             related = file.fact(Dtypes).caller(operation)
             yield Finding(file.range(operation.node), message, note, related, _fix(file, operation))
 

@@ -71,8 +71,8 @@ def check(file: File) -> Iterator[Finding]:
     for halved in file.fact(Halves).stepped():
         yield Finding(
             file.range(halved.name),
-            "A model in float16 is trained through a `GradScaler`",
-            "the scaler raises ValueError: Attempting to unscale FP16 gradients",
+            "A model with float16 weights is trained through a `GradScaler`",
+            "the scaler raises `ValueError: Attempting to unscale FP16 gradients.`",
             related=(
                 *file.related("the optimizer holds its parameters", halved.made.func),
                 *file.related("the scaler refuses their gradients here", halved.step.func),

@@ -96,8 +96,8 @@ def check(file: File) -> Iterator[Finding]:
         yield Finding(
             file.range(function.node.name),
             f"`{function.node.name.value}` multiplies in `backward` without {' and '.join(_missing(function))}",
-            "under autocast its backward pass mixes half gradients with what `forward` saved, and raises",
-            related=file.related("this is lowered in `forward` only", function.product),
+            "under autocast, `backward` multiplies half gradients with what `forward` saved in float32, and raises an error",
+            related=file.related("autocast reaches this product in `forward` only", function.product),
             fix=_fix(file, function),
             needs=frozenset({TRAINING}),
         )
@@ -105,7 +105,7 @@ def check(file: File) -> Iterator[Finding]:
         yield Finding(
             file.range(function.node.name),
             f"`{function.node.name.value}` gives a kernel half inputs and float32 weights, without `custom_fwd`",
-            "under autocast its inputs come from layers in half, its weight stays float32; most kernels refuse the two",
+            "under autocast, the inputs come in half from layers while the weight stays float32; most kernels refuse the mixture",
             related=file.related("the kernel gets both here", function.product),
             fix=_fix(file, function, cast=True),
             needs=frozenset({MIXED_PRECISION}),

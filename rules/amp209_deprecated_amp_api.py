@@ -94,16 +94,16 @@ def _message(name: str) -> str:
 def _note(new: Replacement, runs: bool = False) -> str:
     """When it warns, and what to mind; `runs` says that the place constructs an object, or decorates a function."""
     if new.name.endswith((".autocast", ".GradScaler")):
-        when = "every construction warns" if runs else "it warns when it is constructed, not here"
+        when = "every construction warns" if runs else "PyTorch warns when it is constructed, not here"
     else:
-        when = "every decoration warns" if runs else "it warns when it decorates a function, not here"
+        when = "every decoration warns" if runs else "PyTorch warns when it decorates a function, not here"
     return f"{when}; {_mind(new.name)}"
 
 
 def _mind(name: str) -> str:
     """What is different about a replacement."""
     if name.endswith(".autocast"):
-        return f"the parameters of `{name}` come in another order"
+        return f"`{name}` takes its parameters in another order"
     return (
         f"`{name}` takes the device first"
         if name.endswith(".GradScaler")

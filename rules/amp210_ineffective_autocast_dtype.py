@@ -67,7 +67,7 @@ def check(file: File) -> Iterator[Finding]:
                 seen.add(source)
                 yield Finding(
                     file.range(source.func),
-                    f"The autocast dtype `torch.{region.dtype}` lowers nothing",
+                    f"Autocast to `torch.{region.dtype}` is not mixed precision",
                     _what_happens(region),
                 )
 
@@ -81,7 +81,7 @@ def _what_happens(region: Region) -> str:
         return f"the region is active without a warning, and its operations run in {region.dtype}"
     if region.device in _REFUSING:
         return f"PyTorch warns and disables the region: on {region.device} only bfloat16 and float16 are supported"
-    return "only float16 and bfloat16 make operations cheaper"
+    return "only float16 and bfloat16 make operations faster"
 
 
 def _begins_mixed_precision(file: File, item: cst.WithItem, asked: Region) -> bool:

@@ -94,8 +94,8 @@ def check(file: File) -> Iterator[Finding]:
             related = file.related(f"computed in {dtype} here", made)
             yield Finding(
                 file.range(operation.node),
-                f"Loss is computed in {dtype}, outside of the autocast region",
-                "autocast runs losses in float32; outside of the region the dtype of the outputs decides",
+                f"The loss is computed in {dtype}, outside the autocast region",
+                "autocast runs losses in float32; outside the region they run in the dtype of the model's outputs",
                 related,
                 _fix(file, operation),
             )

@@ -84,7 +84,7 @@ def check(file: File) -> Iterator[Finding]:
         yield Finding(
             file.range(entered(file, found.node)),
             "One autocast region spans an optimizer step and later forward passes",
-            "weights are cast once until the outermost region ends: what follows a step computes with old ones",
+            "a region casts each weight once and keeps the copy until it ends: after a step, forward passes use old weights",
             related=_related(file, found),
             fix=_fix(file, found) if found.here else None,
         )
@@ -93,7 +93,7 @@ def check(file: File) -> Iterator[Finding]:
 def _related(file: File, found: Found) -> tuple[Related, ...]:
     step = hazard_calls.related(file, found, step="the weights change here")
     if isinstance(found.related.get("use"), cst.Call) and not found.at_home(Backward):
-        return (*step, *hazard_calls.related(file, found, use="used here as they were before"))
+        return (*step, *hazard_calls.related(file, found, use="computes with the old weights"))
     return step
 
 

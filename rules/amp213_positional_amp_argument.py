@@ -75,24 +75,22 @@ def _misplaced(file: File, call: cst.Call, name: str) -> Iterator[Finding]:
     given = [kind(file, arg.value) for arg in positionals(call)]
     first, second = (*given, None, None)[:2]
     if name in torch_names.AUTOCAST_GENERIC and second == FLAG:
-        note = "the region fails on entry with a TypeError: `set_autocast_dtype` wants a dtype"
+        note = "entering the region raises TypeError: `set_autocast_dtype` wants a dtype"
         sound = len(given) < 3 or given[2] == DTYPE
         yield _finding(file, call, name, 1, ("dtype", "enabled"), _AUTOCAST_OLD, note, sound)
     elif name in torch_names.AUTOCAST_DEVICE and first == DTYPE:
-        note = "the region fails on entry with a TypeError: `set_autocast_enabled` wants a bool"
+        note = "entering the region raises TypeError: `set_autocast_enabled` wants a bool"
         yield _finding(file, call, name, 0, ("enabled", "dtype"), ("dtype",), note, len(given) == 1)
     elif name in torch_names.GRAD_SCALER_GENERIC and first == NUMBER:
-        note = "it is accepted silently: `init_scale` stays 65536, and no test for a missing GPU takes place"
+        note = "PyTorch accepts it silently: `init_scale` stays 65536, and nothing tests whether there is a GPU"
         yield _finding(file, call, name, 0, ("device", "init_scale"), _SCALER[1:], note, len(given) < len(_SCALER))
     elif name in torch_names.GRAD_SCALER_GENERIC and first == FLAG:
-        note = "it is accepted silently: the scaler is enabled whatever the flag says"
+        note = "PyTorch accepts it silently: the scaler is enabled whatever the flag says"
         yield _finding(file, call, name, 0, ("device", "enabled"), ("enabled",), note, len(given) == 1, UNSAFE)
     elif name in torch_names.GRAD_SCALER:
         place = 1 if name in torch_names.GRAD_SCALER_GENERIC else 0
         if len(given) > place and given[place] == FLAG:
-            note = (
-                "it is accepted silently: the scaler is enabled, and its scale begins at the value of the flag, 1 or 0"
-            )
+            note = "PyTorch accepts it silently: the scaler is enabled, and its scale starts at the value of the flag, 1 or 0"
             sound = len(given) == place + 1
             yield _finding(file, call, name, place, ("init_scale", "enabled"), ("enabled",), note, sound, UNSAFE)
 
@@ -121,4 +119,6 @@ def _finding(
     if sound and not used & set(named):
         title = f"Add the keyword `{meant}`" if len(named) == 1 else "Add the keywords"
         fix = Fix(title, tuple(insert_arguments(file, call, (), keywords, place)), applicability)
-    return Finding(file.range(call.func), f"{shown} lands in `{lands}` of `{name}`, not in `{meant}`", note, fix=fix)
+    return Finding(
+        file.range(call.func), f"{shown} is passed to `{name}` as `{lands}`, not as `{meant}`", note, fix=fix
+    )

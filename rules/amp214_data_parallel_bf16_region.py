@@ -71,8 +71,8 @@ def check(file: File) -> Iterator[Finding]:
         seen.add(each.entry[1])
         yield Finding(
             file.range(each.entry[1]),
-            f"The replicas of `{each.model}` run in the default precision, not in bfloat16",
-            "`DataParallel` tells its threads that autocast is on, not its dtype: on CUDA they run in float16",
+            f"The replicas of `{each.model}` do not run in bfloat16",
+            "`DataParallel` tells its threads that autocast is on, but not the dtype: on CUDA they run in float16",
             related=file.related("the replicas run here", each.call.func),
             fix=_fix(file, each),
         )

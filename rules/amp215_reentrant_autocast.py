@@ -63,9 +63,9 @@ def check(file: File) -> Iterator[Finding]:
         if again is not None:
             yield Finding(
                 file.range(decorator.decorator),
-                f"`{function.name.value}` runs inside itself, in one autocast instance",
-                "the instance forgets what was before it: autocast stays switched on after the outer call",
-                related=file.related("it is entered again from here", again),
+                f"`{function.name.value}` calls itself inside the one autocast instance that decorates it",
+                "the inner call overwrites what the instance had saved: autocast stays switched on after the outer call",
+                related=file.related("entered again from here", again),
                 fix=_fix(file, function, decorator),
             )
 

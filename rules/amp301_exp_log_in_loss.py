@@ -77,6 +77,7 @@ import libcst as cst
 
 from amplint.diagnostics import SAFE, UNSAFE, Fix, Related
 from amplint.dtypes import Danger, DtypeHazard, Dtypes
+from amplint.model.literals import number_text
 from amplint.model.observables import NON_FINITE, Observable
 from amplint.model.torch.precision import FLOAT16, LIMITS
 from amplint.rule import HIGH, WARNING, File, Finding, rule
@@ -106,32 +107,32 @@ def check(file: File) -> Iterator[Finding]:
 
 def _words(hazard: DtypeHazard) -> tuple[str, str]:
     name = f"`{hazard.operation.op}{'_' if hazard.operation.in_place else ''}`"
-    limit = f"{hazard.limit:.4g}"
-    saturation = f"it is exactly 1 from x = {_HALF.sigmoid_one} on and exactly 0 below {_HALF.sigmoid_zero}"
+    limit = number_text(hazard.limit)
+    saturation = f"a float16 sigmoid is exactly 1 above {_HALF.sigmoid_one} and exactly 0 below {_HALF.sigmoid_zero}"
     if hazard.danger is Danger.ROUNDED:
         return (
             f"{name} of a sigmoid that float16 rounds to 0 or 1",
-            f"{saturation}: the loss becomes infinite and its gradient nan",
+            f"{saturation}, where the loss is infinite and its gradient NaN",
         )
     if hazard.danger is Danger.LOST_EPS:
-        eps = f"{hazard.operand.lost.value:g}" if hazard.operand.lost is not None else "epsilon"
-        sigmoid = f"; the sigmoid itself is 1 from x = {_HALF.sigmoid_one} on and 0 below {_HALF.sigmoid_zero}"
-        reason = sigmoid if hazard.operand.saturated is not None else "; 1e-4 would keep the gradient finite as well"
+        eps = f" {number_text(hazard.operand.lost.value)}" if hazard.operand.lost is not None else ""
+        sigmoid = f"; the sigmoid itself is 1 above {_HALF.sigmoid_one} and 0 below {_HALF.sigmoid_zero}"
+        reason = sigmoid if hazard.operand.saturated is not None else "; 1e-4 would also keep the gradient finite"
         return (
-            f"Epsilon {eps} is lost in float16 before {name}",
-            f"constants up to 2.98e-08 round to 0 on a float16 tensor{reason}",
+            f"The epsilon{eps} rounds to 0 in float16 before {name}",
+            f"float16 rounds constants up to 2.98e-8 to 0{reason}",
         )
     if hazard.danger is Danger.NARROWED:
         return (
-            f"Result of {name} is cast to float16 and overflows",
-            f"{name} runs in float32, but beyond {limit} its result exceeds 65504, the largest float16",
+            f"The result of {name} is cast to float16 and overflows",
+            f"{name} runs in float32, but its result exceeds 65504, the largest float16, for inputs beyond {limit}",
         )
     if hazard.danger is Danger.IN_HALF:
-        return f"{name} runs in float16 here and overflows above {limit}", _why_in_half(hazard)
+        return f"{name} runs in float16 here and overflows for inputs above {limit}", _why_in_half(hazard)
     side = "above" if hazard.operand.high > hazard.limit and _grows(hazard) else "below"
     return (
-        f"Gradient of {name} is infinite in float16 {side} {limit}",
-        f"{name} runs in float32, but its gradient is cast back to float16 and overflows, with loss scaling even earlier",
+        f"The gradient of {name} overflows float16 for inputs {side} {limit}",
+        f"{name} runs in float32, but its gradient is cast back to float16 and becomes infinite, even earlier under loss scaling",
     )
 
 
@@ -142,12 +143,12 @@ def _grows(hazard: DtypeHazard) -> bool:
 def _why_in_half(hazard: DtypeHazard) -> str:
     operation = hazard.operation
     if operation.in_place:
-        return "autocast does not touch in-place forms and `out=`, they run in the dtype of their operand"
+        return "autocast does not cast for in-place forms and `out=`: they run in the dtype of their operand"
     if operation.region is None:
         return "no autocast region is in effect here, so the float16 operand decides"
     if operation.region.device == "cpu":
-        return "CPU autocast does not lift it to float32 as CUDA's does"
-    return "autocast has no entry for this operation, so the float16 operand decides"
+        return "autocast on the CPU does not run it in float32, as autocast on CUDA does"
+    return "autocast leaves this operation alone, so the float16 operand decides"
 
 
 def _related(file: File, hazard: DtypeHazard) -> tuple[Related, ...]:

@@ -64,6 +64,7 @@ from collections.abc import Iterator
 
 from amplint.diagnostics import SAFE, UNSAFE, Fix
 from amplint.dtypes import ConstantEffect, ConstantUse, Dtypes
+from amplint.model.literals import constant_text
 from amplint.model.observables import NON_FINITE, Observable
 from amplint.model.torch.precision import FLOAT16, LIMITS
 from amplint.rule import HIGH, WARNING, File, Finding, rule
@@ -104,15 +105,16 @@ def _vanishes(constant: ConstantUse) -> bool:
 
 
 def _finding(file: File, constant: ConstantUse) -> Finding:
-    eps = f"{constant.value:g}"
-    done = "clamped on" if constant.use is ConstantEffect.LOWER else "added to"
+    eps = constant_text(file.tree.text(constant.node) if constant.node is not None else "", constant.value)
     fix = _fix(file, constant)
-    note = "constants up to 2.98e-08 round to 0 there, and guard against nothing"
+    note = "float16 rounds constants up to 2.98e-8 to 0, so this one guards against nothing"
     if fix is not None and fix.applicability is UNSAFE:
-        note += "; 1e-4 would keep the gradient finite as well"
+        note += "; 1e-4 would also keep the gradient finite"
     made = constant.operand.half_at
     related = (*file.related("computed in float16 here", made), *file.fact(Dtypes).caller(constant.operation))
-    message = f"Epsilon {eps} {done} a float16 tensor is lost"
+    message = f"The epsilon {eps} rounds to 0 when it is added to a float16 tensor"
+    if constant.use is ConstantEffect.LOWER:
+        message = f"The lower bound {eps} rounds to 0 when a float16 tensor is clamped"
     needs = file.fact(Dtypes).needs(constant.operation)
     return Finding(file.range(constant.operation.node), message, note, related, fix, needs)
 

@@ -58,6 +58,7 @@ import libcst as cst
 
 from amplint.diagnostics import SAFE, Edit, Fix
 from amplint.dtypes import ConstantEffect, ConstantUse, Dtypes
+from amplint.model.literals import constant_text
 from amplint.model.observables import NON_FINITE, Observable
 from amplint.model.torch.precision import FLOAT16, LIMITS
 from amplint.rule import ERROR, FLOAT16_TRAINING, HIGH, File, Finding, rule
@@ -72,21 +73,21 @@ _INFINITE = 65520.0
 """What float16 rounds to infinity; between this and the largest value it rounds down."""
 
 _OUTCOME = {
-    ConstantEffect.FILLED: "it raises RuntimeError: value cannot be converted to type c10::Half without overflow",
-    ConstantEffect.STORED: "on CUDA it raises RuntimeError: value cannot be converted to type c10::Half without overflow",
-    ConstantEffect.CHOSEN: "the constant becomes infinite, and a softmax over nothing else is nan",
+    ConstantEffect.FILLED: "the call raises `RuntimeError: value cannot be converted to type c10::Half without overflow`",
+    ConstantEffect.STORED: "on CUDA the call raises `RuntimeError: value cannot be converted to type c10::Half without overflow`",
+    ConstantEffect.CHOSEN: "the constant becomes infinite, and a softmax over a row of them is NaN",
     ConstantEffect.ADDED: "the result is infinite",
-    ConstantEffect.SCALES: "the product is infinite, and a softmax over nothing else is nan",
+    ConstantEffect.SCALES: "the product becomes infinite, and a softmax over a row of them is NaN",
 }
 _OUTCOME[ConstantEffect.LOWER] = _OUTCOME[ConstantEffect.UPPER] = _OUTCOME[ConstantEffect.FILLED]
 _VERBS = {
-    ConstantEffect.FILLED: "filled into",
-    ConstantEffect.STORED: "assigned to elements of",
-    ConstantEffect.CHOSEN: "put into",
-    ConstantEffect.ADDED: "added to",
-    ConstantEffect.SCALES: "multiplied with",
-    ConstantEffect.LOWER: "clamped on",
-    ConstantEffect.UPPER: "clamped on",
+    ConstantEffect.FILLED: "is filled into",
+    ConstantEffect.STORED: "is assigned to elements of",
+    ConstantEffect.CHOSEN: "is put into",
+    ConstantEffect.ADDED: "is added to",
+    ConstantEffect.SCALES: "is multiplied with",
+    ConstantEffect.LOWER: "bounds",
+    ConstantEffect.UPPER: "bounds",
 }
 
 
@@ -113,7 +114,8 @@ def _findings(file: File, constants: Iterable[ConstantUse], where: str, needs: f
     for constant in filter(_overflows, constants):
         calls.setdefault(constant.operation.node, []).append(constant)
     for node, (first, *others) in calls.items():
-        message = f"Constant {first.value:g} {_VERBS[first.use]} a float16 tensor exceeds 65504"
+        shown = constant_text(file.tree.text(first.node) if first.node is not None else "", first.value)
+        message = f"{shown} {_VERBS[first.use]} a float16 tensor, whose largest value is 65504"
         made = first.operand.half_at
         related = (*file.related("computed in float16 here", made), *file.fact(Dtypes).caller(first.operation))
         fix, rests_on = _fix(file, [first, *others]), needs | file.fact(Dtypes).needs(first.operation)

@@ -65,7 +65,9 @@ from ._support.float32_operands import innermost
 from ._support.value_readers import mentions, only_origin
 
 _NAME = "binary_cross_entropy"
-_NOTE = "it raises RuntimeError: its gradient near 0 and 1 cannot be represented in float16; the form with logits is allowed"
+_NOTE = (
+    "autocast raises RuntimeError, since float16 cannot hold the gradient near 0 and 1; the form with logits is allowed"
+)
 _TITLE = "Replace with the form that takes logits"
 
 

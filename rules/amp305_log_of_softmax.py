@@ -86,7 +86,8 @@ def check(file: File) -> Iterator[Finding]:
         if inner is None or operation.node in seen or not _matters(inner):
             continue
         seen.add(operation.node)
-        message = f"Logarithm of {_NAMES[inner.op]}, which `{_FUSED[inner.op].rpartition('.')[2]}` computes at once"
+        fused = _FUSED[inner.op].rpartition(".")[2]
+        message = f"The logarithm of {_NAMES[inner.op]} is computed in two steps, where `{fused}` takes one"
         related = (*file.related("computed here", inner.node), *file.fact(Dtypes).caller(operation))
         needs = file.fact(Dtypes).needs(operation)
         yield Finding(file.range(operation.node), message, _why(inner), related, _fix(file, operation, inner), needs)
@@ -131,14 +132,14 @@ def _why(inner: Operation) -> str:
     half = inner.dtype == FLOAT16
     if inner.op == "softmax":
         gap = "17.3" if half else "103.9"
-        return f"it is 0 where a logit lies {gap} below the largest, and its logarithm -inf"
+        return f"the softmax is 0 where a logit lies {gap} below the largest, and its logarithm -inf"
     if inner.op == "sigmoid":
         if half:
-            return "in float16 it is 0 below -17.34, and the gradient is infinite from -11.09 on; that of the fused form is not"
-        return "in bfloat16 it is exactly 1 from 6.24 on, so that its logarithm and the gradient are 0"
+            return "in float16 the sigmoid is 0 below -17.34, and the gradient infinite below -11.09; that of `logsigmoid` is not"
+        return "in bfloat16 the sigmoid is exactly 1 above 6.24, where its logarithm and the gradient are 0"
     exp = inner.operand.maker
     limit = LIMITS[FLOAT16 if exp is not None and exp.dtype == FLOAT16 else FLOAT32].exp_overflow
-    return f"`exp` overflows above {limit:.2f} here; the fused form does not"
+    return f"`exp` overflows above {limit:.2f} here; `logsumexp` does not"
 
 
 # -- fixing --------------------------------------------------------------------------------------------------------------

@@ -83,7 +83,7 @@ def check(file: File) -> Iterator[Finding]:
             yield Finding(
                 file.range(operation.node),
                 f"`{_spelling(operation)}` runs in float16, where `{operation.op}` would run in float32",
-                "autocast leaves in-place forms and `out=` alone: their result has to fit into the tensor that is there",
+                "autocast does not cast for in-place forms and `out=`, whose result has to fit the tensor that is there",
                 related,
                 _fix(file, operation),
                 file.fact(Dtypes).needs(operation),

@@ -62,7 +62,7 @@ from amplint.rule import MEDIUM, WARNING, File, Finding, rule
 
 from ._support import hazard_calls
 
-_NOTE = "one batch with a gradient of inf or NaN makes the parameters NaN; no scaler is there to skip its step"
+_NOTE = "one batch with an inf or NaN makes all parameters NaN; in bfloat16 there is no scaler to skip its step"
 
 
 @rule(
@@ -79,7 +79,7 @@ def check(file: File) -> Iterator[Finding]:
     for backward in file.fact(Finiteness).unguarded:
         yield Finding(
             file.range(hazard_calls.callee_range(file, backward)),
-            "Steps in bfloat16 are taken even if the loss is not finite",
+            "The optimizer steps even if the bfloat16 loss is not finite",
             note=_NOTE,
             fix=guard(file, backward),
         )

@@ -59,9 +59,7 @@ from amplint.rule import MEDIUM, WARNING, File, Finding, rule
 
 from ._support.protocol_edits import without
 
-_NOTE = (
-    "a resumed run goes on from rounded weights: small updates are lost, and what half cannot hold becomes zero or inf"
-)
+_NOTE = "a resumed run continues from rounded weights: small updates are lost, and what half cannot hold becomes zero or inf"
 
 
 _RESUMED_IN_HALF = r"\.half\(\)[\s\S]{0,2000}?optim\w*\.state_dict\(\)"
@@ -82,7 +80,7 @@ def check(file: File) -> Iterator[Finding]:
     for each in file.fact(HalfCheckpoints).found:
         yield Finding(
             file.range(each.place),
-            "Weights to resume training from are saved in half precision",
+            "The checkpoint holds the weights in half precision, beside the state of the optimizer",
             note=_NOTE,
             related=(
                 *file.related("saved together with this optimizer's state", each.state.optimizer),

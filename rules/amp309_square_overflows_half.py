@@ -78,8 +78,8 @@ def check(file: File) -> Iterator[Finding]:
             related = (*file.related("computed in float16 here", made), *file.fact(Dtypes).caller(operation))
             yield Finding(
                 file.range(operation.node),
-                "Square of a float16 tensor overflows from 256 on",
-                "`x * x` runs in float16; `x ** 2` is float32 under autocast",
+                "The square of a float16 tensor overflows for values of 256 and more",
+                "`x * x` runs in float16; under autocast `x ** 2` runs in float32",
                 related,
                 _fix(file, operation),
             )

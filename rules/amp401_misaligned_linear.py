@@ -115,8 +115,8 @@ def _finding(file: File, model: Model, hidden: Hidden) -> Finding:
     related += file.related("consumed here", *(layer.node for layer in hidden.consumers))
     return Finding(
         file.range(first.node),
-        f"Hidden size {hidden.value} is no multiple of {_MULTIPLE}: half-precision products are slower",
-        f"Tensor Cores are fastest when all sizes are multiples of 8 (64 on an A100); the next one is {wanted}",
+        f"The hidden size {hidden.value} is not a multiple of {_MULTIPLE}, which slows half-precision products",
+        f"Tensor Cores are fastest with multiples of 8 (64 on an A100); the next multiple of {_MULTIPLE} is {wanted}",
         related,
         _fix(file, model, hidden, wanted),
         frozenset({MIXED_PRECISION}),

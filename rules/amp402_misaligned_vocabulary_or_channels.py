@@ -90,7 +90,7 @@ _ATTENTION = {
 """The names of the width and of the number of heads, which are the first two parameters."""
 _PRODUCTS = frozenset({"torch.nn.functional.linear", "torch.matmul", "torch.mm", "torch.einsum"})
 _JOINS = frozenset({"torch.cat", "torch.concat", "torch.concatenate", "torch.chunk", "torch.split"})
-_WHY = "Tensor Cores are fastest when all sizes are multiples of 8 (64 on an A100)"
+_WHY = "Tensor Cores are fastest with multiples of 8 (64 on an A100)"
 
 _SPELLED_OUT = (
     r"\b(?:Conv(?:Transpose)?[123]d|Embedding|MultiheadAttention|Transformer(?:\w+Layer)?)"
@@ -143,7 +143,7 @@ def _vocabulary(file: File, embedding: cst.Call) -> Iterator[Finding]:
     wanted = _rounded(rows.value, _VOCABULARY_MULTIPLE)
     yield Finding(
         file.range(layer),
-        f"Vocabulary size {rows.value} is no multiple of {_MULTIPLE}: half-precision logits are slower",
+        f"The vocabulary size {rows.value} is not a multiple of {_MULTIPLE}, which slows half-precision logits",
         f"{_WHY}; the next multiple of {_VOCABULARY_MULTIPLE} is {wanted}",
         related,
         _fix(file, file.tree.module, rows.value, [rows, *(size for _, size in heads)], wanted),
@@ -177,7 +177,7 @@ def _channels(file: File, model: Model, hidden: Hidden) -> Finding:
     sizes = sizes_of(model, hidden)
     return Finding(
         file.range(hidden.producers[0].node),
-        f"Number of channels {hidden.value} is no multiple of {_MULTIPLE}: half-precision convolutions are slower",
+        f"The number of channels {hidden.value} is not a multiple of {_MULTIPLE}, which slows half-precision convolutions",
         f"{_WHY}; the next multiple of {_MULTIPLE} is {wanted}",
         file.related("consumed here", *(layer.node for layer in hidden.consumers)),
         None if joins else _fix(file, model.scope, hidden.value, sizes, wanted),
@@ -194,7 +194,7 @@ def _heads(file: File, call: cst.Call) -> Iterator[Finding]:
         if size % _MULTIPLE and width.value >= _FEWEST_CHANNELS:
             yield Finding(
                 file.range(call),
-                f"Attention heads of size {size} are no multiple of {_MULTIPLE}: half-precision products are slower",
+                f"The attention head size {size} is not a multiple of {_MULTIPLE}, which slows half-precision products",
                 _WHY,
                 needs=frozenset({MIXED_PRECISION}),
             )

@@ -95,8 +95,8 @@ def check(file: File) -> Iterator[Finding]:
         if file.names.all_in(call.func, _COUNTS_EMULATION) and _counts_emulation(file, call):
             yield Finding(
                 file.range(call.func),
-                "`is_bf16_supported()` counts emulation since PyTorch 2.3",
-                "it says yes on a GPU of compute capability below 8.0, on which bfloat16 is emulated and slow",
+                "`is_bf16_supported()` is also true for emulated bfloat16 since PyTorch 2.3",
+                "on a GPU of compute capability below 8.0 it is true, but bfloat16 is emulated there, and slow",
                 fix=_sound_question(file, call),
             )
     if any(_HARDWARE.search(name.value) for name in file.tree.find(cst.Name)):
@@ -105,8 +105,8 @@ def check(file: File) -> Iterator[Finding]:
         if not any(_is_chosen(file, place) for place in (call, *_entered(file, call))):
             yield Finding(
                 file.range(call.func),
-                "Autocast region is bfloat16 whether or not the GPU has it",
-                "below compute capability 8.0 it raises up to PyTorch 2.2; from 2.3 on it is emulated, which is slow",
+                "The autocast region is bfloat16 whether or not the GPU supports it",
+                "below compute capability 8.0, PyTorch up to 2.2 raises an error, and later versions emulate it slowly",
                 fix=_switched_off(file, call),
             )
 

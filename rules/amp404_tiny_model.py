@@ -91,11 +91,11 @@ def check(file: File) -> Iterator[Finding]:
         if model is None or number is None or number >= _FEWEST_WEIGHTS or set(models) != {model}:
             continue
         if all(each.entry is not None and not _is_fed(file, each) for each in passes):
-            name = f"`{model.name.value}`" if isinstance(model, cst.ClassDef) else "Model"
+            name = f"`{model.name.value}`" if isinstance(model, cst.ClassDef) else "The model"
             yield Finding(
                 file.range(model.name if isinstance(model, cst.ClassDef) else model.func),
                 f"{name} has {number} weights, too few to gain from mixed precision",
-                "its products take about as long as starting them does, and autocast starts casts besides",
+                "starting its kernels takes about as long as computing, and autocast starts casts besides",
             )
 
 

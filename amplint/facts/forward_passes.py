@@ -13,6 +13,7 @@ from amplint.facts.obscure_contexts import ObscureContexts
 from amplint.facts.pass_purposes import Purposes
 from amplint.file import File
 from amplint.model.events import Region
+from amplint.syntax.access_paths import path_of
 
 _PARALLEL = frozenset({"torch.nn.DataParallel", "torch.nn.parallel.DataParallel"})
 _MAX_CALLERS = 3
@@ -27,7 +28,8 @@ class ForwardPass:
 
     Attributes:
         chain: the call of the model, the call of the function that it stands in, and so on.
-        names: what the model is called there, in the same order.
+        model: the model, as the author writes it in the call.
+        names: by what names the model is known, in the same order.
         scope: the function, or the module, in which it goes by the last of these names.
         known: whether this name is the model's own, and not that of a parameter that other files give.
         entries: the regions around it, outermost first.
@@ -37,6 +39,7 @@ class ForwardPass:
     """
 
     chain: tuple[cst.Call, ...]
+    model: str
     names: tuple[str, ...]
     scope: cst.CSTNode
     known: bool
@@ -49,11 +52,6 @@ class ForwardPass:
     def call(self) -> cst.Call:
         """The call of the model."""
         return self.chain[0]
-
-    @property
-    def model(self) -> str:
-        """What the model is called where it runs."""
-        return self.names[0]
 
     @property
     def entry(self) -> Entry | None:
@@ -167,7 +165,7 @@ class Forwards:
             obscure = any(map(self._obscure.around, chain))
             known = not self._models.is_parameter(models[-1])
             scope = self._home(chain[len(models) - 1])
-            yield ForwardPass(chain, names, scope, known, entries, trains, evaluates, obscure)
+            yield ForwardPass(chain, path_of(model), names, scope, known, entries, trains, evaluates, obscure)
 
     def _chains(self, call: cst.Call, depth: int) -> Iterator[tuple[cst.Call, ...]]:
         """A call, the call of its function, and so on; the parts of a module are no models of their own."""

@@ -11,9 +11,10 @@ import libcst as cst
 
 from amplint.hazards.entry_points import Entry
 from amplint.lowering.program import Program
-from amplint.model.events import Event, ObjectFacts
+from amplint.model.events import Event, ObjectFacts, Scale, ScalerStep, ScalerUpdate, Unscale
 from amplint.model.exploration.explorer import Explorer
 from amplint.model.protocol.hazard import RAISES, Hazard, HazardKind
+from amplint.syntax.access_paths import path_of
 
 _Event = TypeVar("_Event", bound=Event)
 
@@ -77,6 +78,14 @@ class Found:
     def reported(self) -> list[cst.BaseExpression]:
         """What may be the loss, where the hazard is that a loss is read out."""
         return self.program.reports.found.get(self.node, [])
+
+    @property
+    def scaler_name(self) -> str:
+        """The scaler as the author writes it, also where it is an element: `state["scaler"]`."""
+        name = self.hazard.scaler_name
+        calls = self.calls(Scale, Unscale, ScalerStep, ScalerUpdate) if "[" in name else ()
+        receivers = (call.func.value for call in calls if isinstance(call.func, cst.Attribute))
+        return next((self.program.tree.text(each) for each in receivers if path_of(each) == name), name)
 
     def events(self, *kinds: type[_Event]) -> list[tuple[_Event, cst.CSTNode]]:
         """The events of some kinds on the paths that showed the hazard, each with its place, in source order."""

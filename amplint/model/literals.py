@@ -3,11 +3,36 @@
 from __future__ import annotations
 
 import ast
+import math
 import operator
+import re
 
 _OPERATORS = {
     ast.Add: operator.add, ast.Sub: operator.sub, ast.Mult: operator.mul, ast.Div: operator.truediv, ast.Pow: operator.pow,
 }  # fmt: skip
+
+
+def number_text(value: float, digits: int = 4) -> str:
+    """A number as people write it in code: `-1e9`, `2.98e-8`, `65536`.
+
+    Args:
+        value: the number.
+        digits: how many significant digits to show.
+    """
+    if not math.isfinite(value):
+        return f"{value:g}"
+    plain = f"{int(value)}" if value == int(value) and abs(value) < 1e6 else f"{value:.{digits}g}"
+    return re.sub(r"e([+-])0*(\d)", lambda found: f"e{found[1].strip('+')}{found[2]}", plain)
+
+
+def constant_text(text: str, value: float) -> str:
+    """A constant in the author's own words, where these spell its value; otherwise the number.
+
+    Args:
+        text: how the author wrote it: `-1e9`, or the name of a constant.
+        value: what it is.
+    """
+    return text if number(text) == value else number_text(value)
 
 
 def number(text: str) -> float | None:

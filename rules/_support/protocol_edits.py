@@ -29,7 +29,7 @@ def scaler_methods(file: File, name: str) -> list[cst.Attribute]:
 
 def while_enabled(found: Found) -> str:
     """What to add to an error that only an enabled scaler raises."""
-    return " while it is enabled" if found.scaler.made and found.scaler.enabled == "maybe" else ""
+    return " while the scaler is enabled" if found.scaler.made and found.scaler.enabled == "maybe" else ""
 
 
 def fit_for_message(text: str, otherwise: str) -> str:

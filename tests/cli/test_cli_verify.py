@@ -253,7 +253,7 @@ def test_only_confirmed_fixes_are_applied(small: None) -> None:
     assert Path("ill.py").read_text() == "# unscale_\n" + LOOP
     (told,) = [line for line in result.stderr.splitlines() if "not fixed" in line]
     assert told.startswith("ill.py:12:9: AMP101 not fixed: refuted on ")
-    assert result.stdout.splitlines() == ["ill.py:12:9: AMP101 Gradients are clipped while still scaled by `scaler`"]
+    assert result.stdout.splitlines() == ["ill.py:12:9: AMP101 Gradients are clipped before `scaler` unscales them"]
     assert "1 finding remains in 1 of 2 files" in result.stderr and "fixable" not in result.stderr
 
 

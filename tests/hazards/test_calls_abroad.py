@@ -43,11 +43,11 @@ def clip(gs, opt, model, limit):
 @pytest.mark.parametrize(
     ("code", "message", "body"),
     [
-        ("AMP103", "`propagate(loss)` propagates a loss unscaled, although `scaler` steps the optimizer",
+        ("AMP103", "`propagate(loss)` runs the backward pass of a loss that is not scaled, although `scaler` steps the optimizer",
          "propagate(loss); scaler.step(optimizer)"),
         ("AMP104", "`advance(optimizer)` bypasses `scaler`, which scaled the gradients",
          "scaler.scale(loss).backward(); advance(optimizer)"),
-        ("AMP107", "`turn(scheduler)` advances the schedule even when `scaler` has skipped the optimizer step",
+        ("AMP107", "`turn(scheduler)` advances the schedule even when `scaler` skips the optimizer step",
          "scaler.scale(loss).backward(); scaler.step(optimizer); turn(scheduler)"),
         ("AMP110", "`clip(scaler, optimizer, model, 1.0)` unscales a second time",
          "scaler.scale(loss).backward(); scaler.unscale_(optimizer); clip(scaler, optimizer, model, 1.0)"
@@ -104,23 +104,23 @@ def train(model, loader, optimizer, other, criterion, scaler):
     [
         ("AMP105", "`step(scaler, optimizer)` is never followed by `scaler.update()`",
          "optimizer.zero_grad(); scaler.scale(loss).backward(); step(scaler, optimizer)"),
-        ("AMP108", "`finish(scaler)` also runs where no step came before it",
+        ("AMP108", "`finish(scaler)` also runs when no step has run before it",
          "scaler.scale(loss).backward(); _ = scaler.step(optimizer) if index % 4 == 3 else 0; finish(scaler)"),
-        ("AMP109", "`finish(scaler)` changes the scale before the next `scaler.step(other)`",
+        ("AMP109", "`finish(scaler)` changes the scale before `scaler.step(other)` divides by it",
          "scaler.scale(loss).backward(); scaler.step(optimizer); finish(scaler); scaler.step(other)"
          "; optimizer.zero_grad(); other.zero_grad(); scaler.update()"),
-        ("AMP111", "`unscale(scaler, optimizer)` runs before the last backward pass of an accumulation",
+        ("AMP111", "`unscale(scaler, optimizer)` runs before all gradients are accumulated",
          "scaler.scale(loss).backward(); unscale(scaler, optimizer)"
          "\n        if index % 4 == 3:\n            scaler.step(optimizer); scaler.update(); optimizer.zero_grad()"),
         ("AMP117", "`optimizer` needs a closure, which `scaler` does not support",
          "optimizer = torch.optim.LBFGS(model.parameters()); scaler.scale(loss).backward(); step(scaler, optimizer)"
          "; scaler.update()"),
-        ("AMP121", "Clip raises where the `GradScaler` would skip the step",
+        ("AMP121", "The clip raises an error where the `GradScaler` would skip the step",
          "optimizer.zero_grad(); scaler.scale(loss).backward(); scaler.unscale_(optimizer); clip(model)"
          "; scaler.step(optimizer); scaler.update()"),
-        ("AMP123", "`clear(optimizer)` clears the gradients before `scaler.step(optimizer)`",
+        ("AMP123", "`clear(optimizer)` clears the gradients before `scaler.step(optimizer)` uses them",
          "scaler.scale(loss).backward(); clear(optimizer); scaler.step(optimizer); scaler.update()"),
-        ("AMP116", "Gradients for a penalty are computed in float16 without scaling",
+        ("AMP116", "The gradients for a penalty are computed in float16 without loss scaling",
          "optimizer.zero_grad(); scaler.scale(loss + gradient_penalty(out, data)).backward(); scaler.step(optimizer)"
          "; scaler.update()"),
     ],

@@ -117,8 +117,8 @@ MIDDLE = """
 @pytest.mark.parametrize(
     ("middle", "expected"),
     [
-        ("torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)", "Gradients are clipped while still scaled by `scaler`"),
-        ("print(model.weight.grad.norm())", "Gradients are measured while still scaled by `scaler`"),
+        ("torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)", "Gradients are clipped before `scaler` unscales them"),
+        ("print(model.weight.grad.norm())", "Gradients are read before `scaler` unscales them"),
     ],
 )  # fmt: skip
 def test_a_scaler_that_only_helpers_know_goes_by_its_name(tmp_path: Path, middle: str, expected: str) -> None:

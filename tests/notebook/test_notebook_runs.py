@@ -70,7 +70,7 @@ def test_the_full_report_shows_cells_as_they_were_written(tmp_path: Path) -> Non
   7 |         scaler.step(optimizer)
     |         ---------------------- the scaler goes with this optimizer
   8 |         scaler.update()
-  note: a resumed run starts at the initial scale again: where that is too large, steps are skipped until it has come down
+  note: a resumed run starts from the initial scale again: where that is too large, steps are skipped until it has come down
   fix: Save `scaler.state_dict()` and load it
       cell 3
       optimizer.load_state_dict(saved["optimizer"])

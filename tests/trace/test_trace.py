@@ -115,7 +115,7 @@ def test_what_happens_is_told_in_the_words_of_the_linter(tmp_path: Path) -> None
     script(tmp_path)
     done = traced(tmp_path, "train.py", "5", "--overflow")
     (line,) = [line for line in done.stderr.splitlines() if "AMP" in line]
-    said = "`scheduler` advances even when `scaler` has skipped the optimizer step"
+    said = "`scheduler` advances even when `scaler` skips the optimizer step"
     assert line == (f"train.py:46: AMP107 {said} (found by reading and seen 2 times, first in step 4)")
 
 
