@@ -11,7 +11,7 @@ import libcst as cst
 
 from amplint.hazards.entry_points import Entry
 from amplint.lowering.program import Program
-from amplint.model.events import Event, ObjectFacts, Scale, ScalerStep, ScalerUpdate, Unscale
+from amplint.model.events import GLOBAL, Event, ObjectFacts, Scale, ScalerStep, ScalerUpdate, Unscale
 from amplint.model.exploration.explorer import Explorer
 from amplint.model.protocol.hazard import RAISES, Hazard, HazardKind
 from amplint.syntax.access_paths import path_of
@@ -81,11 +81,14 @@ class Found:
 
     @property
     def scaler_name(self) -> str:
-        """The scaler as the author writes it, also where it is an element: `state["scaler"]`."""
+        """The scaler as the author of this file writes it: also `state["scaler"]`, and `amp_state.scaler` of another module."""
         name = self.hazard.scaler_name
-        calls = self.calls(Scale, Unscale, ScalerStep, ScalerUpdate) if "[" in name else ()
-        receivers = (call.func.value for call in calls if isinstance(call.func, cst.Attribute))
-        return next((self.program.tree.text(each) for each in receivers if path_of(each) == name), name)
+        abroad = ":" in self.hazard.scaler.removeprefix(GLOBAL)
+        calls = self.calls(Scale, Unscale, ScalerStep, ScalerUpdate) if abroad or "[" in name else ()
+        receivers = [call.func.value for call in calls if isinstance(call.func, cst.Attribute)]
+        mine = [each for each in receivers if self.program.tree.root(each) is self.program.tree.module]
+        fits = (each for each in mine if abroad or path_of(each) == name)
+        return next(map(self.program.tree.text, fits), name)
 
     def events(self, *kinds: type[_Event]) -> list[tuple[_Event, cst.CSTNode]]:
         """The events of some kinds on the paths that showed the hazard, each with its place, in source order."""

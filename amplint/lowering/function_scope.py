@@ -82,8 +82,9 @@ class FunctionScope:
 
     def _noted(self, node: cst.BaseExpression, path: str) -> str:
         """The reference of an access path; what is known of its object is kept."""
-        reference = self.qualify(path)
-        facts = self.roles.of(node)
+        facts, reference = self.roles.of(node), self.qualify(path)
+        if facts.role and reference.startswith(GLOBAL):
+            reference = self.program.shared_object(node) or reference
         if facts.role and reference not in self.objects:
             owners = tuple(self.qualify(owner) for owner in facts.owners if owner)
             self.objects[reference] = replace(facts, owners=owners, owned=facts.role == "scaler" and self.opaque)

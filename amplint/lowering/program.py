@@ -7,6 +7,7 @@ from functools import cached_property
 
 import libcst as cst
 
+from amplint.model.events import GLOBAL
 from amplint.roles.autocast_contexts import Contexts
 from amplint.roles.call_targets import Callees
 from amplint.roles.loss_scales import LossScales
@@ -152,6 +153,29 @@ class Program:
         if not module:
             return name
         return self._imported_as.get(f"{module}.{name}", f"{module}:{name}".replace(".", "/"))
+
+    def shared_object(self, node: cst.BaseExpression) -> str:
+        """The reference of a module-level object of another file, the same from wherever it is spoken of; empty for others.
+
+        Args:
+            node: the expression that names it: `scaler` after `from state import scaler`, `state.scaler`, `scaler` in `state`.
+        """
+        path, part = path_of(node), node
+        while isinstance(part, (cst.Name, cst.Attribute, cst.Subscript)):
+            meanings = self.names.resolve(part)
+            found = self.imports.bindings(next(iter(meanings))) if len(meanings) == 1 else []
+            if len(found) == 1 and isinstance(found[0].node, cst.Name):
+                return self._global(found[0].node) + path[len(path_of(part)) :]
+            if isinstance(part, cst.Name):
+                own = self.imports.module(part) and self.names.bindings_in(self.tree.root(part)).get(part.value)
+                bound = [each.node for each in own or () if isinstance(each.node, cst.Name)]
+                return self._global(bound[0]) + path[len(part.value) :] if bound else ""
+            part = part.value
+        return ""
+
+    def _global(self, name: cst.Name) -> str:
+        module = self.imports.module(name)
+        return GLOBAL + (f"{module}:".replace(".", "/") if module else "") + name.value
 
     @cached_property
     def _imported_as(self) -> dict[str, str]:

@@ -221,7 +221,7 @@ class ValueFlow:
     # -- backwards -------------------------------------------------------------------------------------------------
 
     def values(self, node: cst.BaseExpression) -> Iterator[cst.BaseExpression]:
-        """What may be assigned to a name, an attribute of `self`, or an element of either."""
+        """What may be assigned to a name, an attribute of `self` or of an imported module, or an element of any of these."""
         while type(node) is cst.Subscript:
             node = node.value
         if type(node) is cst.Name:
@@ -229,14 +229,20 @@ class ValueFlow:
                 if binding.value is not None:
                     yield binding.value
                 elif isinstance(binding.node, cst.ImportAlias):
-                    elsewhere = self._imports.bindings(binding.qualified)
-                    yield from (each.value for each in elsewhere if each.value is not None)
+                    yield from self._elsewhere(binding.qualified)
                 elif isinstance(binding.node, cst.Name):
                     yield from self._unpacked(binding.node)
         elif type(node) is cst.Attribute and dotted(node.value) == "self":
             owner = self._classes.owner(node)
             if owner is not None:
                 yield from owner.values(node.attr.value)
+        elif type(node) is cst.Attribute:
+            for meaning in self._names.resolve(node):
+                yield from self._elsewhere(meaning)
+
+    def _elsewhere(self, qualified: str) -> Iterator[cst.BaseExpression]:
+        """What another file of the project assigns to a name."""
+        return (each.value for each in self._imports.bindings(qualified) if each.value is not None)
 
     def _unpacked(self, target: cst.Name) -> Iterator[cst.BaseExpression]:
         """The call that targets are unpacked from (`model, optimizer = accelerator.prepare(...)`), or `with` enters; of a call

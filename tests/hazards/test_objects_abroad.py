@@ -173,3 +173,74 @@ def test_an_average_of_another_file_is_kept_in_half(tmp_path: Path, imports: str
     assert (found.code, found.range.start.row) == ("AMP308", 14)
     assert found.related[-1].path == str(root / "tools/averages.py")
     assert codes(root, "tools/averages.py") == []
+
+
+STATE = """
+    import torch
+
+    scaler = torch.amp.GradScaler("cuda")
+"""
+REEXPORTED = """
+    from shared import scaler as grad_scaler
+
+    def backward(loss):
+        grad_scaler.scale(loss).backward()
+"""
+
+
+@pytest.mark.parametrize(
+    ("imports", "backward", "clear", "shown"),
+    [
+        ("import shared", "shared.scaler.scale(loss).backward()", "shared.scaler", "shared.scaler"),
+        ("import shared as S", "S.scaler.scale(loss).backward()", "S.scaler", "S.scaler"),
+        ("import shared as S; from shared import scaler", "scaler.scale(loss).backward()", "S.scaler", "scaler"),
+        ("import shared; from helpers import backward", "backward(loss)", "shared.scaler", "shared.scaler"),
+        ("from shared import scaler; from helpers import backward", "backward(loss)", "scaler", "scaler"),
+        ("import helpers; import shared", "helpers.backward(loss)", "shared.scaler", "shared.scaler"),
+    ],
+)
+def test_a_scaler_of_another_module_is_one_object_by_whatever_name(
+    tmp_path: Path, imports: str, backward: str, clear: str, shown: str
+) -> None:
+    main = f"""
+        import torch
+        {imports}
+
+        def train(model, loader, optimizer, criterion):
+            for data, target in loader:
+                optimizer.zero_grad()
+                with torch.autocast("cuda", dtype=torch.float16):
+                    loss = criterion(model(data), target)
+                {backward}
+                %s
+                torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)
+                {clear}.step(optimizer)
+                {clear}.update()
+    """
+    wrong, right = tmp_path / "wrong", tmp_path / "right"
+    for root, line in ((wrong, "pass"), (right, f"{clear}.unscale_(optimizer)")):
+        root.mkdir()
+        project(root, shared=STATE, helpers=REEXPORTED, train=main % line)
+    found = only(check(wrong, "train.py"))
+    assert (found.code, found.message) == ("AMP101", f"Gradients are clipped before `{shown}` unscales them")
+    assert codes(right, "train.py") == []
+
+
+def test_an_element_is_named_as_the_author_writes_it(tmp_path: Path) -> None:
+    loop = """
+        import torch
+
+        def train(model, loader, optimizer, criterion):
+            state = {}
+            state["scaler"] = torch.amp.GradScaler("cuda")
+            for data, target in loader:
+                optimizer.zero_grad()
+                with torch.autocast("cuda", dtype=torch.float16):
+                    loss = criterion(model(data), target)
+                state["scaler"].scale(loss).backward()
+                torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)
+                state["scaler"].step(optimizer)
+                state["scaler"].update()
+    """
+    found = only(check(project(tmp_path, train=loop), "train.py"))
+    assert found.message == 'Gradients are clipped before `state["scaler"]` unscales them'
