@@ -80,6 +80,16 @@ class Fix:
         return replace(self, applicability=min(self.applicability, applicability, key=order.index))
 
 
+@dataclass(frozen=True)
+class NoFix:
+    """Why a finding has no fix, in half a sentence that may follow "no fix:". It is false, so that `or` tries another one."""
+
+    reason: str
+
+    def __bool__(self) -> bool:
+        return False
+
+
 class Related(NamedTuple):
     """The other half of a defect ("scaled here"): a second location, in this file when `path` is empty."""
 
@@ -97,7 +107,8 @@ class Diagnostic:
     """One finding.
 
     `message` is one fact; `note` is the reason; `needs` names facts about the whole run (`Fact`) without which the
-    finding does not hold, so that the linter can withdraw it when no file of the run establishes them.
+    finding does not hold, so that the linter can withdraw it when no file of the run establishes them. `no_fix` says why there
+    is no fix, in half a sentence; it is empty beside one.
     """
 
     code: str
@@ -109,6 +120,7 @@ class Diagnostic:
     fix: Fix | None = None
     needs: frozenset[str] = frozenset()
     path: str = ""
+    no_fix: str = ""
 
     @property
     def places(self) -> tuple[Range, ...]:
@@ -119,7 +131,8 @@ class Diagnostic:
         """The same finding at some of its places; without a fix, which is for all of them."""
         rest = (other for other in self.related if other.message != ALSO)
         also = (Related(ALSO, place) for place in places[1:])
-        return replace(self, range=places[0], related=(*rest, *also), fix=None)
+        reason = self.no_fix or "the fix would change all of its places"
+        return replace(self, range=places[0], related=(*rest, *also), fix=None, no_fix=reason)
 
     @property
     def sort_key(self) -> tuple[str, int, int, str, str]:

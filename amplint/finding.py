@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Hashable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
-from amplint.diagnostics import ALSO, Applicability, Edit, Fix, Range, Related
+from amplint.diagnostics import ALSO, Applicability, Edit, Fix, NoFix, Range, Related
 
 
 @dataclass(frozen=True)
@@ -20,7 +20,7 @@ class Finding:
     message: str
     note: str = ""
     related: tuple[Related, ...] = ()
-    fix: Fix | None = None
+    fix: Fix | NoFix | None = None
     needs: frozenset[str] = frozenset()
     defect: Hashable = None
 
@@ -42,11 +42,11 @@ def _as_one(group: Sequence[Finding]) -> Finding:
     return replace(first, related=(*first.related, *also), fix=_together([each.fix for each in group]))
 
 
-def _together(fixes: Sequence[Fix | None]) -> Fix | None:
+def _together(fixes: Sequence[Fix | NoFix | None]) -> Fix | NoFix | None:
     """One fix that does what all of them do; that of the first where they get into each other's way, or one is missing."""
-    every = [fix for fix in fixes if fix is not None]
+    every = [fix for fix in fixes if isinstance(fix, Fix)]
     first = fixes[0]
-    if first is None or len(every) < len(fixes):
+    if not isinstance(first, Fix) or len(every) < len(fixes):
         return first
     edits = sorted(dict.fromkeys(edit for fix in every for edit in fix.edits))
     if any(_touch(one, other) for one, other in zip(edits, edits[1:])):

@@ -17,7 +17,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from enum import Enum
 
-from amplint.diagnostics import Applicability, Diagnostic, category
+from amplint.diagnostics import Applicability, Diagnostic, Fix, NoFix, category
 from amplint.edits.statements import Statement
 from amplint.file import FLOAT16_TRAINING, MIXED_PRECISION, TRAINING, File
 from amplint.finding import Finding, told_once
@@ -107,9 +107,11 @@ class Rule:
         for found in told_once(self.check(file)):
             # A wrapper that comes with amplint is no code that anyone would want to see.
             related = tuple(other for other in found.related if not other.path.endswith(".pyi"))
+            fix = found.fix if isinstance(found.fix, Fix) else None
+            no_fix = found.fix.reason if isinstance(found.fix, NoFix) else ""
             yield Diagnostic(
-                self.code, self.name, found.message, found.range, found.note, related, found.fix, found.needs,
-                file.source.path,
+                self.code, self.name, found.message, found.range, found.note, related, fix, found.needs,
+                file.source.path, no_fix,
             )  # fmt: skip
 
 

@@ -73,14 +73,14 @@ KIND = HazardKind.CLIP_BEFORE_UNSCALE
 @rule("AMP101", KIND, ERROR, HIGH, "0.1.0", fix=SAFE, observable=Observable(NORM_SEEN))
 def check(file: File) -> Iterator[Finding]:
     for found in file.analysis.of(KIND, elsewhere=True):
-        scaler = found.scaler_name
+        scaler, unscaled = found.scaler_name, insert_unscale.repair(file, found, "the clip")
         yield Finding(
             file.range(hazard_calls.callee_range(file, found.node)),
             f"Gradients are clipped before `{scaler}` unscales them",
             note=consequence(found),
             related=hazard_calls.related(file, found, scaled="scaled here"),
             defect=hazard_calls.defect(found),
-            fix=insert_unscale.repair(file, found, "the clip") or scaler_owners.clip(file, found),
+            fix=unscaled or scaler_owners.clip(file, found) or unscaled,
         )
 
 

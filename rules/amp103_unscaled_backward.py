@@ -61,7 +61,7 @@ from collections.abc import Iterator
 
 import libcst as cst
 
-from amplint.diagnostics import SAFE, Edit, Fix
+from amplint.diagnostics import SAFE, Edit, Fix, NoFix
 from amplint.facts.trial_code import Trials
 from amplint.model.events import Scale, ScalerStep, ScalerUpdate, Unscale
 from amplint.model.observables import NORM_SEEN, Observable
@@ -87,7 +87,7 @@ def check(file: File) -> Iterator[Finding]:
             note=consequence(file, found),
             related=hazard_calls.related(file, found, step="divided by the scale here"),
             defect=hazard_calls.defect(found),
-            fix=mend(file, found) if found.whole else None,
+            fix=hazard_calls.mended(file, found, mend, "where this loss should be scaled is not clear"),
         )
 
 
@@ -173,16 +173,17 @@ def is_dropped(file: File, scale: cst.Call) -> bool:
     return isinstance(file.tree.parent(scale), cst.Expr)
 
 
-def mend(file: File, found: Found) -> Fix | None:
+def mend(file: File, found: Found) -> Fix | NoFix | None:
     """Scale the loss; None where the scaler has no name, may be None, or may not have been meant."""
     step, backward = found.related.get("step"), found.node
     if not isinstance(step, cst.Call) or not isinstance(backward, cst.Call):
         return None
     scaler = protocol_edits.scaler_at(file, found, backward, ScalerStep, Scale, Unscale, ScalerUpdate)
-    if scaler is None or protocol_edits.amp_guards(file, backward, step):
-        return None
-    if protocol_edits.amp_guards(file, step, backward) and not protocol_edits.always_made(file, found, scaler):
-        return None
+    if scaler is None:
+        return protocol_edits.NO_NAME
+    may_be_off = protocol_edits.amp_guards(file, step, backward) and not protocol_edits.always_made(file, found, scaler)
+    if may_be_off or protocol_edits.amp_guards(file, backward, step):
+        return protocol_edits.MAY_BE_OFF
     text = file.tree.text(scaler)
     edits, unscale = protocol_edits.scale_loss(file, backward, text), _unscale(file, found, step)
     if edits is None or unscale is None:

@@ -63,7 +63,7 @@ from collections.abc import Iterator
 
 import libcst as cst
 
-from amplint.diagnostics import SAFE, Edit, Fix
+from amplint.diagnostics import SAFE, Edit, Fix, NoFix
 from amplint.model.events import Backward, Scale, ScalerStep, ScalerUpdate, Unscale
 from amplint.model.observables import NORM_SEEN, Observable
 from amplint.model.protocol.hazard import HazardKind
@@ -86,7 +86,7 @@ def check(file: File) -> Iterator[Finding]:
             note=consequence(file, found),
             related=hazard_calls.related(file, found, scaled="scaled here"),
             defect=hazard_calls.defect(found),
-            fix=mend(file, found) if found.whole else None,
+            fix=hazard_calls.mended(file, found, mend, "the step cannot be put through the scaler as it is written"),
         )
 
 
@@ -123,16 +123,20 @@ def _effect(file: File, made: cst.Call | None, found: Found) -> str:
     return f"SGD moves the weights {scale} times too far at first, Adam hides the factor; under either, {skipped}"
 
 
-def mend(file: File, found: Found) -> Fix | None:
+def mend(file: File, found: Found) -> Fix | NoFix | None:
     """Step through the scaler; None where it has no name, may be None, or cannot do what the optimizer was asked for."""
     step, scaled = found.node, found.related.get("scaled")
     if not isinstance(step, cst.Call) or not isinstance(step.func, cst.Attribute) or step.args or scaled is None:
         return None
     scaler = protocol_edits.scaler_at(file, found, step, Scale, Unscale, ScalerStep, ScalerUpdate)
-    if scaler is None or "mixed" in found.hazard.details or "\n" in file.tree.text(step):
+    if scaler is None:
+        return protocol_edits.NO_NAME
+    if "mixed" in found.hazard.details:
+        return NoFix("another loss is not scaled, and the scaler would divide its gradients, too")
+    if "\n" in file.tree.text(step):
         return None
     if protocol_edits.amp_guards(file, scaled, step) and not protocol_edits.always_made(file, found, scaler):
-        return None
+        return protocol_edits.MAY_BE_OFF
     if double := _also_through_scaler(file, found, step):
         return _without(file, found, step, double)
     text, optimizer = file.tree.text(scaler), hazard_calls.base_text(file, step)

@@ -56,7 +56,7 @@ from collections.abc import Iterator
 
 import libcst as cst
 
-from amplint.diagnostics import SAFE, Fix
+from amplint.diagnostics import SAFE, Fix, NoFix
 from amplint.model.events import ScalerStep, ScalerUpdate
 from amplint.model.observables import RAISED, Observable
 from amplint.model.protocol.hazard import HazardKind
@@ -87,7 +87,8 @@ def check(file: File) -> Iterator[Finding]:
             if found.related.get("next") is found.node
             else hazard_calls.related(file, found, next="raises here"),
             defect=hazard_calls.defect(found),
-            fix=mend(file, found) if found.whole and not updates else None,
+            fix=(mend(file, found) if found.whole and not updates else None)
+            or NoFix("where `update()` belongs is not one line here"),
         )
 
 

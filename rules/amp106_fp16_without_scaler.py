@@ -64,7 +64,7 @@ from collections.abc import Iterator
 
 import libcst as cst
 
-from amplint.diagnostics import DISPLAY, UNSAFE, Edit, Fix
+from amplint.diagnostics import DISPLAY, UNSAFE, Edit, Fix, NoFix
 from amplint.facts.manual_loss_scaling import HandScaling
 from amplint.facts.trial_code import Trials
 from amplint.model.events import Backward, OptimizerStep
@@ -103,7 +103,9 @@ def check(file: File) -> Iterator[Finding]:
             note="gradients of at most 2**-25 (about 3e-8) silently become zero; bfloat16 would need no scaler",
             related=hazard_calls.related(file, found, step="stepped without a scaler here"),
             defect=hazard_calls.defect(found),
-            fix=(mend(file, found) if found.whole else None) or in_bfloat16(file),
+            fix=(mend(file, found) if found.whole else None)
+            or in_bfloat16(file)
+            or NoFix("this is not one plain loop that a scaler can be added to"),
         )
 
 

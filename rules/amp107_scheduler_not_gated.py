@@ -66,8 +66,9 @@ file of the project whose trainer steps through a scaler.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import partial
 
-from amplint.diagnostics import SAFE
+from amplint.diagnostics import SAFE, NoFix
 from amplint.facts.hook_schedules import HookSchedules
 from amplint.model.observables import SCHEDULER_LEAD, Observable
 from amplint.model.protocol.hazard import HazardKind
@@ -100,7 +101,11 @@ def check(file: File) -> Iterator[Finding]:
             f"`{file.tree.text(schedule)}` advances even when `{file.tree.text(each.scaler)}` skips the optimizer step",
             note=_SKIPS,
             related=file.related("stepped, or skipped, here", each.step),
+            fix=NoFix("the step and the schedule are in two methods"),
         )
+
+
+_APART = "the schedule and the step do not stand where one condition could tie them"
 
 
 def _in_paths(file: File) -> Iterator[Finding]:
@@ -113,7 +118,7 @@ def _in_paths(file: File) -> Iterator[Finding]:
             note=_BLIND if has_gate(file, found.node) else _SKIPS,
             related=hazard_calls.related(file, found, step="stepped, or skipped, here"),
             defect=hazard_calls.defect(found),
-            fix=gate(file, found, hazards) if found.whole else None,
+            fix=hazard_calls.mended(file, found, partial(gate, hazards=hazards), _APART),
         )
 
 

@@ -90,7 +90,7 @@ def check(file: File) -> Iterator[Finding]:
                 file, found, backward="these gradients await a step" if loud else "adds to them here"
             ),
             defect=hazard_calls.defect(found),
-            fix=mend(file, found) if found.whole else None,
+            fix=hazard_calls.mended(file, found, mend, "where `update()` should move is not clear"),
         )
 
 

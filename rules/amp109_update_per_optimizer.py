@@ -79,7 +79,7 @@ def check(file: File) -> Iterator[Finding]:
             note="these gradients were multiplied by the old scale: divided by the new one, the step is half or twice as long",
             related=hazard_calls.related(file, found, step="divides by the new scale"),
             defect=hazard_calls.defect(found),
-            fix=mend(file, found) if found.whole else None,
+            fix=hazard_calls.mended(file, found, mend, "where `update()` should move is not clear"),
         )
 
 

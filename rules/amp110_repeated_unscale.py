@@ -85,7 +85,7 @@ def check(file: File) -> Iterator[Finding]:
             note=f"the second call raises {ERROR_TEXT}{protocol_edits.while_enabled(found)}",
             related=_related(file, found, branch, again),
             defect=hazard_calls.defect(found),
-            fix=mend(file, found) if found.whole else None,
+            fix=hazard_calls.mended(file, found, mend, "on some path the second call may be the only one"),
         )
 
 

@@ -88,7 +88,7 @@ def check(file: File) -> Iterator[Finding]:
             note=consequence(found),
             related=hazard_calls.related(file, found, backward="adds scaled gradients"),
             defect=hazard_calls.defect(found),
-            fix=mend(file, found) if found.whole else None,
+            fix=hazard_calls.mended(file, found, mend, "where the last micro-batch ends is not clear here"),
         )
 
 

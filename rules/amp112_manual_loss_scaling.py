@@ -59,7 +59,7 @@ from collections.abc import Iterator
 
 import libcst as cst
 
-from amplint.diagnostics import DISPLAY, Fix
+from amplint.diagnostics import DISPLAY, Fix, NoFix
 from amplint.facts.manual_loss_scaling import HandScaled, HandScaling
 from amplint.model.observables import OVERFLOWED, Observable
 from amplint.rule import MEDIUM, WARNING, File, Finding, Statement, rule
@@ -73,10 +73,10 @@ def check(file: File) -> Iterator[Finding]:
         factor = protocol_edits.fit_for_message(file.tree.text(scaled.factor), "a constant")
         yield Finding(
             file.range(scaled.multiplication),
-            f"The loss is scaled by hand, and nothing notices when the factor `{factor}` makes gradients overflow",
+            f"The loss is scaled by hand: nothing notices when the factor `{factor}` overflows gradients",
             note="an inf divided by the factor is still inf, and reaches the parameters; a `GradScaler` would skip that step",
             related=file.related("divided by it again here", scaled.undone[0]),
-            fix=suggest(file, scaled),
+            fix=suggest(file, scaled) or NoFix("this is not one plain loop that a scaler can be added to"),
         )
 
 

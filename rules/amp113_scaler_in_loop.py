@@ -69,7 +69,7 @@ from collections.abc import Iterator
 
 import libcst as cst
 
-from amplint.diagnostics import SAFE, UNSAFE, Fix, Related
+from amplint.diagnostics import SAFE, UNSAFE, Fix, NoFix, Related
 from amplint.facts.scalers import Rebuilt, Scalers
 from amplint.model.observables import SKIPPED, Observable
 from amplint.rule import MEDIUM, WARNING, File, Finding, rule
@@ -85,10 +85,11 @@ def check(file: File) -> Iterator[Finding]:
     for rebuilt in file.fact(Scalers).rebuilt:
         yield Finding(
             file.range(rebuilt.call.func),
-            f"A new `GradScaler` {_when(file, rebuilt)} loses the scale that was found before",
+            f"A new `GradScaler` {_when(file, rebuilt)} loses the scale found before",
             note=_NOTE,
             related=_related(file, rebuilt),
-            fix=hoist(file, rebuilt) if rebuilt.loop is not None else None,
+            fix=(hoist(file, rebuilt) if rebuilt.loop is not None else None)
+            or NoFix("where it should be made once is not clear here"),
             defect=file.fact(Scalers).first_choice(rebuilt.call),
         )
 

@@ -77,7 +77,7 @@ from collections.abc import Iterator
 
 import libcst as cst
 
-from amplint.diagnostics import SAFE, Related
+from amplint.diagnostics import SAFE, NoFix, Related
 from amplint.facts.given_savers import GivenSavers
 from amplint.facts.resume_checkpoints import Checkpoints, Incomplete
 from amplint.facts.scalers import Scalers
@@ -104,7 +104,7 @@ def check(file: File) -> Iterator[Finding]:
             "The checkpoint holds the state of the optimizer, but not that of its `GradScaler`",
             note=note,
             related=_related(file, each),
-            fix=fix,
+            fix=fix or NoFix("where the state could be saved is not clear here"),
             defect=each.helper,
         )
     yield from _beyond_reach(file)
@@ -119,6 +119,7 @@ def _beyond_reach(file: File) -> Iterator[Finding]:
             f"`{file.tree.text(each.call.func)}` cannot save the state of `{scaler}`, which only this function knows",
             note=_NOTE,
             related=file.related("the scaler goes with this optimizer", each.pair.call),
+            fix=NoFix("only you can say how the scaler should reach the checkpointer"),
         )
 
 
@@ -130,7 +131,7 @@ def _unrestored(file: File) -> Iterator[Finding]:
                 f"The state of `{file.tree.text(each.pair.scaler)}` is saved but never restored",
                 note=_NOTE,
                 related=file.related("saved here", each.saved),
-                fix=give_back(file, each),
+                fix=give_back(file, each) or NoFix("where the state could be loaded is not clear here"),
             )
 
 

@@ -51,7 +51,7 @@ from collections.abc import Iterator
 
 import libcst as cst
 
-from amplint.diagnostics import DISPLAY, Edit, Fix
+from amplint.diagnostics import DISPLAY, Edit, Fix, NoFix
 from amplint.facts.spawned_processes import HandOver, Processes
 from amplint.model.observables import KEPT, Observable
 from amplint.rule import HIGH, WARNING, File, Finding, rule
@@ -71,7 +71,7 @@ def check(file: File) -> Iterator[Finding]:
             "A `GradScaler` of the parent process is handed to another process",
             note=_NOTE,
             related=file.related("made here", each.made if each.made is not each.given else None),
-            fix=make_in_worker(file, each),
+            fix=make_in_worker(file, each) or NoFix("the function that the process runs is not at hand"),
         )
 
 

@@ -89,7 +89,7 @@ def check(file: File) -> Iterator[Finding]:
             else f"the penalty is computed from gradients {scale} times too large at first; divide them by `get_scale()`",
             related=hazard_calls.related(file, found),
             defect=hazard_calls.defect(found),
-            fix=mend(file, found) if found.whole else None,
+            fix=hazard_calls.mended(file, found, mend, "the scaler or these gradients have no plain name here"),
         )
 
 

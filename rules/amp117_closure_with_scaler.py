@@ -59,6 +59,7 @@ from collections.abc import Iterator
 
 import libcst as cst
 
+from amplint.diagnostics import NoFix
 from amplint.model.protocol.hazard import HazardKind
 from amplint.model.torch.names import GRAD_SCALER
 from amplint.rule import ERROR, HIGH, File, Finding, Found, rule
@@ -92,6 +93,7 @@ def check(file: File) -> Iterator[Finding]:
             note=_NOTES[how],
             related=hazard_calls.related(file, found),
             defect=hazard_calls.defect(found),
+            fix=NoFix("the training step has to be written without a closure, or without a scaler"),
         )
 
 

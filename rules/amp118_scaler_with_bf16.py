@@ -60,7 +60,7 @@ from collections.abc import Iterator
 
 import libcst as cst
 
-from amplint.diagnostics import UNSAFE, Fix, Related
+from amplint.diagnostics import UNSAFE, Fix, NoFix, Related
 from amplint.facts.scaler_precision import Precisions
 from amplint.facts.scalers import Scalers
 from amplint.model.observables import CHECKED, Observable
@@ -82,7 +82,7 @@ def check(file: File) -> Iterator[Finding]:
             "A `GradScaler` gains nothing where autocast computes in bfloat16",
             note="bfloat16 has the range of float32, so nothing needs scaling; each step still checks all gradients",
             related=related,
-            fix=disable(file, call),
+            fix=disable(file, call) or NoFix("`enabled` cannot be given in this call"),
             defect=file.fact(Scalers).first_choice(call),
         )
 

@@ -61,7 +61,7 @@ from collections.abc import Iterator
 
 import libcst as cst
 
-from amplint.diagnostics import SAFE, UNSAFE, Edit, Fix
+from amplint.diagnostics import SAFE, UNSAFE, Edit, Fix, NoFix
 from amplint.model.events import Scale
 from amplint.model.observables import REPORTED, Observable
 from amplint.model.protocol.hazard import HazardKind
@@ -84,7 +84,7 @@ def check(file: File) -> Iterator[Finding]:
             f"{shown} is reported while still multiplied by the scale of `{found.scaler_name}`",
             note=f"what is reported is {optimizer_notes.initial_scale(found)} times the loss at first, and jumps with the scale",
             related=file.related("scaled here", scale if scale is not value else None),
-            fix=mend(file, value, scale),
+            fix=mend(file, value, scale) or NoFix("the unscaled loss has no plain name here"),
         )
 
 

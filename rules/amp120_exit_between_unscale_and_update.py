@@ -69,7 +69,7 @@ from collections.abc import Iterator
 
 import libcst as cst
 
-from amplint.diagnostics import DISPLAY, Fix
+from amplint.diagnostics import DISPLAY, Fix, NoFix
 from amplint.model.events import Unscale, ZeroGrad
 from amplint.model.observables import RAISED, Observable
 from amplint.model.protocol.hazard import HazardKind
@@ -93,7 +93,7 @@ def check(file: File) -> Iterator[Finding]:
             f"`{word}` skips `{scaler}.update()` after `{scaler}.unscale_`",
             note=f"the next `unscale_` raises {ERROR_TEXT}{protocol_edits.while_enabled(found)}",
             related=hazard_calls.related(file, found, unscaled="unscaled here", next="raises here"),
-            fix=mend(file, found),
+            fix=mend(file, found) or NoFix("only you can say what should become of this batch"),
         )
 
 

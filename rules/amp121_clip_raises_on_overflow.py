@@ -55,7 +55,7 @@ from collections.abc import Iterator
 
 import libcst as cst
 
-from amplint.diagnostics import UNSAFE, Fix
+from amplint.diagnostics import UNSAFE, Fix, NoFix
 from amplint.model.observables import RAISED, Observable
 from amplint.model.protocol.hazard import HazardKind
 from amplint.rule import HIGH, WARNING, File, Finding, rule
@@ -77,7 +77,8 @@ def check(file: File) -> Iterator[Finding]:
                 "the scaler skips the step and lowers the scale",
                 related=hazard_calls.related(file, found, scaled="scaled here"),
                 defect=hazard_calls.defect(found),
-                fix=lenient(file, found.node) if found.origin is None else None,
+                fix=(lenient(file, found.node) if found.origin is None else None)
+                or NoFix("the argument is not written in this call"),
             )
 
 

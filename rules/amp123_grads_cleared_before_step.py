@@ -79,7 +79,7 @@ def check(file: File) -> Iterator[Finding]:
             note=consequence(file, found, step),
             related=hazard_calls.related(file, found, backward="computed here", step="finds no gradients"),
             defect=hazard_calls.defect(found),
-            fix=mend(file, found, step) if found.whole else None,
+            fix=hazard_calls.mended(file, found, mend, "where the gradients are needed last is not clear"),
         )
 
 
@@ -108,9 +108,9 @@ def consequence(file: File, found: Found, step: cst.CSTNode) -> str:
     return f"`zero_grad` sets the gradients to None, so the step raises {error}{protocol_edits.while_enabled(found)}"
 
 
-def mend(file: File, found: Found, step: cst.CSTNode) -> Fix | None:
+def mend(file: File, found: Found) -> Fix | None:
     """Clear the gradients behind the step."""
-    clearing, stepping = file.editor.statement(found.node), file.editor.statement(step)
+    clearing, stepping = file.editor.statement(found.node), file.editor.statement(found.related["step"])
     if not isinstance(clearing, cst.SimpleStatementLine) or not isinstance(stepping, cst.SimpleStatementLine):
         return None
     block = file.editor.block(clearing)

@@ -51,6 +51,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from amplint.diagnostics import NoFix
 from amplint.facts.scaler_precision import Precisions
 from amplint.facts.scalers import Scalers
 from amplint.rule import INFO, LOW, File, Finding, rule
@@ -65,4 +66,5 @@ def check(file: File) -> Iterator[Finding]:
                 "The `GradScaler` scales losses that no autocast region computes",
                 note="gradients in float32 need no scaling; most often the autocast region is what is missing",
                 defect=file.fact(Scalers).first_choice(call),
+                fix=NoFix("only you can say whether the region is missing or the scaler is one too many"),
             )

@@ -87,7 +87,9 @@ def check(file: File) -> Iterator[Finding]:
             note=_harm(file, region),
             related=_related(file, found),
             defect=hazard_calls.defect(found),
-            fix=repair(file, found) if found.whole else None,
+            fix=hazard_calls.mended(
+                file, found, repair, "the region cannot be cut here without moving other computations"
+            ),
         )
 
 

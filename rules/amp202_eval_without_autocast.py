@@ -69,7 +69,7 @@ from collections.abc import Iterator
 
 import libcst as cst
 
-from amplint.diagnostics import UNSAFE, Edit, Fix
+from amplint.diagnostics import UNSAFE, Edit, Fix, NoFix
 from amplint.facts.forward_passes import ForwardPass, Forwards
 from amplint.model.observables import EVALUATED, Observable
 from amplint.rule import INFO, MEDIUM, MIXED_PRECISION, File, Finding, Statement, rule
@@ -115,7 +115,8 @@ def check(file: File) -> Iterator[Finding]:
             f"`{each.model}` is trained under autocast but evaluated without it",
             "the evaluation takes the time and memory of float32, and measures a slightly different model",
             related=(*file.related("the region of its training", training.entry[1]), *forward),
-            fix=_fix(file, each, place, training.entry[1]),
+            fix=_fix(file, each, place, training.entry[1])
+            or NoFix("the region of the training cannot be written here"),
         )
 
 

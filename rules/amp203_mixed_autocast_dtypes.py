@@ -62,6 +62,7 @@ from collections.abc import Iterator
 
 import libcst as cst
 
+from amplint.diagnostics import NoFix
 from amplint.facts.forward_passes import ForwardPass, Forwards
 from amplint.model import vocabulary
 from amplint.rule import MEDIUM, WARNING, File, Finding, rule
@@ -89,6 +90,7 @@ def check(file: File) -> Iterator[Finding]:
             f"`{each.model}` runs in {_dtype(each)} here, but is trained in {_dtype(home)}",
             "the two differ in range and precision: a value that one can hold may overflow or be rounded in the other",
             related=file.related(f"trained in {_dtype(home)} here", usual),
+            fix=NoFix("only you can say which of the two dtypes is meant"),
         )
 
 

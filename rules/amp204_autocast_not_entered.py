@@ -51,7 +51,7 @@ from collections.abc import Iterator
 
 import libcst as cst
 
-from amplint.diagnostics import SAFE, UNSAFE, Edit, Fix
+from amplint.diagnostics import SAFE, UNSAFE, Edit, Fix, NoFix
 from amplint.model.observables import ENTERED, Observable
 from amplint.model.torch import names as torch_names
 from amplint.rule import ERROR, HIGH, File, Finding, rule
@@ -72,7 +72,7 @@ def check(file: File) -> Iterator[Finding]:
                 file.range(item.item),
                 f"`with` is given `{_spelled(file, item.item)}`, which is not called",
                 "`with` raises TypeError (AttributeError up to Python 3.10): only a call makes a region",
-                fix=_called(file, item.item),
+                fix=_called(file, item.item) or NoFix("what the region needs is not clear here"),
             )
         if isinstance(item.item, cst.BooleanOperation):
             yield from _joined(file, item.item)
@@ -85,6 +85,7 @@ def check(file: File) -> Iterator[Finding]:
                 file.range(call.func),
                 f"`{_spelled(file, call.func)}` makes an autocast region that nothing enters",
                 "operations stay in full precision: only `with`, or decorating a function, enters a region",
+                fix=NoFix("only you can say what should run in the region"),
             )
 
 
@@ -117,7 +118,8 @@ def _joined(file: File, both: cst.BooleanOperation) -> Iterator[Finding]:
         file.range(both.left.func),
         f"`{_spelled(file, both.left.func)}` makes an autocast region that nothing enters",
         "`and` gives `with` its second operand only: a comma enters both",
-        fix=fix if file.source.text[start:end].strip(" ") == "and" and not file.tree.as_written(both).lpar else None,
+        fix=(fix if file.source.text[start:end].strip(" ") == "and" and not file.tree.as_written(both).lpar else None)
+        or NoFix("a comment or parentheses are in the way"),
     )
 
 
@@ -128,7 +130,8 @@ def _decorating(file: File, decorator: cst.BaseExpression, decorated: cst.CSTNod
             file.range(decorator),
             f"`{_spelled(file, decorator)}` decorates a function without being called",
             "the function becomes an argument of `autocast`, and never runs in a region",
-            fix=_called(file, decorator) if isinstance(decorated, cst.FunctionDef) else None,
+            fix=(_called(file, decorator) if isinstance(decorated, cst.FunctionDef) else None)
+            or NoFix("what the region needs is not clear here"),
         )
     elif isinstance(decorated, cst.ClassDef) and isinstance(decorator, cst.Call):
         if file.contexts.maker(decorator.func) is not None:
@@ -136,6 +139,7 @@ def _decorating(file: File, decorator: cst.BaseExpression, decorated: cst.CSTNod
                 file.range(decorator),
                 f"Autocast decorates the class `{decorated.name.value}`, so that only its constructor runs in the region",
                 "its methods run in full precision, and its name now stands for a function",
+                fix=NoFix("the region belongs on the methods that need it"),
             )
 
 

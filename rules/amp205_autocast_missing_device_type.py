@@ -50,7 +50,7 @@ from collections.abc import Iterator
 
 import libcst as cst
 
-from amplint.diagnostics import SAFE, Edit, Fix
+from amplint.diagnostics import SAFE, Edit, Fix, NoFix
 from amplint.model.observables import CONSTRUCTED, Observable
 from amplint.model.torch import names as torch_names
 from amplint.rule import ERROR, HIGH, File, Finding, rule
@@ -61,6 +61,7 @@ from ._support.version_checks import is_passed_over
 
 _NO_STRING = "the call raises ValueError from PyTorch 2.4 on, RuntimeError before"
 _NO_REGION = frozenset({"contextlib.nullcontext", "contextlib.suppress"})
+_UNKNOWN = NoFix("the type of the device is not known here")
 _INDEXED = (
     "PyTorch 2.13 accepts the index and skips the checks for CUDA and bfloat16; up to 2.3 the call raises RuntimeError"
 )
@@ -80,7 +81,9 @@ def check(file: File) -> Iterator[Finding]:
         if isinstance(call.func, cst.Name) and _may_lack_device(file, call.func) and not has_star(call):
             if not call.args or all(arg.keyword is not None for arg in call.args) and not keyword(call, "device_type"):
                 [name] = sorted(file.names.resolve(call.func) & torch_names.AUTOCAST_GENERIC)[:1]
-                yield Finding(file.range(call.func), f"`{name}` is called without `device_type`", _MISSING)
+                yield Finding(
+                    file.range(call.func), f"`{name}` is called without `device_type`", _MISSING, fix=_UNKNOWN
+                )
 
 
 def _may_lack_device(file: File, name: cst.Name) -> bool:
@@ -100,21 +103,23 @@ def _judge(file: File, call: cst.Call, name: str) -> Finding | None:
     given = keyword(call, "device_type") or next(iter(positionals(call)), None)
     if given is None:
         message = f"`{name}` is called without `device_type`"
-        return Finding(file.range(call.func), message, _MISSING, fix=_inserted(file, call, ()))
+        return Finding(file.range(call.func), message, _MISSING, fix=_inserted(file, call, ()) or _UNKNOWN)
     found = kind(file, given.value)
     if found == DEVICE:
         message = f"`{name}` gets a `torch.device` as `device_type`, not a string"
-        return Finding(file.range(call.func), message, _NO_STRING, fix=_type_of(file, given.value))
+        return Finding(file.range(call.func), message, _NO_STRING, fix=_type_of(file, given.value) or _UNKNOWN)
     if found in (DTYPE, FLAG, NUMBER):
         message = f"`{name}` gets a {found} as `device_type`, not a string"
         parameter = {DTYPE: "dtype", FLAG: "enabled"}.get(found, "")
         alone = given.keyword is None and len(positionals(call)) == 1 and keyword(call, parameter) is None
         fix = _inserted(file, call, (parameter,)) if parameter and alone else None
-        return Finding(file.range(call.func), message, _NO_STRING, fix=fix)
+        return Finding(file.range(call.func), message, _NO_STRING, fix=fix or _UNKNOWN)
     texts = device_texts(file, given.value)
     if texts is not None and any(text.endswith(":") for text in texts):
         message = f"`{name}` gets a device with an index as `device_type`"
-        return Finding(file.range(call.func), message, _INDEXED, fix=_without_index(file, given.value, texts))
+        return Finding(
+            file.range(call.func), message, _INDEXED, fix=_without_index(file, given.value, texts) or _UNKNOWN
+        )
     return None
 
 

@@ -55,7 +55,7 @@ from collections.abc import Iterator
 
 import libcst as cst
 
-from amplint.diagnostics import UNSAFE, Edit, Fix
+from amplint.diagnostics import UNSAFE, Edit, Fix, NoFix
 from amplint.dtypes import Dtypes, Operation, Tensor
 from amplint.model.observables import NON_FINITE, Observable
 from amplint.model.torch.precision import BFLOAT16, FLOAT16, FLOAT32, HALF, LIMITS
@@ -81,7 +81,13 @@ def check(file: File) -> Iterator[Finding]:
             note = f"autocast casts the inputs of layers and matrix products by itself; this cast gives up the range of {kept}"
             message = f"An activation is cast to {operation.dtype} by hand inside an autocast region"
             related = file.fact(Dtypes).caller(operation)
-            yield Finding(file.range(operation.node), message, note, related, _fix(file, operation))
+            yield Finding(
+                file.range(operation.node),
+                message,
+                note,
+                related,
+                _fix(file, operation) or NoFix("the cast is part of a larger expression"),
+            )
 
 
 def _narrows(file: File, cast: Operation) -> bool:

@@ -57,7 +57,7 @@ from collections.abc import Iterator
 
 import libcst as cst
 
-from amplint.diagnostics import UNSAFE, Edit, Fix
+from amplint.diagnostics import UNSAFE, Edit, Fix, NoFix
 from amplint.facts.half_models import Halved, Halves
 from amplint.model.observables import REFUSED, Observable
 from amplint.rule import ERROR, HIGH, File, Finding, rule
@@ -77,7 +77,7 @@ def check(file: File) -> Iterator[Finding]:
                 *file.related("the optimizer holds its parameters", halved.made.func),
                 *file.related("the scaler refuses their gradients here", halved.step.func),
             ),
-            fix=_fix(file, halved),
+            fix=_fix(file, halved) or NoFix("the weights become float16 where that cannot be changed"),
         )
 
 

@@ -74,7 +74,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from amplint.diagnostics import UNSAFE, Edit, Fix
+from amplint.diagnostics import UNSAFE, Edit, Fix, NoFix
 from amplint.facts.autograd_functions import CustomFunction, CustomFunctions
 from amplint.model.observables import BACKWARD_ERROR, Observable
 from amplint.rule import ERROR, MEDIUM, MIXED_PRECISION, TRAINING, File, Finding, rule
@@ -98,7 +98,7 @@ def check(file: File) -> Iterator[Finding]:
             f"`{function.node.name.value}` multiplies in `backward` without {' and '.join(_missing(function))}",
             "under autocast, `backward` multiplies half gradients with what `forward` saved in float32, and raises an error",
             related=file.related("autocast reaches this product in `forward` only", function.product),
-            fix=_fix(file, function),
+            fix=_fix(file, function) or NoFix("`forward` and `backward` are not plain methods here"),
             needs=frozenset({TRAINING}),
         )
     for function in file.fact(CustomFunctions).mixing():
@@ -107,7 +107,7 @@ def check(file: File) -> Iterator[Finding]:
             f"`{function.node.name.value}` gives a kernel half inputs and float32 weights, without `custom_fwd`",
             "under autocast, the inputs come in half from layers while the weight stays float32; most kernels refuse the mixture",
             related=file.related("the kernel gets both here", function.product),
-            fix=_fix(file, function, cast=True),
+            fix=_fix(file, function, cast=True) or NoFix("which inputs the kernel needs in which dtype is not clear"),
             needs=frozenset({MIXED_PRECISION}),
         )
 

@@ -57,7 +57,7 @@ from dataclasses import dataclass
 
 import libcst as cst
 
-from amplint.diagnostics import SAFE, UNSAFE, Applicability, Edit, Fix
+from amplint.diagnostics import SAFE, UNSAFE, Applicability, Edit, Fix, NoFix
 from amplint.model.observables import WARNED, Observable
 from amplint.model.torch import names as torch_names
 from amplint.model.torch.names import Replacement
@@ -81,7 +81,12 @@ def check(file: File) -> Iterator[Finding]:
         if is_fallback(file, node) or is_recognised(file, node) or source is not None and _is_choice(file, source):
             continue
         [name] = file.names.resolve(node)
-        yield Finding(file.range(node), _message(name), _note(old[name], _runs(file, node)), fix=_fix(file, node, name))
+        yield Finding(
+            file.range(node),
+            _message(name),
+            _note(old[name], _runs(file, node)),
+            fix=_fix(file, node, name) or NoFix("the name is used in a way that cannot be rewritten alike"),
+        )
     yield from _imports(file, old)
 
 
@@ -136,11 +141,18 @@ def _imports(file: File, old: dict[str, Replacement]) -> Iterator[Finding]:
         if name not in old and name not in torch_names.DEPRECATED_MODULES or is_fallback(file, what):
             continue
         if name in old and is_attempt(file, what):
-            yield Finding(file.range(what), _message(name), _note(old[name]))
+            yield Finding(
+                file.range(what), _message(name), _note(old[name]), fix=NoFix("the import is one choice of several")
+            )
         elif file.importer.is_unused(what):
             edits = () if _is_hub(file) else file.importer.remove(what)
             fix = Fix("Remove the import", edits) if edits else None
-            yield Finding(file.range(what), _message(name), "nothing in this file uses it", fix=fix)
+            yield Finding(
+                file.range(what),
+                _message(name),
+                "nothing in this file uses it",
+                fix=fix or NoFix("another file may import it from here"),
+            )
 
 
 def _is_hub(file: File) -> bool:

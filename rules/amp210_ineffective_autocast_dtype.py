@@ -48,6 +48,7 @@ from collections.abc import Iterator
 
 import libcst as cst
 
+from amplint.diagnostics import NoFix
 from amplint.model.events import Region
 from amplint.rule import HIGH, INFO, File, Finding, rule
 
@@ -69,6 +70,7 @@ def check(file: File) -> Iterator[Finding]:
                     file.range(source.func),
                     f"Autocast to `torch.{region.dtype}` is not mixed precision",
                     _what_happens(region),
+                    fix=NoFix("only you can say which dtype is meant"),
                 )
 
 

@@ -61,7 +61,7 @@ from collections.abc import Iterator
 
 import libcst as cst
 
-from amplint.diagnostics import SAFE, UNSAFE, Fix
+from amplint.diagnostics import SAFE, UNSAFE, Fix, NoFix
 from amplint.dtypes import Dtypes, Operation, Tensor
 from amplint.model.observables import VALUE_ERROR, Observable
 from amplint.model.torch.operators import Kind, of_kind
@@ -97,7 +97,7 @@ def check(file: File) -> Iterator[Finding]:
                 f"The loss is computed in {dtype}, outside the autocast region",
                 "autocast runs losses in float32; outside the region they run in the dtype of the model's outputs",
                 related,
-                _fix(file, operation),
+                _fix(file, operation) or NoFix("the operands of the loss cannot be cast in this place"),
             )
 
 

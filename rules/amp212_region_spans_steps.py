@@ -60,7 +60,7 @@ from collections.abc import Iterator
 
 import libcst as cst
 
-from amplint.diagnostics import DISPLAY, SAFE, Fix, Related
+from amplint.diagnostics import DISPLAY, SAFE, Fix, NoFix, Related
 from amplint.facts.trial_code import Trials
 from amplint.model.events import Backward
 from amplint.model.observables import LOSS_ERROR, Observable
@@ -86,7 +86,8 @@ def check(file: File) -> Iterator[Finding]:
             "One autocast region spans an optimizer step and later forward passes",
             "a region casts each weight once and keeps the copy until it ends: after a step, forward passes use old weights",
             related=_related(file, found),
-            fix=_fix(file, found) if found.here else None,
+            fix=(_fix(file, found) if found.here else None)
+            or NoFix("the arguments of the region are not all in sight"),
         )
 
 

@@ -50,7 +50,7 @@ from collections.abc import Iterator, Sequence
 
 import libcst as cst
 
-from amplint.diagnostics import SAFE, UNSAFE, Applicability, Fix
+from amplint.diagnostics import SAFE, UNSAFE, Applicability, Fix, NoFix
 from amplint.model.observables import CONSTRUCTED, Observable
 from amplint.model.torch import names as torch_names
 from amplint.rule import ERROR, HIGH, File, Finding, rule
@@ -120,5 +120,8 @@ def _finding(
         title = f"Add the keyword `{meant}`" if len(named) == 1 else "Add the keywords"
         fix = Fix(title, tuple(insert_arguments(file, call, (), keywords, place)), applicability)
     return Finding(
-        file.range(call.func), f"{shown} is passed to `{name}` as `{lands}`, not as `{meant}`", note, fix=fix
+        file.range(call.func),
+        f"{shown} is passed to `{name}` as `{lands}`, not as `{meant}`",
+        note,
+        fix=fix or NoFix("other arguments of the call are in the way"),
     )

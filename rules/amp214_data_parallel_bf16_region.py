@@ -50,7 +50,7 @@ from collections.abc import Iterator
 
 import libcst as cst
 
-from amplint.diagnostics import DISPLAY, Fix
+from amplint.diagnostics import DISPLAY, Fix, NoFix
 from amplint.facts.forward_passes import ForwardPass, Forwards
 from amplint.model.observables import IN_REPLICA, Observable
 from amplint.rule import HIGH, WARNING, File, Finding, rule
@@ -74,7 +74,7 @@ def check(file: File) -> Iterator[Finding]:
             f"The replicas of `{each.model}` do not run in bfloat16",
             "`DataParallel` tells its threads that autocast is on, but not the dtype: on CUDA they run in float16",
             related=file.related("the replicas run here", each.call.func),
-            fix=_fix(file, each),
+            fix=_fix(file, each) or NoFix("the `forward` of the wrapped module is not in sight"),
         )
 
 

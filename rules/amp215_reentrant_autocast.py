@@ -45,7 +45,7 @@ from collections.abc import Iterator
 
 import libcst as cst
 
-from amplint.diagnostics import DISPLAY, Edit, Fix
+from amplint.diagnostics import DISPLAY, Edit, Fix, NoFix
 from amplint.facts.recursive_calls import Recursion
 from amplint.model.observables import LEFT_ON, Observable
 from amplint.rule import ERROR, HIGH, File, Finding, rule
@@ -66,7 +66,7 @@ def check(file: File) -> Iterator[Finding]:
                 f"`{function.name.value}` calls itself inside the one autocast instance that decorates it",
                 "the inner call overwrites what the instance had saved: autocast stays switched on after the outer call",
                 related=file.related("entered again from here", again),
-                fix=_fix(file, function, decorator),
+                fix=_fix(file, function, decorator) or NoFix("the function cannot be rewritten in place"),
             )
 
 

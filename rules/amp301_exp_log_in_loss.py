@@ -75,7 +75,7 @@ from collections.abc import Iterator
 
 import libcst as cst
 
-from amplint.diagnostics import SAFE, UNSAFE, Fix, Related
+from amplint.diagnostics import SAFE, UNSAFE, Fix, NoFix, Related
 from amplint.dtypes import Danger, DtypeHazard, Dtypes
 from amplint.model.literals import number_text
 from amplint.model.observables import NON_FINITE, Observable
@@ -102,7 +102,14 @@ def check(file: File) -> Iterator[Finding]:
         message, note = _words(hazard)
         related = (*_related(file, hazard), *file.fact(Dtypes).caller(hazard.operation))
         needs = file.fact(Dtypes).needs(hazard.operation)
-        yield Finding(file.range(hazard.operation.node), message, note, related, _fix(file, hazard), needs)
+        yield Finding(
+            file.range(hazard.operation.node),
+            message,
+            note,
+            related,
+            _fix(file, hazard) or NoFix("casting the operand would not be enough"),
+            needs,
+        )
 
 
 def _words(hazard: DtypeHazard) -> tuple[str, str]:

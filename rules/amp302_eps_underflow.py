@@ -62,7 +62,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from amplint.diagnostics import SAFE, UNSAFE, Fix
+from amplint.diagnostics import SAFE, UNSAFE, Fix, NoFix
 from amplint.dtypes import ConstantEffect, ConstantUse, Dtypes
 from amplint.model.literals import constant_text
 from amplint.model.observables import NON_FINITE, Observable
@@ -116,7 +116,14 @@ def _finding(file: File, constant: ConstantUse) -> Finding:
     if constant.use is ConstantEffect.LOWER:
         message = f"The lower bound {eps} rounds to 0 when a float16 tensor is clamped"
     needs = file.fact(Dtypes).needs(constant.operation)
-    return Finding(file.range(constant.operation.node), message, note, related, fix, needs)
+    return Finding(
+        file.range(constant.operation.node),
+        message,
+        note,
+        related,
+        fix or NoFix("the operand cannot be cast in this place"),
+        needs,
+    )
 
 
 def _fix(file: File, constant: ConstantUse) -> Fix | None:

@@ -56,7 +56,7 @@ from collections.abc import Iterable, Iterator
 
 import libcst as cst
 
-from amplint.diagnostics import SAFE, Edit, Fix
+from amplint.diagnostics import SAFE, Edit, Fix, NoFix
 from amplint.dtypes import ConstantEffect, ConstantUse, Dtypes
 from amplint.model.literals import constant_text
 from amplint.model.observables import NON_FINITE, Observable
@@ -115,11 +115,18 @@ def _findings(file: File, constants: Iterable[ConstantUse], where: str, needs: f
         calls.setdefault(constant.operation.node, []).append(constant)
     for node, (first, *others) in calls.items():
         shown = constant_text(file.tree.text(first.node) if first.node is not None else "", first.value)
-        message = f"{shown} {_VERBS[first.use]} a float16 tensor, whose largest value is 65504"
+        message = f"`{shown}` {_VERBS[first.use]} a float16 tensor, whose largest value is 65504"
         made = first.operand.half_at
         related = (*file.related("computed in float16 here", made), *file.fact(Dtypes).caller(first.operation))
         fix, rests_on = _fix(file, [first, *others]), needs | file.fact(Dtypes).needs(first.operation)
-        yield Finding(file.range(node), message, where + _OUTCOME[first.use], related, fix, rests_on)
+        yield Finding(
+            file.range(node),
+            message,
+            where + _OUTCOME[first.use],
+            related,
+            fix or NoFix("what should stand there depends on what the constant means"),
+            rests_on,
+        )
 
 
 def _overflows(constant: ConstantUse) -> bool:

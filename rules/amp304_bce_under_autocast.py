@@ -54,7 +54,7 @@ from collections.abc import Iterator
 
 import libcst as cst
 
-from amplint.diagnostics import SAFE, UNSAFE, Edit, Fix
+from amplint.diagnostics import SAFE, UNSAFE, Edit, Fix, NoFix
 from amplint.dtypes import Dtypes, Operation, Tensor
 from amplint.model.observables import NON_FINITE, Observable
 from amplint.model.torch.operators import Policy, policy
@@ -94,7 +94,7 @@ def check(file: File) -> Iterator[Finding]:
                 message,
                 _NOTE,
                 file.fact(Dtypes).caller(operation),
-                _with_logits(file, operation) or _apart(file, operation),
+                _with_logits(file, operation) or _apart(file, operation) or NoFix("the logits are not in sight"),
             )
 
 

@@ -57,7 +57,7 @@ from collections.abc import Iterator, Sequence
 
 import libcst as cst
 
-from amplint.diagnostics import SAFE, Edit, Fix
+from amplint.diagnostics import SAFE, Edit, Fix, NoFix
 from amplint.dtypes import Dtypes, Number, Operation, Tensor
 from amplint.model.observables import NON_FINITE, Observable
 from amplint.model.torch.precision import FLOAT16, FLOAT32, HALF, LIMITS, UNKNOWN
@@ -87,10 +87,17 @@ def check(file: File) -> Iterator[Finding]:
             continue
         seen.add(operation.node)
         fused = _FUSED[inner.op].rpartition(".")[2]
-        message = f"The logarithm of {_NAMES[inner.op]} is computed in two steps, where `{fused}` takes one"
+        message = f"The logarithm of {_NAMES[inner.op]} takes two steps, where `{fused}` takes one"
         related = (*file.related("computed here", inner.node), *file.fact(Dtypes).caller(operation))
         needs = file.fact(Dtypes).needs(operation)
-        yield Finding(file.range(operation.node), message, _why(inner), related, _fix(file, operation, inner), needs)
+        yield Finding(
+            file.range(operation.node),
+            message,
+            _why(inner),
+            related,
+            _fix(file, operation, inner) or NoFix("the two steps are not written as one expression"),
+            needs,
+        )
 
 
 def _inner(file: File, log: Operation) -> Operation | None:

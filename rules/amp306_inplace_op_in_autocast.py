@@ -56,7 +56,7 @@ from collections.abc import Iterator
 
 import libcst as cst
 
-from amplint.diagnostics import UNSAFE, Edit, Fix
+from amplint.diagnostics import UNSAFE, Edit, Fix, NoFix
 from amplint.dtypes import Dtypes, Operation
 from amplint.model.observables import VALUE_ERROR, Observable
 from amplint.model.torch.precision import FLOAT16, LIMITS, lifted
@@ -85,7 +85,7 @@ def check(file: File) -> Iterator[Finding]:
                 f"`{_spelling(operation)}` runs in float16, where `{operation.op}` would run in float32",
                 "autocast does not cast for in-place forms and `out=`, whose result has to fit the tensor that is there",
                 related,
-                _fix(file, operation),
+                _fix(file, operation) or NoFix("the result has to be in that tensor"),
                 file.fact(Dtypes).needs(operation),
             )
 

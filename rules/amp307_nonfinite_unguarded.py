@@ -55,7 +55,7 @@ from collections.abc import Iterator
 
 import libcst as cst
 
-from amplint.diagnostics import DISPLAY, Fix
+from amplint.diagnostics import DISPLAY, Fix, NoFix
 from amplint.facts.unguarded_bf16 import Finiteness
 from amplint.model.observables import DAMAGED, Observable
 from amplint.rule import MEDIUM, WARNING, File, Finding, rule
@@ -81,7 +81,7 @@ def check(file: File) -> Iterator[Finding]:
             file.range(hazard_calls.callee_range(file, backward)),
             "The optimizer steps even if the bfloat16 loss is not finite",
             note=_NOTE,
-            fix=guard(file, backward),
+            fix=guard(file, backward) or NoFix("the loss has no one place to be checked in"),
         )
 
 

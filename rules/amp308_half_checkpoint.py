@@ -52,7 +52,7 @@ from collections.abc import Iterator
 
 import libcst as cst
 
-from amplint.diagnostics import DISPLAY, Edit, Fix
+from amplint.diagnostics import DISPLAY, Edit, Fix, NoFix
 from amplint.facts.half_checkpoints import HalfCheckpoints, HalfSaved
 from amplint.model.observables import ROUNDED, Observable
 from amplint.rule import MEDIUM, WARNING, File, Finding, rule
@@ -86,7 +86,8 @@ def check(file: File) -> Iterator[Finding]:
                 *file.related("saved together with this optimizer's state", each.state.optimizer),
                 *(file.related("kept in half from here on", each.cast) if each.kept is not None else ()),
             ),
-            fix=uncast(file, each) if each.kept is None else None,
+            fix=(uncast(file, each) if each.kept is None else None)
+            or NoFix("the weights become half where that cannot be changed"),
         )
 
 

@@ -48,7 +48,7 @@ from collections.abc import Iterator
 
 import libcst as cst
 
-from amplint.diagnostics import UNSAFE, Edit, Fix
+from amplint.diagnostics import UNSAFE, Edit, Fix, NoFix
 from amplint.dtypes import Dtypes, Operation, Tensor
 from amplint.model.observables import NON_FINITE, Observable
 from amplint.model.torch.precision import lifted
@@ -81,7 +81,7 @@ def check(file: File) -> Iterator[Finding]:
                 "The square of a float16 tensor overflows for values of 256 and more",
                 "`x * x` runs in float16; under autocast `x ** 2` runs in float32",
                 related,
-                _fix(file, operation),
+                _fix(file, operation) or NoFix("the factor is changed in place"),
             )
 
 

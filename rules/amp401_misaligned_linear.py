@@ -61,7 +61,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from amplint.diagnostics import UNSAFE, Fix
+from amplint.diagnostics import UNSAFE, Fix, NoFix
 from amplint.facts.trial_code import Trials
 from amplint.model.observables import PRODUCT_TIME, Observable
 from amplint.rule import INFO, MEDIUM, MIXED_PRECISION, File, Finding, rule
@@ -118,7 +118,7 @@ def _finding(file: File, model: Model, hidden: Hidden) -> Finding:
         f"The hidden size {hidden.value} is not a multiple of {_MULTIPLE}, which slows half-precision products",
         f"Tensor Cores are fastest with multiples of 8 (64 on an A100); the next multiple of {_MULTIPLE} is {wanted}",
         related,
-        _fix(file, model, hidden, wanted),
+        _fix(file, model, hidden, wanted) or NoFix("the size is not written as a plain number in this file"),
         frozenset({MIXED_PRECISION}),
     )
 

@@ -68,7 +68,7 @@ from collections.abc import Iterator
 
 import libcst as cst
 
-from amplint.diagnostics import UNSAFE, Fix
+from amplint.diagnostics import UNSAFE, Fix, NoFix
 from amplint.model.observables import PRODUCT_TIME, Observable
 from amplint.rule import INFO, LOW, MIXED_PRECISION, File, Finding, rule
 
@@ -146,7 +146,8 @@ def _vocabulary(file: File, embedding: cst.Call) -> Iterator[Finding]:
         f"The vocabulary size {rows.value} is not a multiple of {_MULTIPLE}, which slows half-precision logits",
         f"{_WHY}; the next multiple of {_VOCABULARY_MULTIPLE} is {wanted}",
         related,
-        _fix(file, file.tree.module, rows.value, [rows, *(size for _, size in heads)], wanted),
+        _fix(file, file.tree.module, rows.value, [rows, *(size for _, size in heads)], wanted)
+        or NoFix("the size is not written as a plain number in this file"),
         frozenset({MIXED_PRECISION}),
     )
 
@@ -177,10 +178,12 @@ def _channels(file: File, model: Model, hidden: Hidden) -> Finding:
     sizes = sizes_of(model, hidden)
     return Finding(
         file.range(hidden.producers[0].node),
-        f"The number of channels {hidden.value} is not a multiple of {_MULTIPLE}, which slows half-precision convolutions",
+        f"The channel count {hidden.value} is not a multiple of {_MULTIPLE}, which slows half-precision convolutions",
         f"{_WHY}; the next multiple of {_MULTIPLE} is {wanted}",
         file.related("consumed here", *(layer.node for layer in hidden.consumers)),
-        None if joins else _fix(file, model.scope, hidden.value, sizes, wanted),
+        (None or NoFix("the size is not written as a plain number in this file"))
+        if joins
+        else _fix(file, model.scope, hidden.value, sizes, wanted),
         frozenset({MIXED_PRECISION}),
     )
 
@@ -194,9 +197,10 @@ def _heads(file: File, call: cst.Call) -> Iterator[Finding]:
         if size % _MULTIPLE and width.value >= _FEWEST_CHANNELS:
             yield Finding(
                 file.range(call),
-                f"The attention head size {size} is not a multiple of {_MULTIPLE}, which slows half-precision products",
+                f"The head size {size} is not a multiple of {_MULTIPLE}, which slows half-precision products",
                 _WHY,
                 needs=frozenset({MIXED_PRECISION}),
+                fix=NoFix("only you can say whether heads or width should change"),
             )
         return
 

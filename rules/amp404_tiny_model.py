@@ -59,6 +59,7 @@ from collections.abc import Iterator
 
 import libcst as cst
 
+from amplint.diagnostics import NoFix
 from amplint.facts.forward_passes import ForwardPass, Forwards
 from amplint.model.torch.operators import Kind, layers_of
 from amplint.rule import INFO, LOW, File, Finding, rule
@@ -96,6 +97,7 @@ def check(file: File) -> Iterator[Finding]:
                 file.range(model.name if isinstance(model, cst.ClassDef) else model.func),
                 f"{name} has {number} weights, too few to gain from mixed precision",
                 "starting its kernels takes about as long as computing, and autocast starts casts besides",
+                fix=NoFix("only you can say whether the model will grow"),
             )
 
 

@@ -77,17 +77,16 @@ def _diagnostic(diagnostic: Diagnostic) -> list[Any]:
     related = [[one.message, one.path, _range(one.range)] for one in diagnostic.related]
     return [
         diagnostic.code, diagnostic.name, diagnostic.message, _range(diagnostic.range), diagnostic.note, related,
-        _fix(diagnostic.fix), sorted(diagnostic.needs),
+        _fix(diagnostic.fix), sorted(diagnostic.needs), diagnostic.no_fix,
     ]  # fmt: skip
 
 
 def _read_diagnostic(path: str, value: Any) -> Diagnostic:
-    code, name, message, place, note, related, fix, needs = value
+    code, name, message, place, note, related, fix, needs, no_fix = value
     texts = (_text(code), _text(name), _text(message))
     others = tuple(Related(_text(text), _read_range(where), _text(file)) for text, file, where in related)
-    return Diagnostic(
-        *texts, _read_range(place), _text(note), others, _read_fix(fix), frozenset(map(_text, needs)), path
-    )
+    about = frozenset(map(_text, needs)), path, _text(no_fix)
+    return Diagnostic(*texts, _read_range(place), _text(note), others, _read_fix(fix), *about)
 
 
 def _range(place: Range) -> list[int]:

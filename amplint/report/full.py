@@ -29,6 +29,8 @@ def render(diagnostics: Sequence[Diagnostic], view: View) -> Iterator[str]:
             yield f"  {view.paint('note:', 'bold')} {printable(diagnostic.note)}\n"
         if diagnostic.fix is not None:
             yield from _fix(diagnostic.fix, diagnostic.path, view)
+        elif diagnostic.no_fix:
+            yield f"  {view.paint('no fix:', 'bold')} {printable(diagnostic.no_fix)}\n"
         yield "\n"
 
 

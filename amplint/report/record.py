@@ -64,6 +64,7 @@ def record(diagnostic: Diagnostic, view: View) -> dict[str, Any]:
         "location": _place(diagnostic.range.start),
         "message": diagnostic.message,
         "name": diagnostic.name,
+        "no_fix": diagnostic.no_fix or None,
         "noqa_row": _place(diagnostic.range.start)["row"],
         "note": diagnostic.note,
         "related": related,

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable
+from collections.abc import Callable, Hashable, Iterable
 
 import libcst as cst
 
-from amplint.diagnostics import Related
+from amplint.diagnostics import Fix, NoFix, Related
 from amplint.rule import File, Found
 
 _GUARDS = (cst.If, cst.For, cst.While, cst.Try, cst.Match, cst.Else)
@@ -87,6 +87,21 @@ def related(file: File, found: Found, **labels: str) -> tuple[Related, ...]:
         (found.origin, "it happens here"),
     ]
     return tuple(place for node, message in places for place in file.related(message, node))
+
+
+def mended(file: File, found: Found, mend: Callable[[File, Found], Fix | NoFix | None], otherwise: str) -> Fix | NoFix:
+    """The repair of a hazard whose halves are both in this file; where there is none, the reason.
+
+    Args:
+        file: the file.
+        found: the hazard.
+        mend: makes the repair.
+        otherwise: why it may make none, in half a sentence.
+    """
+    if not found.whole:
+        return NoFix("a part of it is in another file")
+    repair = mend(file, found)
+    return NoFix(otherwise) if repair is None else repair
 
 
 def defect(found: Found) -> Hashable:

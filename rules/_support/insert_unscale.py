@@ -7,7 +7,7 @@ from functools import cached_property
 
 import libcst as cst
 
-from amplint.diagnostics import SAFE, Applicability, Edit, Fix
+from amplint.diagnostics import SAFE, Applicability, Edit, Fix, NoFix
 from amplint.model.events import OptimizerStep, Scale, ScalerStep, Unscale
 from amplint.model.protocol.hazard import HazardKind
 from amplint.rule import File, Found, Statement
@@ -19,30 +19,36 @@ KINDS = (HazardKind.CLIP_BEFORE_UNSCALE, HazardKind.GRAD_READ_BEFORE_UNSCALE)
 _BRANCHES = (cst.If, cst.IfExp, cst.Match)
 
 
-def repair(file: File, found: Found, what: str, applicability: Applicability = SAFE) -> Fix | None:
-    """`unscale_` before the first use; None where it could raise, or has no name for its objects. `what` names the use."""
+def repair(file: File, found: Found, what: str, applicability: Applicability = SAFE) -> Fix | NoFix:
+    """`unscale_` before the first use, unless it could raise, or has no name for its objects. `what` names the use."""
     step, scaler, optimizer = _spelled(file, found)
     users = file.fact(_Uses).beside(found)
     block = hazard_calls.common_block(file, users.first, step) if step is not None else None
-    if step is None or block is None or not found.hazard.optimizer or not _runs_with_step(file, found, step, block):
-        return None
+    if not found.here:
+        return NoFix("a part of it is in another file")
+    if step is None or not found.hazard.optimizer:
+        return NoFix("which optimizer the gradients belong to is not clear")
+    if block is None or not _runs_with_step(file, found, step, block):
+        return NoFix("the optimizer steps in other iterations, or the scaler may be None here")
     target = _target(file, users, block)
-    if not found.here or target is None or target in file.tree.ancestors(found.related["scaled"]):
-        return None
+    if target is None or target in file.tree.ancestors(found.related["scaled"]):
+        return NoFix(f"no statement before {what} has room for `unscale_`")
     others = found.calls_at_home(Unscale)
     wanted = found.hazard.scaler, found.hazard.optimizer
     all_ = [node for event, node in found.events(Unscale) if (event.scaler, event.optimizer) == wanted]
     if not set(others).issuperset(all_):
-        return None  # a second one would raise
+        return NoFix("another function calls `unscale_`, and a second call would raise")
     late = [call for call in others if file.tree.span(call) > file.tree.span(target)]
     if any(_is_between(file, found.related["scaled"], call, target) for call in others):
-        return None
+        return NoFix("on some path `unscale_` has run already, and a second call would raise")
     call = f"{scaler}.unscale_({optimizer})"
     if not late:
         insertion = file.editor.insert_before(target, call)
         return Fix(f"Add `{call}` before {what}", (insertion,), applicability)
     edits = _moved(file, late, target)
-    return Fix(f"Move `{call}` before {what}", edits, applicability) if edits else None
+    if not edits:
+        return NoFix("the `unscale_` behind it cannot be moved")
+    return Fix(f"Move `{call}` before {what}", edits, applicability)
 
 
 def _spelled(file: File, found: Found) -> tuple[cst.Call | None, str, str]:

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import libcst as cst
 
-from amplint.diagnostics import Edit
+from amplint.diagnostics import Edit, NoFix
 from amplint.model.events import Clip, Event, GradAccess
 from amplint.rule import File, Found
 
@@ -67,6 +67,10 @@ def same_object(file: File, expression: cst.BaseExpression, at: cst.CSTNode) -> 
         return here is not None and there is not None and (here in there.lineage or there in here.lineage)
     bindings = file.names.bindings(root.value, at)
     return bool(bindings) and bindings is file.names.bindings(root.value, expression)
+
+
+NO_NAME = NoFix("the scaler has no plain name here")
+MAY_BE_OFF = NoFix("AMP may be off here, and the scaler None")
 
 
 def scaler_at(file: File, found: Found, at: cst.CSTNode, *kinds: type[Event]) -> cst.BaseExpression | None:

@@ -173,6 +173,7 @@ def test_json(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         "location": {"row": 7, "column": 2},
         "message": "Gradients are clipped while still scaled: by 100%, too",
         "name": "clip-before-unscale",
+        "no_fix": None,
         "noqa_row": 7,
         "note": "they are 65536 times too large",
         "related": [

@@ -128,6 +128,10 @@ def wording_is_as_agreed(fixture: Fixture) -> None:
         assert len(_CODE.sub("code", message).split()) <= WORDS_AT_MOST, f"{message!r} is too long"
         note = diagnostic.note
         assert note == note.strip() and "\n" not in note
+        reason = diagnostic.no_fix
+        assert bool(reason) is not bool(diagnostic.fix), f"{message!r} has a fix, or says why there is none"
+        assert not reason or reason[0] == "`" or reason.split()[0] == "AMP" or reason[0].islower()
+        assert reason[-1:] not in (".", " ") and "\n" not in reason and reason.count("`") % 2 == 0
         assert note.endswith(".") or ". " not in note, f"{note!r} ends in a period, or is one fragment"
         for related in diagnostic.related:
             assert related.message and related.message[-1] != ".", f"{related.message!r} must have no final period"

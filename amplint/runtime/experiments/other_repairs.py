@@ -9,7 +9,7 @@ from dataclasses import replace
 
 import libcst as cst
 
-from amplint.diagnostics import Diagnostic
+from amplint.diagnostics import Diagnostic, Fix
 from amplint.engine.fixer import apply
 from amplint.engine.registry import load_rules
 from amplint.facts.scalers import Scalers
@@ -45,7 +45,7 @@ def own_fix(before: File, diagnostic: Diagnostic) -> File:
     fix = diagnostic.fix
     if fix is None:
         again = told_once(findings(before, diagnostic.code))
-        fix = next((each.fix for each in again if each.range == diagnostic.range), None)
+        fix = next((each.fix for each in again if each.range == diagnostic.range and isinstance(each.fix, Fix)), None)
     text, _ = apply(before.source, [replace(diagnostic, fix=fix)])
     return File(Tree(replace(before.source, text=text)), torch=before.torch)
 
