@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
 
 import libcst as cst
 
+from amplint.model.records import frozen
 
-@dataclass(frozen=True)
+
+@frozen
 class Provenance:
     """Where the value of an expression comes from; see `Assign`."""
 

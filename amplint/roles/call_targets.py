@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from dataclasses import dataclass
 from functools import cached_property
 
 import libcst as cst
 
+from amplint.model.records import frozen
 from amplint.model.torch import layers
 from amplint.roles.roles import Roles
 from amplint.syntax.access_paths import displayed, path_of
@@ -27,7 +27,7 @@ _MAX_NAMES = 3
 """From an object to the name that it was given by, and so on, so many times."""
 
 
-@dataclass(frozen=True)
+@frozen
 class Callee:
     """A function that a call runs: its key, its definition, the path of the object it is called on, and how that was made."""
 
