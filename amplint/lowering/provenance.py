@@ -51,4 +51,4 @@ def arguments(read: Read, call: cst.Call, but: int = 0) -> Provenance:
 
 
 def _merge(left: tuple[str, ...], right: tuple[str, ...]) -> tuple[str, ...]:
-    return tuple(dict.fromkeys((*left, *right)))
+    return tuple(dict.fromkeys((*left, *right))) if left and right else left or right
