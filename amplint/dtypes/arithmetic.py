@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import replace
 
 import libcst as cst
 
 from amplint.dtypes.lattice import join_values, unknown
 from amplint.dtypes.values import Eps, GradientFlow, Number, Tensor, Value
 from amplint.model.events import Region
+from amplint.model.records import changed
 from amplint.model.torch import precision
 from amplint.model.torch.operators import OPERATORS, Kind, of_kind
 
@@ -52,7 +52,7 @@ def elementwise(
     dtype = result_dtype(op, parts, region, in_place=in_place, explicit=explicit)
     first = parts[0] if parts else Tensor()
     if op in _KEEPING and len(parts) == 1:
-        return replace(first, dtype=dtype)
+        return changed(first, dtype=dtype)
     if op in _BETWEEN and len(parts) == 1:
         return first.derived(node, dtype=dtype, peak=first.made if op in ("max", "amax") else None, saturated=None)
     low, high = _range(op, first)
@@ -98,6 +98,8 @@ def damped(value: Tensor, exponentials: bool = True, core: cst.CSTNode | None = 
         exponentials: whether its exponentials were normalised.
         core: the operand of a logarithm that was multiplied by it.
     """
+    if not value.through:
+        return value
 
     def cancels(flow: GradientFlow) -> bool:
         operation = flow.operation
@@ -106,7 +108,7 @@ def damped(value: Tensor, exponentials: bool = True, core: cst.CSTNode | None = 
         return core is not None and _same(operation.operand.core, core)
 
     found = {flow for flow in value.through if not flow.damped and cancels(flow)}
-    return replace(value, through=value.through - found | {replace(f, damped=True) for f in found}) if found else value
+    return changed(value, through=value.through - found | {changed(f, damped=True) for f in found}) if found else value
 
 
 def _same(one: cst.CSTNode | None, other: cst.CSTNode) -> bool:
@@ -125,7 +127,7 @@ def sigmoid(operand: Tensor, argument: cst.BaseExpression | None, result: Tensor
     limits = precision.LIMITS[precision.FLOAT16]
     if not result.half or (operand.low > limits.sigmoid_zero and operand.high < limits.sigmoid_one):
         return result
-    return replace(result, saturated=node, cure=argument)
+    return changed(result, saturated=node, cure=argument)
 
 
 def clamped(
@@ -208,7 +210,7 @@ def _times(one: float, other: float) -> float:
 def _power(operand: Tensor, number: Number, flipped: bool, region: Region | None, node: cst.CSTNode) -> Tensor:
     result = elementwise("pow", [operand], region, node)
     even = not flipped and number.value is not None and number.value % 2 == 0
-    return replace(result, low=0.0) if flipped or even or operand.low >= 0 else result
+    return changed(result, low=0.0) if flipped or even or operand.low >= 0 else result
 
 
 def between(op: str, left: Tensor, right: Tensor, region: Region | None, node: cst.CSTNode) -> Tensor:
@@ -223,24 +225,24 @@ def between(op: str, left: Tensor, right: Tensor, region: Region | None, node: c
     """
     result = elementwise(op, [left, right], region, node)
     if op == "div" and result.dtype in _COUNTING:
-        result = replace(result, dtype=precision.FLOAT32)
+        result = changed(result, dtype=precision.FLOAT32)
     if op == "mul":
         return _product(left, right, result)
     if op == "div":
-        return damped(replace(result, low=0.0 if left.low >= 0 and right.low >= 0 else -math.inf))
+        return damped(changed(result, low=0.0 if left.low >= 0 and right.low >= 0 else -math.inf))
     if op == "sub" and right.peak is not None and right.peak is left.made:
-        return replace(result, high=0.0)
+        return changed(result, high=0.0)
     if op in ("add", "sub"):
         low, high = (right.low, right.high) if op == "add" else (-right.high, -right.low)
-        result = replace(result, low=left.low + low, high=left.high + high)
+        result = changed(result, low=left.low + low, high=left.high + high)
         if left.saturated is not None and left.saturated is right.saturated:  # p * t + (1 - p) * (1 - t)
-            return replace(result, saturated=left.saturated, cure=left.cure)
+            return changed(result, saturated=left.saturated, cure=left.cure)
     return result
 
 
 def _product(left: Tensor, right: Tensor, result: Tensor) -> Tensor:
     corners = [_times(one, other) for one in (left.low, left.high) for other in (right.low, right.high)]
-    result = replace(result, low=min(corners), high=max(corners))
+    result = changed(result, low=min(corners), high=max(corners))
     for factor in (left, right):  # p * log(p): the factor cancels the derivative 1/p
         if factor.core is not None:
             result = damped(result, exponentials=False, core=factor.core)
@@ -248,7 +250,7 @@ def _product(left: Tensor, right: Tensor, result: Tensor) -> Tensor:
     if rounded.saturated is None:
         return result
     # What a probability is multiplied by, a target or a mask, is taken to be no less than zero.
-    return replace(result, saturated=rounded.saturated, cure=rounded.cure, low=0.0)
+    return changed(result, saturated=rounded.saturated, cure=rounded.cure, low=0.0)
 
 
 def where(left: Value, right: Value, node: cst.CSTNode) -> Value:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import replace
 from functools import cached_property
 
 import libcst as cst
@@ -15,6 +14,7 @@ from amplint.dtypes.functions import Functions
 from amplint.dtypes.literals import joined
 from amplint.dtypes.tensor_calls import MODULES, no_result
 from amplint.dtypes.values import (
+    NO_ARGUMENTS,
     UNKNOWN,
     Arguments,
     Choice,
@@ -31,6 +31,7 @@ from amplint.dtypes.values import (
     Value,
 )
 from amplint.model import vocabulary
+from amplint.model.records import changed
 from amplint.model.torch import layers, precision
 from amplint.syntax.names import dotted
 
@@ -57,14 +58,16 @@ class Calls(Functions):
         return self._apply(self.evaluate(node.func, frame), node, called, arguments, frame)
 
     def _arguments(self, args: Sequence[cst.Arg], frame: StackFrame) -> Arguments:
-        plain = [arg for arg in args if arg.keyword is None and not arg.star]
-        named = {arg.keyword.value: arg.value for arg in args if arg.keyword is not None}
+        if not args:
+            return NO_ARGUMENTS
         starred = [self.evaluate(arg.value, frame) for arg in args if arg.star]
-        values = tuple(self.evaluate(arg.value, frame) for arg in plain)
+        nodes = [arg.value for arg in args if arg.keyword is None and not arg.star]
+        values = [self.evaluate(node, frame) for node in nodes]
+        named = {arg.keyword.value: arg.value for arg in args if arg.keyword is not None}
         keywords = {name: self.evaluate(value, frame) for name, value in named.items()}
         if starred:
             keywords["*"] = Items(tuple(starred))
-        return Arguments(tuple(arg.value for arg in plain), values, keywords, named)
+        return Arguments(tuple(nodes), tuple(values), keywords, named)
 
     def _meaning(self, func: cst.BaseExpression) -> str | None:
         meanings = self.names.resolve(func)
@@ -192,7 +195,7 @@ class Calls(Functions):
         self.leaving[call] = frame.loss
         if not frame.differentiates:
             return result
-        return replace(result, through=result.through | {GradientFlow(call)})
+        return changed(result, through=result.through | {GradientFlow(call)})
 
     # -- modules ---------------------------------------------------------------------------------------------------
 
@@ -203,7 +206,7 @@ class Calls(Functions):
                 step = Arguments((), (value,))
                 value = self._apply(part, node, "", step, frame)
             # Where the last layer rounds, no expression of the caller can be widened before it.
-            return replace(value, cure=None) if isinstance(value, Tensor) else value
+            return changed(value, cure=None) if isinstance(value, Tensor) else value
         name = layers.LAYERS.get(layer.kind)
         if name is not None:
             return self.torch_call(name, node, arguments, frame, layer)

@@ -5,11 +5,11 @@ from __future__ import annotations
 import enum
 import math
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
 
 import libcst as cst
 
 from amplint.dtypes.values import Number, Operation, Tensor, Value
+from amplint.model.records import frozen
 from amplint.model.torch import precision
 
 
@@ -25,7 +25,7 @@ class ConstantEffect(enum.Enum):
     STORED = "assigned to elements"
 
 
-@dataclass(frozen=True)
+@frozen
 class ConstantUse:
     """A constant that meets a half tensor.
 

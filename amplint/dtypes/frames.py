@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 
 import libcst as cst
 
 from amplint.dtypes.lattice import join_values
 from amplint.dtypes.values import Instance, Value
 from amplint.model.events import Region
+from amplint.model.records import changed
 from amplint.model.torch.precision import DEFAULT_DTYPE, EITHER_HALF, FLOAT16, FLOAT32, FLOAT64
 
 
@@ -65,6 +66,8 @@ class StackFrame:
     @property
     def region(self) -> Region | None:
         """The autocast region in effect: for each device type the innermost decides."""
+        if not self.regions:  # as nearly always; every operation asks
+            return None
         shadowed: set[str] = set()
         for region in reversed(self.regions):
             if region.device == "grad" or region.device in shadowed:
@@ -79,7 +82,7 @@ class StackFrame:
     @property
     def differentiates(self) -> bool:
         """Whether gradients are recorded."""
-        return all(region.device != "grad" for region in self.regions)
+        return not self.regions or all(region.device != "grad" for region in self.regions)
 
 
 def _takes_effect(region: Region) -> bool:
@@ -91,4 +94,4 @@ def _assumed(region: Region) -> Region:
     # A device chosen at run time is a GPU on some run, above all where float16 is asked for.
     if region.device in DEFAULT_DTYPE or region.dtype not in (FLOAT16, EITHER_HALF):
         return region
-    return replace(region, device="cuda")
+    return changed(region, device="cuda")

@@ -11,6 +11,7 @@ from amplint.dtypes.frames import StackFrame
 from amplint.dtypes.literals import joined
 from amplint.dtypes.tensor_calls import TensorCalls, no_result
 from amplint.dtypes.values import (
+    NO_ARGUMENTS,
     UNKNOWN,
     Arguments,
     Class,
@@ -24,6 +25,7 @@ from amplint.dtypes.values import (
     Tensor,
     Value,
     tensors,
+    told,
 )
 from amplint.model import vocabulary
 from amplint.roles.autocast_contexts import Contexts
@@ -32,7 +34,6 @@ from amplint.syntax.names import Names, dotted
 from amplint.syntax.tree import Tree
 
 _MAX_DEPTH = 8
-_NOTHING = Arguments()
 _Key = tuple[object, ...]
 
 
@@ -55,10 +56,13 @@ class Functions(TensorCalls):
         stand in the code of a loss."""
         self.reached: dict[Operation, bool] = {}
         """The operations through which a loss is differentiated, and whether what follows cancels their derivative."""
-        self.globals: dict[str, Value] = {}
-        """What the names of the module hold at its end."""
+        self.top = StackFrame(tree.module)
+        """The module."""
         self._running: list[cst.CSTNode] = []
         self._results: dict[_Key, Value] = {}
+        self._made: dict[_Key, dict[str, Value]] = {}
+        self._left_out = 0
+        """How often a body was not evaluated, for it is being evaluated, or too deep."""
         self._instances: dict[cst.ClassDef, Instance] = {}
         self._abroad: dict[cst.Module, StackFrame] = {}
 
@@ -88,7 +92,7 @@ class Functions(TensorCalls):
             return UNKNOWN
         bound = Closure(method, None, instance)
         decorators = {dotted(decorator.decorator) for decorator in method.decorators}
-        return self.invoke(bound, _NOTHING, frame, "") if "property" in decorators else bound
+        return self.invoke(bound, NO_ARGUMENTS, frame, "") if "property" in decorators else bound
 
     def construct(self, node: cst.ClassDef, arguments: Arguments, frame: StackFrame) -> Instance:
         """An object of a class, its attributes as `__init__` leaves them.
@@ -98,11 +102,21 @@ class Functions(TensorCalls):
             arguments: what its `__init__` is given.
             frame: where evaluation stands.
         """
+        key: _Key = (node, *map(told, arguments.all), *arguments.keywords, frame.regions, frame.loss)
+        if key in self._made:  # what happens on the way was filed the first time
+            return Instance(node, dict(self._made[key]))
+        left_out = self._left_out
+        instance = self._constructed(node, arguments, frame)
+        if left_out == self._left_out:
+            self._made[key] = dict(instance.attributes)
+        return instance
+
+    def _constructed(self, node: cst.ClassDef, arguments: Arguments, frame: StackFrame) -> Instance:
         instance = Instance(node)
         info = self.classes.of(node)
         outer = StackFrame(self.tree.module, depth=frame.depth)
         for above in reversed(info.lineage):
-            outer.parent = self._outermost(above.node, frame)
+            outer.parent = self._outermost(above.node)
             for statement in above.node.body.body:
                 if isinstance(statement, cst.SimpleStatementLine):
                     self.run(cst.IndentedBlock([statement]), outer)
@@ -134,9 +148,10 @@ class Functions(TensorCalls):
         """
         node = function.node
         if node in self._running or frame.depth >= _MAX_DEPTH:
+            self._left_out += 1
             return no_result(*arguments.values)
         name = node.name.value if isinstance(node, cst.FunctionDef) else ""
-        parent = function.closure if isinstance(function.closure, StackFrame) else self._outermost(node, frame)
+        parent = function.closure if isinstance(function.closure, StackFrame) else self._outermost(node)
         inner = StackFrame(
             node, parent=parent, regions=frame.regions, depth=frame.depth + 1, this=function.bound,
             loss=frame.loss or bool(vocabulary.LOSS.search(called) or vocabulary.LOSS.search(name)),
@@ -144,7 +159,8 @@ class Functions(TensorCalls):
         if isinstance(node, cst.FunctionDef):
             inner.regions += tuple(self.contexts.decorating(node))
         self._bind(node, function, arguments, inner)
-        key: _Key = (node, function.bound, parent, tuple(inner.variables.items()), inner.regions, inner.loss)
+        given = inner.variables
+        key: _Key = (node, function.bound, parent, *given, *map(told, given.values()), inner.regions, inner.loss)
         if key in self._results:  # what it does to its operands was filed the first time
             return self._results[key]
         self._running.append(node)
@@ -213,20 +229,15 @@ class Functions(TensorCalls):
             if isinstance(side, cst.Name)
         )
 
-    def enter(self, node: cst.FunctionDef, frame: StackFrame) -> None:
-        """Follow a function whose callers are not known.
-
-        Args:
-            node: the function.
-            frame: that of the module.
-        """
+    def enter(self, node: cst.FunctionDef) -> None:
+        """Follow a function whose callers are not known."""
         info = self.classes.owner(node)
         bound: Instance | None = None
         if info is not None and info.methods.get(node.name.value) is node:
             if info.node not in self._instances:
-                self._instances[info.node] = self.construct(info.node, _NOTHING, frame)
+                self._instances[info.node] = self.construct(info.node, NO_ARGUMENTS, self.top)
             bound = self._instances[info.node]
-        self.invoke(Closure(node, None, bound), _NOTHING, frame, info.name if info is not None else "")
+        self.invoke(Closure(node, None, bound), NO_ARGUMENTS, self.top, info.name if info is not None else "")
 
     def reach(self, value: Value, frame: StackFrame) -> None:
         """A loss is differentiated: file the operations that its gradient flows through.
@@ -241,14 +252,10 @@ class Functions(TensorCalls):
         for flow in flows:
             self.reached[flow.operation] = self.reached.get(flow.operation, True) and flow.damped
 
-    def _outermost(self, node: cst.CSTNode, frame: StackFrame) -> StackFrame:
+    def _outermost(self, node: cst.CSTNode) -> StackFrame:
         """The frame of the module that holds a definition; another file's own variables are not followed."""
         root = self.tree.root(node)
-        if root is not self.tree.module:
-            return self._abroad.setdefault(root, StackFrame(root))
-        while frame.parent is not None:
-            frame = frame.parent
-        return frame
+        return self.top if root is self.tree.module else self._abroad.setdefault(root, StackFrame(root))
 
     def _placed_here(self, value: Value) -> Value:
         """The value without what it says of places in other files: a rule would take them for places of this one."""

@@ -5,12 +5,12 @@ from __future__ import annotations
 import enum
 import math
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
 
 import libcst as cst
 
 from amplint.dtypes import arithmetic
 from amplint.dtypes.values import Number, Operation, Tensor, tensors
+from amplint.model.records import frozen
 from amplint.model.torch import precision
 from amplint.syntax.tree import Tree
 
@@ -27,7 +27,7 @@ class Danger(enum.Enum):
     IN_HALF = "the operation itself runs in half"
 
 
-@dataclass(frozen=True)
+@frozen
 class DtypeHazard:
     """A dangerous operation of a loss.
 

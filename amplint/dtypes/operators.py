@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 import operator
 from collections.abc import Callable
-from dataclasses import replace
 from typing import Any
 
 import libcst as cst
@@ -14,6 +13,7 @@ from amplint.dtypes import arithmetic
 from amplint.dtypes.frames import StackFrame
 from amplint.dtypes.lattice import unknown
 from amplint.dtypes.values import Arguments, GradientFlow, Items, Layer, Number, Operation, Tensor, Value, tensors
+from amplint.model.records import changed
 from amplint.model.torch import precision
 from amplint.model.torch.operators import Policy, policy
 from amplint.roles.autocast_contexts import Contexts
@@ -76,7 +76,7 @@ class Operators:
         else:
             return unknown(one, other)
         if in_place and isinstance(one, Tensor) and isinstance(result, Tensor):
-            result = replace(result, dtype=one.dtype)
+            result = changed(result, dtype=one.dtype)
         return self.record(op, Arguments((left, right), (one, other)), result, node, frame, in_place)
 
     def record(
@@ -118,7 +118,7 @@ class Operators:
             changes.update(detached=True, through=frozenset())
         elif op in arithmetic.FOLLOWED:
             changes["through"] = changes.get("through", result.through) | {GradientFlow(operation)}
-        return replace(result, **changes) if changes else result
+        return changed(result, **changes) if changes else result
 
 
 def _narrowed(operation: Operation) -> frozenset[GradientFlow]:

@@ -11,7 +11,18 @@ from amplint.dtypes.calls import Calls
 from amplint.dtypes.expressions import BINARY, OutOfBudget
 from amplint.dtypes.frames import StackFrame
 from amplint.dtypes.shapes import value_of
-from amplint.dtypes.values import UNKNOWN, Arguments, Choice, Class, Closure, Instance, Record, Tensor, Value
+from amplint.dtypes.values import (
+    NO_ARGUMENTS,
+    UNKNOWN,
+    Arguments,
+    Choice,
+    Class,
+    Closure,
+    Instance,
+    Record,
+    Tensor,
+    Value,
+)
 from amplint.model.caller_contexts import CallerContext, Target
 from amplint.model.events import NO_GRAD, Region
 
@@ -32,14 +43,14 @@ class Statements(Calls):
             region: that in which it is called.
             apart: the functions that are only followed where others call them.
         """
-        top = StackFrame(self.tree.module, regions=() if region is None else (region,))
+        self.top.regions = () if region is None else (region,)
         try:
             for statement in self.tree.module.body:
-                self._statement(statement, top)
-            top.alive, self.globals = True, top.variables
+                self._statement(statement, self.top)
+            self.top.alive = True
             for function in self.tree.find(cst.FunctionDef):
                 if function not in apart:
-                    self.enter(function, top)
+                    self.enter(function)
         except OutOfBudget:
             # What was found so far holds on the paths that led to it; the rest of the file stays unjudged.
             return
@@ -48,7 +59,7 @@ class Statements(Calls):
         """Follow a function as code of another file enters it."""
         regions = () if context.region is None else (context.region,)
         regions = regions if context.differentiates else (*regions, NO_GRAD)
-        frame = StackFrame(self.tree.module, self.globals, regions=regions)
+        frame = StackFrame(self.tree.module, parent=self.top, regions=regions)
         values = {name: value_of(shape) for name, shape in context.arguments}
         count = max((int(name) + 1 for name in values if name.isdigit()), default=0)
         positions = tuple(values.get(str(index), UNKNOWN) for index in range(count))
@@ -63,12 +74,12 @@ class Statements(Calls):
     def _call_target(self, target: Target, arguments: Arguments, frame: StackFrame) -> Iterator[Value]:
         """Call the function that a target names; gives back what it returns, once for each object that it may be called on."""
         found = [each for each in self.tree.module.body if _defines(each, target.name)]
-        node, top = found[0] if len(found) == 1 else None, StackFrame(self.tree.module, self.globals)
+        node = found[0] if len(found) == 1 else None
         if not target.made:
             if isinstance(node, cst.FunctionDef):
-                yield self.invoke(Closure(node, top), arguments, frame, target.name)
+                yield self.invoke(Closure(node, self.top), arguments, frame, target.name)
             return
-        made = self._make(node, top)
+        made = self._make(node)
         for one in made.options if isinstance(made, Choice) else (made,):
             if isinstance(one, Instance):
                 info = self.classes.of(one.cls)
@@ -77,11 +88,13 @@ class Statements(Calls):
                 if method is not None:
                     yield self.invoke(Closure(method, None, one), arguments, frame, target.method or info.name)
 
-    def _make(self, node: cst.CSTNode | None, top: StackFrame) -> Value:
+    def _make(self, node: cst.CSTNode | None) -> Value:
         """The object that a class, or a function, makes when it is called."""
         if isinstance(node, cst.ClassDef):
-            return self.construct(node, Arguments(), top)
-        return self.invoke(Closure(node, top), Arguments(), top, "") if isinstance(node, cst.FunctionDef) else UNKNOWN
+            return self.construct(node, NO_ARGUMENTS, self.top)
+        if isinstance(node, cst.FunctionDef):
+            return self.invoke(Closure(node, self.top), NO_ARGUMENTS, self.top, "")
+        return UNKNOWN
 
     def _statement(self, node: cst.CSTNode, frame: StackFrame) -> None:
         if isinstance(node, cst.SimpleStatementLine):

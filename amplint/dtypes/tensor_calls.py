@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 
 import libcst as cst
 
@@ -13,6 +12,7 @@ from amplint.dtypes.frames import StackFrame
 from amplint.dtypes.lattice import unknown
 from amplint.dtypes.literals import SIZE, joined
 from amplint.dtypes.values import UNKNOWN, Arguments, DType, Finfo, Items, Layer, Number, Tensor, Value, tensors
+from amplint.model.records import changed
 from amplint.model.torch import precision
 from amplint.model.torch.operators import Kind, of_kind
 
@@ -87,7 +87,7 @@ class TensorCalls(Expressions):
         if not isinstance(result, Tensor):
             return result
         if name in _WHOLE and len(arguments.values) == 1 and not arguments.keywords:
-            result = replace(result, zero_dim=True)
+            result = changed(result, zero_dim=True)
         if name == "sigmoid" and parts:
             result = arithmetic.sigmoid(parts[0], arguments.node(0, "input", "self"), result, node)
         return result
@@ -114,7 +114,7 @@ class TensorCalls(Expressions):
         if name in ("size", "dim", "numel", "nelement", "ndimension"):
             return SIZE
         if name == "detach" and isinstance(first, Tensor):
-            return replace(first, detached=True, through=frozenset())
+            return changed(first, detached=True, through=frozenset())
         if name == "clamp" and isinstance(first, Tensor):
             bounds = _bounds(node, arguments)
             low, high = _number(bounds.keywords.get("min")), _number(bounds.keywords.get("max"))
@@ -138,11 +138,11 @@ class TensorCalls(Expressions):
             return self.record("cast", arguments, arithmetic.truth(node), node, frame)
         half_at = node if dtype == precision.FLOAT16 else None
         cured = first.cure if first.saturated is not None else None
-        result = replace(
+        result = changed(
             first, dtype=dtype, half_at=half_at, sure=True, cure=cured,
             low=precision.rounded(first.low, dtype), high=precision.rounded(first.high, dtype),
         )  # fmt: skip
-        return self.record("cast", arguments, replace(result, made=node), node, frame)
+        return self.record("cast", arguments, changed(result, made=node), node, frame)
 
 
 _OF_FIRST = (of_kind(Kind.LAYOUT, Kind.REDUCTION, Kind.EXTREME, Kind.POOL) - {"max", "min"}) | {
@@ -191,7 +191,7 @@ def _created(name: str, node: cst.Call, arguments: Arguments, first: Value | Non
     made = Tensor(_explicit(arguments) or precision.FLOAT32, made=node)
     if name not in ("tensor", "as_tensor", "scalar_tensor") or not isinstance(first, Number) or first.value is None:
         return made
-    return replace(made, low=first.value, high=first.value, zero_dim=True)
+    return changed(made, low=first.value, high=first.value, zero_dim=True)
 
 
 def _as_tuple(name: str, arguments: Arguments, result: Value) -> Value:

@@ -4,16 +4,17 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any
 
 import libcst as cst
 
 from amplint.model.events import Region
+from amplint.model.records import changed, frozen
 from amplint.model.torch import precision
 
 
-@dataclass(frozen=True)
+@frozen
 class Eps:
     """A constant that vanished when it was added to, or clamped on, a half operand."""
 
@@ -21,7 +22,7 @@ class Eps:
     value: float
 
 
-@dataclass(frozen=True)
+@frozen
 class Tensor:
     """A tensor, or something of which nothing is known.
 
@@ -70,7 +71,7 @@ class Tensor:
             node: the expression that computes it.
             **changes: the fields that are different.
         """
-        return replace(self, **{"made": node, "core": node, "peak": None, "maker": None, **changes})
+        return changed(self, **{"made": node, "core": node, "peak": None, "maker": None, **changes})
 
     def placed(self, keep: Callable[[cst.CSTNode], bool]) -> Tensor:
         """The same value without the nodes that are not to be kept."""
@@ -81,14 +82,14 @@ class Tensor:
             gone["maker"] = None
         if self.lost is not None and not keep(self.lost.node):
             gone["lost"] = None
-        return replace(self, **gone) if gone else self
+        return changed(self, **gone) if gone else self
 
 
 _PLACES = ("made", "half_at", "saturated", "cure", "core", "peak")
 """The fields of a tensor that are nodes."""
 
 
-@dataclass(frozen=True)
+@frozen
 class GradientFlow:
     """An operation that the gradient of a value flows through; damped when later operations cancel its derivative."""
 
@@ -96,7 +97,7 @@ class GradientFlow:
     damped: bool = False
 
 
-@dataclass(frozen=True)
+@frozen
 class Number:
     """A Python number, its value where it is known."""
 
@@ -104,28 +105,28 @@ class Number:
     integer: bool = False
 
 
-@dataclass(frozen=True)
+@frozen
 class DType:
     """A dtype as a value, such as `torch.float32` or `x.dtype`."""
 
     name: str
 
 
-@dataclass(frozen=True)
+@frozen
 class Finfo:
     """`torch.finfo` of a dtype."""
 
     dtype: str
 
 
-@dataclass(frozen=True)
+@frozen
 class Items:
     """A tuple or list of known length."""
 
     items: tuple[Value, ...]
 
 
-@dataclass(frozen=True)
+@frozen
 class Layer:
     """A module of `torch.nn`, by class name; a `Sequential` has `parts`."""
 
@@ -134,7 +135,7 @@ class Layer:
     parts: tuple[Value, ...] = ()
 
 
-@dataclass(frozen=True)
+@frozen
 class Closure:
     """A function or lambda, with the frame it was defined in and the object it is bound to."""
 
@@ -143,7 +144,7 @@ class Closure:
     bound: Instance | None = None
 
 
-@dataclass(frozen=True)
+@frozen
 class Class:
     """A class."""
 
@@ -158,7 +159,7 @@ class Instance:
     attributes: dict[str, Value] = field(default_factory=dict)
 
 
-@dataclass(frozen=True)
+@frozen
 class Record:
     """A dictionary: what it holds under the keys that are known, and under others (None for nothing)."""
 
@@ -166,7 +167,7 @@ class Record:
     rest: Value | None = None
 
 
-@dataclass(frozen=True)
+@frozen
 class Choice:
     """One of several modules, functions or classes, or something unknown; which one, a run decides."""
 
@@ -175,6 +176,13 @@ class Choice:
 
 Value = Tensor | Number | DType | Finfo | Items | Layer | Closure | Class | Instance | Record | Choice
 UNKNOWN = Tensor()
+
+
+def told(value: Value) -> Value:
+    """A value as far as it decides what a function makes of it: of something of which nothing is known, not even its place."""
+    if isinstance(value, Tensor) and value.made is not None and changed(value, made=None, core=None) == UNKNOWN:
+        return UNKNOWN
+    return value
 
 
 def tensors(value: Value) -> tuple[Tensor, ...]:
@@ -189,7 +197,7 @@ def tensors(value: Value) -> tuple[Tensor, ...]:
     return ()
 
 
-@dataclass(frozen=True)
+@frozen
 class Arguments:
     """What a call or an operator is given: expressions and their values, by position and keyword; a method's object, like
     the left side of an operator, comes first."""
@@ -230,7 +238,7 @@ class Arguments:
             node: the expression of the object.
             value: the object.
         """
-        return replace(self, nodes=(node, *self.nodes), values=(value, *self.values))
+        return changed(self, nodes=(node, *self.nodes), values=(value, *self.values))
 
     @property
     def all(self) -> tuple[Value, ...]:
@@ -243,7 +251,10 @@ class Arguments:
         return [tensor for value in self.all for tensor in tensors(value)]
 
 
-@dataclass(frozen=True, eq=False)
+NO_ARGUMENTS = Arguments()
+
+
+@dataclass(eq=False)
 class Operation:
     """One evaluation of an operation.
 

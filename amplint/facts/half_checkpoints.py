@@ -14,7 +14,7 @@ from amplint.model import vocabulary
 from amplint.model.torch.precision import CASTS, HALF, named
 from amplint.syntax.access_paths import called_name, elements, path_of
 from amplint.syntax.nodes import within
-from amplint.syntax.value_flow import How
+from amplint.syntax.value_uses import How
 from amplint.syntax.words import words
 
 _MAX_DEFINITIONS = 3

@@ -17,7 +17,7 @@ from amplint.syntax.access_paths import called_name, path_of
 from amplint.syntax.bindings import targets
 from amplint.syntax.call_arguments import given_by
 from amplint.syntax.names import dotted
-from amplint.syntax.value_flow import How
+from amplint.syntax.value_uses import How
 
 _HALF, _FULL = named(FLOAT16), named(FLOAT32, FLOAT64)
 _SAME = SAME_MODULE | {"half"}

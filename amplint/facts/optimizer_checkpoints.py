@@ -12,7 +12,7 @@ from amplint.file import File
 from amplint.model import vocabulary
 from amplint.syntax.access_paths import called, called_name, elements, literal_key, path_of
 from amplint.syntax.bindings import targets
-from amplint.syntax.value_flow import How, Use
+from amplint.syntax.value_uses import How, Use
 
 
 @dataclass(frozen=True)

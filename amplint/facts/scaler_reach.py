@@ -10,7 +10,7 @@ from amplint.file import File
 from amplint.syntax.access_paths import path_of
 from amplint.syntax.bindings import is_loaded, targets
 from amplint.syntax.call_arguments import given_by, params_of
-from amplint.syntax.value_flow import How, Use
+from amplint.syntax.value_uses import How, Use
 
 
 class ConfinedScalers:

@@ -18,7 +18,7 @@ from amplint.model import vocabulary
 from amplint.syntax.access_paths import called_name, path_of
 from amplint.syntax.bindings import targets
 from amplint.syntax.nodes import within
-from amplint.syntax.value_flow import How
+from amplint.syntax.value_uses import How
 from amplint.syntax.words import words
 
 _SAYS_STEP = re.compile(r"skip|step|overflow|appl(y|ied)|took|taken|success|updated", re.IGNORECASE)

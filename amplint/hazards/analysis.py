@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from functools import cached_property
 
 import libcst as cst
@@ -16,6 +15,7 @@ from amplint.model.event_graph import Function
 from amplint.model.events import ObjectFacts
 from amplint.model.exploration.explorer import Explorer
 from amplint.model.protocol.hazard import Hazard, HazardKind
+from amplint.model.records import changed
 
 GAVE_UP = "has more paths than are explored: what was found stands, the rest was not looked at"
 FORGOT = "has so many states that some were not told apart: what differs between them is taken for unknown"
@@ -91,7 +91,7 @@ class Analysis:
                 if site < 0:
                     continue
                 place = (hazard.kind, site)
-                hazard = replace(hazard, root=entry.function.key)
+                hazard = changed(hazard, root=entry.function.key)
                 if place not in found or (found[place][0].inlined and not hazard.inlined):
                     found[place] = (hazard, shown, entry, site)
         return tuple(self._place(*each) for _, each in sorted(found.items(), key=lambda each: each[0]))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from functools import cached_property
 
 import libcst as cst
@@ -17,11 +17,12 @@ from amplint.model.events import GLOBAL, Assign, Backward, Escape, Event, Leave,
 from amplint.model.exploration.call_references import Frame
 from amplint.model.exploration.effects import MAX_DEPTH, Flows
 from amplint.model.exploration.explorer import Explorer
+from amplint.model.records import frozen
 from amplint.model.torch.names import AUTOCAST, GRAD_SCALER
 from amplint.syntax.classes import ClassInfo
 
 
-@dataclass(frozen=True)
+@frozen
 class Entry:
     """A function that is explored: with the graphs that its calls may enter, and what is known of the objects in all of them.
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from functools import cached_property
 from typing import TypeVar, cast
 
@@ -14,6 +14,7 @@ from amplint.lowering.program import Program
 from amplint.model.events import GLOBAL, Event, ObjectFacts, Scale, ScalerStep, ScalerUpdate, Unscale
 from amplint.model.exploration.explorer import Explorer
 from amplint.model.protocol.hazard import RAISES, Hazard, HazardKind
+from amplint.model.records import frozen
 from amplint.syntax.access_paths import path_of
 
 _Event = TypeVar("_Event", bound=Event)
@@ -43,7 +44,7 @@ class ShownPaths:
         return frozenset((each.kind, each.site) for each in self._explorer.hazards if RAISES in each.details)
 
 
-@dataclass(frozen=True)
+@frozen
 class Found:
     """A hazard in a file: with the node it stands at, and the nodes of the other half by label."""
 

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import replace
 from functools import cached_property
 
 import libcst as cst
 
 from amplint.lowering.program import Program
 from amplint.model.events import GLOBAL, ObjectFacts
+from amplint.model.records import changed
 from amplint.syntax.access_paths import path_of
 from amplint.syntax.nodes import children
 from amplint.syntax.words import words
@@ -87,7 +87,7 @@ class FunctionScope:
             reference = self.program.shared_object(node) or reference
         if facts.role and reference not in self.objects:
             owners = tuple(self.qualify(owner) for owner in facts.owners if owner)
-            self.objects[reference] = replace(facts, owners=owners, owned=facts.role == "scaler" and self.opaque)
+            self.objects[reference] = changed(facts, owners=owners, owned=facts.role == "scaler" and self.opaque)
         return reference
 
     def definition(self, name: cst.Name) -> cst.BaseExpression | None:

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
 
 from amplint.model.event_graph import Branch, Call, Jump, Loop, Node, Scoped, Seq, Try, parts_of
 from amplint.model.events import Assign, Event, Forward, SchedulerStep
+from amplint.model.records import changed
 
 _ASKING = frozenset({"isinstance", "hasattr", "len", "range", "print"})
 
@@ -24,9 +24,9 @@ def with_parts(node: Node, parts: Sequence[Node]) -> Node:
         case Branch():
             return Branch(node.condition, *parts)
         case Loop():
-            return replace(node, body=parts[0], orelse=parts[1])
+            return changed(node, body=parts[0], orelse=parts[1])
         case Scoped():
-            return replace(node, body=parts[0])
+            return changed(node, body=parts[0])
         case Try():
             return Try(parts[0], tuple(parts[1:-2]), parts[-2], parts[-1])
     return node

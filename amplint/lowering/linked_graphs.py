@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
 
 from amplint.lowering.graph_tools import events_in, with_parts
 from amplint.lowering.pruning import without_idle_calls
@@ -22,6 +21,7 @@ from amplint.model.event_graph import (
     parts_of,
 )  # fmt: skip
 from amplint.model.events import ScalerStep
+from amplint.model.records import changed, frozen
 
 
 def linked(functions: Mapping[str, Function]) -> dict[str, Function]:
@@ -31,7 +31,7 @@ def linked(functions: Mapping[str, Function]) -> dict[str, Function]:
     """
     busy = without_idle_calls(functions)
     stepping = _stepping(busy)
-    told = {key: replace(busy[key], body=_Moments(stepping).told(busy[key].body, False)) for key in stepping}
+    told = {key: changed(busy[key], body=_Moments(stepping).told(busy[key].body, False)) for key in stepping}
     return {**busy, **told}
 
 
@@ -48,7 +48,7 @@ def _enters(event: object, functions: set[str]) -> bool:
     return isinstance(event, Call) and event.function in functions
 
 
-@dataclass(frozen=True)
+@frozen
 class _Moments:
     """Looks for the branches in which steps are taken; `stepping` are the functions that take some."""
 
@@ -82,7 +82,7 @@ def _awaited(condition: Condition, taken: Mapping[bool, bool]) -> Condition:
     """A condition; where a step waits for a moment in it, that is no other moment than those of the steps."""
     match condition:
         case Test():
-            return replace(condition, kind="range") if condition.kind == "moment" and taken[True] else condition
+            return changed(condition, kind="range") if condition.kind == "moment" and taken[True] else condition
         case Not():
             return Not(_awaited(condition.part, {truth: taken[not truth] for truth in taken}))
     return Both(tuple(_awaited(part, taken) for part in condition.parts), condition.any_of)

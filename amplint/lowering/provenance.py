@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
 
 import libcst as cst
 
+from amplint.model.records import frozen
 
-@dataclass(frozen=True)
+
+@frozen
 class Provenance:
     """Where the value of an expression comes from; see `Assign`."""
 
@@ -50,4 +51,4 @@ def arguments(read: Read, call: cst.Call, but: int = 0) -> Provenance:
 
 
 def _merge(left: tuple[str, ...], right: tuple[str, ...]) -> tuple[str, ...]:
-    return tuple(dict.fromkeys((*left, *right)))
+    return tuple(dict.fromkeys((*left, *right))) if left and right else left or right

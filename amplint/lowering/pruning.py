@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import replace
 
 from amplint.lowering.graph_tools import events_in, with_parts
 from amplint.model.event_graph import (
@@ -34,6 +33,7 @@ from amplint.model.events import (
     ScalerStep,
     Unscale,
 )  # fmt: skip
+from amplint.model.records import changed
 
 _JOINT = re.compile(r"[.\[]")
 
@@ -52,7 +52,7 @@ def without_idle_calls(functions: Mapping[str, Function]) -> dict[str, Function]
             busy.add(caller)
             waiting.append(caller)
     return {
-        key: replace(function, body=prune(_idle_replaced(function.body, busy))) for key, function in functions.items()
+        key: changed(function, body=prune(_idle_replaced(function.body, busy))) for key, function in functions.items()
     }
 
 
@@ -138,7 +138,7 @@ def _pruned(node: Node, wanted: set[str]) -> Node:
             return Seq() if then == orelse == Seq() else Branch(node.condition, then, orelse)
         case Loop():
             body, orelse = _pruned(node.body, wanted), _pruned(node.orelse, wanted)
-            return orelse if body == Seq() else replace(node, body=body, orelse=orelse)
+            return orelse if body == Seq() else changed(node, body=body, orelse=orelse)
         case Scoped():
             inner = _pruned(node.body, wanted)
             return Seq() if inner == Seq() else Scoped(node.site, node.region, inner)

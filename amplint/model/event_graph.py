@@ -5,13 +5,14 @@ Plain data, so that the graph of a function is its summary: it can be entered fr
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import field
 from functools import cached_property
 
 from amplint.model.events import Assign, Event, ObjectFacts, Region
+from amplint.model.records import frozen
 
 
-@dataclass(frozen=True)
+@frozen
 class Test:
     """One condition that is not taken apart further.
 
@@ -34,14 +35,14 @@ class Test:
         return self.kind in ("config", "unscaled")
 
 
-@dataclass(frozen=True)
+@frozen
 class Not:
     """Negation."""
 
     part: Condition
 
 
-@dataclass(frozen=True)
+@frozen
 class Both:
     """`and` (any_of False) or `or` (any_of True), evaluated from the left."""
 
@@ -77,14 +78,14 @@ def mentioned(condition: Condition) -> frozenset[str]:
     return frozenset().union(*map(mentioned, condition.parts))
 
 
-@dataclass(frozen=True)
+@frozen
 class Seq:
     """One after the other."""
 
     parts: tuple[Node, ...] = ()
 
 
-@dataclass(frozen=True)
+@frozen
 class Branch:
     """`if`."""
 
@@ -93,7 +94,7 @@ class Branch:
     orelse: Node
 
 
-@dataclass(frozen=True)
+@frozen
 class Loop:
     """`for` and `while`.
 
@@ -110,7 +111,7 @@ class Loop:
     picked: frozenset[int] = frozenset()
 
 
-@dataclass(frozen=True)
+@frozen
 class Scoped:
     """The body of a `with` statement (or decorated function) that enters a region."""
 
@@ -119,7 +120,7 @@ class Scoped:
     body: Node
 
 
-@dataclass(frozen=True)
+@frozen
 class Try:
     """`try`: any handler may take over where something in the body fails.
 
@@ -134,7 +135,7 @@ class Try:
     final: Node
 
 
-@dataclass(frozen=True)
+@frozen
 class Jump:
     """`break`, `continue`, `return` (of values computed from `carried` and `args`), `raise`."""
 
@@ -144,7 +145,7 @@ class Jump:
     computes: bool = False
 
 
-@dataclass(frozen=True)
+@frozen
 class Call:
     """A call of a function whose graph is known, under the key `function`.
 
@@ -199,7 +200,7 @@ def decides_beyond(node: Node, flags: frozenset[str]) -> bool:
     return isinstance(node, Jump) or any(decides_beyond(part, flags) for part in parts_of(node))
 
 
-@dataclass(frozen=True)
+@frozen
 class Function:
     """The graph of one function: its summary.
 

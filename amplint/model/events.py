@@ -10,7 +10,7 @@ A *site* is the number under which a witness files the place of an event.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from amplint.model.records import frozen
 
 GLOBAL = "::"
 """Prefix of references to module-level variables."""
@@ -19,7 +19,7 @@ GRADIENT = "?.grad"
 """The reference of some gradient that could not be told."""
 
 
-@dataclass(frozen=True)
+@frozen
 class Region:
     """What an autocast context asks for.
 
@@ -45,14 +45,14 @@ MEASURE, COMPARE, ADD = "measure", "compare", "add"
 """What is done with gradients that comes out differently while they are scaled; see `GradAccess`."""
 
 
-@dataclass(frozen=True)
+@frozen
 class Event:
     """Something the program does; `site` is where."""
 
     site: int
 
 
-@dataclass(frozen=True)
+@frozen
 class Assign(Event):
     """`target` gets a new value, computed from `carried` (arithmetic, aliases) and from `args` (passed to calls).
 
@@ -68,14 +68,14 @@ class Assign(Event):
     number: bool = False
 
 
-@dataclass(frozen=True)
+@frozen
 class Forward(Event):
     """`model` is called: a model, if an optimizer has its parameters. Told of calls in regions that hold steps, too."""
 
     model: str
 
 
-@dataclass(frozen=True)
+@frozen
 class Scale(Event):
     """`target = scaler.scale(source)`."""
 
@@ -84,7 +84,7 @@ class Scale(Event):
     source: str = ""
 
 
-@dataclass(frozen=True)
+@frozen
 class Backward(Event):
     """Gradients of `loss` are added to the parameters.
 
@@ -95,14 +95,14 @@ class Backward(Event):
     sources: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True)
+@frozen
 class Report(Event):
     """A loss is read out to be shown or kept: logged, added up."""
 
     value: str
 
 
-@dataclass(frozen=True)
+@frozen
 class InnerGrad(Event):
     """Gradients of `outputs` are computed to be part of a loss (`autograd.grad` with `create_graph=True`).
 
@@ -113,7 +113,7 @@ class InnerGrad(Event):
     divided: bool = False
 
 
-@dataclass(frozen=True)
+@frozen
 class Unscale(Event):
     """`scaler.unscale_(optimizer)`."""
 
@@ -121,7 +121,7 @@ class Unscale(Event):
     optimizer: str
 
 
-@dataclass(frozen=True)
+@frozen
 class Clip(Event):
     """Gradients are clipped.
 
@@ -137,7 +137,7 @@ class Clip(Event):
     raises: bool = False
 
 
-@dataclass(frozen=True)
+@frozen
 class GradAccess(Event):
     """`.grad` is read (`writes` False) or changed by hand.
 
@@ -150,7 +150,7 @@ class GradAccess(Event):
     by: str = ""
 
 
-@dataclass(frozen=True)
+@frozen
 class OptimizerStep(Event):
     """`optimizer.step()`, not through a scaler."""
 
@@ -158,7 +158,7 @@ class OptimizerStep(Event):
     closure: bool = False
 
 
-@dataclass(frozen=True)
+@frozen
 class ScalerStep(Event):
     """`scaler.step(optimizer)`."""
 
@@ -167,7 +167,7 @@ class ScalerStep(Event):
     closure: bool = False
 
 
-@dataclass(frozen=True)
+@frozen
 class ScalerUpdate(Event):
     """`scaler.update()`; with `given`, the scale is set by the call."""
 
@@ -175,7 +175,7 @@ class ScalerUpdate(Event):
     given: bool = False
 
 
-@dataclass(frozen=True)
+@frozen
 class ZeroGrad(Event):
     """Gradients are cleared by an optimizer (`optimizer`) or by a module (`owner`).
 
@@ -187,7 +187,7 @@ class ZeroGrad(Event):
     to_none: bool = False
 
 
-@dataclass(frozen=True)
+@frozen
 class Leave(Event):
     """An iteration or a function is left early; `bad` says that the branch asks for overflows, NaN, or a bad batch.
 
@@ -198,45 +198,45 @@ class Leave(Event):
     last: bool = False
 
 
-@dataclass(frozen=True)
+@frozen
 class SchedulerStep(Event):
     """A learning-rate scheduler advances by one."""
 
     scheduler: str
 
 
-@dataclass(frozen=True)
+@frozen
 class AutocastEnter(Event):
     """A region begins. (An event graph has no such event: there a region is the node `Scoped`.)"""
 
     region: Region
 
 
-@dataclass(frozen=True)
+@frozen
 class AutocastExit(Event):
     """The innermost region ends."""
 
 
-@dataclass(frozen=True)
+@frozen
 class Checkpoint(Event):
     """State is taken to be kept: `refs` are the objects whose state it is, empty where it is written to a file."""
 
     refs: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True)
+@frozen
 class CacheCleared(Event):
     """Autocast forgets the weights that it has cast."""
 
 
-@dataclass(frozen=True)
+@frozen
 class Escape(Event):
     """Something unknown gets hold of these objects (or, with no reference, of all gradients): their state is unknown."""
 
     refs: tuple[str, ...]
 
 
-@dataclass(frozen=True)
+@frozen
 class ObjectFacts:
     """What is known of an object from its construction.
 

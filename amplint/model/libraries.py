@@ -7,10 +7,11 @@ about objects whose methods may do anything to gradients, so that nothing is cla
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+
+from amplint.model.records import frozen
 
 
-@dataclass(frozen=True)
+@frozen
 class Library:
     """One library.
 

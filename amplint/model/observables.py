@@ -13,7 +13,7 @@ A rule whose defect may cost digits and nothing more says `VALUE_ERROR` instead 
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from amplint.model.records import frozen
 
 NORM_SEEN = "norm seen by the optimizer"
 """The norm of the gradients that each step of an optimizer took (the largest element, where the author clips by value),
@@ -85,7 +85,7 @@ VALUE_ERROR = "worst relative error of the value"
 """The same; and where every point is finite, how far the value is from the exact one, at worst."""
 
 
-@dataclass(frozen=True)
+@frozen
 class Observable:
     """What to measure before and after a fix.
 

@@ -9,11 +9,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from dataclasses import dataclass
 from functools import cached_property, lru_cache
 
 from amplint.model import vocabulary
 from amplint.model.events import GLOBAL
+from amplint.model.records import frozen
 
 ELEMENT = "[*]"
 """How a reference to some element of a collection ends."""
@@ -31,7 +31,7 @@ _MARKS = re.compile(rf"(#\d+/)*({GLOBAL})?([\w/]+:)?")
 _QUOTED = re.compile("‹([^›]*)›")
 
 
-@dataclass(frozen=True)
+@frozen
 class Reference:
     """A reference, taken apart."""
 
@@ -83,10 +83,6 @@ class Reference:
         """Whether it is named as losses are, or not at all."""
         return self.text == SOMETHING or vocabulary.MAYBE_LOSS.search(self.text) is not None
 
-    def is_element_of(self, other: str) -> bool:
-        """Whether it is an element of a collection, or a part of one."""
-        return self.text.startswith(f"{other}[")
-
     @property
     def is_element(self) -> bool:
         """Whether it stands for some element of a collection."""
@@ -106,7 +102,7 @@ class Reference:
         return f"[{other}]" in self.text
 
 
-@dataclass(frozen=True)
+@frozen
 class ConditionKey:
     """The key of a condition: its text with every reference in angle quotes (`‹args.amp›`)."""
 

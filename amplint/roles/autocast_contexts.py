@@ -7,32 +7,26 @@ A context is a value like any other: it is held in variables and attributes, ret
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
 
 import libcst as cst
 
 from amplint.model.events import NO_GRAD, Region
+from amplint.model.records import changed, frozen
 from amplint.model.torch import names as torch_names
-from amplint.model.torch.precision import ANY_HALF, DEFAULT_DTYPE, DTYPES, EITHER_HALF
 from amplint.roles.context_values import ContextValues
+from amplint.roles.region_settings import RegionSettings, one_dtype, region_arguments
 from amplint.syntax.classes import Classes
-from amplint.syntax.names import LOCAL, Names, dotted
+from amplint.syntax.names import LOCAL, Names
 from amplint.syntax.project_imports import Imports
 from amplint.syntax.tree import Tree
 
-_DTYPES = {
-    **DTYPES,
-    **{f"torch.{name}": name for name in "int8 int16 int32 int64 uint8 bool complex64 complex128".split()},
-}  # fmt: skip
 _NO_GRAD = frozenset({"torch.no_grad", "torch.inference_mode", "torch.autograd.no_grad"})
 _PARTIAL = frozenset({"functools.partial"})
 _GENERATED = frozenset({"contextlib.contextmanager", "contextlib.asynccontextmanager"})
 _MAX_DEPTH = 8
 
-Arguments = dict[str, cst.BaseExpression]
 
-
-@dataclass(frozen=True)
+@frozen
 class Maker:
     """What makes autocast regions when it is called: the class under one of `names`, or a partial of it with `preset`."""
 
@@ -40,7 +34,7 @@ class Maker:
     preset: tuple[cst.Arg, ...] = ()
 
 
-class Contexts:
+class Contexts(RegionSettings):
     """Reads context managers of one file.
 
     Args:
@@ -53,12 +47,11 @@ class Contexts:
     def __init__(
         self, tree: Tree, names: Names, classes: Classes | None = None, imports: Imports | None = None
     ) -> None:
-        self._tree = tree
-        self._names = names
-        self._imports = imports or Imports(tree, names)
-        self._classes = classes or Classes(tree, names, self._imports)
+        imports = imports or Imports(tree, names)
+        classes = classes or Classes(tree, names, imports)
+        super().__init__(names, classes, ContextValues(tree, names, classes, imports))
+        self._tree, self._imports = tree, imports
         self._decorating: dict[cst.FunctionDef, list[Region]] = {}
-        self._values = ContextValues(tree, names, self._classes, self._imports)
 
     def of(self, expression: cst.BaseExpression) -> Region | None:
         """The region that `with expression:` enters; None when it is not known to enter one."""
@@ -144,12 +137,12 @@ class Contexts:
         """The region that one of the `sources` asks for; of a partial, what it presets."""
         made = self.maker(source)
         if made is not None:
-            return self._autocast(made.names, made.preset)
-        return self._autocast(self._names.resolve(source.func), source.args)
+            return self.region(made.names, made.preset)
+        return self.region(self._names.resolve(source.func), source.args)
 
     def switch(self, source: cst.Call) -> cst.BaseExpression | None:
         """What one of the `sources` is given as `enabled`, if anything."""
-        return _arguments(self._names.resolve(source.func), source.args).get("enabled")
+        return region_arguments(self._names.resolve(source.func), source.args).get("enabled")
 
     def only_makes(self, call: cst.Call) -> bool:
         """Whether a call does nothing but make an autocast region, which somebody has yet to enter."""
@@ -180,7 +173,7 @@ class Contexts:
             return next((region for region in regions if region is not None), None) if len(regions) == 1 else None
         first = known[0]
         device = first.device if all(region.device == first.device for region in known) else "?"
-        dtype = _one_dtype({region.dtype for region in known})
+        dtype = one_dtype({region.dtype for region in known})
         same = all(region.enabled == first.enabled for region in known)
         certain = same and (len(known) == len(regions) or first.enabled == "no")
         cached = all(region.cached for region in known)
@@ -191,7 +184,7 @@ class Contexts:
         if depth > _MAX_DEPTH:
             return None
         if self._names.any_in(func, torch_names.AUTOCAST):
-            return self._autocast(self._names.resolve(func), args)
+            return self.region(self._names.resolve(func), args)
         if self._names.any_in(func, _NO_GRAD):
             return NO_GRAD
         if self._names.all_in(func, {"torch.set_grad_enabled"}):
@@ -219,7 +212,7 @@ class Contexts:
                     around = self._entries(pause, depth + 1)
                     given.append(around[-1][0] if around else None)
         region = self._either(given) if given else None
-        return replace(region, enabled="no") if region is not None and self._is_switched_off(args, helper) else region
+        return changed(region, enabled="no") if region is not None and self._is_switched_off(args, helper) else region
 
     def _given_back(self, helper: cst.FunctionDef) -> list[cst.BaseExpression]:
         """What a function may return."""
@@ -247,103 +240,3 @@ class Contexts:
     def behind(self, node: cst.BaseExpression) -> list[cst.BaseExpression]:
         """What a context, or what makes one, may be, one step back; empty when something unknown is among it."""
         return self._values.behind(node)
-
-    def values(self, node: cst.BaseExpression) -> list[cst.BaseExpression]:
-        """What a name or an attribute of `self` may hold; empty when something unknown is among it."""
-        if isinstance(node, cst.Name):
-            values = [binding.value for binding in self._names.bindings(node.value, node)]
-            return [value for value in values if value is not None] if None not in values else []
-        if isinstance(node, cst.Attribute) and dotted(node.value) == "self":
-            owner = self._classes.owner(node)
-            return owner.values(node.attr.value) if owner is not None else []
-        return []
-
-    def _autocast(self, meanings: frozenset[str], args: Sequence[cst.Arg]) -> Region:
-        if any(arg.star for arg in args):
-            return Region("?", "?", "maybe")
-        device = _own_device(meanings)
-        given = _arguments(meanings, args)
-        if "device_type" in given:
-            device = self.device(given["device_type"])
-        enabled = "maybe" if any(name not in torch_names.AUTOCAST for name in meanings) else "yes"
-        cached = self.flag(given.get("cache_enabled")) == "yes"
-        return Region(device or "?", self._dtype(given, device), self.flag(given.get("enabled"), enabled), cached)
-
-    def _dtype(self, given: Arguments, device: str) -> str:
-        node = given.get("dtype")
-        if node is None or (isinstance(node, cst.Name) and node.value == "None"):
-            return DEFAULT_DTYPE.get(device, EITHER_HALF)
-        return self.dtype(node)
-
-    def dtype(self, node: cst.BaseExpression) -> str:
-        """The dtype that an expression names, "half" for one of both; "?" when it is chosen elsewhere."""
-        return _one_dtype(self._dtypes(node, 0))
-
-    def _dtypes(self, node: cst.BaseExpression, depth: int) -> set[str]:
-        """The dtypes that an expression may name."""
-        meanings = self._names.resolve(node)
-        if len(meanings) == 1 and (name := next(iter(meanings))) in _DTYPES:
-            return {_DTYPES[name]}
-        if depth and isinstance(node, cst.Name) and node.value == "None":
-            return {EITHER_HALF}  # the default of the device
-        if isinstance(node, (cst.IfExp, cst.Subscript, cst.Call)):
-            parts = self._values.behind(node)
-        else:
-            parts = self.values(node)
-        if not parts or depth > _MAX_DEPTH:
-            return {"?"}
-        return {dtype for part in parts for dtype in self._dtypes(part, depth + 1)}
-
-    def device(self, node: cst.BaseExpression) -> str:
-        """The device type that an expression names; "?" when it is chosen elsewhere."""
-        if isinstance(node, cst.SimpleString):
-            return str(node.evaluated_value).split(":")[0]
-        values = self.values(node)
-        if len(values) == 1 and isinstance(values[0], cst.SimpleString):
-            return str(values[0].evaluated_value).split(":")[0]
-        return "?"
-
-    def flag(self, node: cst.BaseExpression | None, default: str = "yes") -> str:
-        """Whether an `enabled=` argument is "yes", "no" or "maybe".
-
-        Args:
-            node: the expression of the argument; None where it is not given.
-            default: the answer where it is not given, or is True: what a region asks for otherwise.
-        """
-        if node is None:
-            return default
-        values = self.values(node)
-        truth = self._truth(values[0] if len(values) == 1 else node)
-        return "maybe" if truth is None else default if truth else "no"
-
-    def _truth(self, node: cst.BaseExpression) -> bool | None:
-        """Whether an expression is true; None when that cannot be told."""
-        if isinstance(node, cst.Name) and node.value in ("True", "False"):
-            return node.value == "True"
-        if isinstance(node, cst.SimpleString):
-            return bool(node.evaluated_value)
-        # A dtype that landed there is as good as True.
-        return True if self._names.all_in(node, _DTYPES) else None
-
-
-def _one_dtype(dtypes: set[str]) -> str:
-    """One of several dtypes, as far as it is known."""
-    if len(dtypes) == 1:
-        return next(iter(dtypes))
-    return EITHER_HALF if dtypes <= ANY_HALF else "?"
-
-
-def _own_device(meanings: frozenset[str]) -> str:
-    """The device type of a class that serves only one; empty for the others."""
-    return next(
-        (torch_names.AUTOCAST_DEVICE[name] for name in sorted(meanings) if name in torch_names.AUTOCAST_DEVICE), ""
-    )
-
-
-def _arguments(meanings: frozenset[str], args: Sequence[cst.Arg]) -> Arguments:
-    """The arguments of an autocast class by the names of its parameters."""
-    generic = not meanings.isdisjoint(torch_names.AUTOCAST_GENERIC) or not _own_device(meanings)
-    order = torch_names.AUTOCAST_PARAMETERS if generic else ("enabled", "dtype", "cache_enabled")
-    given: Arguments = dict(zip(order, (arg.value for arg in args if arg.keyword is None)))
-    given.update({arg.keyword.value: arg.value for arg in args if arg.keyword is not None})
-    return given

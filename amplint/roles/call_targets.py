@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from dataclasses import dataclass
 from functools import cached_property
 
 import libcst as cst
 
+from amplint.model.records import frozen
 from amplint.model.torch import layers
 from amplint.roles.roles import Roles
 from amplint.syntax.access_paths import displayed, path_of
@@ -27,7 +27,7 @@ _MAX_NAMES = 3
 """From an object to the name that it was given by, and so on, so many times."""
 
 
-@dataclass(frozen=True)
+@frozen
 class Callee:
     """A function that a call runs: its key, its definition, the path of the object it is called on, and how that was made."""
 
@@ -64,7 +64,7 @@ class Callees:
         self._imports = imports
         self._roles = roles
         self._enter = enter
-        self._known: dict[tuple[cst.Call, cst.CSTNode, bool], Callee | None] = {}
+        self._known: dict[tuple[int, int, bool], tuple[cst.Call, Callee | None]] = {}
 
     def of(self, call: cst.Call, inside: cst.CSTNode | None = None, wherever: bool = False) -> Callee | None:
         """The function that a call is known to run, in this file or in another one.
@@ -75,11 +75,13 @@ class Callees:
             wherever: whether it is followed into another file although no word in it has to do with training.
         """
         inside = inside or self._tree.enclosing(call, cst.FunctionDef) or self._tree.root(call)
-        key = call, inside, wherever
-        if key not in self._known:
+        # By identity, as nodes hash slowly; the call is kept, so that no other one can get its identity.
+        key = id(call), id(inside), wherever
+        known = self._known.get(key)
+        if known is None:
             abroad = wherever or any(map(_WORTH_FOLLOWING.search, words(call)))
-            self._known[key] = self._of(call, inside, abroad)
-        return self._known[key]
+            known = self._known[key] = call, self._of(call, inside, abroad)
+        return known[1]
 
     def managing(self, context: cst.BaseExpression) -> tuple[Callee, Callee] | None:
         """What a `with` calls of an object at its begin and at its end, if the source of its class is at hand."""

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
 
 import libcst as cst
 
 from amplint.model import vocabulary
 from amplint.model.events import ObjectFacts
 from amplint.model.libraries import has_own_protocol, is_optimizer
+from amplint.model.records import changed
 from amplint.model.torch import names as torch_names
 from amplint.roles import schedules
 from amplint.roles.autocast_contexts import Contexts
@@ -17,6 +17,9 @@ from amplint.syntax.access_paths import path_of
 from amplint.syntax.classes import Classes, ClassInfo
 from amplint.syntax.names import Names, dotted
 from amplint.syntax.tree import Tree
+
+_PARENTHESIZED = frozenset({cst.Tuple, cst.GeneratorExp, cst.NamedExpr, cst.Yield})
+"""What is no argument without its parentheses, which do not count as a part of it."""
 
 
 class Constructors:
@@ -42,15 +45,24 @@ class Constructors:
     def of(self, call: cst.Call) -> ObjectFacts | None:
         """What a call constructs; None when that cannot be told, no role when it is something else."""
         facts = self._constructed(call)
-        return replace(facts, maker=self._maker(call)) if facts is not None and facts.role else facts
+        return changed(facts, maker=self._maker(call)) if facts is not None and facts.role else facts
 
     def _maker(self, call: cst.Call) -> str:
         """The text of a call, with the full name of what is called; empty when that name may have several meanings."""
         meanings = self._names.resolve(call.func)
         if len(meanings) != 1:
             return ""
-        given = ", ".join(map(self._tree.text, call.args))
-        return f"{next(iter(meanings))}({given})"
+        return f"{next(iter(meanings))}({', '.join(map(self._argument, call.args))})"
+
+    def _argument(self, arg: cst.Arg) -> str:
+        """The text of an argument."""
+        # As a whole it has no place in Python's tree, and for the place of a tuple LibCST reads the statement again, too.
+        if type(arg.value) is cst.Tuple and all(type(each) is cst.Element for each in arg.value.elements):
+            text = f"({''.join(f'{self._tree.text(each.value)}, ' for each in arg.value.elements)})"
+        else:
+            text = self._tree.text(arg.value)
+            text = f"({text})" if type(arg.value) in _PARENTHESIZED else text
+        return f"{arg.keyword.value}={text}" if arg.keyword is not None else f"{arg.star}{text}"
 
     def _constructed(self, call: cst.Call) -> ObjectFacts | None:
         meanings = self._names.resolve(call.func)

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator
-from dataclasses import replace
 
 import libcst as cst
 
 from amplint.model import vocabulary
 from amplint.model.events import ObjectFacts
 from amplint.model.libraries import OTHER_FRAMEWORKS, RETURNS_WHAT_IT_GETS, has_own_protocol
+from amplint.model.records import changed
 from amplint.roles.autocast_contexts import Contexts
 from amplint.roles.constructors import Constructors
 from amplint.roles.user_options import UserOptions
@@ -82,7 +82,7 @@ class Roles:
             first = known[0]
             made_always = len(known) == len(values) and all(facts.made for facts in known)
             maker = first.maker if len({facts.maker for facts in known}) == 1 else ""
-            return replace(first, enabled=_join(known), owners=_all_owners(known), made=made_always, maker=maker)
+            return changed(first, enabled=_join(known), owners=_all_owners(known), made=made_always, maker=maker)
         if known or (made and any(facts.role == "" for facts in made)):
             return ObjectFacts()
         if path not in self._used_as(node) and any(self._is_foreign(value) or _is_plain(value) for value in values):
@@ -112,7 +112,7 @@ class Roles:
             return ObjectFacts("follower")
         if len(roles) != 1 or not facts[0].role:
             return None
-        return replace(facts[0], enabled=_join(facts), owners=(), made=False, maker="")
+        return changed(facts[0], enabled=_join(facts), owners=(), made=False, maker="")
 
     def _is_foreign(self, value: cst.BaseExpression) -> bool:
         """Whether a value is an instance of a class that is neither optimizer nor scheduler by its name, nor gets parameters."""
@@ -137,7 +137,7 @@ class Roles:
         if isinstance(value, cst.IfExp):
             sides = [facts for side in (value.body, value.orelse) if (facts := self.made_by(side)) is not None]
             maker = sides[0].maker if len({facts.maker for facts in sides}) == 1 else ""
-            return replace(sides[0], enabled="maybe", made=len(sides) == 2, maker=maker) if sides else None
+            return changed(sides[0], enabled="maybe", made=len(sides) == 2, maker=maker) if sides else None
         if isinstance(value, cst.BooleanOperation):
             return self.made_by(value.left) or self.made_by(value.right)
         if isinstance(value, (cst.List, cst.Tuple)):

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from functools import cached_property
 
 import libcst as cst
 
+from amplint.model.records import frozen
 from amplint.roles.roles import Roles
 from amplint.roles.scaler_wrappers import ScalerWrappers
 from amplint.syntax.access_paths import path_of
@@ -19,7 +19,7 @@ _MAX_NAMES = 3
 """From a name to what it was assigned, and so on, so many times."""
 
 
-@dataclass(frozen=True)
+@frozen
 class StepPair:
     """A scaler and an optimizer that it steps, or that it is handed on with, by `call`."""
 

@@ -20,7 +20,8 @@ from amplint.syntax.access_paths import called_name, path_of
 from amplint.syntax.bindings import targets
 from amplint.syntax.nodes import within
 from amplint.syntax.tree import Tree
-from amplint.syntax.value_flow import How, ValueFlow
+from amplint.syntax.value_flow import ValueFlow
+from amplint.syntax.value_uses import How
 from amplint.syntax.words import words
 
 _CLIP = "clip"

@@ -16,7 +16,8 @@ from amplint.syntax.access_paths import path_of
 from amplint.syntax.bindings import targets
 from amplint.syntax.nodes import within
 from amplint.syntax.tree import Tree
-from amplint.syntax.value_flow import How, Use, ValueFlow
+from amplint.syntax.value_flow import ValueFlow
+from amplint.syntax.value_uses import How, Use
 from amplint.syntax.words import words
 
 _READS_OUT = frozenset({"item", "tolist", "numpy", "detach", "float", "data"})

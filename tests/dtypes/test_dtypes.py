@@ -395,3 +395,29 @@ def test_objects_with_named_fields() -> None:
     """
     assert {each.operand.dtype for each in operations(flow(classes), "log")} == {"float16"}
     assert {each.operand.dtype for each in operations(flow(classes), "exp")} == {"?"}
+
+
+def test_an_object_made_of_the_same_things_again_is_not_evaluated_again() -> None:
+    layers = "\n".join(f"        self.layer{index} = nn.Linear(8, 8)" for index in range(300))
+    made = "\n".join(f"    model{index} = Model()" for index in range(60))
+    code = f"class Model(nn.Module):\n    def __init__(self):\n{layers}\n\n\ndef train(data):\n{made}\n"
+    code += '    with torch.autocast("cuda", dtype=torch.float16):\n        return torch.log(model59.layer0(data))\n'
+    assert [each.operand.dtype for each in operations(flow(code), "log")] == ["float16"]
+
+
+def test_objects_made_of_the_same_things_are_several() -> None:
+    code = """
+    class Model(nn.Module):
+        def __init__(self):
+            self.layer, self.kept = nn.Linear(8, 8), nn.Parameter(torch.ones(8))
+
+    def train(data):
+        with torch.autocast("cuda", dtype=torch.float16):
+            one = Model()
+            one.kept = one.layer(data)
+            other = Model()
+            return torch.log(one.kept) + torch.exp(other.kept)
+    """
+    dtypes = flow(code)
+    assert [each.operand.dtype for each in operations(dtypes, "log")] == ["?"]
+    assert [each.operand.dtype for each in operations(dtypes, "exp")] == ["float32"]

@@ -10,7 +10,7 @@ from amplint.source import Source
 from amplint.syntax.access_paths import called_name, elements, literal_key
 from amplint.syntax.bindings import targets
 from amplint.syntax.tree import Tree
-from amplint.syntax.value_flow import How
+from amplint.syntax.value_uses import How
 
 CODE = """
 class Run:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 
 from amplint.model.events import Assign, Event, Scale
 from amplint.model.exploration.call_references import Frame
@@ -11,6 +11,7 @@ from amplint.model.exploration.flow_graph import Block, FlowGraph
 from amplint.model.exploration.liveness import NOTHING, Death, Liveness
 from amplint.model.exploration.summaries import Concern, Summary
 from amplint.model.protocol.state import PathState
+from amplint.model.records import changed
 
 
 @dataclass(eq=False)
@@ -34,7 +35,7 @@ class Activation:
     def at(self, block: Block) -> Frame:
         """The frame, inside the loops around a block."""
         if block.loops not in self.frames:
-            self.frames[block.loops] = replace(self.frame, loops=(*self.frame.loops, *block.loops))
+            self.frames[block.loops] = changed(self.frame, loops=(*self.frame.loops, *block.loops))
         return self.frames[block.loops]
 
     def event(self, block: Block) -> Event:

@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable
-from dataclasses import dataclass, replace
 
 from amplint.model.event_graph import Both, Condition, Not, Test
 from amplint.model.exploration.call_references import Frame, keys_of
 from amplint.model.protocol.contents import Asked, Truth
 from amplint.model.protocol.state import PathState
+from amplint.model.records import changed, frozen
 from amplint.model.references import condition_key, key_of, reference
 
 
-@dataclass(frozen=True)
+@frozen
 class Asking:
     """How a condition is asked.
 
@@ -31,7 +31,7 @@ class Asking:
     @property
     def opposite(self) -> Asking:
         """How the negation is asked."""
-        return self if self.away is None else replace(self, away=not self.away)
+        return self if self.away is None else changed(self, away=not self.away)
 
 
 Decided = list[tuple[PathState, bool]]

@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, fields, replace
+from dataclasses import fields
 from functools import cached_property
 
 from amplint.model.event_graph import Call, Condition, Function, Not, Test
 from amplint.model.events import Clip, Event
+from amplint.model.records import changed, frozen
 from amplint.model.references import condition_key, is_key, key_of, reference
 
 RETURN = "return"
 """The reference that holds what a function returns, while it is left."""
 
 
-@dataclass(frozen=True)
+@frozen
 class Frame:
     """One call: what its references mean in the root function, and the keys of conditions still met after it."""
 
@@ -66,10 +67,10 @@ class Frame:
         match condition:
             case Test():
                 handed = self.handed(condition.key)
-                return handed[1].told(handed[0]) if handed else replace(condition, key=self.key(condition.key))
+                return handed[1].told(handed[0]) if handed else changed(condition, key=self.key(condition.key))
             case Not():
                 return Not(self.told(condition.part))
-        return replace(condition, parts=tuple(map(self.told, condition.parts)))
+        return changed(condition, parts=tuple(map(self.told, condition.parts)))
 
     def ref(self, name: str) -> str:
         """A reference of this frame as the root function would write it."""
@@ -85,7 +86,13 @@ class Frame:
 
     def key(self, key: str) -> str:
         """The key of a condition, with its references as the root function would write them."""
-        return condition_key(key).renamed(lambda name: self.ref(name) or self.prefix + name)
+        if key not in self._keys:
+            self._keys[key] = condition_key(key).renamed(lambda name: self.ref(name) or self.prefix + name)
+        return self._keys[key]
+
+    @cached_property
+    def _keys(self) -> dict[str, str]:
+        return {}
 
     def need(self, need: str) -> str:
         """A need (the key of a condition, or the reference of a value) as the root function would write it."""
@@ -109,7 +116,7 @@ class Frame:
             changes["site"] = self.at
             if isinstance(event, Clip):
                 changes["limit"] = ""  # spelled in a text that nobody sees
-        return replace(event, **changes)  # type: ignore[arg-type]
+        return changed(event, **changes)
 
 
 _SPELLED = frozenset({"by", "limit"})

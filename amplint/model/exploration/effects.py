@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from functools import cached_property
 
 from amplint.model.event_graph import Call, Function
@@ -11,6 +10,7 @@ from amplint.model.events import Assign, Backward, InnerGrad, Report, Scale, Sch
 from amplint.model.exploration.call_references import Frame, keys_of
 from amplint.model.exploration.flow_graph import Ask, FlowGraph, Iterate
 from amplint.model.exploration.flow_graph_builder import flow_graph
+from amplint.model.records import frozen
 from amplint.model.references import key_of, reference
 
 MAX_DEPTH = 6
@@ -19,7 +19,7 @@ _INNER = "¤"
 """Marks what nobody outside of a callee knows."""
 
 
-@dataclass(frozen=True)
+@frozen
 class Effects:
     """`asked`: keys of conditions and references of values that code looks at; `assigned`: references that get new values."""
 

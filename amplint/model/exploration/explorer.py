@@ -10,7 +10,6 @@ matters to them (`summaries`).
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
 from heapq import heappop, heappush
 
 from amplint.model.event_graph import Function
@@ -26,6 +25,7 @@ from amplint.model.exploration.summaries import Summary
 from amplint.model.protocol.hazard import Hazard
 from amplint.model.protocol.state import PathState
 from amplint.model.protocol.transitions import Protocol
+from amplint.model.records import changed
 from amplint.model.references import key_of
 
 MAX_WORK = 200_000
@@ -75,7 +75,7 @@ class Explorer(GraphRunner):
                 self._explore_again(run)
         except GiveUp:
             self.gave_up = True
-        self.hazards = {replace(hazard, root=root.key): None for hazard in run.summary.hazards}
+        self.hazards = {changed(hazard, root=root.key): None for hazard in run.summary.hazards}
 
     def _explore_again(self, run: Run) -> None:
         """Explore a function that is one iteration as it is called in the next one: after the steps of the last."""

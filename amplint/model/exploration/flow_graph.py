@@ -12,9 +12,10 @@ from dataclasses import dataclass, field
 
 from amplint.model.event_graph import Call, Condition, Function, Loop
 from amplint.model.events import Event
+from amplint.model.records import frozen
 
 
-@dataclass(frozen=True)
+@frozen
 class Ask:
     """A condition is evaluated: the first way is taken when it is true, the second when it is false.
 
@@ -29,33 +30,33 @@ class Ask:
     jump: str = ""
 
 
-@dataclass(frozen=True)
+@frozen
 class Iterate:
     """The next iteration of a loop begins."""
 
     loop: Loop
 
 
-@dataclass(frozen=True)
+@frozen
 class Gather:
     """A loop over a collection of optimizers begins, whose body is walked once for all of them."""
 
     loop: Loop
 
 
-@dataclass(frozen=True)
+@frozen
 class Join:
     """Ways come together, after both sides of a condition or, with none, before the next iteration of a loop."""
 
     ask: Ask | None = None
 
 
-@dataclass(frozen=True)
+@frozen
 class Pass:
     """Nothing happens."""
 
 
-@dataclass(frozen=True)
+@frozen
 class Exit:
     """The function is left: `kind` is "end", "return" or "raise"."""
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 
 from amplint.model.event_graph import Call, Function
 from amplint.model.events import Assign, Event, Scale
@@ -24,6 +24,7 @@ from amplint.model.exploration.summaries import Concern, Summary, returned
 from amplint.model.protocol.contents import Truth
 from amplint.model.protocol.state import PathState
 from amplint.model.protocol.transitions import Protocol
+from amplint.model.records import changed
 from amplint.model.references import key_of
 
 Ways = Iterator[tuple[Block, Iterable[PathState]]]
@@ -206,7 +207,7 @@ class GraphRunner(ABC):
         key = (function.key, below.binding, below.loops, below.at, handed, below.depth, below.prefix, watched, nest)
         if key not in self._activations:
             prefix = below.prefix or f"#{len(self._activations)}/"
-            below = replace(below, prefix=prefix, calls=(), conditions=conditions)
+            below = changed(below, prefix=prefix, calls=(), conditions=conditions)
             liveness = self._liveness(function, called=True)
             asked = {*map(below.need, liveness.at_start), *(name for _, each in handed for name in keys_of(each))}
             concern = Concern(frozenset(asked), frozenset(map(below.ref, effects.assigned)))

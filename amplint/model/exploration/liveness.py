@@ -8,19 +8,19 @@ on to its next iteration, in which conditions that vary are asked anew.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 
 from amplint.model.event_graph import Call
 from amplint.model.events import Assign, Scale
 from amplint.model.exploration.call_references import RETURN
 from amplint.model.exploration.effects import Flows, asks
 from amplint.model.exploration.flow_graph import Block, Exit, FlowGraph, Iterate, Step
+from amplint.model.records import frozen
 from amplint.model.references import condition_key, is_key, key_of, reference
 
 Names = frozenset[str]
 
 
-@dataclass(frozen=True)
+@frozen
 class Death:
     """What nothing asks for any more, once a way is gone: `values`, and conditions.
 

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
 
 from amplint.model.event_graph import Both, Branch, Call, Condition, Function, Loop, Node, Not, Test, parts_of
 from amplint.model.events import ScalerStep, SchedulerStep
 from amplint.model.exploration.call_references import Frame
 from amplint.model.exploration.effects import MAX_DEPTH, Flows
+from amplint.model.records import changed, frozen
 
 
-@dataclass(frozen=True)
+@frozen
 class Rhythm:
     """Where a root function and all that it calls takes steps.
 
@@ -24,7 +24,7 @@ class Rhythm:
     rests: frozenset[tuple[str, tuple[int, ...]]] = frozenset()
 
 
-@dataclass(frozen=True)
+@frozen
 class _Step:
     """A step of an optimizer: in which loops, and under which outcomes of conditions. Of a schedule, no optimizer is told."""
 
@@ -83,7 +83,7 @@ class _Steps:
                     yield from self.of(side, frame, outcomes | told)
             case _:
                 inside = isinstance(node, Loop) and not node.over_objects
-                below = replace(frame, loops=(*frame.loops, node.site)) if isinstance(node, Loop) and inside else frame
+                below = changed(frame, loops=(*frame.loops, node.site)) if isinstance(node, Loop) and inside else frame
                 for part in parts_of(node):
                     yield from self.of(part, below, outcomes)
 

@@ -14,6 +14,7 @@ from amplint.model.exploration.joins import States
 from amplint.model.protocol.contents import Truth, Value
 from amplint.model.protocol.hazards import Hazard
 from amplint.model.protocol.state import PathState
+from amplint.model.records import frozen
 from amplint.model.references import condition_key
 
 
@@ -30,7 +31,7 @@ class Summary:
             self.hazards[hazard] = None
 
 
-@dataclass(frozen=True)
+@frozen
 class Beside:
     """What of a caller's state does not matter to a callee, and stays with the caller."""
 
@@ -38,7 +39,7 @@ class Beside:
     truths: Mapping[str, Truth]
 
 
-@dataclass(frozen=True)
+@frozen
 class Concern:
     """What of a caller's state matters to a callee: names that it asks for, and references that it assigns."""
 

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
 from enum import Enum
 
+from amplint.model.records import changed, frozen
 from amplint.model.references import reference
 
 
@@ -41,7 +41,7 @@ STEP_LEFT_OUT = "step-left-out"
 """Detail of a second `unscale_`, of other gradients: those of the first were neither stepped nor followed by an update."""
 
 
-@dataclass(frozen=True)
+@frozen
 class Hazard:
     """A misuse on a feasible path: its kind, its site, and the sites of the other half by label."""
 
@@ -78,7 +78,7 @@ class Hazard:
             site: where the caller calls.
             function: the key of the function that is called.
         """
-        return replace(self, calls=((site, function), *self.calls))
+        return changed(self, calls=((site, function), *self.calls))
 
     def at(self, label: str) -> int:
         """The site filed under a label; -1 when there is none."""

@@ -17,7 +17,8 @@ class Known:
     def __init__(self, objects: Mapping[str, ObjectFacts]) -> None:
         self._objects = objects
         named = [name for name, facts in objects.items() if facts.role == "optimizer"]
-        self.optimizers = [name for name in named if not any(reference(other).is_element_of(name) for other in named)]
+        collections = {name[:at] for name in named for at, mark in enumerate(name) if mark == "["}
+        self.optimizers = [name for name in named if name not in collections]
         self.has_scaler = any(facts.role in ("scaler", "framework") for facts in objects.values())
 
     def of(self, reference: str) -> ObjectFacts:

@@ -6,18 +6,18 @@ Both are immutable, share what does not change, and know their hash: equal state
 from __future__ import annotations
 
 from collections.abc import Collection
-from dataclasses import dataclass, replace
 from functools import cached_property
 
 from amplint.model.protocol.contents import UNKNOWN_GRAD, Asked, Cast, Entered, Grad, Stage, Stepped, Truth, Value
 from amplint.model.protocol.table import Table
+from amplint.model.records import changed, frozen
 from amplint.model.references import reference
 
 ANY = "*"
 """Stands for the optimizers that were not met yet."""
 
 
-@dataclass(frozen=True)
+@frozen
 class ProtocolState:
     """What decides what events do, and whether they are hazards.
 
@@ -80,7 +80,7 @@ class ProtocolState:
         """The state with other contents of some fields; itself, where all are the same."""
         if all(getattr(self, name) == content for name, content in fields.items()):
             return self
-        return replace(self, **fields)  # type: ignore[arg-type]
+        return changed(self, **fields)
 
     # -- what conditions tell --------------------------------------------------------------------------------------
 
@@ -172,7 +172,7 @@ class ProtocolState:
         return all(entered.region.device != "grad" for entered in self.regions)
 
 
-@dataclass(frozen=True)
+@frozen
 class PathFacts:
     """What is known of a path beside the protocol.
 
@@ -190,6 +190,9 @@ class PathFacts:
         return self.values.first(reference(name).wholes)
 
 
+_NOTHING_DONE, _NOTHING_KNOWN = ProtocolState(), PathFacts()
+
+
 class PathState:
     """The state of a program on one path.
 
@@ -200,7 +203,7 @@ class PathState:
 
     __slots__ = ("_fingerprint", "facts", "protocol")
 
-    def __init__(self, protocol: ProtocolState = ProtocolState(), facts: PathFacts = PathFacts()) -> None:
+    def __init__(self, protocol: ProtocolState = _NOTHING_DONE, facts: PathFacts = _NOTHING_KNOWN) -> None:
         self.protocol, self.facts = protocol, facts
         self._fingerprint = hash(
             (protocol.fingerprint, facts.values.fingerprint, facts.truths.fingerprint, facts.casts)

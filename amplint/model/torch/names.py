@@ -6,7 +6,8 @@ Source: `torch/amp/`, `torch/cuda/amp/` and `torch/cpu/amp/` of PyTorch 2.13, co
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+
+from amplint.model.records import frozen
 
 _SUBMODULES = {
     "torch.cuda.amp.autocast_mode": "torch.cuda.amp",
@@ -97,7 +98,7 @@ DEPRECATED_SINCE = (2, 4)
 """The release in which `torch.cuda.amp` and `torch.cpu.amp` began to warn."""
 
 
-@dataclass(frozen=True)
+@frozen
 class Replacement:
     """What a deprecated name of a device's own AMP module is called in `torch.amp`.
 

@@ -12,9 +12,9 @@ from __future__ import annotations
 import enum
 import math
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from types import MappingProxyType
 
+from amplint.model.records import frozen
 from amplint.model.torch.layers import LAYERS
 
 
@@ -138,7 +138,7 @@ _RANGES = {
 }
 
 
-@dataclass(frozen=True)
+@frozen
 class Operator:
     """An operation.
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 import math
 import struct
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 from types import MappingProxyType
 
 from amplint.model.events import Region
+from amplint.model.records import frozen
 from amplint.model.torch.operators import Policy, policy
 
 FLOAT16, BFLOAT16, FLOAT32, FLOAT64 = "float16", "bfloat16", "float32", "float64"
@@ -37,7 +37,7 @@ def named(*dtypes: str) -> frozenset[str]:
 # -- what a precision can hold -----------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True)
+@frozen
 class Limits:
     """The limits of a floating type.
 

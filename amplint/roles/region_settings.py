@@ -1,0 +1,146 @@
+"""The settings of autocast regions: for which device, in which dtype, switched on or off."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import libcst as cst
+
+from amplint.model.events import Region
+from amplint.model.torch import names as torch_names
+from amplint.model.torch.precision import ANY_HALF, DEFAULT_DTYPE, DTYPES, EITHER_HALF
+from amplint.roles.context_values import ContextValues
+from amplint.syntax.classes import Classes
+from amplint.syntax.names import Names, dotted
+
+_DTYPES = {
+    **DTYPES,
+    **{f"torch.{name}": name for name in "int8 int16 int32 int64 uint8 bool complex64 complex128".split()},
+}  # fmt: skip
+_MOST_STEPS = 8
+
+RegionArguments = dict[str, cst.BaseExpression]
+
+
+class RegionSettings:
+    """Reads what classes of autocast are given.
+
+    Args:
+        names: what the names of the file mean.
+        classes: its classes, whose attributes may hold settings.
+        values: what expressions may be, one step back.
+    """
+
+    def __init__(self, names: Names, classes: Classes, values: ContextValues) -> None:
+        self._names, self._classes, self._values = names, classes, values
+
+    def values(self, node: cst.BaseExpression) -> list[cst.BaseExpression]:
+        """What a name or an attribute of `self` may hold; empty when something unknown is among it."""
+        if isinstance(node, cst.Name):
+            values = [binding.value for binding in self._names.bindings(node.value, node)]
+            return [value for value in values if value is not None] if None not in values else []
+        if isinstance(node, cst.Attribute) and dotted(node.value) == "self":
+            owner = self._classes.owner(node)
+            return owner.values(node.attr.value) if owner is not None else []
+        return []
+
+    def region(self, meanings: frozenset[str], args: Sequence[cst.Arg]) -> Region:
+        """The region that a call of a class of autocast makes.
+
+        Args:
+            meanings: what the class may be.
+            args: what it is given.
+        """
+        if any(arg.star for arg in args):
+            return Region("?", "?", "maybe")
+        device = _own_device(meanings)
+        given = region_arguments(meanings, args)
+        if "device_type" in given:
+            device = self.device(given["device_type"])
+        enabled = "maybe" if any(name not in torch_names.AUTOCAST for name in meanings) else "yes"
+        cached = self.flag(given.get("cache_enabled")) == "yes"
+        return Region(device or "?", self._dtype(given, device), self.flag(given.get("enabled"), enabled), cached)
+
+    def _dtype(self, given: RegionArguments, device: str) -> str:
+        node = given.get("dtype")
+        if node is None or (isinstance(node, cst.Name) and node.value == "None"):
+            return DEFAULT_DTYPE.get(device, EITHER_HALF)
+        return self.dtype(node)
+
+    def dtype(self, node: cst.BaseExpression) -> str:
+        """The dtype that an expression names, "half" for one of both; "?" when it is chosen elsewhere."""
+        return one_dtype(self._dtypes(node, 0))
+
+    def _dtypes(self, node: cst.BaseExpression, depth: int) -> set[str]:
+        """The dtypes that an expression may name."""
+        meanings = self._names.resolve(node)
+        if len(meanings) == 1 and (name := next(iter(meanings))) in _DTYPES:
+            return {_DTYPES[name]}
+        if depth and isinstance(node, cst.Name) and node.value == "None":
+            return {EITHER_HALF}  # the default of the device
+        if isinstance(node, (cst.IfExp, cst.Subscript, cst.Call)):
+            parts = self._values.behind(node)
+        else:
+            parts = self.values(node)
+        if not parts or depth > _MOST_STEPS:
+            return {"?"}
+        return {dtype for part in parts for dtype in self._dtypes(part, depth + 1)}
+
+    def device(self, node: cst.BaseExpression) -> str:
+        """The device type that an expression names; "?" when it is chosen elsewhere."""
+        if isinstance(node, cst.SimpleString):
+            return str(node.evaluated_value).split(":")[0]
+        values = self.values(node)
+        if len(values) == 1 and isinstance(values[0], cst.SimpleString):
+            return str(values[0].evaluated_value).split(":")[0]
+        return "?"
+
+    def flag(self, node: cst.BaseExpression | None, default: str = "yes") -> str:
+        """Whether an `enabled=` argument is "yes", "no" or "maybe".
+
+        Args:
+            node: the expression of the argument; None where it is not given.
+            default: the answer where it is not given, or is True: what a region asks for otherwise.
+        """
+        if node is None:
+            return default
+        values = self.values(node)
+        truth = self._truth(values[0] if len(values) == 1 else node)
+        return "maybe" if truth is None else default if truth else "no"
+
+    def _truth(self, node: cst.BaseExpression) -> bool | None:
+        """Whether an expression is true; None when that cannot be told."""
+        if isinstance(node, cst.Name) and node.value in ("True", "False"):
+            return node.value == "True"
+        if isinstance(node, cst.SimpleString):
+            return bool(node.evaluated_value)
+        # A dtype that landed there is as good as True.
+        return True if self._names.all_in(node, _DTYPES) else None
+
+
+def one_dtype(dtypes: set[str]) -> str:
+    """One of several dtypes, as far as it is known."""
+    if len(dtypes) == 1:
+        return next(iter(dtypes))
+    return EITHER_HALF if dtypes <= ANY_HALF else "?"
+
+
+def _own_device(meanings: frozenset[str]) -> str:
+    """The device type of a class that serves only one; empty for the others."""
+    return next(
+        (torch_names.AUTOCAST_DEVICE[name] for name in sorted(meanings) if name in torch_names.AUTOCAST_DEVICE), ""
+    )
+
+
+def region_arguments(meanings: frozenset[str], args: Sequence[cst.Arg]) -> RegionArguments:
+    """The arguments of a class of autocast by the names of its parameters.
+
+    Args:
+        meanings: what the class may be.
+        args: what it is given.
+    """
+    generic = not meanings.isdisjoint(torch_names.AUTOCAST_GENERIC) or not _own_device(meanings)
+    order = torch_names.AUTOCAST_PARAMETERS if generic else ("enabled", "dtype", "cache_enabled")
+    given: RegionArguments = dict(zip(order, (arg.value for arg in args if arg.keyword is None)))
+    given.update({arg.keyword.value: arg.value for arg in args if arg.keyword is not None})
+    return given
