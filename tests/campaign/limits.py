@@ -103,6 +103,15 @@ def several_steps(case: Case) -> bool:
 
 
 @guess
+def whose_schedule(case: Case) -> bool:
+    """Of a scheduler that is handed over, a function alone does not say whose it is: of the optimizer that was stepped last."""
+    owner = re.search(r"= torch\.optim\.lr_scheduler\.\w+\((?:self\.)?(\w+)", case.program.text)
+    given = re.search(r"^def train_one_epoch\(.*\bscheduler\b", case.program.text, re.MULTILINE)
+    steps = re.findall(r"scaler\w*\.step\((\w+)", case.program.text)
+    return case.kind == "scheduler-not-gated" and given is not None and owner is not None and owner[1] not in steps
+
+
+@guess
 def another_pass(case: Case) -> bool:
     """For the same reason, a scaled pass of one model seems to add to the gradients of all, also of one that has stepped."""
     kinds = ("clip-before-unscale", "clip-raises-on-overflow", "grad-read-before-unscale", "step-bypasses-scaler")
@@ -154,6 +163,12 @@ def region_where_amp_is_off(case: Case) -> bool:
     """Where the program takes AMP to be off, the regions are taken to be off too, though their text has no flag."""
     seeing = [each.setting for each in case.runs if case.spot in each.hazards]
     return case.kind == "fp16-without-scaler" and all(("amp", False) in setting for setting in seeing)
+
+
+@limit
+def scaler_of_other_settings(case: Case) -> bool:
+    """A program with a scaler is one with a scaler, also where options keep it from scaling anything."""
+    return case.kind == "fp16-without-scaler" and "scaler.scale(" in case.program.text
 
 
 @limit
