@@ -179,9 +179,13 @@ def blind_gate(case: Case) -> bool:
 
 @limit
 def behind_a_finiteness_test(case: Case) -> bool:
-    """A test for finite gradients settles all that follows: on both of its sides, and behind a clip that hides infinity, too."""
+    """A test for finite gradients, or for finite losses behind `unscale_`, settles all that follows.
+
+    So it does on both of its sides, and behind a clip that hides infinity, too.
+    """
     before = "\n".join(case.program.text.splitlines()[: case.spot[1] - 1])
-    return case.kind == "step-bypasses-scaler" and "torch.isfinite(parameter.grad)" in before
+    asked = re.search(r"isfinite\(parameter\.grad\)|unscale_\([^#]*isfinite\(", before) is not None
+    return case.kind == "step-bypasses-scaler" and asked
 
 
 @limit
