@@ -14,7 +14,9 @@ from typing import NamedTuple
 
 import pytest
 
-torch = pytest.importorskip("torch", reason="tracing needs torch: pip install 'amplint[verify]'")
+pytest.importorskip("torch", reason="tracing needs torch: pip install 'amplint[verify]'")
+
+import torch
 
 from amplint.cli.trace import described
 from amplint.trace.script import Script
