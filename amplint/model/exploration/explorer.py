@@ -32,7 +32,7 @@ MAX_WORK = 200_000
 """Steps of states through blocks, for one root function: beyond it the rest of its paths are given up."""
 
 
-WORK_APART = 25_000
+WORK_APART = 50_000
 """Beyond so many steps, of the states in which a function is called those in which the protocol stands alike become one."""
 
 
