@@ -103,6 +103,15 @@ def several_steps(case: Case) -> bool:
 
 
 @guess
+def growth_hides_a_skip(case: Case) -> bool:
+    """A gate that compares with a scale from before several updates is none: growth in one hides the skip in another.
+
+    Scales grow after 2,000 steps, which no run takes.
+    """
+    return case.kind == "scheduler-not-gated" and "get_scale() >=" in case.around
+
+
+@guess
 def whose_schedule(case: Case) -> bool:
     """Of a scheduler that is handed over, a function alone does not say whose it is: of the optimizer that was stepped last."""
     owner = re.search(r"= torch\.optim\.lr_scheduler\.\w+\((?:self\.)?(\w+)", case.program.text)

@@ -194,6 +194,28 @@ def train(batches, amp):
         scaler.update()
         scheduler.step()
 """,
+    "growth_hides_a_skip": """import torch
+
+
+def step_on(model, optimizer, scaler, scheduler, batch, scale_before):
+    scaler.scale(model(batch).mean()).backward()
+    scaler.step(optimizer)
+    scaler.update()
+    if scaler.get_scale() >= scale_before:
+        scheduler.step()
+
+
+def train(batches, amp):
+    model = torch.nn.Linear(2, 1)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.01)
+    scaler = torch.amp.GradScaler("cpu", enabled=amp)
+    scheduler = torch.optim.lr_scheduler.StepLR(optimizer, 100)
+    for batch in batches:
+        scale_before = scaler.get_scale()
+        step_on(model, optimizer, scaler, scheduler, batch, scale_before)
+        step_on(model, optimizer, scaler, scheduler, batch, scale_before)
+        optimizer.zero_grad()
+""",
     "whose_schedule": """import torch
 
 
