@@ -18,12 +18,15 @@ from amplint.engine import checker, registry, selection
 
 pytest.register_assert_rewrite("fixture_claims")
 
-LONGEST = {
-    "kill/test_kill.py",
-    "mutants/test_mutants.py",
-    "runtime/replay/test_fixture_evidence.py",
-    "test_fixtures.py",
-    "test_whole_folder.py",
+_LONGEST = {
+    ROOT / "tests" / name
+    for name in (
+        "kill/test_kill.py",
+        "mutants/test_mutants.py",
+        "runtime/replay/test_fixture_evidence.py",
+        "test_fixtures.py",
+        "test_whole_folder.py",
+    )
 }
 """The files whose tests together take longest."""
 
@@ -43,7 +46,7 @@ def pytest_configure(config: pytest.Config) -> None:
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """What takes longest first, so that of several processes none works alone in the end."""
-    items.sort(key=lambda item: item.path.relative_to(ROOT / "tests").as_posix() not in LONGEST)
+    items.sort(key=lambda item: item.path not in _LONGEST)
 
 
 def _module_of(code: str) -> str:
