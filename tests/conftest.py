@@ -18,6 +18,18 @@ from amplint.engine import checker, registry, selection
 
 pytest.register_assert_rewrite("fixture_claims")
 
+_LONGEST = {
+    ROOT / "tests" / name
+    for name in (
+        "kill/test_kill.py",
+        "mutants/test_mutants.py",
+        "runtime/replay/test_fixture_evidence.py",
+        "test_fixtures.py",
+        "test_whole_folder.py",
+    )
+}
+"""The files whose tests together take longest."""
+
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--rule", metavar="CODE", help="only the fixtures, the page and the tests of one rule")
@@ -28,6 +40,13 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 def pytest_configure(config: pytest.Config) -> None:
     if (code := config.getoption("--rule")) and not _module_of(code):
         raise pytest.UsageError(f"--rule: no rule has the code {code}")
+    if hasattr(config.option, "loadscopereorder"):
+        config.option.loadscopereorder = False  # files with many tests first: those that take long have few
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """What takes longest first, so that of several processes none works alone in the end."""
+    items.sort(key=lambda item: item.path not in _LONGEST)
 
 
 def _module_of(code: str) -> str:

@@ -193,8 +193,10 @@ class Halves:
             if not stepped or stepped != name or scaler.role != "scaler" or scaler.enabled == "no":
                 continue
             together = self._names.scope(call) is self._names.scope(place)
-            first = call if together else made  # a training that is called is over, if nothing is made afterwards
-            late = self._names.scope(first) is self._names.scope(place) and order(first) < order(place)
+            # A training that is called is over, if nothing is made afterwards; but no constructor calls one.
+            first, scope = call if together else made, self._names.scope(place)
+            trains = together or not (isinstance(scope, cst.FunctionDef) and scope.name.value == "__init__")
+            late = trains and self._names.scope(first) is scope and order(first) < order(place)
             if not late and (not self._is_fused(made) or self._is_unscaled(stepped)):
                 yield call
 

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import builtins
+from itertools import pairwise
+
 import libcst as cst
 
 from amplint.lowering.conditions import constant
@@ -85,7 +88,9 @@ class GradientReader:
             return False
         around = list(self._program.tree.ancestors(call))
         tests = [each.test for each in around if isinstance(each, cst.If)]
-        return not any(isinstance(each, cst.Try) for each in around) and not any(map(_asks_for_finite, tests))
+        tried = [each for below, each in pairwise(around) if isinstance(each, cst.Try) and below is each.body]
+        caught = any(_catches_runtime_errors(handler) for each in tried for handler in each.handlers)
+        return not caught and not any(map(_asks_for_finite, tests))
 
     def _whose(self, params: cst.BaseExpression | None) -> tuple[str, tuple[str, ...]]:
         """The optimizer that an expression of parameters names, or else the references that they come from."""
@@ -163,6 +168,18 @@ class GradientReader:
             self._escape(node)
         else:
             self._emit(Clip(self._site(node), owners, "", "hand", self._text(limit)))
+
+
+def _catches_runtime_errors(handler: cst.ExceptHandler) -> bool:
+    """Whether a handler may catch what PyTorch raises: all but errors of Python that are others, and a lack of memory."""
+    kinds = handler.type
+    caught = [each.value for each in kinds.elements] if isinstance(kinds, cst.Tuple) else [kinds]
+    return any(each is None or _is_runtime_error(path_of(each).rpartition(".")[2]) for each in caught)
+
+
+def _is_runtime_error(name: str) -> bool:
+    known = getattr(builtins, name, None)
+    return issubclass(RuntimeError, known) if isinstance(known, type) else name != "OutOfMemoryError"
 
 
 def _asks_for_finite(test: cst.BaseExpression) -> bool:

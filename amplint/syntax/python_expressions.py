@@ -38,7 +38,8 @@ _DICT, _PAIR, _SPREAD = (
     maker(cst.StarredDictElement, "value"),
 )
 _LIST_COMPREHENSION, _SET_COMPREHENSION = maker(cst.ListComp, "elt", "for_in"), maker(cst.SetComp, "elt", "for_in")
-_GENERATOR, _PARENTHESES = maker(cst.GeneratorExp, "elt", "for_in", "lpar"), (cst.LeftParen(),)
+_GENERATOR = maker(cst.GeneratorExp, "elt", "for_in", "lpar", "rpar")
+_PARENTHESES = (cst.LeftParen(),), (cst.RightParen(),)
 _DICT_COMPREHENSION = maker(cst.DictComp, "key", "value", "for_in")
 _FOR = maker(cst.CompFor, "target", "iter", "ifs", "inner_for_in", "asynchronous")
 _IF, _ASYNCHRONOUS = maker(cst.CompIf, "test"), maker(cst.Asynchronous)
@@ -117,7 +118,8 @@ def _call(known: NodeLookup, node: ast.Call) -> Any:
         node.end_lineno,
         node.end_col_offset,
     ):
-        object.__setattr__(known[last], "lpar", ())  # its parentheses are those of the call
+        for side in ("lpar", "rpar"):
+            object.__setattr__(known[last], side, ())  # its parentheses are those of the call
     return _CALL(known[node.func], args)
 
 
@@ -168,7 +170,7 @@ def _comprehension(known: NodeLookup, node: Any) -> Any:
     if isinstance(node, ast.DictComp):
         return _DICT_COMPREHENSION(known[node.key], known[node.value], inner)
     if isinstance(node, ast.GeneratorExp):
-        return _GENERATOR(known[node.elt], inner, _PARENTHESES)
+        return _GENERATOR(known[node.elt], inner, *_PARENTHESES)
     return (_LIST_COMPREHENSION if isinstance(node, ast.ListComp) else _SET_COMPREHENSION)(known[node.elt], inner)
 
 

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from .code import Block, Code, Line, Move, grouped, words
+import re
+
+from .code import Block, Code, Line, Move, grouped, rendered, words
 from .scene import Scene
 from .shapes import is_plain, modal, put_aside, shape
 
@@ -26,7 +28,8 @@ def catch(scene: Scene, moves: list[Move]) -> list[Move]:
     at = scene.pick(_places(body)) if scene.chance(60) else 0
     tried: Code = (*body[:at], _failure(moves), *body[at:])
     hidden = scene.wrapped and not scene.in_class and "scaler" in words(body)
-    if not hidden and scene.chance(30):
+    made = set(re.findall(r"^ *(\w+) = ", rendered(tried), re.MULTILINE))
+    if not hidden and not made & words(behind) and scene.chance(30):
         tried = (put_aside(scene, tried),)
     code: list[Line] = [Block("try:", tried), Block("except MemoryError:", _handling(scene))]
     if behind:

@@ -103,6 +103,24 @@ def several_steps(case: Case) -> bool:
 
 
 @guess
+def growth_hides_a_skip(case: Case) -> bool:
+    """A gate that compares with a scale from before several updates is none: growth in one hides the skip in another.
+
+    Scales grow after 2,000 steps, which no run takes.
+    """
+    return case.kind == "scheduler-not-gated" and "get_scale() >=" in case.around
+
+
+@guess
+def whose_schedule(case: Case) -> bool:
+    """Of a scheduler that is handed over, a function alone does not say whose it is: of the optimizer that was stepped last."""
+    owner = re.search(r"= torch\.optim\.lr_scheduler\.\w+\((?:self\.)?(\w+)", case.program.text)
+    given = re.search(r"^def train_one_epoch\(.*\bscheduler\b", case.program.text, re.MULTILINE)
+    steps = re.findall(r"scaler\w*\.step\((\w+)", case.program.text)
+    return case.kind == "scheduler-not-gated" and given is not None and owner is not None and owner[1] not in steps
+
+
+@guess
 def another_pass(case: Case) -> bool:
     """For the same reason, a scaled pass of one model seems to add to the gradients of all, also of one that has stepped."""
     kinds = ("clip-before-unscale", "clip-raises-on-overflow", "grad-read-before-unscale", "step-bypasses-scaler")
@@ -157,6 +175,12 @@ def region_where_amp_is_off(case: Case) -> bool:
 
 
 @limit
+def scaler_of_other_settings(case: Case) -> bool:
+    """A program with a scaler is one with a scaler, also where options keep it from scaling anything."""
+    return case.kind == "fp16-without-scaler" and "scaler.scale(" in case.program.text
+
+
+@limit
 def blind_gate(case: Case) -> bool:
     """A comparison of two scales counts as the question whether the step was skipped, whichever update lies between them."""
     return case.kind == "scheduler-not-gated" and "get_scale() >=" in case.around
@@ -164,9 +188,13 @@ def blind_gate(case: Case) -> bool:
 
 @limit
 def behind_a_finiteness_test(case: Case) -> bool:
-    """A test for finite gradients settles all that follows: on both of its sides, and behind a clip that hides infinity, too."""
+    """A test for finite gradients, or for finite losses behind `unscale_`, settles all that follows.
+
+    So it does on both of its sides, and behind a clip that hides infinity, too.
+    """
     before = "\n".join(case.program.text.splitlines()[: case.spot[1] - 1])
-    return case.kind == "step-bypasses-scaler" and "torch.isfinite(parameter.grad)" in before
+    asked = re.search(r"isfinite\(parameter\.grad\)|unscale_\([^#]*isfinite\(", before) is not None
+    return case.kind == "step-bypasses-scaler" and asked
 
 
 @limit

@@ -66,6 +66,31 @@ def test_the_grammar_covers_every_kind_of_hazard() -> None:
     assert clean > 0, "the grammar writes no program without a hazard"
 
 
+EXITS = ("continue", "break", "return", "raise")
+_EACH_NTH = r"if .*(?:% \d == 0|% accumulate == 0|update_grad|count == 0)"
+SHAPES_OF_LONG_LOOPS = {
+    "twelve options that do not depend on each other": r"^def train\(.*\boption_11\b",
+    "accumulation with parts of a batch in it": rf"^( +)for part in (?:.*\n)*?\1{_EACH_NTH}",
+    "an option inside of an accumulation": rf"{_EACH_NTH}.*:\n +if (?:not )?(?:option_|use_clip|late|extra)",
+    **{f"an exit from a handler by `{how}`": rf"except \w+:\n(?: +.*zero_grad.*\n)? +{how}\b" for how in EXITS},
+    "an iteration of 300 statements": r"value_29\d = ",
+    "a helper that is called five times": r"(?:^( *)((?:\w+ = )?(?:self\.)?do_\d\(.*\))\n)(?:\1\2\n){4}",
+}
+
+
+def test_the_grammar_draws_the_shapes_of_long_loops() -> None:
+    missing = dict(SHAPES_OF_LONG_LOOPS)
+
+    def all_drawn(program: Program) -> bool:
+        for name in [name for name, shape in missing.items() if re.search(shape, program.text, re.MULTILINE)]:
+            del missing[name]
+        return not missing
+
+    with suppress(NoSuchExample):
+        find(programs(), all_drawn, settings=_SETTINGS, random=Random(0))
+    assert not missing, "add a function with @shape, or see why none of these is drawn"
+
+
 def lacking(kind: HazardKind, events: Counter[str]) -> str:
     """Which production the grammar lacks for a kind of hazard.
 

@@ -194,6 +194,66 @@ def train(batches, amp):
         scaler.update()
         scheduler.step()
 """,
+    "growth_hides_a_skip": """import torch
+
+
+def step_on(model, optimizer, scaler, scheduler, batch, scale_before):
+    scaler.scale(model(batch).mean()).backward()
+    scaler.step(optimizer)
+    scaler.update()
+    if scaler.get_scale() >= scale_before:
+        scheduler.step()
+
+
+def train(batches, amp):
+    model = torch.nn.Linear(2, 1)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.01)
+    scaler = torch.amp.GradScaler("cpu", enabled=amp)
+    scheduler = torch.optim.lr_scheduler.StepLR(optimizer, 100)
+    for batch in batches:
+        scale_before = scaler.get_scale()
+        step_on(model, optimizer, scaler, scheduler, batch, scale_before)
+        step_on(model, optimizer, scaler, scheduler, batch, scale_before)
+        optimizer.zero_grad()
+""",
+    "whose_schedule": """import torch
+
+
+def train_one_epoch(model, optimizer, scaler, model_d, optimizer_d, scheduler, batches):
+    for batch in batches:
+        optimizer.zero_grad()
+        scaler.scale(model(batch).mean()).backward()
+        scaler.step(optimizer)
+        scaler.update()
+        optimizer_d.zero_grad()
+        model_d(batch).mean().backward()
+        optimizer_d.step()
+        scheduler.step()
+
+
+def train(batches, amp):
+    model = torch.nn.Linear(2, 1)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.01)
+    model_d = torch.nn.Linear(2, 1)
+    optimizer_d = torch.optim.SGD(model_d.parameters(), lr=0.01)
+    scaler = torch.amp.GradScaler("cpu", enabled=amp)
+    scheduler = torch.optim.lr_scheduler.StepLR(optimizer_d, 100)
+    train_one_epoch(model, optimizer, scaler, model_d, optimizer_d, scheduler, batches)
+""",
+    "scaler_of_other_settings": _MADE.replace(", enabled=amp", "")
+    + """
+    for batch in batches:
+        with torch.autocast("cpu", dtype=torch.float16):
+            loss = model(batch).mean()
+        if not amp:
+            scaler.scale(loss).backward()
+            scaler.step(optimizer)
+            scaler.update()
+        else:
+            loss.backward()
+            optimizer.step()
+        optimizer.zero_grad()
+""",
     "blind_gate": _MADE
     + """
     for batch in batches:

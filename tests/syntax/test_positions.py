@@ -20,7 +20,7 @@ ODD = """\
 )
 class A(B): x = 1; y = (
     2)
-if a: b()
+if a: b(c for c in a); b((c for c in a), a)
 elif (c or
       d):
     '''text
@@ -58,6 +58,7 @@ def assert_same(source: Source) -> None:
         assert type(tree.as_written(node)) is type(node)
         if isinstance(node, (cst.Name, cst.BaseNumber, cst.SimpleString)):
             assert getattr(node, "value", None) == getattr(other, "value", None)
+    assert tree.module.visit(cst.CSTTransformer()).deep_equals(tree.module), "LibCST's constructors refuse none of it"
 
 
 @pytest.mark.parametrize("path", FILES, ids=lambda path: path.name)

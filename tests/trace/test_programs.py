@@ -16,6 +16,8 @@ import pytest
 
 pytest.importorskip("torch", reason="tracing needs torch: pip install 'amplint[verify]'")
 
+import torch
+
 from amplint.cli.trace import described
 from amplint.trace.script import Script
 from amplint.trace.session import TraceOptions, run_traced
@@ -32,6 +34,14 @@ class Program(NamedTuple):
     twin: str
     expected: str
     line: int
+
+
+@pytest.fixture(scope="module", autouse=True)
+def optimizers_are_imported() -> None:
+    """The first optimizer imports as much again as torch itself: once, then, and not for every script."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        torch.optim.SGD([torch.zeros(1)], lr=0.1)
 
 
 def program(path: Path) -> Program:

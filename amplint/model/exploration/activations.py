@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field
+from functools import reduce
 
 from amplint.model.events import Assign, Event, Scale
 from amplint.model.exploration.call_references import Frame
 from amplint.model.exploration.flow_graph import Block, FlowGraph
+from amplint.model.exploration.joins import join
 from amplint.model.exploration.liveness import NOTHING, Death, Liveness
 from amplint.model.exploration.summaries import Concern, Summary
 from amplint.model.protocol.state import PathState
@@ -44,6 +46,10 @@ class Activation:
             assert isinstance(block.step, Event)
             self.events[block.number] = self.frame.event(block.step)
         return self.events[block.number]
+
+    def joined(self, state: PathState) -> PathState:
+        """What a state and those of all calls so far know in which the protocol stands as it does there."""
+        return reduce(join, (each for each in self.summaries if each.protocol == state.protocol), state)
 
     def death(self, block: Block, following: Block) -> Death:
         """What dies on the way from a block to the next, as the root function would write it."""

@@ -32,6 +32,10 @@ MAX_WORK = 200_000
 """Steps of states through blocks, for one root function: beyond it the rest of its paths are given up."""
 
 
+WORK_APART = 50_000
+"""Beyond so many steps, of the states in which a function is called those in which the protocol stands alike become one."""
+
+
 class GiveUp(Exception):
     """The bound is met."""
 
@@ -123,6 +127,9 @@ class Explorer(GraphRunner):
         return super()._happen(block, states, run)
 
     def _summary(self, activation: Activation, state: PathState) -> Summary:
+        if self.work > WORK_APART and state not in activation.summaries:
+            apart, state = state, activation.joined(state)
+            self.degraded = self.degraded or state != apart
         if state not in activation.summaries:
             activation.summaries[state] = summary = Summary()
             self._explore(Run(activation, state, summary))

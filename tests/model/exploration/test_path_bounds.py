@@ -162,6 +162,37 @@ def test_below_the_bound_nothing_is_forgotten() -> None:
     assert "clip-before-unscale" in [hazard.kind for hazard in explorer.hazards]
 
 
+SET = "\n".join(f"if debug_{number}:\n    option_{number} = False" for number in range(4))
+CLIPS = "\n".join(f"if option_{number}:\n    clip_grad_norm_(model.parameters(), {number + 1})" for number in range(4))
+CALLED_WITH_OPTIONS = f"""
+import torch
+from torch.nn.utils import clip_grad_norm_
+
+def train(option_0, option_1, option_2, option_3, model, loader):
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    scaler = torch.amp.GradScaler("cuda")
+    for batch in loader:
+        loss = model(batch)
+        scaler.scale(loss).backward()
+{indent(CLIPS, " " * 8)}
+        scaler.step(optimizer)
+        scaler.update()
+
+def main(option_0, option_1, option_2, option_3, model, loader):
+{indent(SET, " " * 4)}
+    train(option_0, option_1, option_2, option_3, model, loader)
+"""
+
+
+def test_states_of_calls_become_one_where_the_protocol_stands_alike(monkeypatch: pytest.MonkeyPatch) -> None:
+    apart = explored(CALLED_WITH_OPTIONS, "main")
+    monkeypatch.setattr("amplint.model.exploration.explorer.WORK_APART", 100)
+    joined = explored(CALLED_WITH_OPTIONS, "main")
+    assert joined.work < apart.work / 3
+    assert (apart.degraded, joined.degraded, joined.gave_up) == (False, True, False)
+    assert joined.hazards.keys() == apart.hazards.keys() != set()
+
+
 def test_what_was_found_before_the_last_bound_stays(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("amplint.model.exploration.explorer.MAX_WORK", 300)
     explorer = explored(in_loop(f"{DEFECT}\n{independent(100)}"))
