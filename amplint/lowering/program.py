@@ -139,7 +139,8 @@ class Program:
 
     def for_itself(self) -> Program:
         """The same files, where those that this one calls do not know what it gives them."""
-        return Program(self.tree, self.names, self.classes, self.contexts, self.imports, abroad=False)
+        contexts = self.contexts.for_itself()
+        return Program(self.tree, self.names, self.classes, contexts, self.imports, abroad=False)
 
     def shared_name(self, name: str, inside: cst.CSTNode) -> str:
         """A module-level name as this file would call it: what another file defines goes by its full name, unless imported.

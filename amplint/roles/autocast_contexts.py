@@ -48,17 +48,27 @@ class Contexts:
         names: what its names mean.
         classes: its classes, whose attributes may hold contexts.
         imports: leads to context managers of other files.
+        abroad: whether the functions of other files know what this file gives them.
     """
 
     def __init__(
-        self, tree: Tree, names: Names, classes: Classes | None = None, imports: Imports | None = None
+        self,
+        tree: Tree,
+        names: Names,
+        classes: Classes | None = None,
+        imports: Imports | None = None,
+        abroad: bool = True,
     ) -> None:
         self._tree = tree
         self._names = names
         self._imports = imports or Imports(tree, names)
         self._classes = classes or Classes(tree, names, self._imports)
         self._decorating: dict[cst.FunctionDef, list[Region]] = {}
-        self._values = ContextValues(tree, names, self._classes, self._imports)
+        self._values = ContextValues(tree, names, self._classes, self._imports, abroad)
+
+    def for_itself(self) -> Contexts:
+        """The same files, where those that this one calls do not know what it gives them."""
+        return Contexts(self._tree, self._names, self._classes, self._imports, abroad=False)
 
     def of(self, expression: cst.BaseExpression) -> Region | None:
         """The region that `with expression:` enters; None when it is not known to enter one."""

@@ -194,6 +194,11 @@ class Names:
         foreign = any(star.partition(".")[0] != "torch" for star in self._stars)
         if foreign and name == "torch":
             return frozenset({name})  # whichever module brings it, there is one package of that name
+        for module in self._stars if self._originals is not None else ():
+            qualified = f"{module}.{name}"
+            brought = self._originals(qualified) if torch_names.may_be_handed_on(qualified) else {qualified}
+            if brought != {qualified}:
+                return frozenset(brought)
         # A module of unknown contents may bring the same name.
         return frozenset(known | {UNKNOWN} if foreign or not known else known)
 

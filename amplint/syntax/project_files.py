@@ -44,11 +44,17 @@ _TELLING = (
     b".grad",
     b"torch.save",
     b"LRScheduler",
+    b"lr_scheduler",
     b"param_groups",
     b".half()",
     b"mixed_precision",
 )
 """A module without any of these does nothing that AMP would notice; a package may still hand on what others do."""
+_HELPER = r"(?<![a-z])(?:amp|ctx)(?![a-z])|(?<!null)context(?!lib|var)"
+_DEFINES_HELPER = re.compile(
+    rb"^[ \t]*def (?:\w*_)?(?:amp|ctx|context)(?:_\w*)?\((?=[^\0]*\breturn \w+\()", re.MULTILINE
+)
+"""A module that defines what is called like a context may return one that others make."""
 _MOST_NAMES = 200
 """So many imported names are looked behind for what they lead to."""
 _WRAPPERS = Path(__file__).parent.parent / "wrappers"
@@ -265,14 +271,15 @@ def _read(path: str, name: str, is_wrapper: bool, size: int, changed: int) -> tu
     data = read_file(path)
     digest = blake2b(data, digest_size=16).hexdigest()
     package = path.endswith("__init__.py")
-    if size > _LARGEST or not (is_wrapper or package or any(word in data for word in _TELLING)):
+    telling = any(word in data for word in _TELLING)
+    if size > _LARGEST or not (is_wrapper or package or telling or _DEFINES_HELPER.search(data)):
         return digest, None
     try:
         source = Source.from_bytes(path, data)
         parsed = gate.parse(source.text)
         if is_too_deep(parsed, source.text) or has_long_name(parsed, source.text):
             return digest, None
-        rows = None if is_wrapper else relevant_rows(source, parsed, _WORDS)
+        rows = None if is_wrapper else relevant_rows(source, parsed, _WORDS if telling else (_HELPER,))
         tree = Tree(source, import_rows(parsed) if rows == [] else rows, parsed)
         return digest, Module(name, tree, collect(tree, name))
     except (SourceError, SyntaxError, gate.TooDeep, limits.TextTooLong, cst.ParserSyntaxError, RecursionError):
