@@ -36,6 +36,7 @@ _LARGEST = 400_000
 _TELLING = (
     b"backward",
     b".step(",
+    b".scale(",
     b"unscale_",
     b"clip_grad",
     b"GradScaler",
@@ -60,7 +61,7 @@ _MOST_NAMES = 200
 _WRAPPERS = Path(__file__).parent.parent / "wrappers"
 """One file for each module, called after it."""
 _WORDS = (
-    r"^backward$", r"^step$", r"^zero_grad$", r"^clip_grad", r"^grad$", r"LR|Lr[A-Z]|Sched", r"^param_groups$",
+    r"^backward$", r"^step$", r"^scale$", r"^zero_grad$", r"^clip_grad", r"^grad$", r"LR|Lr[A-Z]|Sched", r"^param_groups$",
     r"^half$", r"^mixed_precision$", r"\.state_dict\(\)", r"save\w*\([^()]*\bopt", r"add_argument\([^()]*precision",
 )  # fmt: skip
 """Besides the words of AMP itself: what a statement of a module is parsed for; the last three, as running text."""

@@ -142,3 +142,66 @@ def test_a_factory_of_something_else_makes_no_schedule(tmp_path: Path) -> None:
     }
     root = project(tmp_path, rates=rates, train=LOOP.format(**{**USUAL, **changed}))
     assert codes(root, "train.py") == []
+
+
+HELPER = """
+    import torch
+
+    class Precision:
+        def __init__(self, scaler):
+            self.scaler = scaler
+
+        def scale_loss(self, loss):
+            return self.scaler.scale(loss)
+
+    def propagate(scaler, loss):
+        loss = scaler.scale(loss)
+        loss.backward()
+        return loss
+
+    def prepare(scaler, optimizer, model):
+        scaler.unscale_(optimizer)
+        return torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)
+"""
+ROUND = """
+    import torch
+    from helper import Precision, prepare, propagate
+
+    def train(model, loader, meter):
+        optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+        scaler = torch.amp.GradScaler("cuda")
+        precision = Precision(scaler)
+        for x in loader:
+            optimizer.zero_grad()
+            with torch.autocast("cuda"):
+                loss = model(x)
+            {backward}
+            {before}
+            scaler.step(optimizer)
+            scaler.update()
+            {after}
+"""
+
+
+@pytest.mark.parametrize(
+    ("backward", "before", "after", "expected"),
+    [
+        ("loss = propagate(scaler, loss)", "pass", "print(loss.item())", ["AMP119"]),
+        ("shown = propagate(scaler, loss)", "pass", "print(shown.item())", ["AMP119"]),
+        ("shown = propagate(scaler, loss)", "pass", "print(loss.item())", []),
+        ("loss = precision.scale_loss(loss); loss.backward()", "pass", "meter.update(loss.item())", ["AMP119"]),
+        ("precision.scale_loss(loss).backward()", "pass", "meter.update(loss.item())", []),
+        ("propagate(scaler, loss)", "if prepare(scaler, optimizer, model) > 9: continue", "pass", ["AMP120"]),
+        (
+            "propagate(scaler, loss)",
+            "if prepare(scaler, optimizer, model) > 9: scaler.update(); continue",
+            "pass",
+            [],
+        ),
+    ],
+)
+def test_what_a_helper_scales_or_unscales_is_known(
+    tmp_path: Path, backward: str, before: str, after: str, expected: list[str]
+) -> None:
+    root = project(tmp_path, helper=HELPER, train=ROUND.format(backward=backward, before=before, after=after))
+    assert codes(root, "train.py") == expected
