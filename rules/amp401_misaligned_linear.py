@@ -2,7 +2,7 @@
 
 ## What it does
 Flags `nn.Linear` layers whose output size is a literal, or a constant, that is not a multiple of 8, and that a later
-`nn.Linear` of the same model takes as its input, in runs that use mixed precision.
+`nn.Linear`, or a recurrent or attention layer, of the same model takes as its input, in runs that use mixed precision.
 
 ## Why it matters
 Tensor Cores multiply float16 and bfloat16 matrices most efficiently when every size is a multiple of 8 elements (of 64
@@ -40,7 +40,7 @@ def predict(images):
 Unsafe: it changes the shape of parameters, so that old checkpoints no longer load, and makes the model a little larger.
 The fix rounds the size up in every layer that shares it, normalisation layers included; a constant is changed where it
 is assigned. You get none when the same number also stands elsewhere in the model, because it may have to change with
-it.
+it, and none for attention, whose number of heads must divide the size.
 
 ## Limitations
 Input features, class counts and other outputs of a last layer are not free to choose and stay silent, and so do sizes
@@ -66,7 +66,7 @@ from amplint.facts.trial_code import Trials
 from amplint.model.observables import PRODUCT_TIME, Observable
 from amplint.rule import INFO, MEDIUM, MIXED_PRECISION, File, Finding, rule
 
-from ._support.linear_chains import Hidden, Model, models
+from ._support.linear_chains import ATTENTIONS, Hidden, Model, models
 from ._support.resize_layers import resized, sizes_of
 
 _MULTIPLE = 8
@@ -124,6 +124,8 @@ def _finding(file: File, model: Model, hidden: Hidden) -> Finding:
 
 
 def _fix(file: File, model: Model, hidden: Hidden, wanted: int) -> Fix | None:
+    if any(file.names.any_in(layer.node.func, ATTENTIONS) for layer in hidden.consumers):
+        return None  # the number of heads must divide it
     edits = resized(file, model.scope, hidden.value, sizes_of(model, hidden), wanted)
     title = f"Round {hidden.value} up to {wanted} wherever the model shares it"
     return Fix(title, edits, UNSAFE) if edits else None

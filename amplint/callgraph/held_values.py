@@ -19,6 +19,8 @@ _MAX_STEPS = 1_000
 """Of an expression that leads to more others, the rest is not looked at."""
 _HANDS_ON = {name.rpartition(".")[2] for name in layers.WRAPPERS} | {"partial", "script"}
 """What gives back, or calls, what it is given first."""
+_CONTAINERS = frozenset({"ModuleDict", "ModuleList", "OrderedDict"})
+"""What holds the elements of the table that it is made of."""
 
 Wanted = str | int
 """Of a tuple that is returned, which part is meant: by position, or by its name; of all else, the whole."""
@@ -140,9 +142,12 @@ class HeldValues:
             for each in chosen:
                 yield from self._of(path, each, scope, hops=hops + 1)
             return
+        if _is_container(table):
+            yield from self._of_table(path, table.args[0], wanted, scope, hops + 1)
+            return
         for source, name in self._homes(path, table) if hops <= _MAX_HOPS else ():
             for given in self._assigned(source, name, scope):
-                if isinstance(given.value, ast.Call):
+                if isinstance(given.value, ast.Call) and not _is_container(given.value):
                     there = self._registries.registered(name)
                     yield from (Held(each) for under, each in there if wanted in ("", under))
                 elif not isinstance(given.value, ast.Name):
@@ -200,6 +205,20 @@ class HeldValues:
             else:
                 yield from self._returned(each.definition, wanted, hops + 1)
 
+    def of_property(self, owner: Definition, name: str) -> list[Held] | None:
+        """What a property of a class returns; None where it has none of that name.
+
+        Args:
+            owner: the class.
+            name: the name.
+        """
+        for node in owner.node.body:
+            if isinstance(node, ast.FunctionDef) and node.name == name:
+                decorators = {spelling_of(each).rpartition(".")[2] for each in node.decorator_list}
+                if decorators & {"property", "cached_property"}:
+                    return list(self._returned(Definition(owner.path, node), "", 0))
+        return None
+
     def _returned(self, function: Definition, wanted: Wanted, hops: int) -> Iterator[Held]:
         for node in ast.walk(function.node):
             if not isinstance(node, ast.Return) or node.value is None:
@@ -211,6 +230,13 @@ class HeldValues:
             for index, part in enumerate(node.value.elts):
                 if wanted == (index if isinstance(wanted, int) else spelling_of(part)):
                     yield from self._of(function.path, part, scope, "", hops)
+
+
+def _is_container(table: ast.expr) -> TypeGuard[ast.Call]:
+    """Whether an expression makes a container of a table: `nn.ModuleDict({"main": Loss()})`."""
+    if not isinstance(table, ast.Call) or len(table.args) != 1:
+        return False
+    return spelling_of(table.func).rpartition(".")[2] in _CONTAINERS
 
 
 def takes(node: ast.stmt, name: str) -> TypeGuard[Function | ast.ClassDef]:

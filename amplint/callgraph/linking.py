@@ -53,9 +53,19 @@ class Links:
             if target.file:
                 held = self._values.of(Path(target.file), target.name)
             some = _distinct(held)
-            found = (_called(each, target) for each in some if len(some) <= _MOST_HELD)
-            self._resolved[key] = tuple(each for each in found if each is not None)
+            found = (self._called(each, target) for each in some if len(some) <= _MOST_HELD)
+            self._resolved[key] = tuple(target for targets in found for target in targets)
         return self._resolved[key]
+
+    def _called(self, held: Held, target: Target) -> list[Target]:
+        """The functions that run when what an expression holds is called as a target says."""
+        definition, made = held
+        if isinstance(definition.node, ast.ClassDef) is not made or (target.method and not made):
+            return []
+        behind = self._values.of_property(definition, target.method) if target.method else None
+        if behind is None:
+            return [Target(str(definition.path), definition.node.name, made, target.method)]
+        return [found for each in behind for found in self._called(each, target._replace(method=""))]
 
     def _by_name(self, name: str, caller: Path) -> Iterator[Held]:
         """What callers give to parameters of this name in a file; else what the files that it is used with assign to it."""
@@ -101,11 +111,3 @@ def _giving(name: str) -> re.Pattern[bytes]:
     word = re.escape(name)
     assigned = rf"(?<=\b{word})[ \t]*(?:=(?!=)|[,:][^\n=()]*=(?!=))"
     return re.compile(rf"{word}(?:{assigned}|(?<=['\"]{word})['\"][ \t]*:)".encode())
-
-
-def _called(held: Held, target: Target) -> Target | None:
-    """The function that runs when what an expression holds is called as a target says."""
-    definition, made = held
-    if isinstance(definition.node, ast.ClassDef) is made and not (target.method and not made):
-        return Target(str(definition.path), definition.node.name, made, target.method)
-    return None

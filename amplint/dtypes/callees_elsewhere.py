@@ -12,7 +12,7 @@ from amplint.file import File
 from amplint.model.caller_contexts import CallerContext, Target, distinct
 from amplint.model.torch.operators import OPERATORS
 from amplint.source import Source
-from amplint.syntax.access_paths import path_of
+from amplint.syntax.access_paths import literal_key, path_of
 
 
 class CalleesElsewhere:
@@ -72,10 +72,11 @@ class CalleesElsewhere:
     def _made(self, instance: cst.BaseExpression, method: str) -> list[Target]:
         """The methods that may be called on an object which something in another file makes, or functions that it holds."""
         callees = self._file.callees
-        objects = [value for value in callees.held(instance) if not self._is_unpacked(value)] or [instance]
-        held = {each for value in map(callees.unwrapped, objects) for each in self._expressions(value)}
+        objects = [value for value in callees.held(instance) if not self._is_unpacked(value)]
+        element = f"[{key!r}]" if objects and (key := literal_key(instance)) else ""
+        held = {each for value in map(callees.unwrapped, objects or [instance]) for each in self._expressions(value)}
         if held:
-            return [Target(path, text, True, method) for path, text in sorted(held)]
+            return [Target(path, f"{text}{element}", True, method) for path, text in sorted(held)]
         name = path_of(instance).rpartition(".")[2]
         return [Target("", name, True, method)] if name and self._is_given(instance) else []
 

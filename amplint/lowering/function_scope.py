@@ -193,6 +193,10 @@ class FunctionScope:
         """Where the parameter whose gradient an expression names comes from."""
         return self.loop_owners.get(path_of(node).partition(".")[0], ())
 
+    def _makers(self, base: cst.BaseExpression) -> list[cst.Call]:
+        """The calls that may have made an object."""
+        return [value for value in self.roles.values(base) if isinstance(value, cst.Call)] if path_of(base) else []
+
     def escapes_by_receiver(self, base: cst.BaseExpression, call: cst.Call) -> bool:
         """Whether an unknown method may reach a scaler or an optimizer through its receiver.
 
@@ -207,5 +211,7 @@ class FunctionScope:
         role = self.roles.of(base).role
         if role in ("optimizer", "scaler") and isinstance(call.func, cst.Attribute):
             return _TOUCHES_NOTHING.search(call.func.attr.value) is None  # `sam.first_step(zero_grad=True)`
+        if any(self.roles.of(arg.value).role == "scaler" for made in self._makers(base) for arg in made.args):
+            return True
         computes = isinstance(call.func, cst.Attribute) and _COMPUTES.match(call.func.attr.value) is not None
         return role == "framework" and not computes

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from functools import cached_property
 
 import libcst as cst
@@ -75,8 +76,8 @@ class Program:
 
     @cached_property
     def unscales(self) -> bool:
-        """Whether anything in the file calls `unscale_`."""
-        return bool(self.flow.methods("unscale_"))
+        """Whether anything in the file calls `unscale_`, or a function of another file that does."""
+        return bool(self.flow.methods("unscale_")) or any("unscale_" in words(each) for each in self._led_to())
 
     @cached_property
     def raised(self) -> frozenset[str]:
@@ -140,7 +141,8 @@ class Program:
 
     def for_itself(self) -> Program:
         """The same files, where those that this one calls do not know what it gives them."""
-        return Program(self.tree, self.names, self.classes, self.contexts, self.imports, abroad=False)
+        contexts = self.contexts.for_itself()
+        return Program(self.tree, self.names, self.classes, contexts, self.imports, abroad=False)
 
     def shared_name(self, name: str, inside: cst.CSTNode) -> str:
         """A module-level name as this file would call it: what another file defines goes by its full name, unless imported.
@@ -219,8 +221,12 @@ class Program:
 
     def leads_elsewhere(self) -> bool:
         """Whether some call runs a function of another file."""
+        return any(True for _ in self._led_to())
+
+    def _led_to(self) -> Iterator[cst.FunctionDef]:
+        """The functions of other files that calls run."""
         found = map(self.callees.of, self.tree.find(cst.Call))
-        return any(each is not None and each.key in self.elsewhere for each in found)
+        return (each.node for each in found if each is not None and each.key in self.elsewhere)
 
 
 def _tells(node: cst.FunctionDef | cst.Module) -> bool:

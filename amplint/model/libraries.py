@@ -131,8 +131,12 @@ LIBRARIES = (
     Library(
         "DeepSpeed",
         ("deepspeed",),
-        "",
-        "an engine owns the gradients; its configuration decides precision and clipping",
+        'the engine of a `deepspeed.initialize(config={"fp16": {"enabled": True}})`: a plain `loss.backward()` before its step '
+        "and a scheduler that steps beside it are findings",
+        "a configuration that the text does not tell, as in a file of JSON; bfloat16; clips and readings of gradients, since "
+        "the stage of ZeRO decides what there is to clip",
+        told=(("deepspeed", "fp16", ".backward("),),
+        words=("deepspeed",),
         optimizers=("deepspeed.ops.adam", "deepspeed.ops.adagrad", "deepspeed.ops.lamb", "deepspeed.ops.lion"),
     ),
     Library(

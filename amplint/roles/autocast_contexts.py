@@ -42,16 +42,26 @@ class Contexts(RegionSettings):
         names: what its names mean.
         classes: its classes, whose attributes may hold contexts.
         imports: leads to context managers of other files.
+        abroad: whether the functions of other files know what this file gives them.
     """
 
     def __init__(
-        self, tree: Tree, names: Names, classes: Classes | None = None, imports: Imports | None = None
+        self,
+        tree: Tree,
+        names: Names,
+        classes: Classes | None = None,
+        imports: Imports | None = None,
+        abroad: bool = True,
     ) -> None:
         imports = imports or Imports(tree, names)
         classes = classes or Classes(tree, names, imports)
-        super().__init__(names, classes, ContextValues(tree, names, classes, imports))
+        super().__init__(names, classes, ContextValues(tree, names, classes, imports, abroad))
         self._tree, self._imports = tree, imports
         self._decorating: dict[cst.FunctionDef, list[Region]] = {}
+
+    def for_itself(self) -> Contexts:
+        """The same files, where those that this one calls do not know what it gives them."""
+        return Contexts(self._tree, self._names, self._classes, self._imports, abroad=False)
 
     def of(self, expression: cst.BaseExpression) -> Region | None:
         """The region that `with expression:` enters; None when it is not known to enter one."""

@@ -29,11 +29,12 @@ class ContextValues:
         names: what its names mean.
         classes: its classes, whose attributes and properties may hold contexts.
         imports: leads to contexts of other files.
+        abroad: whether the functions of other files know what this file gives them.
     """
 
-    def __init__(self, tree: Tree, names: Names, classes: Classes, imports: Imports) -> None:
+    def __init__(self, tree: Tree, names: Names, classes: Classes, imports: Imports, abroad: bool) -> None:
         self._tree, self._names, self._classes, self._imports = tree, names, classes, imports
-        self._arguments = PassedArguments(tree, names, classes, imports)
+        self._arguments = PassedArguments(tree, names, classes, imports, abroad)
         self._known: dict[int, tuple[cst.CSTNode, list[cst.BaseExpression]]] = {}
 
     def behind(self, node: cst.BaseExpression) -> list[cst.BaseExpression]:

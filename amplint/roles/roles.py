@@ -51,6 +51,7 @@ class Roles:
         self._cache: dict[tuple[int, str], ObjectFacts] = {}
         self._aliases = 0
         self._uses: dict[cst.Module, dict[str, str]] = {}
+        self._called: dict[cst.Module, frozenset[str]] = {}
         self._foreign: dict[cst.Module, bool] = {}
 
     def of(self, node: cst.BaseExpression) -> ObjectFacts:
@@ -75,6 +76,8 @@ class Roles:
         if given is not None:
             return given
         made = [facts for value in values if (facts := self.made_by(value)) is not None]
+        if not made and f"{path}.step" in self._called_in(node):
+            made = [facts for value in values if (facts := self._returned_by(value)) is not None]
         if any(facts.role == "framework" for facts in made):
             return ObjectFacts("framework")
         known = [facts for facts in made if facts.role]
@@ -149,6 +152,12 @@ class Roles:
             return next((facts for item in elements if (facts := self.made_by(item))), None)
         return None
 
+    def _returned_by(self, value: cst.BaseExpression) -> ObjectFacts | None:
+        """What a function at hand returns to a call of it, if that is always a scheduler, or an object that follows one."""
+        returned = list(self.flow.sources(value)) if type(value) is cst.Call else []
+        roles = {facts.role if (facts := self.made_by(each)) is not None else "" for each in returned}
+        return ObjectFacts(roles.pop()) if roles in ({"scheduler"}, {"follower"}) else None
+
     def owners(self, *expressions: cst.BaseExpression) -> tuple[str, ...]:
         """The paths from which the parameters in expressions come: `model` of `model.parameters()`."""
         found: dict[str, None] = {}
@@ -209,6 +218,14 @@ class Roles:
         if root not in self._uses:
             self._uses[root] = _uses_in(self._tree.find(cst.Call, around=root))
         return self._uses[root]
+
+    def _called_in(self, node: cst.CSTNode) -> frozenset[str]:
+        """What the file of `node` calls without giving it anything, by path."""
+        root = self._tree.root(node)
+        if root not in self._called:
+            calls = self._tree.find(cst.Call, around=root)
+            self._called[root] = frozenset(path_of(call.func) for call in calls if not call.args)
+        return self._called[root]
 
     def _by_use_or_name(self, node: cst.BaseExpression, path: str) -> str:
         meanings = self._names.resolve(node)

@@ -65,6 +65,7 @@ class Classes:
 
     def _attribute(self, target: cst.BaseExpression, value: cst.BaseExpression) -> None:
         if isinstance(target, (cst.Tuple, cst.List)):
+            value = self.libraries.returned(value) or value if isinstance(value, cst.Call) else value
             same = isinstance(value, (cst.Tuple, cst.List)) and len(value.elements) == len(target.elements)
             for index, element in enumerate(target.elements):
                 part = value.elements[index].value if same and isinstance(value, (cst.Tuple, cst.List)) else value

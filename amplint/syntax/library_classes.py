@@ -95,6 +95,13 @@ class LibraryClasses:
             self._returned[function] = info if info is not None and self.is_of_wrapper(info.node) else None
         return self._returned[function]
 
+    def returned(self, call: cst.Call) -> cst.BaseExpression | None:
+        """What a call of a function of a wrapper returns, as far as the literals among its arguments decide that."""
+        function = self._imports.defined(call.func) if self._told else None
+        if not isinstance(function, cst.FunctionDef) or not self.is_of_wrapper(function):
+            return None
+        return literal_dispatch.returned_for(function, call, self._tree, self._names)
+
     def is_of_wrapper(self, node: cst.CSTNode) -> bool:
         """Whether a node stands in what amplint says of a library, and not in code of the project."""
         return self._tree.home(node).source.path.endswith(".pyi")

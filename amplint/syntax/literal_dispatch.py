@@ -95,6 +95,8 @@ def _spelled_out(value: cst.BaseExpression, tree: Tree, names: Names, depth: int
         yield from options.values(constant, tree)
     elif constant is not None and _asks(constant):
         yield from (True, False)
+    elif isinstance(constant, cst.Dict):
+        yield dict(_entries(constant, tree, names, depth))
     elif isinstance(constant, cst.Call) and called_name(constant)[:1].isupper():
         yield called_name(constant)
     elif constant is not None:
@@ -102,6 +104,15 @@ def _spelled_out(value: cst.BaseExpression, tree: Tree, names: Names, depth: int
             yield spelled(constant, tree)
         except Unspelled:
             return
+
+
+def _entries(table: cst.Dict, tree: Tree, names: Names, depth: int) -> Iterator[tuple[object, object]]:
+    """The keys and the values of a table, as far as literals tell them; of several that a value may be, the first."""
+    for element in table.elements:
+        if isinstance(element, cst.DictElement) and isinstance(element.key, cst.SimpleString):
+            for value in _spelled_out(element.value, tree, names, depth):
+                yield element.key.evaluated_value, value
+                break
 
 
 def _asks(value: cst.BaseExpression) -> bool:
@@ -148,14 +159,31 @@ def _truth(test: cst.BaseExpression, chosen: Mapping[str, object], tree: Tree) -
         _Asked: the value of the parameter was not chosen yet.
         _Undecided: it asks for something else.
     """
-    if isinstance(test, cst.Comparison) and len(test.comparisons) == 1 and isinstance(test.left, cst.Name):
+    if isinstance(test, cst.Comparison) and len(test.comparisons) == 1:
         operator, right = test.comparisons[0].operator, test.comparisons[0].comparator
         if isinstance(operator, (cst.Equal, cst.Is, cst.In)):
-            if test.left.value not in chosen:
-                raise _Asked(test.left.value)
+            value = _chosen(test.left, chosen, tree)
             try:
-                value, wanted = chosen[test.left.value], spelled(right, tree)
+                wanted = spelled(right, tree)
                 return value in wanted if isinstance(operator, cst.In) else bool(value == wanted)
             except (TypeError, Unspelled) as error:
                 raise _Undecided from error
+    raise _Undecided
+
+
+def _chosen(asked: cst.BaseExpression, chosen: Mapping[str, object], tree: Tree) -> object:
+    """The value of a parameter, or of a key of it (`config["fp16"]["enabled"]`); None where there is no such key.
+
+    Raises:
+        _Asked: the value of the parameter was not chosen yet.
+        _Undecided: it is something else.
+    """
+    match asked:
+        case cst.Name(value=name):
+            if name not in chosen:
+                raise _Asked(name)
+            return chosen[name]
+        case cst.Subscript(value=whole, slice=[cst.SubscriptElement(slice=cst.Index(value=cst.SimpleString() as key))]):
+            table = _chosen(whole, chosen, tree)
+            return table.get(key.evaluated_value) if isinstance(table, dict) else None
     raise _Undecided

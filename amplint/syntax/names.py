@@ -194,8 +194,19 @@ class Names:
         foreign = any(star.partition(".")[0] != "torch" for star in self._stars)
         if foreign and name == "torch":
             return frozenset({name})  # whichever module brings it, there is one package of that name
+        if brought := self._brought(name):
+            return brought
         # A module of unknown contents may bring the same name.
         return frozenset(known | {UNKNOWN} if foreign or not known else known)
+
+    def _brought(self, name: str) -> frozenset[str]:
+        """What a name stands for that a file of the project hands on, from which this one imports with a star."""
+        for qualified in (f"{module}.{name}" for module in self._stars):
+            if self._originals is not None and torch_names.may_be_handed_on(qualified):
+                found = self._originals(qualified)
+                if qualified not in found:
+                    return found
+        return frozenset()
 
     def _lookup(self, name: str, scope: cst.CSTNode) -> tuple[cst.CSTNode, list[Binding]] | None:
         for each in self._scopes(scope):

@@ -36,6 +36,7 @@ _LARGEST = 400_000
 _TELLING = (
     b"backward",
     b".step(",
+    b".scale(",
     b"unscale_",
     b"clip_grad",
     b"GradScaler",
@@ -44,17 +45,23 @@ _TELLING = (
     b".grad",
     b"torch.save",
     b"LRScheduler",
+    b"lr_scheduler",
     b"param_groups",
     b".half()",
     b"mixed_precision",
 )
 """A module without any of these does nothing that AMP would notice; a package may still hand on what others do."""
+_HELPER = r"(?<![a-z])(?:amp|ctx)(?![a-z])|(?<!null)context(?!lib|var)"
+_DEFINES_HELPER = re.compile(
+    rb"^[ \t]*def (?:\w*_)?(?:amp|ctx|context)(?:_\w*)?\((?=[^\0]*\breturn \w+\()", re.MULTILINE
+)
+"""A module that defines what is called like a context may return one that others make."""
 _MOST_NAMES = 200
 """So many imported names are looked behind for what they lead to."""
 _WRAPPERS = Path(__file__).parent.parent / "wrappers"
 """One file for each module, called after it."""
 _WORDS = (
-    r"^backward$", r"^step$", r"^zero_grad$", r"^clip_grad", r"^grad$", r"LR|Lr[A-Z]|Sched", r"^param_groups$",
+    r"^backward$", r"^step$", r"^scale$", r"^zero_grad$", r"^clip_grad", r"^grad$", r"LR|Lr[A-Z]|Sched", r"^param_groups$",
     r"^half$", r"^mixed_precision$", r"\.state_dict\(\)", r"save\w*\([^()]*\bopt", r"add_argument\([^()]*precision",
 )  # fmt: skip
 """Besides the words of AMP itself: what a statement of a module is parsed for; the last three, as running text."""
@@ -265,14 +272,15 @@ def _read(path: str, name: str, is_wrapper: bool, size: int, changed: int) -> tu
     data = read_file(path)
     digest = blake2b(data, digest_size=16).hexdigest()
     package = path.endswith("__init__.py")
-    if size > _LARGEST or not (is_wrapper or package or any(word in data for word in _TELLING)):
+    telling = any(word in data for word in _TELLING)
+    if size > _LARGEST or not (is_wrapper or package or telling or _DEFINES_HELPER.search(data)):
         return digest, None
     try:
         source = Source.from_bytes(path, data)
         parsed = gate.parse(source.text)
         if is_too_deep(parsed, source.text) or has_long_name(parsed, source.text):
             return digest, None
-        rows = None if is_wrapper else relevant_rows(source, parsed, _WORDS)
+        rows = None if is_wrapper else relevant_rows(source, parsed, _WORDS if telling else (_HELPER,))
         tree = Tree(source, import_rows(parsed) if rows == [] else rows, parsed)
         return digest, Module(name, tree, collect(tree, name))
     except (SourceError, SyntaxError, gate.TooDeep, limits.TextTooLong, cst.ParserSyntaxError, RecursionError):

@@ -186,7 +186,10 @@ class ValueFlow(ValueUses):
     ) -> Iterator[cst.BaseExpression]:
         """What a call gives to one of several targets, where every tuple that it returns has as many elements."""
         function = self._arguments.called(call) if target in pattern else None
-        returned = [value for value in self.returned(function) if self._tree.function(value) is function]
+        if function is not None and self._classes.libraries.is_of_wrapper(function):
+            returned = [value for value in [self._classes.libraries.returned(call)] if value is not None]
+        else:
+            returned = list(self.returned(function))
         tuples = [value for value in returned if isinstance(value, cst.Tuple) and len(value.elements) == len(pattern)]
         if len(tuples) == len(returned):
             yield from (value.elements[pattern.index(target)].value for value in tuples)
@@ -236,7 +239,7 @@ class ValueFlow(ValueUses):
         return found
 
     def returned(self, function: cst.FunctionDef | None) -> Iterator[cst.BaseExpression]:
-        """What a function returns."""
+        """What a function returns, without what the functions in it do."""
         for statement in self._tree.inside(function, cst.Return) if function is not None else ():
-            if statement.value is not None:
+            if statement.value is not None and self._tree.function(statement) is function:
                 yield statement.value

@@ -1,11 +1,13 @@
 """Where losses are read out to be shown or kept: printed, logged, added up, collected.
 
-Only values that have to do with a call of `scale` in the same function are of interest: what it returns, what it gets, and
-what functions of the file return that call it. Whether such a value is scaled when it is read out is for the protocol to say.
+Only values that have to do with a call of `scale` in the same function are of interest: what it returns, what it gets, what
+functions of the file return that call it, and what those of other files return that are given a scaler, or are called so.
+Whether such a value is scaled when it is read out is for the protocol to say.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from functools import cached_property
 
@@ -22,6 +24,7 @@ from amplint.syntax.words import words
 
 _READS_OUT = frozenset({"item", "tolist", "numpy", "detach", "float", "data"})
 _PASSES = _READS_OUT | frozenset({"cpu", "mean", "sum", "clone", "squeeze", "round", "abs", "str", "to", "double"})
+_SCALES = re.compile("scal(e|er|ed|ing)(?![a-z])", re.IGNORECASE)
 _COMPUTES = frozenset({"torch", "math", "np", "numpy", "F"})
 
 
@@ -59,11 +62,18 @@ class Reports:
             concerned.update(((home, path_of(each)), call) for each in (*inside, *self._targets(call)))
             if isinstance(home, cst.FunctionDef):
                 returning.add(home.name.value)
-        for name in returning:
-            for call in self._flow.calls(name):
-                concerned.update(((self._tree.function(call), path_of(each)), call) for each in self._targets(call))
+        for call in (*(call for name in returning for call in self._flow.calls(name)), *self._handed_scalers()):
+            concerned.update(((self._tree.function(call), path_of(each)), call) for each in self._targets(call))
         for (_, path), place in concerned.items():
             yield from self._flow.reads(path, place)
+
+    def _handed_scalers(self) -> Iterator[cst.Call]:
+        """The calls whose value is assigned and that, by what they speak of, may scale it in another file."""
+        for assign in self._tree.find(cst.Assign):
+            if isinstance(call := assign.value, cst.Call):
+                paths = [path_of(call.func), *(path_of(arg.value) for arg in call.args)]
+                if any(_SCALES.search(path) for path in paths):
+                    yield call
 
     def _targets(self, call: cst.Call) -> list[cst.BaseExpression]:
         """What the value of a call is assigned to."""

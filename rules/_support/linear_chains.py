@@ -16,23 +16,31 @@ _COMPREHENSIONS = (cst.ListComp, cst.GeneratorExp, cst.SetComp, cst.DictComp, cs
 
 @dataclass(frozen=True)
 class LayerKind:
-    """A kind of layer: what makes it, its first two parameters, and the layers between that have the same size."""
+    """A kind of layer: what makes it, its first two parameters, the layers between that have the same size, and other layers
+    that take what it gives, each with the parameter for that size."""
 
     makers: frozenset[str]
     fan_in: str
     fan_out: str
     norms: frozenset[str]
+    takers: tuple[tuple[str, str], ...] = ()
 
 
 def _nn(names: str) -> frozenset[str]:
     return frozenset(f"torch.nn.{name}" for name in names.split())
 
 
+ATTENTIONS = _nn("MultiheadAttention TransformerEncoderLayer TransformerDecoderLayer")
+"""Layers whose number of heads must divide their size."""
 LINEARS = LayerKind(
     _nn("Linear"),
     "in_features",
     "out_features",
     _nn("BatchNorm1d LayerNorm RMSNorm InstanceNorm1d SyncBatchNorm PReLU"),
+    (
+        *((name, "input_size") for name in _nn("RNN LSTM GRU")),
+        *((name, "embed_dim" if name.endswith("MultiheadAttention") else "d_model") for name in ATTENTIONS),
+    ),
 )
 CONVOLUTIONS = LayerKind(
     _nn("Conv1d Conv2d Conv3d ConvTranspose1d ConvTranspose2d ConvTranspose3d"),
@@ -53,7 +61,8 @@ class Size:
 
 @dataclass(frozen=True)
 class Linear:
-    """One `nn.Linear`, or convolution; `container` is the innermost `nn.Sequential` around it."""
+    """One `nn.Linear`, or convolution, or a layer that takes what one gives; `container` is the innermost `nn.Sequential` around
+    it."""
 
     node: cst.Call
     fan_in: Size | None
@@ -120,7 +129,7 @@ def models(file: File, kind: LayerKind = LINEARS) -> list[Model]:
     """The models of a file that hold layers of a kind."""
     grouped: dict[cst.CSTNode, list[Linear]] = {}
     for call in file.tree.find(cst.Call):
-        if not file.names.all_in(call.func, kind.makers):
+        if not file.names.all_in(call.func, kind.makers | dict(kind.takers).keys()):
             continue
         scope, container, repeated = _place(file, call)
         if scope is not None and not repeated:
@@ -148,9 +157,9 @@ def _place(file: File, call: cst.Call) -> tuple[cst.CSTNode | None, cst.Call | N
 
 
 def _linear(file: File, call: cst.Call, container: cst.Call | None, kind: LayerKind) -> Linear:
-    return Linear(
-        call, size_argument(file, call, 0, kind.fan_in), size_argument(file, call, 1, kind.fan_out), container
-    )
+    taken = [param for name, param in kind.takers if file.names.any_in(call.func, {name})]
+    fan_out = size_argument(file, call, 1, kind.fan_out) if not taken else None
+    return Linear(call, size_argument(file, call, 0, taken[0] if taken else kind.fan_in), fan_out, container)
 
 
 def size_argument(file: File, call: cst.Call, position: int, name: str) -> Size | None:

@@ -37,7 +37,7 @@ _KNOWN = frozenset(
     for name in names.split()
 )
 
-_HANDED_ON = frozenset({"autocast", "GradScaler", "custom_fwd", "custom_bwd"})
+_HANDED_ON = frozenset({"autocast", "GradScaler", "custom_fwd", "custom_bwd", "clip_grad_norm_", "clip_grad_value_"})
 
 AUTOCAST_GENERIC = frozenset({"torch.autocast", "torch.amp.autocast"})
 AUTOCAST_DEVICE = {"torch.cuda.amp.autocast": "cuda", "torch.cpu.amp.autocast": "cpu"}
@@ -75,7 +75,7 @@ def canonical(name: str) -> str:
 
 
 def may_be_handed_on(name: str) -> bool:
-    """Whether a qualified name outside of torch ends like one of AMP, which some module may only hand on."""
+    """Whether a qualified name outside of torch ends like one that matters to AMP, which some module may only hand on."""
     head, _, last = name.rpartition(".")
     return last in _HANDED_ON and head.partition(".")[0] not in ("torch", "<local>", "builtins")
 
