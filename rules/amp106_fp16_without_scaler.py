@@ -2,7 +2,8 @@
 
 ## What it does
 Flags the backward pass of a loss from a float16 autocast region whose optimizer is stepped without a `GradScaler`. You
-need not have written float16: it is the default of `torch.autocast` on CUDA, XPU and MPS.
+need not have written float16: it is the default of `torch.autocast` on CUDA, XPU and MPS, and an option or a test of the
+GPU may choose it.
 
 ## Why it matters
 float16 holds no gradient at or below 2**-25, about 3e-8: it becomes zero. Below 6e-5 gradients lose bits. How many you
