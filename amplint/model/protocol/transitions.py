@@ -62,7 +62,7 @@ class Protocol:
     """
 
     def __init__(self, objects: Mapping[str, ObjectFacts], nothing_scales: bool = False) -> None:
-        self._known = Known(objects)
+        self._known = Known(objects, nothing_scales)
         self._nothing_scales = nothing_scales
         self.rests: frozenset[tuple[str, tuple[int, ...]]] = frozenset()
 
