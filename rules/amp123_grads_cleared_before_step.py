@@ -87,7 +87,7 @@ def reaches_the_step(file: File, found: Found, step: cst.CSTNode) -> bool:
     """Whether the text shows that both run in one iteration: not each under a condition of its own, and not to leave out a
     batch that `unscale_` has checked."""
     if "checked" in found.hazard.details and any(
-        hazard_calls.varies(file, guard) for guard in hazard_calls.guards(file, found.node, file.tree.root(found.node))
+        hazard_calls.varies(file, guard) for guard in hazard_calls.guards(file, found.node, file.tree.module)
     ):
         return False
     block = hazard_calls.common_block(file, found.node, step)
