@@ -2,7 +2,8 @@
 
 ## What it does
 Flags the backward pass of a loss from a float16 autocast region whose optimizer is stepped without a `GradScaler`. You
-need not have written float16: it is the default of `torch.autocast` on CUDA, XPU and MPS.
+need not have written float16: it is the default of `torch.autocast` on CUDA, XPU and MPS, and an option or a test of the
+GPU may choose it.
 
 ## Why it matters
 float16 holds no gradient at or below 2**-25, about 3e-8: it becomes zero. Below 6e-5 gradients lose bits. How many you
@@ -50,9 +51,9 @@ the change to bfloat16 is shown instead, if nothing else in the file is float16:
 has fewer digits.
 
 ## Limitations
-If any scaler, or a framework with its own, is in sight, the file is left to the other rules. A backward pass without an
-optimizer step is taken for a test or a benchmark, and what is called a test, a measurement or a check for memory trains
-nothing.
+If a scaler that may scale the loss, or a framework with its own, is in sight, the file is left to the other rules. A
+backward pass without an optimizer step is taken for a test or a benchmark, and what is called a test, a measurement or a
+check for memory trains nothing.
 
 ## References
 - https://docs.pytorch.org/docs/stable/amp.html#gradient-scaling
@@ -70,6 +71,7 @@ from amplint.facts.trial_code import Trials
 from amplint.model.events import Backward, OptimizerStep
 from amplint.model.observables import ZEROED, Observable
 from amplint.model.protocol.hazard import HazardKind
+from amplint.model.torch.names import GRAD_SCALER
 from amplint.model.torch.precision import FLOAT16, named
 from amplint.rule import HIGH, WARNING, File, Finding, Found, rule
 
@@ -110,8 +112,10 @@ def check(file: File) -> Iterator[Finding]:
 
 
 def mend(file: File, found: Found) -> Fix | None:
-    """Put the loop under a scaler; None unless it is one plain loop."""
+    """Put the loop under a scaler; None unless it is one plain loop, or where one was made and forgotten."""
     backward, step = found.node, found.related.get("step")
+    if any(file.names.references(GRAD_SCALER)):
+        return None
     if not isinstance(backward, cst.Call) or not isinstance(step, cst.Call) or not isinstance(step.func, cst.Attribute):
         return None
     pair = (found.at_home(Backward), found.at_home(OptimizerStep))

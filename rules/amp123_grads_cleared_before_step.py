@@ -42,7 +42,8 @@ The fix, which moves `zero_grad()` behind the step if both stand in one block, i
 the gradients before the backward pass, or to leave the step out.
 
 ## Limitations
-Clearing under one condition and stepping under another is not flagged. `zero_grad(set_to_none=False)` and
+Clearing under one condition and stepping under another is not flagged, nor clearing under a condition what `unscale_`
+has checked: the step then moves nothing, as meant. `zero_grad(set_to_none=False)` and
 `p.grad.zero_()` leave zeros behind: nothing is raised then, and some people skip a bad batch in that way.
 
 ## References
@@ -84,7 +85,12 @@ def check(file: File) -> Iterator[Finding]:
 
 
 def reaches_the_step(file: File, found: Found, step: cst.CSTNode) -> bool:
-    """Whether the text shows that both run in one iteration: not each under a condition of its own."""
+    """Whether the text shows that both run in one iteration: not each under a condition of its own, and not to leave out a
+    batch that `unscale_` has checked."""
+    if "checked" in found.hazard.details and any(
+        hazard_calls.varies(file, guard) for guard in hazard_calls.guards(file, found.node, file.tree.module)
+    ):
+        return False
     block = hazard_calls.common_block(file, found.node, step)
     if block is None:
         return True

@@ -44,12 +44,13 @@ it, and none for attention, whose number of heads must divide the size.
 
 ## Limitations
 Input features, class counts and other outputs of a last layer are not free to choose and stay silent, and so do sizes
-below 32, and those between sizes below 128 only, whose products take no time worth saving. Sizes that arrive as
-parameters are not judged, nor are those in tests and timings that train nothing; constants that are spelled in lower
-case are found only in files that mention AMP themselves. A file that calls `backward()`, or is a program with options,
-and holds no word of AMP runs in full precision, whatever other files of the run do, and what is exported
-(`models_onnx.py`) runs elsewhere. Models under `torch.compile` may be padded by the compiler already. How much time is
-lost depends on the device: `amplint verify` measures it on a GPU.
+below 32, those between sizes below 128 only, and those below 128 that end in one number, as the heads of critics do:
+their products take no time worth saving. Sizes that arrive as parameters are not judged, nor are those in tests and
+timings that train nothing; constants that are spelled in lower case are found only in files that mention AMP
+themselves. A file that calls `backward()`, or is a program with options, and holds no word of AMP runs in full
+precision, whatever other files of the run do, and what is exported (`models_onnx.py`) runs elsewhere. Models under
+`torch.compile` may be padded by the compiler already. How much time is lost depends on the device: `amplint verify`
+measures it on a GPU.
 
 ## References
 - https://docs.nvidia.com/deeplearning/performance/dl-performance-matrix-multiplication/index.html#requirements-tc
@@ -102,7 +103,13 @@ def check(file: File) -> Iterator[Finding]:
 
 
 def _has_work(hidden: Hidden) -> bool:
-    """Whether some product over the hidden size has another side that is not small; unknown outputs may be few classes."""
+    """Whether some product over the hidden size has another side that is not small; unknown outputs may be few classes.
+
+    A narrow layer that ends in one number is the head of a critic, which runs once behind all the others.
+    """
+    ends = {layer.fan_out.value if layer.fan_out is not None else None for layer in hidden.consumers}
+    if hidden.value < _SMALLEST_OTHER and ends == {1}:
+        return False
     before, after = [layer.fan_in for layer in hidden.producers], [layer.fan_out for layer in hidden.consumers]
     known = [size.value for size in (*before, *after) if size is not None]
     return None in before or any(value >= _SMALLEST_OTHER for value in known)

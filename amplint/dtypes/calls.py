@@ -34,6 +34,7 @@ from amplint.model import vocabulary
 from amplint.model.records import changed
 from amplint.model.torch import layers, precision
 from amplint.syntax.names import dotted
+from amplint.syntax.option_tests import excluded
 
 _NUMBERS = frozenset({"builtins.len", "builtins.int", "numpy.sqrt", "numpy.prod", "numpy.log"})
 _BACKWARD = re.compile(r"backward$|scaler$")
@@ -163,7 +164,8 @@ class Calls(Functions):
 
     def _apply(self, value: Value, node: cst.Call, called: str, arguments: Arguments, frame: StackFrame) -> Value:
         if isinstance(value, Choice):
-            return joined([self._apply(each, node, called, arguments, frame) for each in value.options])
+            made = [each for each in value.options if not self._is_excluded(each, node)]
+            return joined([self._apply(each, node, called, arguments, frame) for each in made or value.options])
         if isinstance(value, Closure):
             return self.invoke(value, arguments, frame, called)
         if isinstance(value, Class):
@@ -181,6 +183,10 @@ class Calls(Functions):
             return self._leave(self._model(node, frame), node, arguments, frame)
         result = self._leave(no_result(*arguments.all), node, arguments, frame)
         return self.record("call", arguments, result, node, frame)
+
+    def _is_excluded(self, option: Value, call: cst.Call) -> bool:
+        """Whether an option of the object keeps a module apart from the place that calls one of several."""
+        return isinstance(option, Layer) and excluded(self.tree, option.node, call)
 
     def _leave(self, result: Tensor, node: cst.Call, arguments: Arguments, frame: StackFrame) -> Tensor:
         """File a call of what is not defined here, if autocast or an argument tells it of half precision.

@@ -22,6 +22,9 @@ from amplint.syntax.value_uses import How
 from amplint.syntax.words import words
 
 _SAYS_STEP = re.compile(r"skip|step|overflow|appl(y|ied)|took|taken|success|updated", re.IGNORECASE)
+_HOOK_BEFORE = re.compile(r"(before|pre)_.*(step|iter|batch|update)|(step|iter\w*|batch|update)_(start|begin)$")
+_HOOK_AFTER = re.compile(r"(after|post)_.*(step|iter|batch|update)|(step|iter\w*|batch|update)_end$")
+"""What methods are called that a training loop calls before a step, and after it."""
 
 
 @dataclass(frozen=True)
@@ -41,7 +44,7 @@ class SkipTests:
     """The skip tests of one file."""
 
     def __init__(self, file: File) -> None:
-        self._tree, self._names, self._flow = file.tree, file.names, file.flow
+        self._tree, self._names, self._flow, self._classes = file.tree, file.names, file.flow, file.classes
 
     @cached_property
     def found(self) -> tuple[SkipTest, ...]:
@@ -88,14 +91,23 @@ class SkipTests:
         return called and bool(bound) and all(isinstance(each.node, cst.Param) for each in bound)
 
     def _steps_between(self, first: cst.CSTNode, second: cst.CSTNode, scaler: str) -> bool:
-        """Whether a scaler is updated after one place and before another, in one function."""
+        """Whether a scaler is updated after one place and before another: in one function, or between two hooks."""
         if self._tree.function(first) is not self._tree.function(second):
-            return False
+            return self._are_hooks_around(first, second)
         begin, end = self._tree.order(first), self._tree.order(second)
         return any(
             begin < self._tree.order(call) < end and not call.args and self._tree.text(owner) == scaler
             for call, owner in self._flow.methods("update")
         )
+
+    def _are_hooks_around(self, first: cst.CSTNode, second: cst.CSTNode) -> bool:
+        """Whether the methods of two places, in one class, are called before a step and after it."""
+        before, after = (self._tree.enclosing(each, cst.FunctionDef) for each in (first, second))
+        if not isinstance(before, cst.FunctionDef) or not isinstance(after, cst.FunctionDef):
+            return False
+        owner = self._classes.owner(first)
+        named = _HOOK_BEFORE.search(before.name.value) and _HOOK_AFTER.search(after.name.value)
+        return owner is not None and owner is self._classes.owner(second) and named is not None
 
     # -- what hangs on it ------------------------------------------------------------------------------------------
 

@@ -92,6 +92,12 @@ class CallReader:
             value = self._method(call, call.func)
             if value is not None:
                 return value
+        match call:
+            case cst.Call(
+                func=cst.Name("map"),
+                args=[cst.Arg(value=cst.Attribute(scaler, cst.Name("scale"))), cst.Arg(value=values)],
+            ) if self._roles.of(scaler).role == "scaler":
+                return self._scaled(call, scaler, values)
         self._use(call)
         return self._enter(call) or self._unknown(call)
 
@@ -138,9 +144,12 @@ class CallReader:
         if self._roles.of(func.value).role != "scaler" or len(call.args) != 1:
             # Whatever it is, it may be another library's scaler.
             return self._unknown(call) | Provenance(("?",)) if len(call.args) == 1 else None
-        source = self._backward.single(call.args[0].value)
+        return self._scaled(call, func.value, call.args[0].value)
+
+    def _scaled(self, call: cst.Call, scaler: cst.BaseExpression, value: cst.BaseExpression) -> Provenance:
+        source = self._backward.single(value)
         target = self._builder.temporary(call)
-        self._emit(Scale(self._site(call), target, self._ref(func.value), source))
+        self._emit(Scale(self._site(call), target, self._ref(scaler), source))
         return Provenance((target,))
 
     def _into_own_scaler(self, call: cst.Call, func: cst.Attribute) -> Provenance | None:

@@ -62,7 +62,7 @@ class ConditionReader:
         kind = self._kind(node)
         if vocabulary.UNSCALED_FLAG.search(option_key(node)):
             kind = "unscaled"
-        elif kind == "varying" and self._is_amp_option(node):
+        elif kind in ("varying", "config") and self._is_amp_option(node):
             kind = "mode"
         if kind == "varying" and self._counters.is_remainder(node, self.changing):
             return Not(Test(f"({self.normal(node)} == 0)", frozenset(self._refs(node)), "moment"))

@@ -10,6 +10,7 @@ from amplint.lowering.compound_statements import BlockReader
 from amplint.lowering.function_builder import FunctionBuilder
 from amplint.lowering.function_scope import FunctionScope
 from amplint.lowering.graph_tools import events_in
+from amplint.lowering.mode_branches import with_modes_throughout
 from amplint.lowering.program import Program
 from amplint.lowering.pruning import prune, without_idle_forwards
 from amplint.model.event_graph import Call, Function, Node, Scoped
@@ -79,6 +80,6 @@ def _graph(program: Program, key: str) -> Function:
         for region in reversed(program.contexts.decorating(node)):
             body = Scoped(program.site(node), region, body)
         params, local = tuple(param.name.value for param in params_of(node)), local.union(scope.bound)
-    body = prune(without_idle_forwards(body))
+    body = prune(without_idle_forwards(with_modes_throughout(body)))
     nest = program.key(around) if isinstance(around, cst.FunctionDef) else ""
     return Function(key, params, body, local, scope.objects, program.site(node), scope.opaque, nest)

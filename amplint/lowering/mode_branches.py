@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
-from amplint.lowering.graph_tools import events_in
+from collections.abc import Iterator
+from dataclasses import replace
+
+from amplint.lowering.graph_tools import events_in, with_parts
 from amplint.model import vocabulary
-from amplint.model.event_graph import Both, Branch, Call, Condition, Jump, Node, Not, Test, mentioned
+from amplint.model.event_graph import Both, Branch, Call, Condition, Jump, Node, Not, Test, mentioned, parts_of
 from amplint.model.events import (
     Backward,
     Escape,
@@ -35,6 +38,40 @@ def as_mode_branch(condition: Condition, then: Node, orelse: Node) -> Branch:
         elif _is_counterpart(orelse, then):
             condition = Not(_mode(_negated(condition)))
     return Branch(condition, then, orelse)
+
+
+def with_modes_throughout(body: Node) -> Node:
+    """The graph in which what decides in one branch whether AMP is on decides that wherever it is asked."""
+    asked = frozenset(_modes(body))
+    return _with_modes(body, asked) if asked else body
+
+
+def _modes(node: Node) -> Iterator[str]:
+    if isinstance(node, Branch):
+        condition = node.condition.part if isinstance(node.condition, Not) else node.condition
+        if isinstance(condition, Test) and condition.kind == "mode":
+            yield condition.key
+    for part in parts_of(node):
+        yield from _modes(part)
+
+
+def _with_modes(node: Node, asked: frozenset[str]) -> Node:
+    if isinstance(node, Branch):
+        node = replace(node, condition=_as_mode(node.condition, asked))
+    elif isinstance(node, Call):
+        return replace(node, conditions=tuple((name, _as_mode(each, asked)) for name, each in node.conditions))
+    return with_parts(node, [_with_modes(part, asked) for part in parts_of(node)])
+
+
+def _as_mode(condition: Condition, asked: frozenset[str]) -> Condition:
+    if _text(condition) in asked and not is_varying(condition):
+        return _mode(condition)
+    match condition:
+        case Not():
+            return Not(_as_mode(condition.part, asked))
+        case Both():
+            return replace(condition, parts=tuple(_as_mode(part, asked) for part in condition.parts))
+    return condition
 
 
 def _is_counterpart(scaling: Node, plain: Node) -> bool:

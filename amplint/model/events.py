@@ -38,6 +38,11 @@ class Region:
         """Whether operations inside may run in half precision."""
         return self.device != "grad" and self.enabled != "no" and self.dtype in ("float16", "bfloat16", "half", "?")
 
+    @property
+    def may_be_float16(self) -> bool:
+        """Whether operations inside run in float16, or do so where a run chooses it on a device that is known."""
+        return self.dtype == "float16" or (self.dtype == "half" and self.device not in ("?", "cpu"))
+
 
 NO_GRAD = Region("grad", "", "no")
 

@@ -183,7 +183,8 @@ class Contexts(RegionSettings):
             return next((region for region in regions if region is not None), None) if len(regions) == 1 else None
         first = known[0]
         device = first.device if all(region.device == first.device for region in known) else "?"
-        dtype = one_dtype({region.dtype for region in known})
+        entered = [region for region in known if region.enabled != "no"] or known
+        dtype = one_dtype({region.dtype for region in entered})
         same = all(region.enabled == first.enabled for region in known)
         certain = same and (len(known) == len(regions) or first.enabled == "no")
         cached = all(region.cached for region in known)

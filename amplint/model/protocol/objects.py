@@ -12,14 +12,21 @@ from amplint.model.references import reference
 
 
 class Known:
-    """The objects of a program, as far as their construction tells; `objects` has them by reference."""
+    """The objects of a program, as far as their construction tells.
 
-    def __init__(self, objects: Mapping[str, ObjectFacts]) -> None:
+    Args:
+        objects: what is known of each, by reference.
+        nothing_scales: whether no scaler among them ever scales a loss.
+    """
+
+    def __init__(self, objects: Mapping[str, ObjectFacts], nothing_scales: bool = False) -> None:
         self._objects = objects
         named = [name for name, facts in objects.items() if facts.role == "optimizer"]
         collections = {name[:at] for name in named for at, mark in enumerate(name) if mark == "["}
         self.optimizers = [name for name in named if name not in collections]
-        self.has_scaler = any(facts.role in ("scaler", "framework") for facts in objects.values())
+        scaling = {"framework"} if nothing_scales else {"scaler", "framework"}
+        self.may_scale = any(facts.role in scaling for facts in objects.values())
+        """Whether there is something that may scale losses."""
 
     def of(self, reference: str) -> ObjectFacts:
         """What is known of one object."""

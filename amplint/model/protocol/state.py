@@ -106,17 +106,19 @@ class ProtocolState:
         return self.changed(stepped=self.stepped.put_all(asked), untested=False)
 
     def next_round(self, loops: tuple[int, ...]) -> ProtocolState:
-        """The state when the next iteration begins: the steps so far were taken in an earlier one.
+        """The state when the next iteration begins: the steps so far were taken in an earlier one, and gradients that were
+        cleared are those of an earlier one.
 
         Args:
             loops: the loops around what is done again, its own the last.
         """
+        empty = {name: Grad() for name, grad in self.gradients.items() if grad.cleared[1] >= 0 and not grad.parts}
         over = {
             name: step._replace(earlier=True)
             for name, step in self.stepped.items()
             if step.loops == loops and not step.earlier
         }
-        return self.changed(stepped=self.stepped.put_all(over))
+        return self.changed(stepped=self.stepped.put_all(over), gradients=self.gradients.put_all(empty))
 
     def asked(self, branch: Asked) -> ProtocolState:
         """The state once a branch has ended: what follows does not go by what it has asked."""

@@ -62,7 +62,7 @@ class Protocol:
     """
 
     def __init__(self, objects: Mapping[str, ObjectFacts], nothing_scales: bool = False) -> None:
-        self._known = Known(objects)
+        self._known = Known(objects, nothing_scales)
         self._nothing_scales = nothing_scales
         self.rests: frozenset[tuple[str, tuple[int, ...]]] = frozenset()
 
@@ -134,7 +134,7 @@ class Protocol:
             value is not None and value.is_scaled for value in given
         )
         if event.computes and protocol.active_region is not None and protocol.records_graph:
-            half = half or protocol.active_region.region.dtype == "float16"
+            half = half or protocol.active_region.region.may_be_float16
         scalers = {_scaler_in(value, name, event.computes) for value, name in zip(carried, event.carried)}
         known = min(scalers - {"", UNKNOWN_SCALER}, default=None)
         unknown = derived or UNKNOWN_SCALER in scalers or not (event.computes or event.carried)

@@ -22,7 +22,7 @@ def optimizer_step(known: Known, state: ProtocolState, event: OptimizerStep) -> 
         how = "unscaled" if grad.unscaled_at >= 0 else "mixed" if grad.kinds != {"scaled"} else "scaled"
         related = (("scaled", scaled.site),)
         return (Hazard(HazardKind.STEP_BYPASSES_SCALER, event.site, related, scaled.scaler, event.optimizer, (how,)),)
-    if grad.kinds == {"plain"} and all(part.half for part in parts) and not known.has_scaler and not state.amp_off:
+    if grad.kinds == {"plain"} and all(part.half for part in parts) and not known.may_scale and not state.amp_off:
         related = (("step", event.site),)
         # Passes of other optimizers' losses may seem to have added to these gradients: the nearest pass is meant.
         nearest = ([part for part in parts if part.site < event.site] or parts[:1])[-1]
