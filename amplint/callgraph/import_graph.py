@@ -32,6 +32,7 @@ class ImportGraph:
         self._paths = {str(path) for path in self.files}
         self._names = {name for path in self.files for name in (*path.parts, path.stem)}
         self._content = lru_cache(_KEPT)(_content)
+        self._found: dict[tuple[str, Path], Path | None] = {}
         self._imported: dict[Path, frozenset[Path]] = {}
         self._families: dict[Path, frozenset[Path]] = {}
 
@@ -46,6 +47,12 @@ class ImportGraph:
             module: the name.
             importer: the file that imports it.
         """
+        key = module, importer
+        if key not in self._found:
+            self._found[key] = self._find(module, importer)
+        return self._found[key]
+
+    def _find(self, module: str, importer: Path) -> Path | None:
         dots = len(module) - len(module.lstrip("."))
         parts = [part for part in module[dots:].split(".") if part]
         if dots:
