@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from contextlib import closing
@@ -87,13 +88,17 @@ def _enter(
     from amplint.engine.caller_rounds import CallerRounds
 
     rounds = CallerRounds(found, text)
-    while True:
-        with collector_paused():
-            due = rounds.due(reports)
-        if not due:
-            return
-        for position, report in _reports_entered(found, reports, due, options):
-            reports[position] = report
+    try:
+        while True:
+            with collector_paused():
+                due = rounds.due(reports)
+                gc.freeze()  # what was read is kept to the end: no collection need look at it
+            if not due:
+                return
+            for position, report in _reports_entered(found, reports, due, options):
+                reports[position] = report
+    finally:
+        gc.unfreeze()
 
 
 def check_text(
