@@ -7,6 +7,9 @@ from pathlib import Path
 import pytest
 from project import found_in, project
 
+from amplint.engine.checker import is_concerned
+from amplint.engine.config import Settings
+
 LOSSES = """
 import torch
 import torch.nn.functional as F
@@ -356,3 +359,15 @@ def test_what_is_no_text_is_not_looked_at_again(tmp_path: Path) -> None:
     (root / "losses.py").write_bytes(LOSSES.encode() + b"# \xe9\n")
     assert found_in(root, "engine.py") == set()
     assert found_in(root) == set()
+
+
+@pytest.mark.parametrize("text", ["x.exp_()", "x.log()", "x ** power", "2 ** x", "(a + b) ** -0.5", "x **= 2"])
+def test_a_file_is_looked_at_for_what_callers_may_break(tmp_path: Path, text: str) -> None:
+    assert is_concerned(text.encode(), Settings(tmp_path), tmp_path / "a.py")
+
+
+@pytest.mark.parametrize(
+    "text", ["f(a, **options)", "def f(\n    *, **options): ...", "x ** 2", "nn.init.normal_(x)", "clip_grad_norm_(x)"]
+)
+def test_a_file_is_not_looked_at_for_other_reasons(tmp_path: Path, text: str) -> None:
+    assert not is_concerned(text.encode(), Settings(tmp_path), tmp_path / "a.py")
