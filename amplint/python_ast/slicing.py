@@ -130,7 +130,9 @@ def _keep(units: list[_Unit], told: bool, entered: frozenset[str]) -> None:
     words = frozenset().union(*map(_all_words, units))
     trains = told or "backward" in words or any(_SCALER.search(word) for word in words)
     protocol = frozenset(filter(pattern(_PROTOCOL_WORDS).search, words)) if trains else frozenset[str]()
-    follows = trains or bool(entered) or "grad" in words or any(_LOSS.search(word) or _HALF.search(word) for word in words)
+    follows = (
+        trains or bool(entered) or "grad" in words or any(_LOSS.search(word) or _HALF.search(word) for word in words)
+    )
     for unit in units:
         short = not unit.definition and unit.last - unit.first < _SHORT
         named_there = unit.definition and not unit.names.isdisjoint(entered)
