@@ -62,7 +62,9 @@ from amplint.model.observables import VALUE_ERROR, Observable
 from amplint.model.torch.precision import FLOAT16, LIMITS, lifted
 from amplint.rule import HIGH, WARNING, File, Finding, rule
 
-_LIFTED = "acos|asin|cosh|cumprod|cumsum|erfinv|exp|expm1|log|log10|log1p|log2|pow|reciprocal|renorm|rsqrt|sinh|square|tan"
+_LIFTED = (
+    "acos|asin|cosh|cumprod|cumsum|erfinv|exp|expm1|log|log10|log1p|log2|pow|reciprocal|renorm|rsqrt|sinh|square|tan"
+)
 """What autocast runs in float32 and PyTorch has in place, too."""
 
 
