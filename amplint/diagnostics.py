@@ -147,6 +147,10 @@ class Footing(NamedTuple):
     files: tuple[tuple[str, str], ...] = ()
     absent: tuple[tuple[str, tuple[str, ...]], ...] = ()
 
+    def joined(self, other: Footing) -> Footing:
+        """What two answers rest on together."""
+        return Footing(*(tuple(sorted({*mine, *others})) for mine, others in zip(self, other)))  # type: ignore[arg-type]
+
 
 ALONE = "alone"
 """The fact that a file says all about itself: no other file of the run establishes anything for it."""

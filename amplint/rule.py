@@ -71,8 +71,9 @@ class Rule:
     parsed for the sake of this rule; the words of AMP itself (`amplint.python_ast.gate.AMP_WORDS`) always count.
     `amid` is such an expression on the text of a file, without which the triggers let no further file be parsed.
     `keeps` are such expressions that keep statements of a file which is parsed anyway, and let no further file be parsed.
-    `entered` is a regular expression on the text of a file: if it is found, and functions of the file are called under
-    autocast by other files, the rule looks at the file for that reason alone.
+    `entered` is given where it makes a difference to the rule how other files enter the functions of a file: a regular
+    expression on its text. If it is found, and functions are entered, the rule looks at the file for that reason alone; if it
+    is empty, it looks only at files that it would look at anyway.
     `observable` is what a replay measures to prove a fix; without one, fixes are not replayed.
     """
 
@@ -87,7 +88,7 @@ class Rule:
     triggers: tuple[str, ...] = ()
     amid: str = ""
     keeps: tuple[str, ...] = ()
-    entered: str = ""
+    entered: str | None = None
     page: str = field(default="", compare=False, repr=False)
     module: str = ""
     observable: Observable | None = None
@@ -127,7 +128,7 @@ def rule(
     triggers: tuple[str, ...] = (),
     amid: str = "",
     keeps: tuple[str, ...] = (),
-    entered: str = "",
+    entered: str | None = None,
     observable: Observable | None = None,
 ) -> Callable[[Check], Rule]:
     """Make a check a rule; the docstring of its module becomes its page, the arguments what `Rule` says of them."""

@@ -44,6 +44,11 @@ class FileLocation(NamedTuple):
     wrappers: tuple[tuple[str, Path], ...] = ()
     entered: tuple[CallerContext, ...] = ()
 
+    @property
+    def names_entered(self) -> frozenset[str]:
+        """What other files call the functions, classes and methods that they enter."""
+        return frozenset(name for each in self.entered for name in (each.target.name, each.target.method) if name)
+
 
 @dataclass(frozen=True)
 class Source:

@@ -82,6 +82,7 @@ _CLASSIFIES = "cross_entropy"
     HIGH,
     "0.1.0",
     fix=SAFE,
+    entered="",
     observable=Observable(VALUE_ERROR),
 )
 def check(file: File) -> Iterator[Finding]:

@@ -94,7 +94,8 @@ _HALF = LIMITS[FLOAT16]
     HIGH,
     "0.1.0",
     fix=SAFE,
-    entered=r"\b(?:log\d*p?|logit|exp2?|expm1|pow|rsqrt|reciprocal|xlogy)\(|\*\*",
+    # A positive power is in no danger, and `**options` is none.
+    entered=r"\b(?:log\d*p?|logit|exp2?|expm1|pow|rsqrt|reciprocal|xlogy)_?\(|[\w)\]]\s*\*\*\s*[^\s\d]",
     observable=Observable(NON_FINITE),
 )
 def check(file: File) -> Iterator[Finding]:

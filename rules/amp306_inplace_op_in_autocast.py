@@ -62,6 +62,11 @@ from amplint.model.observables import VALUE_ERROR, Observable
 from amplint.model.torch.precision import FLOAT16, LIMITS, lifted
 from amplint.rule import HIGH, WARNING, File, Finding, rule
 
+_LIFTED = (
+    "acos|asin|cosh|cumprod|cumsum|erfinv|exp|expm1|log|log10|log1p|log2|pow|reciprocal|renorm|rsqrt|sinh|square|tan"
+)
+"""What autocast runs in float32 and PyTorch has in place, too."""
+
 
 @rule(
     "AMP306",
@@ -70,7 +75,7 @@ from amplint.rule import HIGH, WARNING, File, Finding, rule
     HIGH,
     "0.1.0",
     fix=UNSAFE,
-    entered=r"\w_\(|\bout=",
+    entered=rf"\b(?:{_LIFTED})_\(|\bout=|\*\*=",
     observable=Observable(VALUE_ERROR),
 )
 def check(file: File) -> Iterator[Finding]:

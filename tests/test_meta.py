@@ -89,3 +89,8 @@ def test_names_of_fixtures(rule: Rule) -> None:
         assert re.fullmatch(r"(flagged|clean)_[a-z0-9_]+\.py|flagged_[a-z0-9_]+\.fixed\.py", path.name), path
         if path.name.endswith(".fixed.py"):
             assert path.with_name(path.name.replace(".fixed.py", ".py")).exists(), f"{path}: its original is gone"
+
+
+def test_rules_say_whether_callers_make_a_difference(rule: Rule) -> None:
+    """What asks the dtype flow is asked again where other files enter a file."""
+    assert (rule.entered is not None) == ("Dtypes" in vars(import_module(f"amplint_rules.{stem(rule)}")))

@@ -24,6 +24,42 @@ class Definition(NamedTuple):
     node: ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef
 
 
+class _TopNames:
+    """The statements of a file that no function holds, also those under an `if` or `try`, and the names that they bind.
+
+    Attributes:
+        statements: all of them.
+        defined: the first function or class of each name.
+        modules: what may be a module that is imported, by the name that it has here.
+    """
+
+    def __init__(self, module: ast.Module) -> None:
+        self.statements = list(_unfolded(module.body))
+        self.defined: dict[str, Function | ast.ClassDef] = {}
+        self.modules: dict[str, str] = {}
+        self._taken: list[tuple[str, str, str]] = []
+        for node in self.statements:
+            if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
+                self.defined.setdefault(node.name, node)
+            elif isinstance(node, ast.Import | ast.ImportFrom):
+                self._take(node)
+
+    def _take(self, node: ast.Import | ast.ImportFrom) -> None:
+        source = "." * node.level + (node.module or "") if isinstance(node, ast.ImportFrom) else ""
+        between = "." if source.strip(".") else ""
+        for alias in node.names:
+            here = alias.asname or alias.name
+            self.modules.setdefault(here, source + between + alias.name)
+            if source:
+                self._taken.append((here, source, alias.name))
+
+    def sources(self, name: str) -> Iterator[tuple[str, str]]:
+        """The modules that a name may be taken from, each with what it is called there."""
+        for here, source, there in self._taken:
+            if here in (name, "*"):
+                yield source, name if there == "*" else there
+
+
 class Definitions:
     """Follows names to definitions.
 
@@ -34,7 +70,7 @@ class Definitions:
     def __init__(self, graph: ImportGraph) -> None:
         self._graph = graph
         self._modules: dict[Path, ast.Module] = {}
-        self._tops: dict[Path, list[ast.stmt]] = {}
+        self._tops: dict[Path, _TopNames] = {}
         self._found: dict[tuple[Path, str], Definition | None] = {}
         self._depth = 0
 
@@ -43,10 +79,10 @@ class Definitions:
 
         Args:
             path: the file.
-            name: the name, or one behind modules: `losses.dice`.
+            name: the name, or one behind modules: `losses.dice`; empty for what has none.
         """
         key = path, name
-        if key not in self._found and self._depth < _MOST_FILES:
+        if name and key not in self._found and self._depth < _MOST_FILES:
             self._found[key] = None  # stands while it is looked for: files may import each other in a circle
             self._depth += 1
             self._found[key] = self._find(path, name)
@@ -58,9 +94,9 @@ class Definitions:
         if before:
             module = self.imported_module(path, before)
             return self.find(module, last) if module is not None else None
-        for node in self.top(path):
-            if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef) and node.name == name:
-                return Definition(path, node)
+        node = self._top(path).defined.get(name)
+        if node is not None:
+            return Definition(path, node)
         found = (self.find(source, original) for source, original in self.sources(path, name))
         return next((each for each in found if each is not None), None)
 
@@ -75,8 +111,11 @@ class Definitions:
 
     def top(self, path: Path) -> list[ast.stmt]:
         """The statements of a file that no function holds, also those under an `if` or `try`."""
+        return self._top(path).statements
+
+    def _top(self, path: Path) -> _TopNames:
         if path not in self._tops:
-            self._tops[path] = list(_unfolded(self.module(path).body))
+            self._tops[path] = _TopNames(self.module(path))
         return self._tops[path]
 
     def sources(self, path: Path, name: str) -> Iterator[tuple[Path, str]]:
@@ -86,12 +125,10 @@ class Definitions:
             path: the file.
             name: the name.
         """
-        for node in self.top(path):
-            if isinstance(node, ast.ImportFrom):
-                source = self._graph.find("." * node.level + (node.module or ""), path)
-                for alias in node.names:
-                    if source is not None and name in (alias.asname or alias.name, name if alias.name == "*" else ""):
-                        yield source, name if alias.name == "*" else alias.name
+        for module, original in self._top(path).sources(name):
+            source = self._graph.find(module, path)
+            if source is not None:
+                yield source, original
 
     def imported_module(self, path: Path, name: str) -> Path | None:
         """The file that a file calls by a name, such as `losses` after `from . import losses`.
@@ -100,17 +137,8 @@ class Definitions:
             path: the file that imports.
             name: the name.
         """
-        for node in self.top(path):
-            if isinstance(node, ast.Import):
-                for alias in node.names:
-                    if (alias.asname or alias.name) == name:
-                        return self._graph.find(alias.name, path)
-            elif isinstance(node, ast.ImportFrom):
-                before = "." * node.level + (f"{node.module}." if node.module else "")
-                for alias in node.names:
-                    if (alias.asname or alias.name) == name:
-                        return self._graph.find(before + alias.name, path)
-        return None
+        module = self._top(path).modules.get(name)
+        return self._graph.find(module, path) if module is not None else None
 
 
 def _unfolded(body: list[ast.stmt]) -> Iterator[ast.stmt]:

@@ -8,8 +8,11 @@ from pathlib import Path
 from typing import NamedTuple
 
 from amplint.callgraph.definitions import Definitions, Function
+from amplint.python_ast.walk import FIELDS
 
 NAME, ATTRIBUTE, PARAMETER = "name", "attribute", "parameter"
+
+_GIVING = frozenset({ast.Assign, ast.AnnAssign, ast.NamedExpr, ast.keyword, ast.Dict, ast.arguments})
 
 Scope = Function | None
 """The function that an expression stands in; None at the top of a file."""
@@ -67,12 +70,20 @@ class Givings:
         waiting: list[tuple[ast.AST, Scope]] = [(self._definitions.module(path), None)]
         while waiting:
             node, scope = waiting.pop()
-            if isinstance(node, ast.Call):
-                calls.append((node, scope))
-            for name, given in _givings(node, scope):
-                names.setdefault(name, []).append(given)
-            inner = node if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) else scope
-            waiting += [(child, inner) for child in ast.iter_child_nodes(node)]
+            kind = type(node)
+            if kind is ast.Call:
+                calls.append((node, scope))  # type: ignore[arg-type]
+            elif kind in _GIVING:
+                for name, given in _givings(node, scope):
+                    names.setdefault(name, []).append(given)
+            elif isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+                scope = node
+            for field in FIELDS[kind]:
+                value = getattr(node, field)
+                if type(value) is list:
+                    waiting += [(child, scope) for child in value if child is not None]
+                elif value is not None:
+                    waiting.append((value, scope))
 
 
 def _givings(node: ast.AST, scope: Scope) -> Iterator[tuple[str, Given]]:

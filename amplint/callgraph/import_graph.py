@@ -29,9 +29,12 @@ class ImportGraph:
     def __init__(self, files: Iterable[Path], root: Path) -> None:
         self.files = frozenset(files)
         self._root = root
-        self._paths = {str(path) for path in self.files}
+        self._paths = {str(path): path for path in self.files}
         self._names = {name for path in self.files for name in (*path.parts, path.stem)}
         self._content = lru_cache(_KEPT)(_content)
+        self._found: dict[tuple[str, Path], Path | None] = {}
+        self._searched: dict[Path, list[str]] = {}
+        self._packages: dict[Path, list[Path]] = {}
         self._imported: dict[Path, frozenset[Path]] = {}
         self._families: dict[Path, frozenset[Path]] = {}
 
@@ -46,6 +49,12 @@ class ImportGraph:
             module: the name.
             importer: the file that imports it.
         """
+        key = module, importer
+        if key not in self._found:
+            self._found[key] = self._find(module, importer)
+        return self._found[key]
+
+    def _find(self, module: str, importer: Path) -> Path | None:
         dots = len(module) - len(module.lstrip("."))
         parts = [part for part in module[dots:].split(".") if part]
         if dots:
@@ -55,38 +64,38 @@ class ImportGraph:
             return self._at(f"{folder}/{'/'.join(parts)}" if parts else str(folder))
         if not self._names.issuperset(parts):
             return None  # as of most modules: they are installed
-        for folder in (importer.parent, *importer.parent.parents):
-            for base in (str(folder), f"{folder}/src"):
-                found = self._at(f"{base}/{'/'.join(parts)}")
-                if found is not None:
-                    return found
-            if folder == self._root:
-                break
-        return None
+        below = "/".join(parts)
+        found = (self._at(f"{base}/{below}") for base in self._bases(importer.parent))
+        return next((each for each in found if each is not None), None)
+
+    def _bases(self, folder: Path) -> list[str]:
+        """The folders in which modules are looked for that files of a folder import."""
+        if folder not in self._searched:
+            outer = self._bases(folder.parent) if folder not in (self._root, folder.parent) else []
+            self._searched[folder] = [str(folder), f"{folder}/src", *outer]
+        return self._searched[folder]
 
     def _at(self, place: str) -> Path | None:
-        return next((Path(path) for path in (f"{place}.py", f"{place}/__init__.py") if path in self._paths), None)
+        return self._paths.get(f"{place}.py") or self._paths.get(f"{place}/__init__.py")
 
     def imported(self, path: Path) -> frozenset[Path]:
         """The files that a file imports."""
         if path not in self._imported:
             found = set(self._find_all(path))
             # To import a module runs the packages around it first.
-            found |= {
-                package for each in found for package in self._packages(each) if package not in self._packages(path)
+            around = {
+                package for folder in {each.parent for each in found} for package in self._packages_around(folder)
             }
+            found |= around.difference(self._packages_around(path.parent))
             self._imported[path] = frozenset(found - {path})
         return self._imported[path]
 
-    def _packages(self, path: Path) -> list[Path]:
-        """The files of the packages that a file lies in."""
-        found: list[Path] = []
-        for folder in path.parents:
-            package = folder / "__init__.py"
-            if package not in self.files:
-                break
-            found.append(package)
-        return found
+    def _packages_around(self, folder: Path) -> list[Path]:
+        """The files of the packages that the files of a folder lie in."""
+        if folder not in self._packages:
+            package = self._paths.get(f"{folder}/__init__.py")
+            self._packages[folder] = [package, *self._packages_around(folder.parent)] if package is not None else []
+        return self._packages[folder]
 
     def _find_all(self, path: Path) -> Iterator[Path]:
         for module, names in _statements(self.data(path)):

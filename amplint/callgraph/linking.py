@@ -10,6 +10,7 @@ import ast
 import re
 from collections.abc import Iterable, Iterator
 from functools import lru_cache
+from operator import attrgetter
 from pathlib import Path
 
 from amplint.callgraph.definitions import Definition
@@ -69,7 +70,7 @@ class Links:
 
     def _by_name(self, name: str, caller: Path) -> Iterator[Held]:
         """What callers give to parameters of this name in a file; else what the files that it is used with assign to it."""
-        family = sorted(self.graph.family(caller))
+        family = sorted(self.graph.family(caller), key=attrgetter("parts"))
         given = False
         for definition in self._taking(caller, name):
             word = definition.node.name.encode()

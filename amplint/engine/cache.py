@@ -135,9 +135,10 @@ class Cache:
     def _report(self, key: str, display: str, entry: list[Any]) -> FileReport | None:
         self._used.add(key)
         try:
-            if not self._standing.holds(report_codec.decode_footing(entry[3])):
+            footing = report_codec.decode_footing(entry[3])
+            if not self._standing.holds(footing):
                 return None
-            return FileReport(display) if entry[2] is None else report_codec.decode_report(display, entry[2])
+            return FileReport(display) if entry[2] is None else report_codec.decode_report(display, entry[2], footing)
         except report_codec.Damaged:
             return None
 

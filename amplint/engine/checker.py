@@ -46,28 +46,42 @@ def check_bytes(display: str, data: bytes, settings: Settings, path: Path, expli
 
 
 def check_entered(
-    display: str, data: bytes, settings: Settings, path: Path, entered: tuple[CallerContext, ...]
+    before: FileReport, data: bytes, settings: Settings, path: Path, entered: tuple[CallerContext, ...]
 ) -> FileReport:
     """The report on a file whose functions other files enter.
 
-    A file that does not matter for itself is looked at by the rules alone that the contexts concern.
+    Only the rules look at it again to which that makes a difference; a file that does not matter for itself is looked at only
+    by those of them that look for that reason alone.
 
     Args:
-        display: the path as the user shall see it.
+        before: the report on the file without these contexts.
         data: the content.
         settings: those that hold for the file.
         path: where it lies.
         entered: how its functions are entered.
-
-    Raises:
-        SourceError: the bytes are no text.
     """
+    try:
+        source = Source.from_bytes(before.path, data)
+    except SourceError:
+        return replace(before, entered=entered)
+    if before.error or any(diagnostic.code == SYNTAX_ERROR for diagnostic in before.diagnostics):
+        return replace(before, entered=entered)
     own = matters(data, settings)
-    source = Source.from_bytes(display, data)
-    rules = None if own else [rule for rule in rule_index() if rule.entered]
+    if own and _suppresses(data):
+        return check_source(source, settings, path, None, entered)
+    rules = [rule for rule in rule_index() if (rule.entered is not None if own else rule.entered)]
     report = check_source(source, settings, path, rules, entered)
-    silent = report.error or any(diagnostic.code == SYNTAX_ERROR for diagnostic in report.diagnostics)
-    return FileReport(display, entered=entered) if silent and not own else report
+    if not own and (report.error or any(diagnostic.code == SYNTAX_ERROR for diagnostic in report.diagnostics)):
+        return FileReport(before.path, entered=entered)
+    codes = {rule.code for rule in rules}
+    kept = (diagnostic for diagnostic in before.diagnostics if diagnostic.code not in codes)
+    return replace(
+        report,
+        diagnostics=tuple(sorted((*kept, *report.diagnostics), key=lambda diagnostic: diagnostic.sort_key)),
+        facts=before.facts | report.facts,
+        footing=before.footing.joined(report.footing),
+        partly=before.partly,
+    )
 
 
 def is_concerned(data: bytes, settings: Settings, path: Path) -> bool:
@@ -160,7 +174,12 @@ def matters(data: bytes, settings: Settings) -> bool:
     if any(gate.is_triggered(data, words) and _pattern(text).search(data) for text, words in amid):
         return True
     # A suppression comment may turn out to be unused in a file that holds nothing else of interest.
-    return (b"amplint" in data or b"noqa" in data.lower()) and _may_suppress(data)
+    return _suppresses(data) and _may_suppress(data)
+
+
+def _suppresses(data: bytes) -> bool:
+    """Whether a file holds a word of suppression comments."""
+    return b"amplint" in data or b"noqa" in data.lower()
 
 
 def _may_suppress(data: bytes) -> bool:

@@ -58,7 +58,7 @@ def _lint(source: Source, rules: Sequence[Rule | RuleInfo], torch: tuple[int, in
         return FileReport(source.path, (_syntax_error(source, error),))
     except gate.TooDeep:
         return FileReport(source.path, error=_TOO_DEEP)
-    rows = None if source.place is not None and source.place.entered else relevant_rows(source, module, triggers)
+    rows = relevant_rows(source, module, triggers, source.place.names_entered if source.place else frozenset())
     if rows is not None and not rows:
         return FileReport(source.path)
     if is_too_deep(module, source.text):
@@ -98,7 +98,9 @@ def _check(
     except RecursionError:
         return FileReport(source.path, error=_TOO_DEEP)
     ordered = tuple(sorted(found, key=lambda diagnostic: diagnostic.sort_key))
-    return FileReport(source.path, ordered, says, _told(crashes, source.path), file.footing, file.partly, gives)
+    report = FileReport(source.path, ordered, says, _told(crashes, source.path), file.footing, file.partly, gives)
+    file.close()
+    return report
 
 
 def _given(file: File, rules: Sequence[Rule | RuleInfo]) -> tuple[CallerContext, ...]:

@@ -44,7 +44,7 @@ class RuleInfo(NamedTuple):
     severity: str
     confidence: str
     since: str
-    entered: str = ""
+    entered: str | None = None
     keeps: tuple[str, ...] = ()
     amid: str = ""
 

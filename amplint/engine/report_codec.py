@@ -32,12 +32,13 @@ def encode_report(report: FileReport) -> list[Any]:
     return [sorted(report.facts), [_diagnostic(diagnostic) for diagnostic in report.diagnostics], partly, gives]
 
 
-def decode_report(path: str, value: Any) -> FileReport:
+def decode_report(path: str, value: Any, footing: Footing) -> FileReport:
     """The report that was encoded, as one on `path`.
 
     Args:
         path: the path as the user shall see it now.
         value: what `encode_report` made, through JSON or not.
+        footing: what the report rests on.
 
     Raises:
         Damaged: the value was not made by `encode_report`.
@@ -47,7 +48,7 @@ def decode_report(path: str, value: Any) -> FileReport:
         found = tuple(_read_diagnostic(path, one) for one in diagnostics)
         short = tuple(Partly(_number(row), _text(name), _text(how)) for row, name, how in partly)
         contexts = tuple(map(_read_context, gives))
-        return FileReport(path, found, frozenset(map(_text, facts)), partly=short, gives=contexts)
+        return FileReport(path, found, frozenset(map(_text, facts)), "", footing, short, contexts)
     except (TypeError, ValueError, AttributeError) as error:
         raise Damaged from error
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from contextlib import closing
@@ -12,7 +13,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from amplint.diagnostics import FileReport
 from amplint.engine.checker import matters, withdraw
 from amplint.engine.run_caches import RunCaches
-from amplint.engine.tasks import Task, check_all, check_one
+from amplint.engine.tasks import Task, check_all, check_one, collector_paused
 from amplint.system.reading import read_file
 
 if TYPE_CHECKING:
@@ -87,9 +88,17 @@ def _enter(
     from amplint.engine.caller_rounds import CallerRounds
 
     rounds = CallerRounds(found, text)
-    while due := rounds.due(reports):
-        for position, report in _reports_entered(found, due, options):
-            reports[position] = report
+    try:
+        while True:
+            with collector_paused():
+                due = rounds.due(reports)
+                gc.freeze()  # what was read is kept to the end: no collection need look at it
+            if not due:
+                return
+            for position, report in _reports_entered(found, reports, due, options):
+                reports[position] = report
+    finally:
+        gc.unfreeze()
 
 
 def check_text(
@@ -198,14 +207,14 @@ def _reports(
 
 
 def _reports_entered(
-    found: Sequence[FoundFile], due: Iterable[EnteredFile], options: RunOptions
+    found: Sequence[FoundFile], reports: Sequence[FileReport], due: Iterable[EnteredFile], options: RunOptions
 ) -> Iterator[tuple[int, FileReport]]:
     """The reports on files that are checked as other files enter them."""
     caches = RunCaches(options.cache_dir, options.no_cache)
     pending: list[_Pending] = []
     for one in due:
-        item = found[one.position]
-        task = Task(item.display, one.data, item.settings, item.path, item.explicit, one.contexts)
+        item, before = found[one.position], reports[one.position]
+        task = Task(item.display, one.data, item.settings, item.path, item.explicit, one.contexts, before)
         cache = caches.of(item.settings)
         if cache is None:
             pending.append(_Pending(task, None, position=one.position))

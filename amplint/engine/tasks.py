@@ -22,7 +22,8 @@ _POOL_WORK = 400_000
 
 
 class Task(NamedTuple):
-    """A file that must be parsed; `entered` is how other files enter its functions, if it is checked for that reason."""
+    """A file that must be parsed; `entered` is how other files enter its functions, if it is checked for that reason once more,
+    and `before` what was found without."""
 
     display: str
     data: bytes
@@ -30,6 +31,7 @@ class Task(NamedTuple):
     path: Path
     explicit: bool
     entered: tuple[CallerContext, ...] = ()
+    before: FileReport | None = None
 
 
 def check_all(tasks: Sequence[Task], jobs: int) -> Iterator[tuple[int, FileReport]]:
@@ -71,9 +73,9 @@ def check_one(task: Task) -> FileReport:
         RegistryError: a rule pack cannot be loaded.
     """
     try:
-        with _collector_paused():
-            if task.entered:
-                return check_entered(task.display, task.data, task.settings, task.path, task.entered)
+        with collector_paused():
+            if task.before is not None:
+                return check_entered(task.before, task.data, task.settings, task.path, task.entered)
             return check_bytes(task.display, task.data, task.settings, task.path, task.explicit)
     except (ConfigError, RegistryError):
         raise  # no fault of the file: it would be the same for all
@@ -91,8 +93,8 @@ def _check_apart(task: Task) -> FileReport:
 
 
 @contextmanager
-def _collector_paused() -> Iterator[None]:
-    # A tree is many small objects without cycles: looking for cycles in it takes a tenth of the time, for nothing.
+def collector_paused() -> Iterator[None]:
+    """Do not look for cycles of garbage: trees are many small objects without any, and the search takes longer than they."""
     if not gc.isenabled():
         yield
         return

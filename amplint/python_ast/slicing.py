@@ -64,24 +64,28 @@ class _Unit:
     kept: bool = False
 
 
-def relevant_rows(source: Source, module: ast.Module, triggers: Iterable[str] = ()) -> list[int] | None:
+def relevant_rows(
+    source: Source, module: ast.Module, triggers: Iterable[str] = (), entered: frozenset[str] = frozenset()
+) -> list[int] | None:
     """The rows of the statements that matter, ascending; empty when none does, None when all do.
 
     A statement matters when it holds an identifier of AMP, or of a rule; then so do imports and short statements that bind
     names. In a file that trains, or computes in half, so do the definitions that call one which matters, through others, too,
     those that a kept statement names, and the statements of the protocol that name a kept one; elsewhere nothing but the
-    single call can be wrong, or what a function enters or hands on that a kept one gives.
+    single call can be wrong, or what a function enters or hands on that a kept one gives. What other files enter matters, too,
+    and whatever it leads to.
 
     Args:
         source: the text.
         module: its tree.
         triggers: the patterns of the rules that run (`amplint.rule.Rule`).
+        entered: the names of the functions, classes and methods that other files enter.
     """
     units = _units(source, module, sorted(set(triggers)))
-    if not any(unit.marked or any(method.marked for method in unit.methods) for unit in units):
+    if not entered and not any(unit.marked or any(method.marked for method in unit.methods) for unit in units):
         return []
     told = bool(libraries.told_in(source.text.encode()))
-    _keep(units, told)
+    _keep(units, told, entered)
     rows: set[int] = set()
     for unit in units:
         if unit.kept:
@@ -115,25 +119,34 @@ def _declares(statement: ast.stmt) -> bool:
     return False
 
 
-def _keep(units: list[_Unit], told: bool) -> None:
-    """Mark what matters, until nothing new is named; `told` says whether the text tells a library to scale."""
+def _keep(units: list[_Unit], told: bool, entered: frozenset[str]) -> None:
+    """Mark what matters, until nothing new is named.
+
+    Args:
+        units: the statements of the file.
+        told: whether the text tells a library to scale.
+        entered: what other files name.
+    """
     words = frozenset().union(*map(_all_words, units))
     trains = told or "backward" in words or any(_SCALER.search(word) for word in words)
     protocol = frozenset(filter(pattern(_PROTOCOL_WORDS).search, words)) if trains else frozenset[str]()
-    follows = trains or "grad" in words or any(_LOSS.search(word) or _HALF.search(word) for word in words)
+    follows = (
+        trains or bool(entered) or "grad" in words or any(_LOSS.search(word) or _HALF.search(word) for word in words)
+    )
     for unit in units:
         short = not unit.definition and unit.last - unit.first < _SHORT
-        unit.kept = short or unit.marked or any(method.marked for method in unit.methods)
+        named_there = unit.definition and not unit.names.isdisjoint(entered)
+        unit.kept = short or named_there or unit.marked or any(method.marked for method in unit.methods)
     busy = [unit for unit in units if not protocol.isdisjoint(_all_words(unit))]
     entering = [(unit, part, words) for unit in units for part, words in _entering(unit)]
     if follows:
         _keep_callers(units)
-    named: frozenset[str] = frozenset()
+    named = entered
     while True:
         for unit in units:
             if unit.kept:
                 _keep_methods(unit, named, protocol)
-        before, named = named, frozenset().union(*(_kept_words(unit) for unit in units if unit.kept))
+        before, named = named, entered.union(*(_kept_words(unit) for unit in units if unit.kept))
         definitions = _telling_names(units)
         for unit in units:
             unit.kept = unit.kept or (follows and unit.definition and not unit.names.isdisjoint(named))

@@ -180,3 +180,9 @@ def test_a_name_that_is_assigned_often_costs_little(tmp_path: Path) -> None:
     lines = "\n".join("model = model.cuda()" for _ in range(60))
     root = project(tmp_path, losses=LOSSES, engine="", main=f"import engine\n{lines}\ncriterion = model\n")
     assert targets(root, Target("", "criterion", True)) == set()
+
+
+def test_what_has_no_name_says_nothing(tmp_path: Path) -> None:
+    main = "from losses import Focal\nimport engine\nloss_fn = parts[0].head()\n"
+    root = project(tmp_path, losses=LOSSES, engine="", main=main)
+    assert targets(root, Target("", "loss_fn", True)) == set()

@@ -7,6 +7,9 @@ from pathlib import Path
 import pytest
 from project import found_in, project
 
+from amplint.engine.checker import is_concerned
+from amplint.engine.config import Settings
+
 LOSSES = """
 import torch
 import torch.nn.functional as F
@@ -325,3 +328,46 @@ def test_of_data_no_gradient_is_wanted(tmp_path: Path, argument: str, expected: 
     loss = f"(spectral({argument}, y) - criterion(model(x), y)).abs().mean()"
     root = project(tmp_path, mel=MEL, engine=engine(loss, "from mel import spectral"))
     assert numerics(root) == expected
+
+
+DEPRECATED = """
+import torch
+import torch.nn.functional as F
+
+scaler = torch.cuda.amp.GradScaler(){comment}
+
+def bce(out, y):
+    return F.binary_cross_entropy(torch.sigmoid(out), y)
+"""
+
+
+@pytest.mark.parametrize(
+    ("comment", "expected"),
+    [
+        ("", {"losses.py:5 AMP209", "losses.py:8 AMP304"}),
+        ("  # noqa: AMP209, AMP103", {"losses.py:5 AMP901", "losses.py:8 AMP304"}),
+    ],
+)
+def test_what_was_found_without_callers_stays(tmp_path: Path, comment: str, expected: set[str]) -> None:
+    losses = DEPRECATED.format(comment=comment)
+    root = project(tmp_path, losses=losses, engine=engine("bce(model(x), y)", "from losses import bce"))
+    assert found_in(root, "losses.py") == expected
+
+
+def test_what_is_no_text_is_not_looked_at_again(tmp_path: Path) -> None:
+    root = project(tmp_path, engine=engine("bce(model(x), y)", "from losses import bce"))
+    (root / "losses.py").write_bytes(LOSSES.encode() + b"# \xe9\n")
+    assert found_in(root, "engine.py") == set()
+    assert found_in(root) == set()
+
+
+@pytest.mark.parametrize("text", ["x.exp_()", "x.log()", "x ** power", "2 ** x", "(a + b) ** -0.5", "x **= 2"])
+def test_a_file_is_looked_at_for_what_callers_may_break(tmp_path: Path, text: str) -> None:
+    assert is_concerned(text.encode(), Settings(tmp_path), tmp_path / "a.py")
+
+
+@pytest.mark.parametrize(
+    "text", ["f(a, **options)", "def f(\n    *, **options): ...", "x ** 2", "nn.init.normal_(x)", "clip_grad_norm_(x)"]
+)
+def test_a_file_is_not_looked_at_for_other_reasons(tmp_path: Path, text: str) -> None:
+    assert not is_concerned(text.encode(), Settings(tmp_path), tmp_path / "a.py")

@@ -13,6 +13,7 @@ from cached_project import REPORT
 from hypothesis import given
 from hypothesis import strategies as st
 
+from amplint.diagnostics import Footing
 from amplint.engine import report_codec
 
 posix = pytest.mark.skipif(os.name != "posix", reason="needs POSIX users, modes and links")
@@ -20,11 +21,11 @@ posix = pytest.mark.skipif(os.name != "posix", reason="needs POSIX users, modes 
 
 def test_reports_survive_the_way_to_json_and_back() -> None:
     value = json.loads(json.dumps(report_codec.encode_report(REPORT)))
-    assert report_codec.decode_report("shown/file.py", value) == REPORT
+    assert report_codec.decode_report("shown/file.py", value, Footing()) == REPORT
 
 
 def test_reports_are_shown_under_the_path_of_the_new_run() -> None:
-    report = report_codec.decode_report("elsewhere.py", report_codec.encode_report(REPORT))
+    report = report_codec.decode_report("elsewhere.py", report_codec.encode_report(REPORT), Footing())
     assert {report.path, *(one.path for one in report.diagnostics)} == {"elsewhere.py"}
     assert report.diagnostics[0].related[0].path == "other.py"
 
@@ -34,7 +35,7 @@ def test_reports_are_shown_under_the_path_of_the_new_run() -> None:
 )
 def test_what_is_no_report_is_noticed(value: object) -> None:
     with pytest.raises(report_codec.Damaged):
-        report_codec.decode_report("f", value)
+        report_codec.decode_report("f", value, Footing())
 
 
 # -- where entries lie ----------------------------------------------------------------------------------------------------
@@ -53,8 +54,6 @@ def test_values_of_other_types_are_noticed(data: st.DataObject) -> None:
         within = within[place]
     within[place] = data.draw(st.sampled_from([None, True, -1, 10**30, 0.5, float("inf"), "x", [], [1], [[]], {}]))
     with suppress(report_codec.Damaged):
-        report = report_codec.decode_report("shown/file.py", value)
-        assert (
-            report_codec.decode_report("shown/file.py", json.loads(json.dumps(report_codec.encode_report(report))))
-            == report
-        )
+        report = report_codec.decode_report("shown/file.py", value, Footing())
+        again = json.loads(json.dumps(report_codec.encode_report(report)))
+        assert report_codec.decode_report("shown/file.py", again, Footing()) == report

@@ -260,3 +260,52 @@ def test_a_place_in_a_slice_is_a_place_in_the_file() -> None:
     (call,) = (call for call in tree.find(cst.Call) if tree.text(call) == "x.backward()")
     assert tree.range(call).start.row == text.splitlines().index("        x.backward()") + 1
     assert tree.span(call) == (text.index("x.backward"), text.index("x.backward()") + len("x.backward()"))
+
+
+ENTERED = """
+import math
+
+class Base:
+    def scale(self):
+        return 1
+
+class Loss(Base):
+    def __init__(self, width):
+        self.width = width
+
+    def forward(self, x):
+        return self.shrink(x) / area(self.width)
+
+    def shrink(self, x):
+        return x - 1
+
+    def draw(self, x):
+        return x
+
+def area(width):
+    return math.pi * width
+
+def unrelated(width):
+    return width
+"""
+
+
+@pytest.mark.parametrize(
+    ("names", "kept_words", "dropped"),
+    [
+        (
+            {"Loss"},
+            ("class Loss", "def forward", "def shrink", "def area", "class Base"),
+            ("def draw", "def unrelated"),
+        ),
+        ({"Loss", "draw"}, ("def draw", "def forward"), ("def unrelated",)),
+        ({"unrelated"}, ("def unrelated",), ("class Loss", "def area")),
+    ],
+)
+def test_what_others_enter_is_kept_with_all_that_it_leads_to(
+    names: set[str], kept_words: tuple[str, ...], dropped: tuple[str, ...]
+) -> None:
+    source = Source("test.py", ENTERED)
+    text = text_of(source, relevant_rows(source, gate.parse(ENTERED), (), frozenset(names)))
+    assert [word for word in kept_words if word not in text] == []
+    assert [word for word in dropped if word in text] == []
