@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
@@ -20,12 +21,20 @@ from amplint.model.observables import CHECKED, CONSTRUCTED, ENTERED, IN_REPLICA,
 from amplint.rule import Confidence, File, Severity
 from amplint.runtime.changes import Change, changes, changes_in, function_at
 from amplint.runtime.criterion import Observation, Question
-from amplint.runtime.experiments.amp_settings import kept_settings, unlike, within_construction
+from amplint.runtime.experiments.amp_settings import (
+    kept_settings,
+    lost_regions,
+    other_halves,
+    unlike,
+    within_construction,
+)
 from amplint.runtime.experiments.rule_recheck import findings
 from amplint.syntax.tree import Tree
 
 SETTINGS = frozenset({CONSTRUCTED, ENTERED, IN_REPLICA, LEFT_ON, WARNED})
 """What is about regions and scalers themselves: with a repair, all their settings are those that the author gave them."""
+_WEIGHTED = re.compile(r"(Lazy)?(Linear|Bilinear|Conv|Embedding|LSTM|GRU|RNN|Transformer|PReLU)|\w*(Norm|Attention)")
+"""The classes of layers with weights."""
 _PARTS: Mapping[str, tuple[type, ...]] = {
     "the backward pass": (Backward,),
     "clipping": (Clip,),
@@ -68,7 +77,7 @@ def other_than_own(before: File, own: File, after: File) -> tuple[str, ...]:
 def _changes(own: File, after: File) -> list[Change]:
     found = changes(own.source.text, after.source.text)
     if found and unlike(own, after) == ([], []):
-        return [each for each in found if not _is_spelling(each, after)]
+        return [each for each in found if not _is_spelling(each, own, after)]
     return found
 
 
@@ -84,14 +93,14 @@ def is_other_spelling(before: File, own: File, after: File) -> bool:
     return texts[1] != texts[2] and bool(changes(texts[0], texts[2])) and not other_than_own(before, own, after)
 
 
-def _is_spelling(change: Change, after: File) -> bool:
+def _is_spelling(change: Change, own: File, after: File) -> bool:
     """Whether a change lies within what makes a region or a scaler, or is one of the order of contexts."""
     old, new = change.before, change.after
     if isinstance(old, ast.With) and isinstance(new, ast.With):
         items = [sorted(ast.unparse(item) for item in each.items) for each in (old, new)]
         if items[0] == items[1]:
             return True
-    return within_construction(change.new, after)
+    return within_construction(change.old, own) and within_construction(change.new, after)
 
 
 def in_patch(before: File, own: File, after: File, diagnostic: Diagnostic) -> tuple[tuple[str, ...], bool]:
@@ -125,6 +134,49 @@ def compare(before: File, own: File, after: File, measure: str) -> Iterator[Obse
         measure: how the defect shows; where it is about regions and scalers themselves, all their settings are to be kept.
     """
     yield from kept_settings(own, after, measure in SETTINGS, may_switch_off=measure == CHECKED)
+    yield from lost_regions(own, after)
+    yield from _new_or_lost(before, own, after)
+
+
+def beside_expression(before: File, own: File, after: File) -> tuple[list[Observation], tuple[str, ...]]:
+    """What the texts tell of a repair where an expression is computed, and what keeps a verdict from being "confirmed".
+
+    That is what happens to regions, scalers and training around it, and to the layers that it is computed from.
+
+    Args:
+        before: the file as it stands.
+        own: the file with the fix of the rule.
+        after: the file with the repair.
+    """
+    found = changes(own.source.text, after.source.text)
+    if not found:
+        return [], ()
+    told = [*kept_settings(own, after, False, may_switch_off=False), *_new_or_lost(before, own, after)]
+    layers = [each.text for each in found if any(map(_makes_layers, (each.before, each.after)))]
+    return told, (*other_halves(own, after), *layers)
+
+
+def kept_options(own: File, after: File) -> list[Observation]:
+    """Whether a repair leaves regions and scalers on, and under the options of the author, as the fix of the rule does.
+
+    Args:
+        own: the file with the fix of the rule.
+        after: the file with the repair.
+    """
+    return [*kept_settings(own, after, False, may_switch_off=False)]
+
+
+def _makes_layers(statement: ast.stmt | None) -> bool:
+    """Whether a statement makes layers with weights, of which an expression does not tell."""
+    if not isinstance(statement, (ast.Assign, ast.AnnAssign)):
+        return False
+    called = [ast.unparse(each.func) for each in ast.walk(statement) if isinstance(each, ast.Call)]
+    classes = [name.rpartition(".")[2] for name in called if "nn" in name.split(".")]
+    return any(map(_WEIGHTED.match, classes))
+
+
+def _new_or_lost(before: File, own: File, after: File) -> Iterator[Observation]:
+    """Defects that neither the code as it stands has nor the fix of the rule leaves, and parts of training that are gone."""
     rules = [rule for rule in load_rules() if rule.default and rule.confidence is Confidence.HIGH]
     telling = [rule for rule in rules if rule.severity is not Severity.INFO]
     mine, theirs, new = (Counter(rule for rule in telling for _ in rule.check(file)) for file in (before, own, after))

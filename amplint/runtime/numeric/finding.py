@@ -50,6 +50,7 @@ class Pair:
         is_unscaled: whether a scaler scales the first, and not the second.
         elsewhere: what else the body comes to, where it differs: as it stands, and with the fix.
         beyond: the other statements that have changed.
+        own: what comes of the finding with the fix of its rule, where another repair is judged.
     """
 
     before: Expression
@@ -59,6 +60,7 @@ class Pair:
     is_unscaled: bool
     elsewhere: Sequence[Differing]
     beyond: Sequence[str]
+    own: Expression | None = None
 
 
 def pairs(facts: DtypeTrace, fixed: DtypeTrace, diagnostic: Diagnostic, is_patch: bool = False) -> Iterator[Pair]:

@@ -11,7 +11,7 @@ calls whose effect on AMP's objects is unknown are left out.
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import lru_cache, partial
 from itertools import islice
@@ -21,14 +21,25 @@ from amplint.hazards.found import Found
 from amplint.model.observables import NON_FINITE, PRODUCT_TIME, RAISED, VALUE_ERROR, Observable
 from amplint.python_ast.definite_assignment import newly_unbound
 from amplint.rule import File, Rule
+from amplint.runtime.changes import changes
 from amplint.runtime.criterion import Observation, Question, judge
 from amplint.runtime.experiments import other_repairs
 from amplint.runtime.experiments.by_observable import EXPERIMENTS
 from amplint.runtime.measures import linear_products, path_measures
 from amplint.runtime.measures.measurement import Measurement
-from amplint.runtime.numeric.verdict import prove
+from amplint.runtime.numeric.verdict import Beside, prove
+from amplint.runtime.refused_calls import newly_refused
 from amplint.runtime.replay.altered_losses import alteration, alterations
-from amplint.runtime.replay.defect_paths import find, foreign_device, others, routes, subject_of, variants
+from amplint.runtime.replay.defect_paths import (
+    find,
+    foreign_device,
+    left_to_scalers,
+    ordinary,
+    others,
+    routes,
+    subject_of,
+    variants,
+)
 from amplint.runtime.replay.followed_changes import Side, changes_of, computes_losses, not_followed, on_path
 from amplint.runtime.replay.path_observations import observe, told_without_values
 from amplint.runtime.replay.path_walk import TooLong
@@ -66,9 +77,10 @@ def replay(
     """
     if rule.observable is None:
         return Outcome(NOT_REPLAYABLE, f"{rule.code} does not say how its defect shows")
-    unbound = newly_unbound(before.text, after.text)
-    if unbound:
-        said = [Observation(Question.NEW, f"NameError: {name}", True, False) for name in unbound]
+    errors = [f"NameError: {name}" for name in newly_unbound(before.text, after.text)]
+    errors += newly_refused(_file(before), _file(after))
+    if errors:
+        said = [Observation(Question.NEW, error, True, False) for error in errors]
         return judge(said, Outcome(NOT_REPLAYABLE, "", rule.observable.measure))
     if rule.observable.measure == PRODUCT_TIME:
         return linear_products.time_products(_file(before), _file(after), device, seed, rule.observable.tolerance)
@@ -78,16 +90,21 @@ def replay(
         with emulation(device):
             take = partial(experiment, device=device, seed=seed)
             return _by_template(rule.observable, take, file, _file(after), diagnostic, is_patch)
+    own = None if is_patch else other_repairs.own_fix(file, diagnostic)
+    if own is not None and not changes(own.source.text, after.text):
+        own = None
     if rule.observable.measure in (NON_FINITE, VALUE_ERROR):
+        beside = Beside(own, *other_repairs.beside_expression(file, own, _file(after))) if own is not None else Beside()
         with emulation(device):
-            return prove(file, _file(after), diagnostic, rule.observable.measure, device, seed, is_patch)
+            return prove(file, _file(after), diagnostic, rule.observable.measure, device, seed, is_patch, beside)
     found = find(file, diagnostic)
     if found is None:
         return Outcome(
             NOT_REPLAYABLE, "the event that the finding is about is not found again", rule.observable.measure
         )
     try:
-        return _on_path(before, after, found, rule.observable, device, seed, is_patch)
+        kept = other_repairs.kept_options(own, _file(after)) if own is not None else []
+        return _on_path(before, after, found, rule.observable, device, seed, is_patch, kept)
     except Untrained as lost:
         shown = Outcome(NOT_REPLAYABLE, "", rule.observable.measure, basis=PATH)
         return judge([Observation(Question.LOST, str(lost), True, False)], shown)
@@ -101,9 +118,16 @@ def _file(source: Source) -> File:
 
 
 def _on_path(
-    before: Source, after: Source, found: Found, observable: Observable, device: str, seed: int, is_patch: bool
+    before: Source,
+    after: Source,
+    found: Found,
+    observable: Observable,
+    device: str,
+    seed: int,
+    is_patch: bool,
+    kept: Sequence[Observation],
 ) -> Outcome:
-    """Walk the path of a hazard in both texts, and judge what comes of it."""
+    """Walk the path of a hazard in both texts, and judge what comes of it, and of what the texts alone tell (`kept`)."""
     files = _file(before), _file(after)
     first, second = routes(found, *files)
     foreign = foreign_device(observable, first)
@@ -115,14 +139,19 @@ def _on_path(
     with emulation(device), warnings.catch_warnings():
         warnings.simplefilter("ignore")  # code with a defect is what torch warns about
         altered = alterations(changed, sides[1])
-        player = Trial(first, second, subject_of(found.hazard, first), device, seed, altered)
+        by_scalers = bool(left_to_scalers(first, second))
+        player = Trial(first, second, subject_of(found.hazard, first), device, seed, altered, by_scalers)
         taken = path_measures.take(observable.measure, player, found.hazard)
         plain = player.plain
-        observed = taken.observations(observable.tolerance) + observe(plain, first, second, kind, files)
+        observed = [*kept, *taken.observations(observable.tolerance), *observe(plain, first, second, kind, files)]
         for mine, theirs in islice(variants(first, second), _VARIANTS):
             other = Trial(mine, theirs, player.subject, device, seed, altered).plain
             seen = observe(other, mine, theirs, kind, files)
             observed += [one for one in seen if one.question is not Question.GONE]
+        usual = ordinary(first, second)
+        if usual is not None:
+            seen = observe(Trial(*usual, player.subject, device, seed, altered).plain, *usual, kind, files)
+            observed += [one for one in seen if one.question is not Question.GONE and not one.is_left]
     shown = taken.shown(observable.measure, PATH)
     error = plain.before.error
     is_theirs = observable.measure == RAISED or not found.silent

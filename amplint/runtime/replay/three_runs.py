@@ -36,6 +36,8 @@ class Trial:
     seed: int
     alterations: Mapping[int, Alteration] = field(default_factory=dict)
     """What the fix does to losses, by site."""
+    by_scalers: bool = False
+    """Whether the fix leaves steps of infinite gradients to the scalers: what is meant is then told by its path."""
 
     @property
     def events(self) -> list[Event]:
@@ -75,10 +77,10 @@ class Trial:
         before = self._amp(self.before, problem(self.device), self._clipped[0])
         again = before.repeats_backward
         after = self._amp(self.after, problem(self.device), self._clipped[1], self.alterations, again)
-        walk, rounds = self.before, Rounds()
-        feeds = feeding(walk.events)
+        walk, rounds = self.after if self.by_scalers else self.before, Rounds()
+        feeds, clipped = feeding(walk.events), self._clipped[self.by_scalers]
         setup = TrainingSetup(
-            problem(self.device), walk.entry.objects, rounds, feeds, self._clipped[0], self._cleared, self.unit
+            problem(self.device), walk.entry.objects, rounds, feeds, clipped, self._cleared, self.unit
         )
         reference = ReferenceRun(setup, Intent.of(walk.events), _rightly_skipped(after))
         return Trio(before, after, _run(walk, reference, rounds))
