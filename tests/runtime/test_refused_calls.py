@@ -10,7 +10,7 @@ from amplint.syntax.tree import Tree
 
 pytest.importorskip("torch", reason="replays need torch: pip install 'amplint[verify]'")
 
-from amplint.runtime.refused_calls import newly_refused  # noqa: E402
+from amplint.runtime.refused_calls import newly_refused
 
 HEAD = "import torch\nfrom torch import nn\n"
 

@@ -88,6 +88,18 @@ def is_alike(compared: Comparison, point: SamplePoint) -> bool:
     return bool(mine.error) or theirs.distance(mine, compared.inquiry.dtypes, HALF_MAX) <= _SAME[True]
 
 
+def is_unlike(compared: Comparison, point: SamplePoint) -> bool:
+    """Whether two texts can be computed at a point, and mean something else there.
+
+    Args:
+        compared: the texts, and what is asked of them.
+        point: the operands.
+    """
+    mine, theirs = (answer(side, point, compared.inquiry, EXACTLY) for side in (compared.before, compared.after))
+    told = not (mine.error or theirs.error)
+    return told and theirs.distance(mine, compared.inquiry.dtypes, HALF_MAX) > _SAME[True]
+
+
 def _is_faint(compared: Comparison, point: SamplePoint) -> bool:
     """Whether a value that is computed in half is smaller than what half holds with full precision, and not zero."""
     side = compared.before

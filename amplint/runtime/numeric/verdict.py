@@ -126,7 +126,7 @@ def _judged(pair: Pair, measure: str, device: str, seed: int, is_partial: bool, 
         gone = Observation(Question.GONE, "the finding", False, False)
         lost = Observation(Question.LOST, _RESULTS.get(pair.kind, pair.kind), True, False)
         return judge([gone, lost], Outcome(NOT_REPLAYABLE, "", observables.NON_FINITE, basis=EXPRESSION))
-    before, after = _aligned(CompiledExpression(pair.before), CompiledExpression(pair.after))
+    before, after = aligned(CompiledExpression(pair.before), CompiledExpression(pair.after))
     meant_for = _devices(before.program)
     foreign = sorted(meant_for - ({"cpu"} if device == CPU else _GPUS | {"cpu"}))
     if foreign:
@@ -137,7 +137,7 @@ def _judged(pair: Pair, measure: str, device: str, seed: int, is_partial: bool, 
     if FREE not in known.values():
         raise NotReplayable("no operand whose magnitude decides is found")
     limits = bounds(steps, before.operands)
-    sweeps = list(_fitting(before, known, limits, seed))
+    sweeps = list(fitting(before, known, limits, seed))
     points = list(sweeps[0].points())
     wanted = [known[owner] in (FREE, ORDINARY) and not owner.detached for owner in before.operands]
     everything: list[Observation] = []
@@ -179,10 +179,10 @@ def _means_the_same(differing: Differing, seed: int) -> bool:
         for each in (differing.before, differing.after)
     )
     try:
-        before, after = _aligned(*map(CompiledExpression, sides))
+        before, after = aligned(*map(CompiledExpression, sides))
         known = kinds(before.program.steps, before.operands, {id(each) for each in before.program.steps})
         limits = bounds(before.program.steps, before.operands)
-        sweep = next(_fitting(before, known, limits, seed))
+        sweep = next(fitting(before, known, limits, seed))
     except NotReplayable:
         return False
     compared = Comparison(before, after, Inquiry(before.operands, [False] * len(before.operands)), CPU)
@@ -225,7 +225,7 @@ def _devices(program: CompiledExpression) -> set[str]:
     return {step.region.device for step in program.steps if isinstance(step, Apply) and step.region is not None}
 
 
-def _aligned(before: CompiledExpression, after: CompiledExpression) -> tuple[TextSide, TextSide]:
+def aligned(before: CompiledExpression, after: CompiledExpression) -> tuple[TextSide, TextSide]:
     """The operands of both texts in one order: they go by how they are written."""
     mine, theirs = list(before.operands), list(after.operands)
     ordered: list[Operand] = []
@@ -240,7 +240,7 @@ def _aligned(before: CompiledExpression, after: CompiledExpression) -> tuple[Tex
     return TextSide(before, mine), TextSide(after, ordered)
 
 
-def _fitting(
+def fitting(
     side: TextSide, known: Mapping[Operand, str], limits: Mapping[Operand, tuple[float, float]], seed: int
 ) -> Iterator[Sweep]:
     """Sweeps over shapes of the operands on which the expression can be computed, the likeliest first; of each number of

@@ -27,6 +27,7 @@ from amplint.runtime.experiments import other_repairs
 from amplint.runtime.experiments.by_observable import EXPERIMENTS
 from amplint.runtime.measures import linear_products, path_measures
 from amplint.runtime.measures.measurement import Measurement
+from amplint.runtime.numeric.other_values import other_values
 from amplint.runtime.numeric.verdict import Beside, prove
 from amplint.runtime.refused_calls import newly_refused
 from amplint.runtime.replay.altered_losses import alteration, alterations
@@ -89,7 +90,7 @@ def replay(
     if experiment is not None:
         with emulation(device):
             take = partial(experiment, device=device, seed=seed)
-            return _by_template(rule.observable, take, file, _file(after), diagnostic, is_patch)
+            return _by_template(rule.observable, take, file, _file(after), diagnostic, seed, is_patch)
     own = None if is_patch else other_repairs.own_fix(file, diagnostic)
     if own is not None and not changes(own.source.text, after.text):
         own = None
@@ -104,6 +105,7 @@ def replay(
         )
     try:
         kept = other_repairs.kept_options(own, _file(after)) if own is not None else []
+        kept += other_values(own, _file(after), seed) if own is not None else ()
         return _on_path(before, after, found, rule.observable, device, seed, is_patch, kept)
     except Untrained as lost:
         shown = Outcome(NOT_REPLAYABLE, "", rule.observable.measure, basis=PATH)
@@ -141,9 +143,15 @@ def _on_path(
         altered = alterations(changed, sides[1])
         by_scalers = bool(left_to_scalers(first, second))
         player = Trial(first, second, subject_of(found.hazard, first), device, seed, altered, by_scalers)
-        taken = path_measures.take(observable.measure, player, found.hazard)
         plain = player.plain
-        observed = [*kept, *taken.observations(observable.tolerance), *observe(plain, first, second, kind, files)]
+        observed = observe(plain, first, second, kind, files)
+        try:
+            taken = path_measures.take(observable.measure, player, found.hazard)
+        except NotReplayable as problem:
+            return _unmeasured(
+                [*kept, *observed], Outcome(NOT_REPLAYABLE, str(problem), observable.measure, basis=PATH)
+            )
+        observed += taken.observations(observable.tolerance)
         for mine, theirs in islice(variants(first, second), _VARIANTS):
             other = Trial(mine, theirs, player.subject, device, seed, altered).plain
             seen = observe(other, mine, theirs, kind, files)
@@ -164,7 +172,7 @@ def _on_path(
     beyond = on_path(beyond, *sides) if is_patch else beyond
     if computes_losses([one for one in beyond if alteration(one) is None], sides[1]):
         observed = told_without_values(observed)
-    return judge(observed, shown, remaining, tuple(dict.fromkeys(one.text for one in beyond)))
+    return judge([*kept, *observed], shown, remaining, tuple(dict.fromkeys(one.text for one in beyond)))
 
 
 def _by_template(
@@ -173,12 +181,14 @@ def _by_template(
     before: File,
     after: File,
     diagnostic: Diagnostic,
+    seed: int,
     is_patch: bool,
 ) -> Outcome:
     """Judge what stands for the fix of the rule; of a repair that is another one, the texts tell the rest."""
     own = other_repairs.own_fix(before, diagnostic)
     beyond = other_repairs.other_than_own(before, own, after)
     told = [*other_repairs.compare(before, own, after, observable.measure)] if beyond else []
+    told += other_values(own, after, seed) if beyond and not is_patch else ()
     if is_patch and beyond:
         beyond, is_alone = other_repairs.in_patch(before, own, after, diagnostic)
         if not is_alone:  # what other functions lose is told, and does not refute
@@ -186,10 +196,14 @@ def _by_template(
     try:
         taken = take(before, own if other_repairs.is_other_spelling(before, own, after) else after, diagnostic)
     except NotReplayable as problem:
-        shown = Outcome(NOT_REPLAYABLE, str(problem), observable.measure, basis=TEMPLATE)
-        is_wrong = any(each.is_spoiled for each in told)
-        return judge([Observation(Question.GONE, "the finding", False, False), *told], shown) if is_wrong else shown
+        return _unmeasured(told, Outcome(NOT_REPLAYABLE, str(problem), observable.measure, basis=TEMPLATE))
     observed = [*taken.observations(observable.tolerance), *told]
     return judge(
         observed, taken.shown(observable.measure, TEMPLATE), beyond=beyond if taken.beyond is None else taken.beyond
     )
+
+
+def _unmeasured(observed: Sequence[Observation], shown: Outcome) -> Outcome:
+    """The verdict where what shows the defect is not found again: what is spoiled is so all the same."""
+    spoiled = [one for one in observed if one.is_spoiled and one.question is not Question.GONE]
+    return judge([Observation(Question.GONE, "the finding", False, False), *spoiled], shown) if spoiled else shown
