@@ -10,49 +10,33 @@ calls whose effect on AMP's objects is unknown are left out.
 
 from __future__ import annotations
 
-import warnings
-from collections.abc import Callable, Sequence
-from dataclasses import replace
+from collections.abc import Callable
 from functools import lru_cache, partial
-from itertools import islice
 
 from amplint.diagnostics import Diagnostic
-from amplint.hazards.found import Found
-from amplint.model.observables import NON_FINITE, PRODUCT_TIME, RAISED, VALUE_ERROR, Observable
+from amplint.model.observables import NON_FINITE, PRODUCT_TIME, VALUE_ERROR, Observable
 from amplint.python_ast.definite_assignment import newly_unbound
 from amplint.rule import File, Rule
 from amplint.runtime.changes import changes
-from amplint.runtime.criterion import Observation, Question, judge
+from amplint.runtime.criterion import Observation, Question, judge, unmeasured
 from amplint.runtime.experiments import other_repairs
 from amplint.runtime.experiments.by_observable import EXPERIMENTS
-from amplint.runtime.measures import linear_products, path_measures
+from amplint.runtime.measures import linear_products
 from amplint.runtime.measures.measurement import Measurement
 from amplint.runtime.numeric.other_values import other_values
 from amplint.runtime.numeric.verdict import Beside, prove
 from amplint.runtime.refused_calls import newly_refused
-from amplint.runtime.replay.altered_losses import alteration, alterations
 from amplint.runtime.replay.defect_paths import (
     find,
-    foreign_device,
-    left_to_scalers,
-    ordinary,
-    others,
-    routes,
-    subject_of,
-    variants,
 )
-from amplint.runtime.replay.followed_changes import Side, changes_of, computes_losses, not_followed, on_path
-from amplint.runtime.replay.path_observations import observe, told_without_values
+from amplint.runtime.replay.path_verdict import PathReplay
 from amplint.runtime.replay.path_walk import TooLong
-from amplint.runtime.replay.three_runs import Trial, emulation
+from amplint.runtime.replay.three_runs import emulation
 from amplint.runtime.training.run_record import NotReplayable, Untrained
 from amplint.runtime.training.torch_objects import CannotMake
-from amplint.runtime.verdict import NOT_OBSERVABLE, NOT_REPLAYABLE, PATH, TEMPLATE, Outcome
+from amplint.runtime.verdict import NOT_REPLAYABLE, PATH, TEMPLATE, Outcome
 from amplint.source import Source
 from amplint.syntax.tree import Tree
-
-_VARIANTS = 6
-"""So many paths with other answers to changed conditions are walked at most."""
 
 
 def replay(
@@ -106,7 +90,8 @@ def replay(
     try:
         kept = other_repairs.kept_options(own, _file(after)) if own is not None else []
         kept += other_values(own, _file(after), seed) if own is not None else ()
-        return _on_path(before, after, found, rule.observable, device, seed, is_patch, kept)
+        replayed = PathReplay(file, _file(after), own, found, rule.observable, device, seed, is_patch)
+        return replayed.judged(kept)
     except Untrained as lost:
         shown = Outcome(NOT_REPLAYABLE, "", rule.observable.measure, basis=PATH)
         return judge([Observation(Question.LOST, str(lost), True, False)], shown)
@@ -117,62 +102,6 @@ def replay(
 @lru_cache(maxsize=8)
 def _file(source: Source) -> File:
     return File(Tree(source), torch=(2, 3))
-
-
-def _on_path(
-    before: Source,
-    after: Source,
-    found: Found,
-    observable: Observable,
-    device: str,
-    seed: int,
-    is_patch: bool,
-    kept: Sequence[Observation],
-) -> Outcome:
-    """Walk the path of a hazard in both texts, and judge what comes of it, and of what the texts alone tell (`kept`)."""
-    files = _file(before), _file(after)
-    first, second = routes(found, *files)
-    foreign = foreign_device(observable, first)
-    if foreign:
-        return Outcome(NOT_OBSERVABLE, f"the code is for {foreign!r}", observable.measure)
-    kind, remaining = found.hazard.kind, others(first, second, found.hazard)
-    sides = Side(first, files[0]), Side(second, files[1])
-    changed = changes_of(*sides, kind, is_patch)
-    with emulation(device), warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # code with a defect is what torch warns about
-        altered = alterations(changed, sides[1])
-        by_scalers = bool(left_to_scalers(first, second))
-        player = Trial(first, second, subject_of(found.hazard, first), device, seed, altered, by_scalers)
-        plain = player.plain
-        observed = observe(plain, first, second, kind, files)
-        try:
-            taken = path_measures.take(observable.measure, player, found.hazard)
-        except NotReplayable as problem:
-            return _unmeasured(
-                [*kept, *observed], Outcome(NOT_REPLAYABLE, str(problem), observable.measure, basis=PATH)
-            )
-        observed += taken.observations(observable.tolerance)
-        for mine, theirs in islice(variants(first, second), _VARIANTS):
-            other = Trial(mine, theirs, player.subject, device, seed, altered).plain
-            seen = observe(other, mine, theirs, kind, files)
-            observed += [one for one in seen if one.question is not Question.GONE]
-        usual = ordinary(first, second)
-        if usual is not None:
-            seen = observe(Trial(*usual, player.subject, device, seed, altered).plain, *usual, kind, files)
-            observed += [one for one in seen if one.question is not Question.GONE and not one.is_left]
-    shown = taken.shown(observable.measure, PATH)
-    error = plain.before.error
-    is_theirs = observable.measure == RAISED or not found.silent
-    if error and error == plain.after.error and not is_theirs and kind not in remaining:
-        reason = "the path raises an error that neither defect nor fix has to do with"
-        return replace(shown, reason=reason, others=tuple(remaining))
-    if not taken.ordinary:
-        observed = [one for one in observed if one.question is not Question.GONE]
-    beyond = not_followed(changed, *sides, kind)
-    beyond = on_path(beyond, *sides) if is_patch else beyond
-    if computes_losses([one for one in beyond if alteration(one) is None], sides[1]):
-        observed = told_without_values(observed)
-    return judge([*kept, *observed], shown, remaining, tuple(dict.fromkeys(one.text for one in beyond)))
 
 
 def _by_template(
@@ -196,14 +125,8 @@ def _by_template(
     try:
         taken = take(before, own if other_repairs.is_other_spelling(before, own, after) else after, diagnostic)
     except NotReplayable as problem:
-        return _unmeasured(told, Outcome(NOT_REPLAYABLE, str(problem), observable.measure, basis=TEMPLATE))
+        return unmeasured(told, Outcome(NOT_REPLAYABLE, str(problem), observable.measure, basis=TEMPLATE))
     observed = [*taken.observations(observable.tolerance), *told]
     return judge(
         observed, taken.shown(observable.measure, TEMPLATE), beyond=beyond if taken.beyond is None else taken.beyond
     )
-
-
-def _unmeasured(observed: Sequence[Observation], shown: Outcome) -> Outcome:
-    """The verdict where what shows the defect is not found again: what is spoiled is so all the same."""
-    spoiled = [one for one in observed if one.is_spoiled and one.question is not Question.GONE]
-    return judge([Observation(Question.GONE, "the finding", False, False), *spoiled], shown) if spoiled else shown
