@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import pickle
 
+import libcst as cst
 import torch
 
 from amplint.diagnostics import Diagnostic
@@ -18,6 +19,8 @@ from amplint.runtime.experiments.rule_recheck import is_mended
 from amplint.runtime.measures.measurement import Figure, Measurement
 from amplint.runtime.training.run_record import NotReplayable
 from amplint.runtime.training.trainer import flat
+
+_HALVING = frozenset({"half", "bfloat16"})
 
 
 def handed_over(before: File, after: File, diagnostic: Diagnostic, *, device: str, seed: int) -> Measurement:
@@ -54,7 +57,7 @@ def saved_in_half(before: File, after: File, diagnostic: Diagnostic, *, device: 
     Raises:
         NotReplayable: the cast is not found again.
     """
-    mended = is_mended(before, after, diagnostic)
+    mended = is_mended(before, after, diagnostic) and _casts(after) < _casts(before)
     each = next(
         (each for each in before.fact(HalfCheckpoints).found if before.range(each.place) == diagnostic.range), None
     )
@@ -63,6 +66,13 @@ def saved_in_half(before: File, after: File, diagnostic: Diagnostic, *, device: 
     dtype = torch.bfloat16 if "bfloat16" in before.tree.text(each.cast) else torch.float16
     changed = [_changed(cast, seed) for cast in (dtype, torch.float32 if mended else dtype, torch.float32)]
     return Measurement((Figure(observables.ROUNDED, *changed),), {"dtype": str(dtype).removeprefix("torch.")})
+
+
+def _casts(file: File) -> int:
+    """How often a file casts to half."""
+    return sum(
+        isinstance(each.func, cst.Attribute) and each.func.attr.value in _HALVING for each in file.tree.find(cst.Call)
+    )
 
 
 def _changed(dtype: torch.dtype, seed: int) -> float:

@@ -16,8 +16,18 @@ from amplint.engine.registry import load_rules
 from amplint.facts.scalers import Scalers
 from amplint.finding import told_once
 from amplint.lowering.graph_tools import events_in
-from amplint.model.events import Backward, Clip, OptimizerStep, ScalerStep, SchedulerStep
-from amplint.model.observables import CHECKED, CONSTRUCTED, ENTERED, IN_REPLICA, LEFT_ON, WARNED
+from amplint.model.events import NO_GRAD, Backward, Clip, OptimizerStep, ScalerStep, SchedulerStep
+from amplint.model.observables import (
+    CHECKED,
+    CONSTRUCTED,
+    ENTERED,
+    IN_REPLICA,
+    KEPT,
+    LEFT_ON,
+    RESUMED,
+    ROUNDED,
+    WARNED,
+)
 from amplint.rule import Confidence, File, Severity
 from amplint.runtime.changes import Change, changes, changes_in, function_at
 from amplint.runtime.criterion import Observation, Question
@@ -29,10 +39,12 @@ from amplint.runtime.experiments.amp_settings import (
     within_construction,
 )
 from amplint.runtime.experiments.rule_recheck import findings
+from amplint.runtime.experiments.saved_states import lost_states
 from amplint.syntax.tree import Tree
 
-SETTINGS = frozenset({CONSTRUCTED, ENTERED, IN_REPLICA, LEFT_ON, WARNED})
+SETTINGS = frozenset({CONSTRUCTED, ENTERED, IN_REPLICA, KEPT, LEFT_ON, WARNED})
 """What is about regions and scalers themselves: with a repair, all their settings are those that the author gave them."""
+_NO_GRADIENTS = "a place without gradients"
 _WEIGHTED = re.compile(r"(Lazy)?(Linear|Bilinear|Conv|Embedding|LSTM|GRU|RNN|Transformer|PReLU)|\w*(Norm|Attention)")
 """The classes of layers with weights."""
 _PARTS: Mapping[str, tuple[type, ...]] = {
@@ -135,6 +147,7 @@ def compare(before: File, own: File, after: File, measure: str) -> Iterator[Obse
     """
     yield from kept_settings(own, after, measure in SETTINGS, may_switch_off=measure == CHECKED)
     yield from lost_regions(own, after)
+    yield from lost_states(own, after) if measure in (RESUMED, ROUNDED) else ()
     yield from _new_or_lost(before, own, after)
 
 
@@ -183,9 +196,9 @@ def _new_or_lost(before: File, own: File, after: File) -> Iterator[Observation]:
     for rule, count in new.items():
         if count > max(mine[rule], theirs[rule]):
             yield Observation(Question.NEW, f"the defect {rule.name} ({rule.code})", True, False)
-    left = set(_what_runs(after))
-    for part in sorted(set(_what_runs(own))):
-        yield Observation(Question.LOST, part, True, part in left)
+    left = Counter(_what_runs(after))
+    for part, count in sorted(Counter(_what_runs(own)).items()):
+        yield Observation(Question.LOST, part, True, left[part] >= (count if part == _NO_GRADIENTS else 1))
 
 
 def _what_runs(file: File) -> Iterator[str]:
@@ -195,6 +208,8 @@ def _what_runs(file: File) -> Iterator[str]:
     entered = [item.item for item in file.tree.find(cst.WithItem)]
     for expression in (*entered, *(each.decorator for each in file.tree.find(cst.Decorator))):
         region = file.contexts.of(expression)
+        if region == NO_GRAD:
+            yield _NO_GRADIENTS
         if region is not None and region.lowers:
             yield f"autocast in {region.dtype} for {region.device!r} (enabled: {region.enabled})"
     for function in file.analysis.functions.values():
