@@ -63,7 +63,8 @@ def guarded_pass(text: str, function: str, number: int) -> GuardedPass | None:
     passes = [each for each in _passes(tree) if function_at(text, each.lineno) == function]
     if number >= len(passes):
         return None
-    receiver = passes[number].func.value if isinstance(passes[number].func, ast.Attribute) else None
+    called = passes[number].func
+    receiver = called.value if isinstance(called, ast.Attribute) else None
     while isinstance(receiver, ast.Call) and receiver.args:
         receiver = receiver.args[0]
     names = [each for each in ast.walk(receiver) if isinstance(each, (ast.Name, ast.Attribute))] if receiver else []

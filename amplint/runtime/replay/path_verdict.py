@@ -97,6 +97,7 @@ class PathReplay:
         elif is_same and self.observable.measure != RAISED and self.found.silent and kind not in self._others:
             reason = "the path raises an error that neither defect nor fix has to do with"
             return replace(taken.shown(self.observable.measure, PATH), reason=reason, others=tuple(self._others))
+        taken = replace(taken, assumed=(*taken.assumed, *player.assumed))
         return self._told(taken, kept, observed, not_followed(changed, *sides, kind), sides)
 
     def _told(

@@ -7,17 +7,18 @@ from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
 from functools import cached_property
 
-from amplint.model.events import AutocastEnter, Event, Region, Scale, ZeroGrad
+from amplint.model.events import AutocastEnter, Event, ObjectFacts, Region, Scale, ZeroGrad
+from amplint.model.references import reference
 from amplint.runtime.devices import CUDA, EMULATED
 from amplint.runtime.measures.measurement import Trio
 from amplint.runtime.replay.branch_choices import YES
-from amplint.runtime.replay.path_walk import Walk
+from amplint.runtime.replay.path_walk import ROUNDS, Walk
 from amplint.runtime.training.amp_and_reference import AmpRun, ReferenceRun, autocast
 from amplint.runtime.training.iterations import Rounds
 from amplint.runtime.training.path_facts import Clipped, Intent, clip_owners, feeding, scalers_of, used
 from amplint.runtime.training.run_record import NotReplayable, RunRecord
-from amplint.runtime.training.torch_objects import INIT_SCALE
-from amplint.runtime.training.toy_problem import ToyProblem
+from amplint.runtime.training.torch_objects import INIT_SCALE, assumed_rate
+from amplint.runtime.training.toy_problem import BATCH, ToyProblem
 from amplint.runtime.training.trainer import OVERFLOW_ROUND, Alteration, Training, TrainingSetup, clip_unit
 
 _TORCH_ERRORS = (RuntimeError, AssertionError, ValueError)
@@ -43,6 +44,18 @@ class Trial:
     def events(self) -> list[Event]:
         """What happens with the code as it stands."""
         return self.before.events
+
+    @property
+    def assumed(self) -> tuple[str, ...]:
+        """What the code does not give, and the runs take for granted, in words."""
+        objects = self.before.entry.objects
+        rates = (
+            f"{rate} for `{reference(name).written}`"
+            for name in sorted(used(self.events) - {""})
+            if (rate := assumed_rate(objects.get(name, ObjectFacts())))
+        )
+        units = (f"limits of clips times {self.unit:.3g}, so that they bind",) if self.unit != 1.0 else ()
+        return (f"{ROUNDS} iterations on batches of {BATCH}", *rates, *units)
 
     @cached_property
     def plain(self) -> Trio:
