@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import io
 import pickle
+import re
 
-import libcst as cst
 import torch
 
 from amplint.diagnostics import Diagnostic
@@ -20,7 +20,7 @@ from amplint.runtime.measures.measurement import Figure, Measurement
 from amplint.runtime.training.run_record import NotReplayable
 from amplint.runtime.training.trainer import flat
 
-_HALVING = frozenset({"half", "bfloat16"})
+_HALF = re.compile(r"\b(half|b?float16)\b")
 
 
 def handed_over(before: File, after: File, diagnostic: Diagnostic, *, device: str, seed: int) -> Measurement:
@@ -57,7 +57,7 @@ def saved_in_half(before: File, after: File, diagnostic: Diagnostic, *, device: 
     Raises:
         NotReplayable: the cast is not found again.
     """
-    mended = is_mended(before, after, diagnostic) and _casts(after) < _casts(before)
+    mended = is_mended(before, after, diagnostic) and _halves(after) < _halves(before)
     each = next(
         (each for each in before.fact(HalfCheckpoints).found if before.range(each.place) == diagnostic.range), None
     )
@@ -68,11 +68,9 @@ def saved_in_half(before: File, after: File, diagnostic: Diagnostic, *, device: 
     return Measurement((Figure(observables.ROUNDED, *changed),), {"dtype": str(dtype).removeprefix("torch.")})
 
 
-def _casts(file: File) -> int:
-    """How often a file casts to half."""
-    return sum(
-        isinstance(each.func, cst.Attribute) and each.func.attr.value in _HALVING for each in file.tree.find(cst.Call)
-    )
+def _halves(file: File) -> int:
+    """How often a file speaks of half precision."""
+    return len(_HALF.findall(file.source.text))
 
 
 def _changed(dtype: torch.dtype, seed: int) -> float:
