@@ -42,7 +42,7 @@ _CLIPS = frozenset({"clip_grad_norm_", "clip_grad_value_"})
 _ACTING = frozenset("step update backward unscale_ append extend pop next write save load barrier synchronize".split())
 """Calls that do more than give back a value."""
 _COMMUTE = frozenset(
-    map(frozenset, (("zero_grad", "update"), ("zero_grad", "scheduler.step"), ("update", "scheduler.step")))
+    map(frozenset, (("unscale_",), ("zero_grad", "update"), ("zero_grad", "scheduler.step"), ("update", "scheduler.step")))
 )
 """Pairs of calls of which neither sees what the other does, although one scaler and one optimizer belong together."""
 _MODULES = frozenset({"torch", "nn", "F", "amp", "self", "th", "optim"})

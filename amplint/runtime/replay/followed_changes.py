@@ -215,8 +215,8 @@ class _Following:
 
     def _follows_test(self, old: ast.expr, new: ast.expr) -> bool:
         """Whether a condition has become another one in a way that the walk knows of."""
-        if _shape(old) == _shape(new):
-            return False  # how often it holds is another number
+        if _shape(old) == _shape(new) and not self._is_about_scale(old):
+            return False  # it holds at other times
         mine, theirs = ({ast.dump(one): one for one in conjuncts(each)} for each in (old, new))
         changed = [each[key] for each, other in ((mine, theirs), (theirs, mine)) for key in each.keys() - other.keys()]
         return self.is_tried or all(map(self._is_about_scale, changed))
@@ -228,8 +228,8 @@ class _Following:
 
 
 def _shape(test: ast.expr) -> str:
-    """A condition without its numbers."""
-    return re.sub(r"Constant\(value=[\d.]+\)", "Constant()", ast.dump(test))
+    """A condition without its numbers and comparisons."""
+    return re.sub(r"Constant\(value=[\d.]+\)|ops=\[\w+\(\)\]", "", ast.dump(test))
 
 
 def _are_parts(old: ast.AST | None, new: ast.AST | None) -> bool:
