@@ -42,7 +42,10 @@ _CLIPS = frozenset({"clip_grad_norm_", "clip_grad_value_"})
 _ACTING = frozenset("step update backward unscale_ append extend pop next write save load barrier synchronize".split())
 """Calls that do more than give back a value."""
 _COMMUTE = frozenset(
-    map(frozenset, (("unscale_",), ("zero_grad", "update"), ("zero_grad", "scheduler.step"), ("update", "scheduler.step")))
+    map(
+        frozenset,
+        (("unscale_",), ("zero_grad", "update"), ("zero_grad", "scheduler.step"), ("update", "scheduler.step")),
+    )
 )
 """Pairs of calls of which neither sees what the other does, although one scaler and one optimizer belong together."""
 _MODULES = frozenset({"torch", "nn", "F", "amp", "self", "th", "optim"})
@@ -135,7 +138,9 @@ def _left_unused(mutant: Mutant) -> str:
     known = Counter(ast.dump(each) for each in ast.walk(fixed) if isinstance(each, ast.stmt))
     small = [each for each in ast.walk(left) if isinstance(each, (ast.Assign, ast.Expr))]
     more = [each for each in small if not known[ast.dump(each)]]
-    if "`delete`" not in mutant.change.what or len(more) != 1:
+    kept = {ast.dump(each) for each in small}
+    gone = [each for each in ast.walk(fixed) if isinstance(each, (ast.Assign, ast.Expr)) and ast.dump(each) not in kept]
+    if "`delete`" not in mutant.change.what or len(more) != 1 or gone:
         return ""
     names = {each.id for each in ast.walk(more[0]) if isinstance(each, ast.Name) and isinstance(each.ctx, ast.Store)}
     read = [each.id for each in ast.walk(left) if isinstance(each, ast.Name) and isinstance(each.ctx, ast.Load)]
