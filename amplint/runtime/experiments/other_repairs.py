@@ -64,10 +64,10 @@ def own_fix(before: File, diagnostic: Diagnostic) -> File:
 
     Args:
         before: the file as it stands.
-        diagnostic: the finding; without its fix, where somebody else has repaired it.
+        diagnostic: the finding; without the edits of its fix, where these are not known for this text.
     """
     fix = diagnostic.fix
-    if fix is None:
+    if fix is None or not fix.edits:
         again = told_once(findings(before, diagnostic.code))
         fix = next((each.fix for each in again if each.range == diagnostic.range), None)
     text, _ = apply(before.source, [replace(diagnostic, fix=fix)])

@@ -7,6 +7,7 @@ outside, which is the same in both texts where it is written in the same words; 
 from __future__ import annotations
 
 import ast
+import warnings
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
@@ -101,6 +102,12 @@ def _differ(mine: Expression, theirs: Expression, with_gradients: bool, seed: in
     """Whether two expressions certainly have other values, or other gradients where these count."""
     if any(isinstance(each, (Outside, Thing)) for each in (mine, theirs)):
         return False
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # shapes are guessed
+        return _are_unlike(mine, theirs, with_gradients, seed)
+
+
+def _are_unlike(mine: Expression, theirs: Expression, with_gradients: bool, seed: int) -> bool:
     try:
         before, after = aligned(CompiledExpression(mine), CompiledExpression(theirs))
         steps = before.program.steps

@@ -76,8 +76,8 @@ def replay(
             take = partial(experiment, device=device, seed=seed)
             return _by_template(rule.observable, take, file, _file(after), diagnostic, seed, is_patch)
     own = None if is_patch else other_repairs.own_fix(file, diagnostic)
-    if own is not None and not changes(own.source.text, after.text):
-        own = None
+    if own is not None and not all(changes(own.source.text, each.text) for each in (before, after)):
+        own = None  # there is none, or it is what is judged
     if rule.observable.measure in (NON_FINITE, VALUE_ERROR):
         beside = (
             BesideExpression(own, *other_repairs.beside_expression(file, own, _file(after)))
