@@ -174,7 +174,7 @@ class _Following:
         if isinstance(change.before, ast.If) and isinstance(change.after, ast.If):
             return self._follows_test(change.before.test, change.after.test)
         old, new = change.old, change.new
-        if _are_parts(old, new):
+        if _are_parts(old, new) and _has_parameters(new, change.after):
             return False  # the nets of a walk have no parts of their own
         if old is not None and new is not None:  # of what is put around the other only that is new
             if has_part(new, old):
@@ -238,6 +238,12 @@ def _are_parts(old: ast.AST | None, new: ast.AST | None) -> bool:
         ast.unparse(each).removeprefix("self.") for each in (old, new) if isinstance(each, (ast.Name, ast.Attribute))
     ]
     return len(names) == 2 and names[0].split(".")[0] == names[1].split(".")[0]
+
+
+def _has_parameters(node: ast.AST | None, statement: ast.stmt | None) -> bool:
+    """Whether a statement takes the parameters of what a name in it stands for."""
+    parts = ast.walk(statement) if statement is not None else ()
+    return any(isinstance(each, ast.Attribute) and each.attr == "parameters" and each.value is node for each in parts)
 
 
 def _asks(node: ast.AST) -> bool:
