@@ -8,9 +8,17 @@ from __future__ import annotations
 
 import ast
 import re
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
+from dataclasses import replace
 from functools import cache
 from pathlib import Path
+
+from amplint.dtypes.values import Tensor
+from amplint.model.torch.precision import FLOAT16
+from amplint.rule import File
+from amplint.runtime.numeric.facts import DtypeTrace
+from amplint.syntax.tree import Tree
 
 from .mutants import Mutant
 from .program_text import callee, dotted
@@ -23,16 +31,21 @@ _IDEMPOTENT = frozenset(
     {"zero_grad", "train", "eval", "to", "cuda", "empty_cache", "clip_grad_norm_", "clip_grad_value_"}
 )
 """Calls that do nothing more the second time."""
-_BLIND = frozenset({"zero_grad", "update", "train", "eval", "get_scale", "print", "to", "cuda"})
+_BLIND = frozenset({"zero_grad", "update", "train", "eval", "get_scale", "print", "to", "cuda", "scale"})
 """Calls that autocast does not change."""
-_TELLING = frozenset(
-    {"append", "item", "info", "warning", "add_scalar", "print", "empty_cache", "perf_counter", "time"}
-)
+_REPORTS = frozenset({"info", "warning", "add_scalar", "print", "log", "debug"})
+_TELLING = _REPORTS | {"append", "item", "empty_cache", "perf_counter", "time"}
 """Calls that change nothing that is computed."""
 _ALONE = _BLIND - {"get_scale", "update"}
 """Calls that see and change nothing but what they name."""
+_CLIPS = frozenset({"clip_grad_norm_", "clip_grad_value_"})
+_ACTING = frozenset("step update backward unscale_ append extend pop next write save load barrier synchronize".split())
+"""Calls that do more than give back a value."""
 _COMMUTE = frozenset(
-    map(frozenset, (("zero_grad", "update"), ("zero_grad", "scheduler.step"), ("update", "scheduler.step")))
+    map(
+        frozenset,
+        (("unscale_",), ("zero_grad", "update"), ("zero_grad", "scheduler.step"), ("update", "scheduler.step")),
+    )
 )
 """Pairs of calls of which neither sees what the other does, although one scaler and one optimizer belong together."""
 _MODULES = frozenset({"torch", "nn", "F", "amp", "self", "th", "optim"})
@@ -60,8 +73,8 @@ def _quoted(mutant: Mutant) -> list[str]:
 
 
 def _repeated(mutant: Mutant) -> str:
-    done = _called(_quoted(mutant)[0]) in _IDEMPOTENT
-    return "the second call does nothing more" if done else ""
+    called = _called(_quoted(mutant)[0])
+    return "the second call does nothing more, or tells the same" if called in _IDEMPOTENT | _REPORTS else ""
 
 
 def _wrapped(mutant: Mutant) -> str:
@@ -72,26 +85,105 @@ def _wrapped(mutant: Mutant) -> str:
 def _moved(mutant: Mutant) -> str:
     statement, block = _quoted(mutant)[:2]
     region = block.startswith("with ") and "autocast" in block and "no_grad" not in block
-    return "autocast does not change the call" if region and _called(statement) in _BLIND else ""
+    return "autocast does not change it" if region and _is_blind(statement) else ""
+
+
+def _is_blind(text: str) -> bool:
+    """Whether a statement does the same in a region: a call that autocast does not change, or one that computes nothing."""
+    value = getattr(_statement(text), "value", None)
+    computes = value is None or any(isinstance(each, (ast.Call, ast.BinOp, ast.UnaryOp)) for each in ast.walk(value))
+    return _called(text) in _BLIND or not computes
 
 
 def _swapped(mutant: Mutant) -> str:
     first, second = _quoted(mutant)[:2]
     calls = _called(first), _called(second)
-    apart = not _names(first) & _names(second)
-    alone = all(each in _ALONE or each[:1].isupper() for each in calls)
+    apart = not _names(first) & _names(second) or all(map(_only_computes, (first, second)))
+    alone = all(each in _ALONE or each[:1].isupper() for each in calls) or all(each in _CLIPS for each in calls)
+    alone = alone or all(map(_only_computes, (first, second)))
     told = any(_called(each) in _TELLING or _is_constant(each) for each in (first, second))
     forward = "zero_grad" in calls and any(
-        re.match(r"\w+ = (?!.*(backward|grad|step)\()", each) for each in (first, second)
+        re.match(r"[\w, ]+ = (?!.*(backward|grad|step)\()", each) for each in (first, second)
     )
     leaves = any(re.match(r"(return|raise|break|continue)\b", each) for each in (first, second))
     same = (apart and not leaves and (alone or told or forward)) or frozenset(calls) in _COMMUTE
     return "neither statement sees what the other does" if same else ""
 
 
+def _only_computes(text: str) -> bool:
+    """Whether a statement gives names a value, and does nothing else."""
+    statement = _statement(text)
+    if not isinstance(statement, ast.Assign) or not all(
+        isinstance(each, ast.Name | ast.Tuple) for each in statement.targets
+    ):
+        return False
+    called = {callee(each) for each in ast.walk(statement.value) if isinstance(each, ast.Call)}
+    return not any(name in _ACTING or name.endswith("_") for name in called)
+
+
 def _is_constant(text: str) -> bool:
     statement = _statement(text)
     return isinstance(statement, ast.Assign) and isinstance(statement.value, ast.Constant)
+
+
+def _cleared_otherwise(mutant: Mutant) -> str:
+    row = mutant.change.text.splitlines()[mutant.change.row - 1]
+    same = "zero_grad(set_to_none=" in row and set(_quoted(mutant)) <= {"True", "False"}
+    return "gradients that are zero add as little as none" if same else ""
+
+
+def _left_unused(mutant: Mutant) -> str:
+    """Of an edit that deletes: why what it leaves has no effect."""
+    fixed, left = (ast.parse(text) for text in (mutant.repaired.text, mutant.change.text))
+    known = Counter(ast.dump(each) for each in ast.walk(fixed) if isinstance(each, ast.stmt))
+    small = [each for each in ast.walk(left) if isinstance(each, (ast.Assign, ast.Expr))]
+    more = [each for each in small if not known[ast.dump(each)]]
+    kept = {ast.dump(each) for each in small}
+    gone = [each for each in ast.walk(fixed) if isinstance(each, (ast.Assign, ast.Expr)) and ast.dump(each) not in kept]
+    if "`delete`" not in mutant.change.what or len(more) != 1 or gone:
+        return ""
+    names = {each.id for each in ast.walk(more[0]) if isinstance(each, ast.Name) and isinstance(each.ctx, ast.Store)}
+    read = [each.id for each in ast.walk(left) if isinstance(each, ast.Name) and isinstance(each.ctx, ast.Load)]
+    called = {callee(each) for each in ast.walk(more[0]) if isinstance(each, ast.Call)}
+    acts = any(name in _ACTING or name.endswith("_") for name in called)
+    return "" if acts or names & set(read) else "nothing uses what is left"
+
+
+def _half_already(mutant: Mutant) -> str:
+    """Of a value that is cast to half: why it is in half anyway, as the static flow of dtypes has it."""
+    if not mutant.change.what.endswith("as half"):
+        return ""
+    [text] = _quoted(mutant)
+    if _dtypes(mutant.repaired.text, mutant, lambda row, told: row == mutant.change.row and told == _line(text)):
+        return "it is in float16 already"
+    is_returned = mutant.change.text.splitlines()[mutant.change.row - 1].strip().startswith("return ")
+    before = mutant.repaired.fixture.source.text
+    returned = _dtypes(before, mutant, lambda row, told: f"return {told}" in before and row >= mutant.change.row - 3)
+    return "what is returned was in float16 with the code as it stands" if is_returned and returned else ""
+
+
+def _dtypes(text: str, mutant: Mutant, is_meant: Callable[[int, str], bool]) -> bool:
+    """Whether all expressions that are meant are in float16, as the static flow of dtypes has it."""
+    file = File(Tree(replace(mutant.repaired.fixture.source, text=text)), torch=(2, 3))
+    facts = DtypeTrace(file)
+    nodes = ((node, frame) for frame in facts.frames for node, _ in facts.nodes(frame))
+    seen = [
+        facts.seen(node, frame).value
+        for node, frame in nodes
+        if is_meant(file.range(node).start.row, _line(file.tree.text(node)))
+    ]
+    return bool(seen) and all(isinstance(each, Tensor) and each.dtype == FLOAT16 for each in seen)
+
+
+def _line(text: str) -> str:
+    return " ".join(text.split())
+
+
+def _unscaled_later(mutant: Mutant) -> str:
+    """Of a call that is left to chance: why it makes no difference."""
+    statement = _quoted(mutant)[0]
+    reads = re.search(r"clip_grad|\.grad\b|grad_norm", mutant.repaired.text)
+    return "the step unscales what is not unscaled yet" if _called(statement) == "unscale_" and not reads else ""
 
 
 def _left_out(mutant: Mutant) -> str:
@@ -164,4 +256,8 @@ _KINDS: Mapping[str, Callable[[Mutant], str]] = {
     "swap_neighbours": _swapped,
     "argument": _left_out,
     "arithmetic": _detached,
+    "literal": _cleared_otherwise,
+    "undo_one": _left_unused,
+    "guard": _unscaled_later,
+    "no_amp": _half_already,
 }

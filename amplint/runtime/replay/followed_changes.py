@@ -8,6 +8,7 @@ settings. A walk knows no values but losses: what else computes is not followed.
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -173,6 +174,8 @@ class _Following:
         if isinstance(change.before, ast.If) and isinstance(change.after, ast.If):
             return self._follows_test(change.before.test, change.after.test)
         old, new = change.old, change.new
+        if _are_parts(old, new) and _has_parameters(new, change.after):
+            return False  # the nets of a walk have no parts of their own
         if old is not None and new is not None:  # of what is put around the other only that is new
             if has_part(new, old):
                 return self._follows(new, old, change.after, after)
@@ -212,6 +215,8 @@ class _Following:
 
     def _follows_test(self, old: ast.expr, new: ast.expr) -> bool:
         """Whether a condition has become another one in a way that the walk knows of."""
+        if _shape(old) == _shape(new) and not self._is_about_scale(old):
+            return False  # it holds at other times
         mine, theirs = ({ast.dump(one): one for one in conjuncts(each)} for each in (old, new))
         changed = [each[key] for each, other in ((mine, theirs), (theirs, mine)) for key in each.keys() - other.keys()]
         return self.is_tried or all(map(self._is_about_scale, changed))
@@ -220,6 +225,25 @@ class _Following:
         if any(isinstance(each, ast.Constant) for each in ast.walk(node)):
             return False  # a place on the scale says nothing of a step
         return _asks(node) or any(isinstance(each, ast.Name) and each.id in self.scales for each in ast.walk(node))
+
+
+def _shape(test: ast.expr) -> str:
+    """A condition without its numbers and comparisons."""
+    return re.sub(r"Constant\(value=[\d.]+\)|ops=\[\w+\(\)\]", "", ast.dump(test))
+
+
+def _are_parts(old: ast.AST | None, new: ast.AST | None) -> bool:
+    """Whether two names stand for parts of one object, or for one of them and the whole: `model.body`, `model`."""
+    names = [
+        ast.unparse(each).removeprefix("self.") for each in (old, new) if isinstance(each, (ast.Name, ast.Attribute))
+    ]
+    return len(names) == 2 and names[0].split(".")[0] == names[1].split(".")[0]
+
+
+def _has_parameters(node: ast.AST | None, statement: ast.stmt | None) -> bool:
+    """Whether a statement takes the parameters of what a name in it stands for."""
+    parts = ast.walk(statement) if statement is not None else ()
+    return any(isinstance(each, ast.Attribute) and each.attr == "parameters" and each.value is node for each in parts)
 
 
 def _asks(node: ast.AST) -> bool:

@@ -35,7 +35,9 @@ def judge_in_company(
     if after is None:
         return outcome
     before = replace(source, text=repaired)
-    judged = replay(before, after, replace(diagnostic, range=_moved(diagnostic, source, used, before)))
+    # Its edits are those of another text: whoever needs the fix of the rule looks for it again.
+    fix = replace(diagnostic.fix, edits=()) if diagnostic.fix is not None else None
+    judged = replay(before, after, replace(diagnostic, range=_moved(diagnostic, source, used, before), fix=fix))
     if judged.verdict not in (CONFIRMED, PARTLY, REFUTED):
         return outcome
     return replace(judged, together=tuple(f"{one.code} in line {one.range.start.row}" for one in used))
