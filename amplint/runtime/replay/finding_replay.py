@@ -18,11 +18,11 @@ from itertools import islice
 
 from amplint.diagnostics import Diagnostic
 from amplint.hazards.found import Found
-from amplint.model.observables import NON_FINITE, PRODUCT_TIME, RAISED, VALUE_ERROR, Observable
-from amplint.python_ast.definite_assignment import newly_unbound
+from amplint.model.observables import NON_FINITE, PRODUCT_TIME, RAISED, RESUMED, VALUE_ERROR, Observable
+from amplint.python_ast.definite_assignment import bound_somewhere, newly_unbound
 from amplint.rule import File, Rule
 from amplint.runtime.criterion import Observation, Question, judge
-from amplint.runtime.experiments import other_repairs
+from amplint.runtime.experiments import carried_states, other_repairs
 from amplint.runtime.experiments.by_observable import EXPERIMENTS
 from amplint.runtime.measures import linear_products, path_measures
 from amplint.runtime.measures.measurement import Measurement
@@ -30,12 +30,12 @@ from amplint.runtime.numeric.verdict import prove
 from amplint.runtime.replay.altered_losses import alteration, alterations
 from amplint.runtime.replay.defect_paths import find, foreign_device, others, routes, subject_of, variants
 from amplint.runtime.replay.followed_changes import Side, changes_of, computes_losses, not_followed, on_path
-from amplint.runtime.replay.path_observations import observe, told_without_values
+from amplint.runtime.replay.path_observations import READING, observe, told_without_values
 from amplint.runtime.replay.path_walk import TooLong
 from amplint.runtime.replay.three_runs import Trial, emulation
 from amplint.runtime.training.run_record import NotReplayable, Untrained
 from amplint.runtime.training.torch_objects import CannotMake
-from amplint.runtime.verdict import NOT_OBSERVABLE, NOT_REPLAYABLE, PATH, TEMPLATE, Outcome
+from amplint.runtime.verdict import CONFIRMED, NOT_OBSERVABLE, NOT_REPLAYABLE, PARTLY, PATH, TEMPLATE, Outcome
 from amplint.source import Source
 from amplint.syntax.tree import Tree
 
@@ -67,32 +67,48 @@ def replay(
     if rule.observable is None:
         return Outcome(NOT_REPLAYABLE, f"{rule.code} does not say how its defect shows")
     unbound = newly_unbound(before.text, after.text)
-    if unbound:
-        said = [Observation(Question.NEW, f"NameError: {name}", True, False) for name in unbound]
-        return judge(said, Outcome(NOT_REPLAYABLE, "", rule.observable.measure))
-    if rule.observable.measure == PRODUCT_TIME:
-        return linear_products.time_products(_file(before), _file(after), device, seed, rule.observable.tolerance)
+    bound = bound_somewhere(after.text) if unbound and is_patch else frozenset()
+    raised = [Observation(Question.NEW, f"NameError: {name}", True, False) for name in unbound if name not in bound]
+    if raised:
+        return judge(raised, Outcome(NOT_REPLAYABLE, "", rule.observable.measure))
+    outcome = _replayed(before, after, diagnostic, rule.observable, device, seed, is_patch)
+    if unbound and outcome.verdict in (CONFIRMED, PARTLY):
+        reason = f"on another path the change leaves {', '.join(f'`{name}`' for name in unbound)} without a value"
+        return replace(outcome, verdict=NOT_REPLAYABLE, reason=reason)
+    return outcome
+
+
+def _replayed(
+    before: Source,
+    after: Source,
+    diagnostic: Diagnostic,
+    observable: Observable,
+    device: str,
+    seed: int,
+    is_patch: bool,
+) -> Outcome:
+    """Replay a finding in the way that shows its defect."""
+    if observable.measure == PRODUCT_TIME:
+        return linear_products.time_products(_file(before), _file(after), device, seed, observable.tolerance)
     file = _file(before)
-    experiment = EXPERIMENTS.get(rule.observable.measure)
+    experiment = EXPERIMENTS.get(observable.measure)
     if experiment is not None:
         with emulation(device):
             take = partial(experiment, device=device, seed=seed)
-            return _by_template(rule.observable, take, file, _file(after), diagnostic, is_patch)
-    if rule.observable.measure in (NON_FINITE, VALUE_ERROR):
+            return _by_template(observable, take, file, _file(after), diagnostic, is_patch)
+    if observable.measure in (NON_FINITE, VALUE_ERROR):
         with emulation(device):
-            return prove(file, _file(after), diagnostic, rule.observable.measure, device, seed, is_patch)
+            return prove(file, _file(after), diagnostic, observable.measure, device, seed, is_patch)
     found = find(file, diagnostic)
     if found is None:
-        return Outcome(
-            NOT_REPLAYABLE, "the event that the finding is about is not found again", rule.observable.measure
-        )
+        return Outcome(NOT_REPLAYABLE, "the event that the finding is about is not found again", observable.measure)
     try:
-        return _on_path(before, after, found, rule.observable, device, seed, is_patch)
+        return _on_path(before, after, found, observable, device, seed, is_patch)
     except Untrained as lost:
-        shown = Outcome(NOT_REPLAYABLE, "", rule.observable.measure, basis=PATH)
+        shown = Outcome(NOT_REPLAYABLE, "", observable.measure, basis=PATH)
         return judge([Observation(Question.LOST, str(lost), True, False)], shown)
     except (NotReplayable, CannotMake, TooLong) as problem:
-        return Outcome(NOT_REPLAYABLE, str(problem), rule.observable.measure)
+        return Outcome(NOT_REPLAYABLE, str(problem), observable.measure)
 
 
 @lru_cache(maxsize=8)
@@ -133,6 +149,9 @@ def _on_path(
         observed = [one for one in observed if one.question is not Question.GONE]
     beyond = not_followed(changed, *sides, kind)
     beyond = on_path(beyond, *sides) if is_patch else beyond
+    if is_patch and plain.before.readings and not plain.after.readings:  # nobody is told any more: that may be meant
+        observed = [one for one in observed if one.what != READING]
+        beyond = [*beyond, *(one for one in changed if one.new is None and one not in beyond)]
     if computes_losses([one for one in beyond if alteration(one) is None], sides[1]):
         observed = told_without_values(observed)
     return judge(observed, shown, remaining, tuple(dict.fromkeys(one.text for one in beyond)))
@@ -148,10 +167,13 @@ def _by_template(
 ) -> Outcome:
     """Judge what stands for the fix of the rule; of a repair that is another one, the texts tell the rest."""
     own = other_repairs.own_fix(before, diagnostic)
-    beyond = other_repairs.other_than_own(before, own, after)
+    compared = own, after
+    if observable.measure == RESUMED:
+        compared = carried_states.followed_apart(before, own, after, diagnostic)
+    beyond = other_repairs.other_than_own(before, *compared)
     told = [*other_repairs.compare(before, own, after, observable.measure)] if beyond else []
     if is_patch and beyond:
-        beyond, is_alone = other_repairs.in_patch(before, own, after, diagnostic)
+        beyond, is_alone = other_repairs.in_patch(before, *compared, diagnostic)
         if not is_alone:  # what other functions lose is told, and does not refute
             beyond, told = (*beyond, *(each.what for each in told if each.is_spoiled)), []
     try:
