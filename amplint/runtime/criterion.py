@@ -109,6 +109,17 @@ def judge(
     return replace(shown, verdict=verdict, reason=reason, remains=remains)
 
 
+def unmeasured(observed: Sequence[Observation], shown: Outcome) -> Outcome:
+    """The verdict where what shows the defect is not found again: what is spoiled is so all the same.
+
+    Args:
+        observed: what was observed besides.
+        shown: what is shown, with the reason why nothing was measured.
+    """
+    spoiled = [one for one in observed if one.is_spoiled and one.question is not Question.GONE]
+    return judge([Observation(Question.GONE, "the finding", False, False), *spoiled], shown) if spoiled else shown
+
+
 def remaining(left: Sequence[Observation]) -> tuple[str, ...]:
     """What is left of a defect, in words: each thing with its points, or with their number where they are many."""
     points: dict[str, list[str]] = {}

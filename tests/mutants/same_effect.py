@@ -8,9 +8,17 @@ from __future__ import annotations
 
 import ast
 import re
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
+from dataclasses import replace
 from functools import cache
 from pathlib import Path
+
+from amplint.dtypes.values import Tensor
+from amplint.model.torch.precision import FLOAT16
+from amplint.rule import File
+from amplint.runtime.numeric.facts import DtypeTrace
+from amplint.syntax.tree import Tree
 
 from .mutants import Mutant
 from .program_text import callee, dotted
@@ -23,7 +31,7 @@ _IDEMPOTENT = frozenset(
     {"zero_grad", "train", "eval", "to", "cuda", "empty_cache", "clip_grad_norm_", "clip_grad_value_"}
 )
 """Calls that do nothing more the second time."""
-_BLIND = frozenset({"zero_grad", "update", "train", "eval", "get_scale", "print", "to", "cuda"})
+_BLIND = frozenset({"zero_grad", "update", "train", "eval", "get_scale", "print", "to", "cuda", "scale"})
 """Calls that autocast does not change."""
 _TELLING = frozenset(
     {"append", "item", "info", "warning", "add_scalar", "print", "empty_cache", "perf_counter", "time"}
@@ -31,6 +39,9 @@ _TELLING = frozenset(
 """Calls that change nothing that is computed."""
 _ALONE = _BLIND - {"get_scale", "update"}
 """Calls that see and change nothing but what they name."""
+_CLIPS = frozenset({"clip_grad_norm_", "clip_grad_value_"})
+_ACTING = frozenset("step update backward unscale_ append extend pop next write save load barrier synchronize".split())
+"""Calls that do more than give back a value."""
 _COMMUTE = frozenset(
     map(frozenset, (("zero_grad", "update"), ("zero_grad", "scheduler.step"), ("update", "scheduler.step")))
 )
@@ -72,26 +83,84 @@ def _wrapped(mutant: Mutant) -> str:
 def _moved(mutant: Mutant) -> str:
     statement, block = _quoted(mutant)[:2]
     region = block.startswith("with ") and "autocast" in block and "no_grad" not in block
-    return "autocast does not change the call" if region and _called(statement) in _BLIND else ""
+    return "autocast does not change it" if region and _is_blind(statement) else ""
+
+
+def _is_blind(text: str) -> bool:
+    """Whether a statement does the same in a region: a call that autocast does not change, or one that computes nothing."""
+    value = getattr(_statement(text), "value", None)
+    computes = value is None or any(isinstance(each, (ast.Call, ast.BinOp, ast.UnaryOp)) for each in ast.walk(value))
+    return _called(text) in _BLIND or not computes
 
 
 def _swapped(mutant: Mutant) -> str:
     first, second = _quoted(mutant)[:2]
     calls = _called(first), _called(second)
-    apart = not _names(first) & _names(second)
-    alone = all(each in _ALONE or each[:1].isupper() for each in calls)
+    apart = not _names(first) & _names(second) or all(map(_only_computes, (first, second)))
+    alone = all(each in _ALONE or each[:1].isupper() for each in calls) or all(each in _CLIPS for each in calls)
+    alone = alone or all(map(_only_computes, (first, second)))
     told = any(_called(each) in _TELLING or _is_constant(each) for each in (first, second))
     forward = "zero_grad" in calls and any(
-        re.match(r"\w+ = (?!.*(backward|grad|step)\()", each) for each in (first, second)
+        re.match(r"[\w, ]+ = (?!.*(backward|grad|step)\()", each) for each in (first, second)
     )
     leaves = any(re.match(r"(return|raise|break|continue)\b", each) for each in (first, second))
     same = (apart and not leaves and (alone or told or forward)) or frozenset(calls) in _COMMUTE
     return "neither statement sees what the other does" if same else ""
 
 
+def _only_computes(text: str) -> bool:
+    """Whether a statement gives names a value, and does nothing else."""
+    statement = _statement(text)
+    if not isinstance(statement, ast.Assign) or not all(
+        isinstance(each, ast.Name | ast.Tuple) for each in statement.targets
+    ):
+        return False
+    called = {callee(each) for each in ast.walk(statement.value) if isinstance(each, ast.Call)}
+    return not any(name in _ACTING or name.endswith("_") for name in called)
+
+
 def _is_constant(text: str) -> bool:
     statement = _statement(text)
     return isinstance(statement, ast.Assign) and isinstance(statement.value, ast.Constant)
+
+
+def _cleared_otherwise(mutant: Mutant) -> str:
+    row = mutant.change.text.splitlines()[mutant.change.row - 1]
+    same = "zero_grad(set_to_none=" in row and set(_quoted(mutant)) <= {"True", "False"}
+    return "gradients that are zero add as little as none" if same else ""
+
+
+def _left_unused(mutant: Mutant) -> str:
+    """Of an edit that deletes: why what it leaves has no effect."""
+    fixed, left = (ast.parse(text) for text in (mutant.repaired.text, mutant.change.text))
+    known = Counter(ast.dump(each) for each in ast.walk(fixed) if isinstance(each, ast.stmt))
+    small = [each for each in ast.walk(left) if isinstance(each, (ast.Assign, ast.Expr))]
+    more = [each for each in small if not known[ast.dump(each)]]
+    if "`delete`" not in mutant.change.what or len(more) != 1:
+        return ""
+    names = {each.id for each in ast.walk(more[0]) if isinstance(each, ast.Name) and isinstance(each.ctx, ast.Store)}
+    read = [each.id for each in ast.walk(left) if isinstance(each, ast.Name) and isinstance(each.ctx, ast.Load)]
+    called = {callee(each) for each in ast.walk(more[0]) if isinstance(each, ast.Call)}
+    acts = any(name in _ACTING or name.endswith("_") for name in called)
+    return "" if acts or names & set(read) else "nothing uses what is left"
+
+
+def _half_already(mutant: Mutant) -> str:
+    """Of a value that is cast to half: why it is in half anyway, as the static flow of dtypes has it."""
+    if not mutant.change.what.endswith("as half"):
+        return ""
+    [text] = _quoted(mutant)
+    file = File(Tree(replace(mutant.repaired.fixture.source, text=mutant.repaired.text)), torch=(2, 3))
+    facts = DtypeTrace(file)
+    seen = [
+        facts.seen(node, frame).value
+        for frame in facts.frames
+        for node, _ in facts.nodes(frame)
+        if file.range(node).start.row == mutant.change.row
+        and " ".join(file.tree.text(node).split()) == " ".join(text.split())
+    ]
+    half = bool(seen) and all(isinstance(each, Tensor) and each.dtype == FLOAT16 for each in seen)
+    return "it is in float16 already" if half else ""
 
 
 def _left_out(mutant: Mutant) -> str:
@@ -164,4 +233,7 @@ _KINDS: Mapping[str, Callable[[Mutant], str]] = {
     "swap_neighbours": _swapped,
     "argument": _left_out,
     "arithmetic": _detached,
+    "literal": _cleared_otherwise,
+    "undo_one": _left_unused,
+    "no_amp": _half_already,
 }

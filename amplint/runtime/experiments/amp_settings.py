@@ -117,7 +117,7 @@ def _value(file: File, node: cst.BaseExpression, depth: int = 0) -> object:
 
 
 def kept_settings(own: File, after: File, is_about_settings: bool, may_switch_off: bool) -> Iterator[Observation]:
-    """Whether a repair leaves regions and scalers as amplint's own fix does.
+    """Whether a repair leaves the settings of regions and scalers as amplint's own fix does.
 
     Args:
         own: the file with amplint's own fix.
@@ -125,15 +125,40 @@ def kept_settings(own: File, after: File, is_about_settings: bool, may_switch_of
         is_about_settings: whether every setting is to be what it is there; else only what switches AMP off is looked at.
         may_switch_off: whether a scaler may be switched off.
     """
+    for one, other in _pairs(own, after):
+        yield from _compared(one, other, is_about_settings, may_switch_off)
+
+
+def lost_regions(own: File, after: File) -> Iterator[Observation]:
+    """The regions that amplint's own fix leaves, and a repair takes away.
+
+    Args:
+        own: the file with amplint's own fix.
+        after: the file with the repair.
+    """
+    missing, extra = ([one for one in each if one.kind == "region"] for each in unlike(own, after))
+    for one in missing[len(extra) :]:
+        if one.by_name[_ENABLED] is not False:
+            yield Observation(Question.LOST, "a region", True, False)
+
+
+def other_halves(own: File, after: File) -> list[str]:
+    """The regions to which a repair gives the other half precision than amplint's own fix does, in words.
+
+    Args:
+        own: the file with amplint's own fix.
+        after: the file with the repair.
+    """
+    dtypes = [[each.by_name.get("dtype") for each in pair] for pair in _pairs(own, after)]
+    halves = precision.FLOAT16, precision.BFLOAT16
+    return [f"{one} -> {other}" for one, other in dtypes if one != other and one in halves and other in halves]
+
+
+def _pairs(own: File, after: File) -> Iterator[tuple[AmpObject, AmpObject]]:
+    """What a repair makes in another way than amplint's own fix, side by side."""
     missing, extra = unlike(own, after)
     for kind in ("region", "scaler"):
-        mine = [each for each in missing if each.kind == kind]
-        theirs = [each for each in extra if each.kind == kind]
-        for one, other in zip(mine, theirs):
-            yield from _compared(one, other, is_about_settings, may_switch_off)
-        for one in mine[len(theirs) :]:
-            if kind == "region" and one.by_name[_ENABLED] is not False:
-                yield Observation(Question.LOST, "a region", True, False)
+        yield from zip(*([one for one in each if one.kind == kind] for each in (missing, extra)))
 
 
 def unlike(own: File, after: File) -> tuple[list[AmpObject], list[AmpObject]]:
@@ -155,6 +180,10 @@ def _compared(one: AmpObject, other: AmpObject, is_about_settings: bool, may_swi
             continue
         if name == _ENABLED and instead is False and (one.kind == "region" or not may_switch_off):
             yield Observation(Question.LOST, f"the {one.kind}, which is switched off,", True, False)
+        elif name == _ENABLED and isinstance(value, Text) and instead is True:
+            yield Observation(Question.LOST, f"the option `{value.code}` of the {one.kind}", True, False)
+        elif name == _DEVICE and one.kind == "region" and isinstance(value, str) and isinstance(instead, str):
+            yield Observation(Question.LOST, f"the region for {value!r}", True, False)
         elif one.kind == "scaler" and not may_switch_off and _is_stuck(name, instead) and not _is_stuck(name, value):
             yield Observation(Question.LOST, f"a loss scale that moves ({name}={instead})", True, False)
         elif name == "dtype" and instead == precision.FLOAT32:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import pickle
+import re
 
 import torch
 
@@ -18,6 +19,8 @@ from amplint.runtime.experiments.rule_recheck import is_mended
 from amplint.runtime.measures.measurement import Figure, Measurement
 from amplint.runtime.training.run_record import NotReplayable
 from amplint.runtime.training.trainer import flat
+
+_HALF = re.compile(r"\b(half|b?float16)\b")
 
 
 def handed_over(before: File, after: File, diagnostic: Diagnostic, *, device: str, seed: int) -> Measurement:
@@ -54,7 +57,7 @@ def saved_in_half(before: File, after: File, diagnostic: Diagnostic, *, device: 
     Raises:
         NotReplayable: the cast is not found again.
     """
-    mended = is_mended(before, after, diagnostic)
+    mended = is_mended(before, after, diagnostic) and _halves(after) < _halves(before)
     each = next(
         (each for each in before.fact(HalfCheckpoints).found if before.range(each.place) == diagnostic.range), None
     )
@@ -63,6 +66,11 @@ def saved_in_half(before: File, after: File, diagnostic: Diagnostic, *, device: 
     dtype = torch.bfloat16 if "bfloat16" in before.tree.text(each.cast) else torch.float16
     changed = [_changed(cast, seed) for cast in (dtype, torch.float32 if mended else dtype, torch.float32)]
     return Measurement((Figure(observables.ROUNDED, *changed),), {"dtype": str(dtype).removeprefix("torch.")})
+
+
+def _halves(file: File) -> int:
+    """How often a file speaks of half precision."""
+    return len(_HALF.findall(file.source.text))
 
 
 def _changed(dtype: torch.dtype, seed: int) -> float:

@@ -2,16 +2,22 @@
 
 from __future__ import annotations
 
+import ast
+import re
+
 import torch
 
 from amplint.diagnostics import Diagnostic
 from amplint.facts.half_models import Halved, Halves
 from amplint.model import observables
 from amplint.rule import File
+from amplint.runtime.changes import changes
 from amplint.runtime.devices import CUDA
 from amplint.runtime.measures.measurement import NONE, Figure, Measurement
 from amplint.runtime.training import torch_objects
 from amplint.runtime.training.run_record import NotReplayable
+
+_PRECISIONS = {"bfloat16": re.compile(r"bfloat16|bf16"), "float64": re.compile(r"float64|\bdouble\b")}
 
 
 def take(before: File, after: File, diagnostic: Diagnostic, *, device: str, seed: int) -> Measurement:
@@ -25,10 +31,22 @@ def take(before: File, after: File, diagnostic: Diagnostic, *, device: str, seed
     if found is None:
         raise NotReplayable("the cast is not found again")
     gone = len(list(after.fact(Halves).stepped())) < len(casts)
+    named = _precision_instead(before, after) if gone else "float16"
     place = "cuda" if device == CUDA else "cpu"
     error = _raised(found, torch.float16, place, seed)
     fixed = _raised(found, torch.float32 if gone else torch.float16, place, seed)
-    return Measurement((Figure(observables.REFUSED, error, fixed, NONE),))
+    precision = Figure("precision of the parameters", "float16", named, "float32")
+    return Measurement((Figure(observables.REFUSED, error, fixed, NONE), precision))
+
+
+def _precision_instead(before: File, after: File) -> str:
+    """The precision that a repair names where the code as it stands names half."""
+    for change in changes(before.source.text, after.source.text):
+        text = ast.unparse(change.after) if change.after is not None else ""
+        for name, words in _PRECISIONS.items():
+            if words.search(text):
+                return name
+    return "float32"
 
 
 def _raised(found: Halved, dtype: torch.dtype, place: str, seed: int) -> str:

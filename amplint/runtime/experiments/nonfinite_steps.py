@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import torch
 
 from amplint.diagnostics import Diagnostic
@@ -10,7 +12,9 @@ from amplint.model import observables
 from amplint.model.events import ObjectFacts, Region
 from amplint.model.literals import number
 from amplint.rule import File
+from amplint.runtime.changes import function_at
 from amplint.runtime.devices import CUDA
+from amplint.runtime.experiments.loss_guards import guarded_pass, number_of_pass
 from amplint.runtime.experiments.loss_scale import STEPS, TrainingRun
 from amplint.runtime.experiments.rule_recheck import is_mended
 from amplint.runtime.measures.measurement import Figure, Measurement
@@ -26,17 +30,31 @@ _OVERFLOWS = 2.0**20
 
 
 def unguarded(before: File, after: File, diagnostic: Diagnostic, *, device: str, seed: int) -> Measurement:
-    """Train in bfloat16 on a batch whose loss is NaN, with a test for that or without.
+    """Train in bfloat16 on a batch whose loss is no number, with the tests around the backward pass and without.
 
     Raises:
-        NotReplayable: the backward pass is not found again.
+        NotReplayable: the backward pass is not found again, or its tests ask for more than the loss.
     """
-    mended = is_mended(before, after, diagnostic)
-    counts = [_after_bad_batch(tested, device, seed) for tested in (False, mended, True)]
-    return Measurement((Figure(observables.DAMAGED, *counts),), {"bad batch": _BAD_BATCH, "batches": STEPS})
+    text, row = before.source.text, diagnostic.range.start.row
+    passed = guarded_pass(after.source.text, function_at(text, row), number_of_pass(text, row))
+    if passed is None:
+        raise NotReplayable("the backward pass is not found again")
+    steps = {value: passed.steps_on(value) for value in (1.0, math.nan, math.inf)}
+    if None in steps.values():
+        raise NotReplayable("a test around the backward pass asks for more than the loss")
+    figures = [
+        Figure(name, *(_after_bad_batch(value, tested, device, seed) for tested in (False, not steps[value], True)))
+        for name, value in (
+            (observables.DAMAGED, math.nan),
+            (f"{observables.DAMAGED}, after an infinite loss", math.inf),
+        )
+    ]
+    left_out = Figure("good batches that are left out", 0, 0 if steps[1.0] else STEPS, 0)
+    return Measurement((*figures, left_out), {"bad batch": _BAD_BATCH, "batches": STEPS})
 
 
-def _after_bad_batch(tested: bool, device: str, seed: int) -> int:
+def _after_bad_batch(value: float, tested: bool, device: str, seed: int) -> int:
+    """How many parameters are not finite behind a batch with a loss of this value, if it is left out or not."""
     problem = _problem(device, seed)
     optimizer = torch.optim.SGD(problem.parameters("optimizer"), lr=torch_objects.STAND_IN_RATE)
     for batch in range(1, STEPS + 1):
@@ -44,9 +62,9 @@ def _after_bad_batch(tested: bool, device: str, seed: int) -> int:
         with autocast(Region("cuda", "bfloat16", "yes"), device, True):
             [loss] = problem.losses().values()
         if batch == _BAD_BATCH:
-            loss = loss * torch.nan
+            loss = loss * value
         if tested and not loss.isfinite():
-            break  # an error ends the training
+            continue
         loss.backward()
         optimizer.step()
     return _not_finite(problem)

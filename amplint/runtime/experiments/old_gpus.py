@@ -6,6 +6,7 @@ the precision that a region gets from the answer are measured. The time that emu
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Callable
 from types import SimpleNamespace
 from typing import TypeVar
@@ -22,12 +23,19 @@ from amplint.runtime.measures.measurement import Figure, Measurement
 from amplint.runtime.recording.patches import Patches
 from amplint.runtime.training.run_record import NotReplayable
 
-_EMULATES, _COMPUTES = (7, 0), (8, 0)
-"""The compute capability of a V100, which emulates bfloat16, and that of an A100, which was the first to compute in it."""
+_EMULATES, _COMPUTES = (7, 5), (8, 0)
+"""The compute capability of a T4, which emulates bfloat16, and that of an A100, which was the first to compute in it."""
 _QUESTIONS = {
     "torch.cuda.is_available": lambda **_: torch.cuda.is_available(),
     "torch.cuda.get_device_capability": lambda **_: torch.cuda.get_device_capability(),
     "torch.cuda.is_bf16_supported": torch.cuda.is_bf16_supported,
+}
+_COMPARED: dict[type[cst.BaseCompOp], Callable[..., bool]] = {
+    cst.GreaterThanEqual: operator.ge,
+    cst.GreaterThan: operator.gt,
+    cst.LessThanEqual: operator.le,
+    cst.LessThan: operator.lt,
+    cst.Equal: operator.eq,
 }
 _Answer = TypeVar("_Answer")
 
@@ -72,7 +80,8 @@ def _at(what: str, capability: tuple[int, int]) -> str:
 
 
 def _answers(before: File, after: File, diagnostic: Diagnostic) -> list[Figure]:
-    asked = next((call for call in before.tree.find(cst.Call) if before.range(call.func) == diagnostic.range), None)
+    call = next((call for call in before.tree.find(cst.Call) if before.range(call.func) == diagnostic.range), None)
+    asked = _among_others(before, call) if call is not None else None
     instead = _counterpart(before, after, asked) if asked is not None else None
     if asked is None or instead is None:
         raise NotReplayable("the question is not found again")
@@ -84,7 +93,19 @@ def _answers(before: File, after: File, diagnostic: Diagnostic) -> list[Figure]:
     return figures
 
 
-def _counterpart(before: File, after: File, asked: cst.Call) -> cst.CSTNode | None:
+def _among_others(file: File, call: cst.Call) -> cst.CSTNode:
+    """A question with those that are asked along with it, if they are about the hardware as well."""
+    asked: cst.CSTNode = call
+    while isinstance(around := file.tree.parent(asked), cst.BooleanOperation) and isinstance(around.operator, cst.And):
+        asked = around
+    try:
+        _on(_COMPUTES, lambda: _value(file, asked))
+    except NotReplayable:
+        return call
+    return asked
+
+
+def _counterpart(before: File, after: File, asked: cst.CSTNode) -> cst.CSTNode | None:
     """What stands in the place of a question in the file with the fix."""
     start, end = before.tree.span(asked)
     edits = edits_between(before.source.text, after.source.text)
@@ -93,10 +114,13 @@ def _counterpart(before: File, after: File, asked: cst.Call) -> cst.CSTNode | No
     inside = after.source.text[first:last]
     if inside.startswith("(") and inside.endswith(")"):
         first, last = first + 1, last - 1
-    kinds = (cst.BooleanOperation, cst.Comparison, cst.Call)
-    return next(
-        (node for kind in kinds for node in after.tree.find(kind) if after.tree.span(node) == (first, last)), None
-    )
+    kinds = (cst.BooleanOperation, cst.Comparison, cst.UnaryOperation, cst.Call)
+    spans = [(after.tree.span(node), node) for kind in kinds for node in after.tree.find(kind)]
+    exact = next((node for span, node in spans if span == (first, last)), None)
+    beginning = [
+        (span[1], node) for span, node in spans if span[0] == first
+    ]  # what else has changed may have moved its end
+    return exact or max(beginning, key=lambda pair: pair[0], default=(0, None))[1]
 
 
 def _growth(edit: Edit) -> int:
@@ -129,12 +153,20 @@ def _value(file: File, node: cst.CSTNode) -> object:
     match node:
         case cst.BooleanOperation(left=left, operator=cst.And(), right=right):
             return _value(file, left) and _value(file, right)
-        case cst.Comparison(left=left, comparisons=[cst.ComparisonTarget(cst.GreaterThanEqual(), right)]):
+        case cst.BooleanOperation(left=left, right=right):
+            return _value(file, left) or _value(file, right)
+        case cst.UnaryOperation(operator=cst.Not(), expression=expression):
+            return not _value(file, expression)
+        case cst.Comparison(left=left, comparisons=[cst.ComparisonTarget(sign, right)]) if type(sign) in _COMPARED:
             capability, least = _value(file, left), _value(file, right)
-            if isinstance(capability, tuple) and isinstance(least, tuple):
-                return capability >= least
+            if type(capability) is type(least):
+                return _COMPARED[type(sign)](capability, least)
         case cst.Tuple():
             return tuple(_value(file, each.value) for each in node.elements)
+        case cst.Subscript(slice=[cst.SubscriptElement(cst.Index(place))]):
+            parts, at = _value(file, node.value), _value(file, place)
+            if isinstance(parts, tuple) and isinstance(at, int):
+                return parts[at]
         case cst.Integer():
             return node.evaluated_value
         case cst.Name(value="True" | "False"):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
@@ -15,17 +16,37 @@ from amplint.engine.registry import load_rules
 from amplint.facts.scalers import Scalers
 from amplint.finding import told_once
 from amplint.lowering.graph_tools import events_in
-from amplint.model.events import Backward, Clip, OptimizerStep, ScalerStep, SchedulerStep
-from amplint.model.observables import CHECKED, CONSTRUCTED, ENTERED, IN_REPLICA, LEFT_ON, WARNED
+from amplint.model.events import NO_GRAD, Backward, Clip, OptimizerStep, ScalerStep, SchedulerStep
+from amplint.model.observables import (
+    CHECKED,
+    CONSTRUCTED,
+    ENTERED,
+    IN_REPLICA,
+    KEPT,
+    LEFT_ON,
+    RESUMED,
+    ROUNDED,
+    WARNED,
+)
 from amplint.rule import Confidence, File, Severity
 from amplint.runtime.changes import Change, changes, changes_in, function_at
 from amplint.runtime.criterion import Observation, Question
-from amplint.runtime.experiments.amp_settings import kept_settings, unlike, within_construction
+from amplint.runtime.experiments.amp_settings import (
+    kept_settings,
+    lost_regions,
+    other_halves,
+    unlike,
+    within_construction,
+)
 from amplint.runtime.experiments.rule_recheck import findings
+from amplint.runtime.experiments.saved_states import lost_states
 from amplint.syntax.tree import Tree
 
-SETTINGS = frozenset({CONSTRUCTED, ENTERED, IN_REPLICA, LEFT_ON, WARNED})
+SETTINGS = frozenset({CONSTRUCTED, ENTERED, IN_REPLICA, KEPT, LEFT_ON, WARNED})
 """What is about regions and scalers themselves: with a repair, all their settings are those that the author gave them."""
+_NO_GRADIENTS = "a place without gradients"
+_WEIGHTED = re.compile(r"(Lazy)?(Linear|Bilinear|Conv|Embedding|LSTM|GRU|RNN|Transformer|PReLU)|\w*(Norm|Attention)")
+"""The classes of layers with weights."""
 _PARTS: Mapping[str, tuple[type, ...]] = {
     "the backward pass": (Backward,),
     "clipping": (Clip,),
@@ -68,7 +89,7 @@ def other_than_own(before: File, own: File, after: File) -> tuple[str, ...]:
 def _changes(own: File, after: File) -> list[Change]:
     found = changes(own.source.text, after.source.text)
     if found and unlike(own, after) == ([], []):
-        return [each for each in found if not _is_spelling(each, after)]
+        return [each for each in found if not _is_spelling(each, own, after)]
     return found
 
 
@@ -84,14 +105,14 @@ def is_other_spelling(before: File, own: File, after: File) -> bool:
     return texts[1] != texts[2] and bool(changes(texts[0], texts[2])) and not other_than_own(before, own, after)
 
 
-def _is_spelling(change: Change, after: File) -> bool:
+def _is_spelling(change: Change, own: File, after: File) -> bool:
     """Whether a change lies within what makes a region or a scaler, or is one of the order of contexts."""
     old, new = change.before, change.after
     if isinstance(old, ast.With) and isinstance(new, ast.With):
         items = [sorted(ast.unparse(item) for item in each.items) for each in (old, new)]
         if items[0] == items[1]:
             return True
-    return within_construction(change.new, after)
+    return within_construction(change.old, own) and within_construction(change.new, after)
 
 
 def in_patch(before: File, own: File, after: File, diagnostic: Diagnostic) -> tuple[tuple[str, ...], bool]:
@@ -125,15 +146,59 @@ def compare(before: File, own: File, after: File, measure: str) -> Iterator[Obse
         measure: how the defect shows; where it is about regions and scalers themselves, all their settings are to be kept.
     """
     yield from kept_settings(own, after, measure in SETTINGS, may_switch_off=measure == CHECKED)
+    yield from lost_regions(own, after)
+    yield from lost_states(own, after) if measure in (RESUMED, ROUNDED) else ()
+    yield from _new_or_lost(before, own, after)
+
+
+def beside_expression(before: File, own: File, after: File) -> tuple[list[Observation], tuple[str, ...]]:
+    """What the texts tell of a repair where an expression is computed, and what keeps a verdict from being "confirmed".
+
+    That is what happens to regions, scalers and training around it, and to the layers that it is computed from.
+
+    Args:
+        before: the file as it stands.
+        own: the file with the fix of the rule.
+        after: the file with the repair.
+    """
+    found = changes(own.source.text, after.source.text)
+    if not found:
+        return [], ()
+    told = [*kept_settings(own, after, False, may_switch_off=False), *_new_or_lost(before, own, after)]
+    layers = [each.text for each in found if any(map(_makes_layers, (each.before, each.after)))]
+    return told, (*other_halves(own, after), *layers)
+
+
+def kept_options(own: File, after: File) -> list[Observation]:
+    """Whether a repair leaves regions and scalers on, and under the options of the author, as the fix of the rule does.
+
+    Args:
+        own: the file with the fix of the rule.
+        after: the file with the repair.
+    """
+    return [*kept_settings(own, after, False, may_switch_off=False)]
+
+
+def _makes_layers(statement: ast.stmt | None) -> bool:
+    """Whether a statement makes layers with weights, of which an expression does not tell."""
+    if not isinstance(statement, (ast.Assign, ast.AnnAssign)):
+        return False
+    called = [ast.unparse(each.func) for each in ast.walk(statement) if isinstance(each, ast.Call)]
+    classes = [name.rpartition(".")[2] for name in called if "nn" in name.split(".")]
+    return any(map(_WEIGHTED.match, classes))
+
+
+def _new_or_lost(before: File, own: File, after: File) -> Iterator[Observation]:
+    """Defects that neither the code as it stands has nor the fix of the rule leaves, and parts of training that are gone."""
     rules = [rule for rule in load_rules() if rule.default and rule.confidence is Confidence.HIGH]
     telling = [rule for rule in rules if rule.severity is not Severity.INFO]
     mine, theirs, new = (Counter(rule for rule in telling for _ in rule.check(file)) for file in (before, own, after))
     for rule, count in new.items():
         if count > max(mine[rule], theirs[rule]):
             yield Observation(Question.NEW, f"the defect {rule.name} ({rule.code})", True, False)
-    left = set(_what_runs(after))
-    for part in sorted(set(_what_runs(own))):
-        yield Observation(Question.LOST, part, True, part in left)
+    left = Counter(_what_runs(after))
+    for part, count in sorted(Counter(_what_runs(own)).items()):
+        yield Observation(Question.LOST, part, True, left[part] >= (count if part == _NO_GRADIENTS else 1))
 
 
 def _what_runs(file: File) -> Iterator[str]:
@@ -143,6 +208,8 @@ def _what_runs(file: File) -> Iterator[str]:
     entered = [item.item for item in file.tree.find(cst.WithItem)]
     for expression in (*entered, *(each.decorator for each in file.tree.find(cst.Decorator))):
         region = file.contexts.of(expression)
+        if region == NO_GRAD:
+            yield _NO_GRADIENTS
         if region is not None and region.lowers:
             yield f"autocast in {region.dtype} for {region.device!r} (enabled: {region.enabled})"
     for function in file.analysis.functions.values():

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import statistics
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import libcst as cst
 import torch
@@ -18,9 +18,10 @@ import torch
 from amplint.model.observables import PRODUCT_TIME
 from amplint.model.torch import names as torch_names
 from amplint.rule import File
+from amplint.runtime.criterion import Observation, Question, judge
 from amplint.runtime.devices import CUDA
 from amplint.runtime.measures.timing import ROUNDS, Times, Work, gpu_clock, in_turns, spread
-from amplint.runtime.verdict import CONFIRMED, NOT_OBSERVABLE, NOT_REPLAYABLE, REFUTED, TEMPLATE, Outcome
+from amplint.runtime.verdict import CONFIRMED, NOT_OBSERVABLE, NOT_REPLAYABLE, TEMPLATE, Outcome
 
 ROWS = 8192
 """Rows of the inputs: 8 sequences of 1024 tokens. With few rows a GPU is idle for most of the time that a product takes."""
@@ -89,15 +90,10 @@ def judge_times(times: Times, given: dict[str, float | str], least: float) -> Ou
     before, after = statistics.median(times.before), statistics.median(times.after)
     saving, doubt = statistics.median(times.savings), spread(times.savings)
     numbers = f"median {before:.2f} -> {after:.2f} us, saved {saving:.1%} with a spread of {doubt:.1%}"
-    if saved:
-        verdict, reason = CONFIRMED, ""
-    elif saved is None:
-        verdict, reason = NOT_OBSERVABLE, f"the difference is too small to tell: {numbers}"
-    else:
-        verdict, reason = REFUTED, f"the products take longer with the fix: {numbers}"
-    return Outcome(
-        verdict,
-        reason,
+    why = "the difference is too small to tell" if saved is None else "the products take longer with the fix"
+    shown = Outcome(
+        NOT_REPLAYABLE,
+        "",
         PRODUCT_TIME,
         {"median": before, "spread": spread(times.before)},
         {"median": after, "spread": spread(times.after)},
@@ -106,6 +102,8 @@ def judge_times(times: Times, given: dict[str, float | str], least: float) -> Ou
         basis=TEMPLATE,
         assumed=(f"{ROWS} rows", f"{ASSUMED} for a size that is not written down"),
     )
+    outcome = judge([Observation(Question.GONE, "the time of the products", not saved, saved is not False)], shown)
+    return outcome if outcome.verdict == CONFIRMED else replace(outcome, reason=f"{why}: {numbers}")
 
 
 def _word(dtype: torch.dtype) -> str:

@@ -35,7 +35,7 @@ _MAX_DEPTH = 8
 
 
 @dataclass(frozen=True)
-class _Given:
+class GivenValues:
     """What a call is given, by position and by keyword."""
 
     arguments: tuple[Expression, ...] = ()
@@ -65,7 +65,7 @@ class CallTerms(Terms):
 
     def call(self, node: cst.Call, scope: BodyScope) -> Expression:
         if any(arg.star for arg in node.args):
-            return self._unlisted(node, (), scope)
+            return self.unlisted(node, (), scope)
         given = self._read_given(node, scope)
         inner = self.facts.callee(node, scope.frame)
         made = self.facts.seen(node, scope.frame).value
@@ -76,33 +76,35 @@ class CallTerms(Terms):
         meanings = self.facts.names.resolve(node.func)
         module, _, name = (next(iter(meanings)) if len(meanings) == 1 else "").rpartition(".")
         if module in _MODULES:
-            return self._function(node, f"{_MODULES[module]}.{name}", given, scope)
+            return self.function(node, f"{_MODULES[module]}.{name}", given, scope)
         layer = self._layer(node.func, scope)
         if layer is not None:
             return self._through(layer, node, given, scope)
         if isinstance(node.func, cst.Attribute):
-            return self._method(node, node.func, given, scope)
-        return self._unlisted(node, given.all, scope)
+            return self.method(node, node.func, given, scope)
+        return self.unlisted(node, given.all, scope)
 
-    def _read_given(self, node: cst.Call, scope: BodyScope) -> _Given:
-        return _Given(
+    def _read_given(self, node: cst.Call, scope: BodyScope) -> GivenValues:
+        return GivenValues(
             tuple(self.read(arg.value, scope) for arg in node.args if arg.keyword is None),
             tuple((arg.keyword.value, self.read(arg.value, scope)) for arg in node.args if arg.keyword is not None),
         )
 
     # -- functions of the file -----------------------------------------------------------------------------------------
 
-    def _inlined(self, node: cst.Call, inner: StackFrame, given: _Given, scope: BodyScope) -> Expression:
+    def _inlined(self, node: cst.Call, inner: StackFrame, given: GivenValues, scope: BodyScope) -> Expression:
         function = inner.scope
         assert isinstance(function, (cst.FunctionDef, cst.Lambda))
         result: Expression = Outside(self.words(node.func))
         if inner.depth - scope.frame.depth <= _MAX_DEPTH and inner is not scope.frame:
             result = self.body(inner, self._bound(function, inner, given))
         if isinstance(result, Outside) and all(map(is_raw, given.all)):
-            return self._unlisted(node, given.all, scope, result.what)
+            return self.unlisted(node, given.all, scope, result.what)
         return result
 
-    def _bound(self, function: cst.FunctionDef | cst.Lambda, inner: StackFrame, given: _Given) -> dict[str, Expression]:
+    def _bound(
+        self, function: cst.FunctionDef | cst.Lambda, inner: StackFrame, given: GivenValues
+    ) -> dict[str, Expression]:
         keywords = dict(given.keywords)
         params = [*function.params.posonly_params, *function.params.params]
         held: dict[str, Expression] = {}
@@ -121,7 +123,7 @@ class CallTerms(Terms):
 
     # -- torch ---------------------------------------------------------------------------------------------------------
 
-    def _function(self, node: cst.Call, op: str, given: _Given, scope: BodyScope) -> Expression:
+    def function(self, node: cst.Call, op: str, given: GivenValues, scope: BodyScope) -> Expression:
         source, _, name = op.rpartition(".")
         arguments = given.arguments
         if op == "builtins.sum" and len(arguments) == 1 and isinstance(arguments[0], Container):
@@ -130,14 +132,14 @@ class CallTerms(Terms):
             op = "torch.abs"
         if source in ("builtins", "math") or op == "torch.finfo":
             if given.keywords or not operations.listed(op):
-                return self._unlisted(node, given.all, scope)
+                return self.unlisted(node, given.all, scope)
             return self.folded(op, arguments) or self.apply(op, arguments, (), node, scope)
         if name in operations.UNMOVED and arguments:
             return arguments[0]
         if source == "torch" and name.endswith("_") and arguments:
-            return self._of_tensor(name, arguments[0], node, _Given(arguments[1:], given.keywords), scope)
+            return self._of_tensor(name, arguments[0], node, GivenValues(arguments[1:], given.keywords), scope)
         if not operations.listed(op):
-            return self._unlisted(node, given.all, scope)
+            return self.unlisted(node, given.all, scope)
         result = self.apply(op, arguments, given.without("device", "non_blocking", "pin_memory"), node, scope)
         for arg in node.args:
             if arg.keyword is not None and arg.keyword.value == "out":
@@ -156,7 +158,7 @@ class CallTerms(Terms):
             total = self.operator("add", (total, item), node, scope)
         return total
 
-    def _method(self, node: cst.Call, func: cst.Attribute, given: _Given, scope: BodyScope) -> Expression:
+    def method(self, node: cst.Call, func: cst.Attribute, given: GivenValues, scope: BodyScope) -> Expression:
         name, arguments = func.attr.value, given.arguments
         base = self.read(func.value, scope)
         if name == "scale" and len(arguments) == 1 and isinstance(base, (Operand, Thing)):
@@ -171,10 +173,12 @@ class CallTerms(Terms):
             detached = self.apply("Tensor.detach", (base,), (), node, scope)
             return self.apply("cast.to", (detached, Literal(DType(precision.FLOAT64))), (), node, scope)
         if isinstance(base, (Thing, Literal, Container)):
-            return self._unlisted(node, given.all, scope)
+            return self.unlisted(node, given.all, scope)
         return self._of_tensor(name, base, node, given, scope)
 
-    def _of_tensor(self, name: str, base: Expression, node: cst.Call, given: _Given, scope: BodyScope) -> Expression:
+    def _of_tensor(
+        self, name: str, base: Expression, node: cst.Call, given: GivenValues, scope: BodyScope
+    ) -> Expression:
         if name in operations.UNMOVED:
             return base
         if name in operations.CASTS and not given.arguments:
@@ -184,7 +188,7 @@ class CallTerms(Terms):
         op = f"Tensor.{name}"
         known = not isinstance(base, Operand) or base.dtype != precision.UNKNOWN or not name.endswith("_")
         if not (known and operations.listed(op)):
-            return self._unlisted(node, (base, *given.all), scope)
+            return self.unlisted(node, (base, *given.all), scope)
         result = self.apply(op, (base, *given.arguments), given.without("device", "non_blocking"), node, scope)
         if name.endswith("_"):
             if len(node.args) > len(given.all):  # a function, whose first argument is the tensor
@@ -214,14 +218,14 @@ class CallTerms(Terms):
         found = self.read(func, scope) if isinstance(func, (cst.Name, cst.Attribute, cst.Subscript)) else None
         return found.value if isinstance(found, Thing) and isinstance(found.value, Layer) else None
 
-    def _through(self, layer: Layer, node: cst.Call, given: _Given, scope: BodyScope) -> Expression:
+    def _through(self, layer: Layer, node: cst.Call, given: GivenValues, scope: BodyScope) -> Expression:
         arguments = given.arguments
         if layer.kind == "Sequential":
             value: Expression = arguments[0] if arguments else Outside("nn.Sequential")
             for part in layer.parts:
                 if not isinstance(part, Layer):
-                    return self._unlisted(node, arguments, scope)
-                value = self._through(part, node, _Given((value,)), scope)
+                    return self.unlisted(node, arguments, scope)
+                value = self._through(part, node, GivenValues((value,)), scope)
             return value
         if layer.kind not in operations.LAYERS:
             return self._from_weights(node, scope)
@@ -243,9 +247,7 @@ class CallTerms(Terms):
             dtype = seen.region.dtype if seen.region is not None else precision.FLOAT32
         return self.from_outside(node, scope, dtype=dtype)
 
-    def _unlisted(
-        self, node: cst.Call, arguments: Sequence[Expression], scope: BodyScope, what: str = ""
-    ) -> Expression:
+    def unlisted(self, node: cst.Call, arguments: Sequence[Expression], scope: BodyScope, what: str = "") -> Expression:
         """A call of something unknown: a value from outside, unless it computes with values of the expression."""
         if all(map(is_raw, arguments)):
             return self.from_outside(node, scope)

@@ -50,6 +50,7 @@ class Pair:
         is_unscaled: whether a scaler scales the first, and not the second.
         elsewhere: what else the body comes to, where it differs: as it stands, and with the fix.
         beyond: the other statements that have changed.
+        own: what comes of the finding with the fix of its rule, where another repair is judged.
     """
 
     before: Expression
@@ -59,6 +60,7 @@ class Pair:
     is_unscaled: bool
     elsewhere: Sequence[Differing]
     beyond: Sequence[str]
+    own: Expression | None = None
 
 
 def pairs(facts: DtypeTrace, fixed: DtypeTrace, diagnostic: Diagnostic, is_patch: bool = False) -> Iterator[Pair]:
@@ -81,7 +83,7 @@ def pairs(facts: DtypeTrace, fixed: DtypeTrace, diagnostic: Diagnostic, is_patch
     reader = Reader(facts, path)
     reader.read_body(frame)
     other = Reader(fixed, Path(None, path.taken, is_settled=True))
-    other.read_body(_counterpart(facts, fixed, frame))
+    other.read_body(same_body(facts, fixed, frame))
     moved = _moved(span, edits)
     problem = ""
     found = False
@@ -214,8 +216,17 @@ def _holding(facts: DtypeTrace, frame: StackFrame, edits: Iterable[Edit]) -> Sta
     return bodies[inside.index(max(inside))]
 
 
-def _counterpart(facts: DtypeTrace, fixed: DtypeTrace, frame: StackFrame) -> StackFrame:
-    """The same body in the text with the fix, entered in the same way."""
+def same_body(facts: DtypeTrace, fixed: DtypeTrace, frame: StackFrame) -> StackFrame:
+    """The same body in the text with the fix, entered in the same way.
+
+    Args:
+        facts: what the dtype flow knows of the file as it stands.
+        fixed: what it knows of the file with the fix.
+        frame: the body in the former.
+
+    Raises:
+        NotReplayable: it is not found again.
+    """
     number = _number(facts.file.tree, frame.scope)
     namesakes = [each for each in facts.frames if each.scope is frame.scope]
     there = [each for each in fixed.frames if _number(fixed.file.tree, each.scope) == number]

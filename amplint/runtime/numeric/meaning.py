@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 
 import torch
 
@@ -10,13 +11,13 @@ from amplint.model.torch import precision
 from amplint.model.torch.operators import Policy, policy
 from amplint.runtime.criterion import Observation, Question
 from amplint.runtime.numeric.answer import TORCH_ERRORS, Comparison, Evaluation, TextSide, answer, placed
-from amplint.runtime.numeric.compute import Way, floating
-from amplint.runtime.numeric.expression import Apply, short_name
+from amplint.runtime.numeric.compute import CompiledExpression, Way, floating
+from amplint.runtime.numeric.expression import Apply, Expression, short_name
 from amplint.runtime.numeric.sweep import SamplePoint
 from amplint.runtime.numeric.tally import EXACTLY, HALF_MAX, PointAnswers
 
 _HALF_TINY = torch.finfo(torch.float16).tiny
-_EVERYDAY = 2.0**-5, 3.0
+EVERYDAY = 2.0**-5, 3.0
 """The magnitudes at which every expression is expected to be right, whatever the precision."""
 _LARGEST = 1000.0
 """Beyond this magnitude, what stands for minus infinity is in reach of what it is to be told from."""
@@ -49,7 +50,7 @@ def meant(told: Sequence[PointAnswers], compared: Comparison) -> Iterator[Observ
     for each in told:
         size = abs(each.point.at)
         off, off_after = (one.distance(each.exact, dtypes, HALF_MAX) for one in (each.before, each.after))
-        is_everyday = _EVERYDAY[0] <= size <= _EVERYDAY[1]
+        is_everyday = EVERYDAY[0] <= size <= EVERYDAY[1]
         was_right = off <= _RIGHT and size <= _LARGEST
         if was_right and is_everyday:
             worst = [max(worst[0], off), max(worst[1], off_after)]
@@ -85,6 +86,18 @@ def is_alike(compared: Comparison, point: SamplePoint) -> bool:
     """
     mine, theirs = (answer(side, point, compared.inquiry, EXACTLY) for side in (compared.before, compared.after))
     return bool(mine.error) or theirs.distance(mine, compared.inquiry.dtypes, HALF_MAX) <= _SAME[True]
+
+
+def is_unlike(compared: Comparison, point: SamplePoint) -> bool:
+    """Whether two texts can be computed at a point, and mean something else there.
+
+    Args:
+        compared: the texts, and what is asked of them.
+        point: the operands.
+    """
+    mine, theirs = (answer(side, point, compared.inquiry, EXACTLY) for side in (compared.before, compared.after))
+    told = not (mine.error or theirs.error)
+    return told and theirs.distance(mine, compared.inquiry.dtypes, HALF_MAX) > _SAME[True]
 
 
 def _is_faint(compared: Comparison, point: SamplePoint) -> bool:
@@ -128,6 +141,35 @@ def kept_in_half(compared: Comparison, marks: Sequence[Apply], point: SamplePoin
     if had and values:
         names = ", ".join(dict.fromkeys(had))
         yield Observation(Question.LOST, f"the half precision of {names}", True, len(kept) >= len(had))
+
+
+def kept_in_float32(compared: Comparison, own: Expression | None, point: SamplePoint) -> Iterator[Observation]:
+    """Whether a repair gives back in half what the fix of the rule leaves in float32, and what was not in half before.
+
+    Args:
+        compared: the texts, and what is asked of them.
+        own: the expression with the fix of the rule; None where that is what is judged.
+        point: operands with which the expressions can be computed.
+    """
+    if own is None:
+        return
+    program = CompiledExpression(own)
+    texts = {each.text: each for each in compared.before.operands}
+    if not all(each.text in texts for each in program.operands):
+        return
+    owners = [texts[each.text] for each in program.operands]
+    inquiry = replace(compared.inquiry, owners=owners, wanted=[False] * len(owners))
+    mine = _dtypes(TextSide(program, list(program.operands)), replace(compared, inquiry=inquiry), point)
+    before, after = (_dtypes(side, compared, point) for side in (compared.before, compared.after))
+    if mine == [torch.float32] and before != after:
+        kept = not set(after) & {torch.float16, torch.bfloat16}
+        yield Observation(Question.LOST, "the float32 of the result", True, kept)
+
+
+def _dtypes(side: TextSide, compared: Comparison, point: SamplePoint) -> list[torch.dtype]:
+    """The precisions of the results under AMP; none where torch raises."""
+    values = _traced(side, compared, point, Way(compared.device))
+    return [each.dtype for each in floating(values.get(id(side.program.root)))]
 
 
 def _products(side: TextSide) -> Iterator[Apply]:

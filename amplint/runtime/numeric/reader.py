@@ -137,7 +137,7 @@ class Reader(Choices):
             self._assign(node.target, self.operator(f"i{op}" if op and in_place else op, operands, node, scope), scope)
         elif isinstance(node, cst.Return):
             scope.returned = self.read(node.value, scope) if node.value is not None else Literal(None)
-            self._file(RETURN, scope.returned, scope)
+            self.file(RETURN, scope.returned, scope)
             scope.left = True
         elif isinstance(node, (cst.Raise, cst.Break, cst.Continue)):
             scope.left = True
@@ -148,14 +148,14 @@ class Reader(Choices):
             base = self.read(node.func.value, scope)
             loss = self.read(given[0], scope) if given and not isinstance(base, Apply) else base
             self._pass(node)
-            self._file(BACKWARD, loss, scope)
+            self.file(BACKWARD, loss, scope)
         elif isinstance(node, cst.Yield) and isinstance(node.value, cst.BaseExpression):
             self._pass(node)
-            self._file(YIELD, self.read(node.value, scope), scope)
+            self.file(YIELD, self.read(node.value, scope), scope)
         else:
-            self._statement_of(node, scope)
+            self.statement_of(node, scope)
 
-    def _statement_of(self, node: cst.BaseExpression, scope: BodyScope) -> None:
+    def statement_of(self, node: cst.BaseExpression, scope: BodyScope) -> None:
         """What an expression comes to that is a statement; of a call of something unknown, what it is given."""
         kind, before = self.words(node).partition("(")[0], BodyScope(scope.frame, dict(scope.held))
         value = self.read(node, scope)
@@ -163,10 +163,10 @@ class Reader(Choices):
             self._pass(node)
         if isinstance(value, Outside) and isinstance(node, cst.Call):
             for arg in node.args:
-                self._file(kind, self.read(arg.value, before), scope)
-        self._file(kind, value, scope)
+                self.file(kind, self.read(arg.value, before), scope)
+        self.file(kind, value, scope)
 
-    def _file(self, kind: str, value: Expression, scope: BodyScope) -> None:
+    def file(self, kind: str, value: Expression, scope: BodyScope) -> None:
         if scope.frame is self._entry:
             occurrence = sum(each.kind == kind for each in self.results)
             self.results.append(BodyResult(kind, occurrence, _computable(value), id(value) in self.scaled))
@@ -187,7 +187,7 @@ class Reader(Choices):
     def _hold(self, target: cst.BaseExpression, value: Expression, scope: BodyScope) -> None:
         if dotted(target):
             scope.held[dotted(target)] = value
-            self._file(self.words(target), value, scope)
+            self.file(self.words(target), value, scope)
 
     def _unpack(self, target: cst.Tuple | cst.List, value: Expression, scope: BodyScope) -> None:
         targets = [element.value for element in target.elements]

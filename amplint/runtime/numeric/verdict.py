@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from textwrap import shorten
 
 from amplint.diagnostics import Applicability, Diagnostic
@@ -16,10 +16,10 @@ from amplint.runtime.devices import CPU
 from amplint.runtime.measures.measurement import NONE
 from amplint.runtime.numeric.answer import Comparison, Inquiry, TextSide, answer
 from amplint.runtime.numeric.compute import CompiledExpression
-from amplint.runtime.numeric.expression import Apply, Literal, Operand
+from amplint.runtime.numeric.expression import Apply, Expression, Literal, Operand
 from amplint.runtime.numeric.facts import DtypeTrace
 from amplint.runtime.numeric.finding import Differing, Pair, above, aside, pairs
-from amplint.runtime.numeric.meaning import is_alike, kept_in_half, meant
+from amplint.runtime.numeric.meaning import EVERYDAY, is_alike, kept_in_float32, kept_in_half, meant
 from amplint.runtime.numeric.reader import BACKWARD, RETURN
 from amplint.runtime.numeric.sweep import CLASSES, FREE, INDEX, ORDINARY, Layout, Sweep, bounds, kinds, layouts
 from amplint.runtime.numeric.tally import EXACTLY, HALF_MAX, NARROW, Tally, tally
@@ -47,8 +47,30 @@ _RESULTS = {BACKWARD: "the backward pass", RETURN: "what is returned"}
 _SHAPES_DECIDE = "what the fixed expression means depends on the number of dimensions, which the file does not tell"
 
 
+@dataclass(frozen=True)
+class Beside:
+    """What is told of a repair besides its expression, where it is not the fix of the rule.
+
+    Attributes:
+        own: the file with the fix of the rule; None where that is what is judged.
+        told: what the texts tell.
+        beyond: the changes of which no evidence speaks.
+    """
+
+    own: File | None = None
+    told: Sequence[Observation] = ()
+    beyond: Sequence[str] = ()
+
+
 def prove(
-    before: File, after: File, diagnostic: Diagnostic, measure: str, device: str, seed: int, is_patch: bool = False
+    before: File,
+    after: File,
+    diagnostic: Diagnostic,
+    measure: str,
+    device: str,
+    seed: int,
+    is_patch: bool = False,
+    beside: Beside = Beside(),
 ) -> Outcome:
     """Compute what comes of a finding, as the code stands and with the fix, over a sweep of operands.
 
@@ -68,13 +90,17 @@ def prove(
         device: one of `amplint.runtime.devices`; where CUDA is emulated, so it must be when this is called.
         seed: of the operands.
         is_patch: whether `after` is somebody else's patch.
+        beside: what is known of a repair that is not the fix of the rule.
     """
     problem = ""
+    facts = DtypeTrace(before)
+    fixed = _with_own_fix(facts, beside.own, diagnostic)
     is_partial = diagnostic.fix is not None and diagnostic.fix.applicability is Applicability.UNSAFE
     try:
-        for pair in pairs(DtypeTrace(before), DtypeTrace(after), diagnostic, is_patch):
+        for pair in pairs(facts, DtypeTrace(after), diagnostic, is_patch):
             try:
-                outcome = _judged(pair, measure, device, seed, is_partial)
+                pair = replace(pair, beyond=(*beside.beyond, *pair.beyond), own=fixed.get(pair.kind))
+                outcome = _judged(pair, measure, device, seed, is_partial, beside.told)
                 # Of two findings in one expression, the other one may be what is left.
                 return replace(outcome, others=(diagnostic.name,)) if outcome.verdict in (REFUTED, PARTLY) else outcome
             except NotReplayable as error:  # what is nearer to the finding may still be computed
@@ -84,12 +110,23 @@ def prove(
     return Outcome(NOT_REPLAYABLE, problem, measure)
 
 
-def _judged(pair: Pair, measure: str, device: str, seed: int, is_partial: bool) -> Outcome:
+def _with_own_fix(facts: DtypeTrace, own: File | None, diagnostic: Diagnostic) -> dict[str, Expression]:
+    """What comes of a finding with the fix of its rule, by the kinds of results; nothing where that is not known."""
+    if own is None:
+        return {}
+    try:
+        found = [*pairs(facts, DtypeTrace(own), diagnostic)]
+    except NotReplayable:
+        return {}
+    return {each.kind: each.after for each in reversed(found) if each.after is not None}
+
+
+def _judged(pair: Pair, measure: str, device: str, seed: int, is_partial: bool, told: Sequence[Observation]) -> Outcome:
     if pair.after is None:
         gone = Observation(Question.GONE, "the finding", False, False)
         lost = Observation(Question.LOST, _RESULTS.get(pair.kind, pair.kind), True, False)
         return judge([gone, lost], Outcome(NOT_REPLAYABLE, "", observables.NON_FINITE, basis=EXPRESSION))
-    before, after = _aligned(CompiledExpression(pair.before), CompiledExpression(pair.after))
+    before, after = aligned(CompiledExpression(pair.before), CompiledExpression(pair.after))
     meant_for = _devices(before.program)
     foreign = sorted(meant_for - ({"cpu"} if device == CPU else _GPUS | {"cpu"}))
     if foreign:
@@ -100,7 +137,7 @@ def _judged(pair: Pair, measure: str, device: str, seed: int, is_partial: bool) 
     if FREE not in known.values():
         raise NotReplayable("no operand whose magnitude decides is found")
     limits = bounds(steps, before.operands)
-    sweeps = list(_fitting(before, known, limits, seed))
+    sweeps = list(fitting(before, known, limits, seed))
     points = list(sweeps[0].points())
     wanted = [known[owner] in (FREE, ORDINARY) and not owner.detached for owner in before.operands]
     everything: list[Observation] = []
@@ -112,7 +149,8 @@ def _judged(pair: Pair, measure: str, device: str, seed: int, is_partial: bool) 
         if not everything:
             scaled = Observation(Question.LOST, "the scale of the loss", True, not pair.is_unscaled)
             kept = kept_in_half(compared, pair.marks[0], sweeps[0].ordinary())
-            everything = [scaled, *meant(found.told, compared), *kept]
+            everything = [*told, scaled, *meant(found.told, compared), *kept]
+            everything += kept_in_float32(compared, pair.own, sweeps[0].ordinary())
         unable = next((error for error in found.raised if "not implemented for" in error), "")
         if unable:
             outcome = replace(outcome, reason=unable)
@@ -141,14 +179,15 @@ def _means_the_same(differing: Differing, seed: int) -> bool:
         for each in (differing.before, differing.after)
     )
     try:
-        before, after = _aligned(*map(CompiledExpression, sides))
-        known = kinds(before.program.steps, before.operands, set())
+        before, after = aligned(*map(CompiledExpression, sides))
+        known = kinds(before.program.steps, before.operands, {id(each) for each in before.program.steps})
         limits = bounds(before.program.steps, before.operands)
-        sweep = next(_fitting(before, known, limits, seed))
+        sweep = next(fitting(before, known, limits, seed))
     except NotReplayable:
         return False
-    inquiry = Inquiry(before.operands, [False] * len(before.operands))
-    return is_alike(Comparison(before, after, inquiry, CPU), sweep.ordinary())
+    compared = Comparison(before, after, Inquiry(before.operands, [False] * len(before.operands)), CPU)
+    points = [sweep.ordinary(), *(each for each in sweep.points() if each.even and abs(each.at) <= EVERYDAY[1])]
+    return all(is_alike(compared, each) for each in points)
 
 
 def _by_digits(found: Tally, everything: Sequence[Observation], outcome: Outcome, beyond: Sequence[str]) -> Outcome:
@@ -186,7 +225,7 @@ def _devices(program: CompiledExpression) -> set[str]:
     return {step.region.device for step in program.steps if isinstance(step, Apply) and step.region is not None}
 
 
-def _aligned(before: CompiledExpression, after: CompiledExpression) -> tuple[TextSide, TextSide]:
+def aligned(before: CompiledExpression, after: CompiledExpression) -> tuple[TextSide, TextSide]:
     """The operands of both texts in one order: they go by how they are written."""
     mine, theirs = list(before.operands), list(after.operands)
     ordered: list[Operand] = []
@@ -201,7 +240,7 @@ def _aligned(before: CompiledExpression, after: CompiledExpression) -> tuple[Tex
     return TextSide(before, mine), TextSide(after, ordered)
 
 
-def _fitting(
+def fitting(
     side: TextSide, known: Mapping[Operand, str], limits: Mapping[Operand, tuple[float, float]], seed: int
 ) -> Iterator[Sweep]:
     """Sweeps over shapes of the operands on which the expression can be computed, the likeliest first; of each number of

@@ -9,6 +9,7 @@ import libcst as cst
 from amplint.diagnostics import Diagnostic
 from amplint.hazards.entry_points import Entry
 from amplint.hazards.found import Found
+from amplint.model import vocabulary
 from amplint.model.events import (
     NO_GRAD,
     AutocastEnter,
@@ -93,6 +94,37 @@ def _steps(walk: Walk) -> bool:
     return any(isinstance(event, (ScalerStep, OptimizerStep)) for event in walk.events)
 
 
+def ordinary(first: Walk, second: Walk) -> tuple[Walk, Walk] | None:
+    """The path that training usually takes, where the one that shows a defect is another, and this one shows none.
+
+    Args:
+        first: the path that shows the defect, in the code as it stands.
+        second: the same path in the code with the fix.
+    """
+    if not first.decisions.chosen:
+        return None
+    usual = _walked(Walk(first.entry, Decisions(), Idle(), first.prelude))
+    if usual is None or usual.hazards or not _steps(usual):
+        return None
+    other = _walked(Walk(second.entry, usual.decisions.again(), Idle(), second.prelude))
+    return None if other is None else (usual, other)
+
+
+def left_to_scalers(first: Walk, second: Walk) -> set[str]:
+    """The conditions about numbers that are not finite that only the code as it stands asks, where scalers step with the fix.
+
+    These leave out such a step by themselves.
+
+    Args:
+        first: the path in the code as it stands.
+        second: the same path in the code with the fix.
+    """
+    if any(isinstance(event, OptimizerStep) for event in second.events):
+        return set()
+    dropped = first.decisions.asked.keys() - second.decisions.asked.keys()
+    return {key for key in dropped if vocabulary.FINITE.search(key)}
+
+
 def variants(first: Walk, second: Walk) -> Iterator[tuple[Walk, Walk]]:
     """The paths with other answers to conditions that only one text asks: such a one may have been put in, out, or changed.
 
@@ -104,13 +136,14 @@ def variants(first: Walk, second: Walk) -> Iterator[tuple[Walk, Walk]]:
         second: the same path in the code with the fix.
     """
     mine, theirs = first.decisions.asked, second.decisions.asked
+    scalers = left_to_scalers(first, second)
     for key, options in theirs.items():
         for answer in options[1:] if key not in mine and len(options) > 2 else ():
             other = _with(second, key, answer)
             if other is not None:
                 yield first, other
     for key, options in mine.items():
-        for answer in options if key not in theirs else ():
+        for answer in (options[:1] if key in scalers else options) if key not in theirs else ():
             other = _with(first, key, answer) if answer != first.decisions.chosen.get(key, options[0]) else None
             if other is not None:
                 yield other, second

@@ -173,6 +173,8 @@ class _Following:
         if isinstance(change.before, ast.If) and isinstance(change.after, ast.If):
             return self._follows_test(change.before.test, change.after.test)
         old, new = change.old, change.new
+        if _are_parts(old, new):
+            return False  # the nets of a walk have no parts of their own
         if old is not None and new is not None:  # of what is put around the other only that is new
             if has_part(new, old):
                 return self._follows(new, old, change.after, after)
@@ -220,6 +222,14 @@ class _Following:
         if any(isinstance(each, ast.Constant) for each in ast.walk(node)):
             return False  # a place on the scale says nothing of a step
         return _asks(node) or any(isinstance(each, ast.Name) and each.id in self.scales for each in ast.walk(node))
+
+
+def _are_parts(old: ast.AST | None, new: ast.AST | None) -> bool:
+    """Whether two names stand for parts of one object, or for one of them and the whole: `model.body`, `model`."""
+    names = [
+        ast.unparse(each).removeprefix("self.") for each in (old, new) if isinstance(each, (ast.Name, ast.Attribute))
+    ]
+    return len(names) == 2 and names[0].split(".")[0] == names[1].split(".")[0]
 
 
 def _asks(node: ast.AST) -> bool:

@@ -13,7 +13,15 @@ from dataclasses import replace
 
 import torch
 
-from amplint.model.events import Assign, AutocastEnter, ScalerUpdate
+from amplint.model.events import (
+    Assign,
+    AutocastEnter,
+    Backward,
+    OptimizerStep,
+    ScalerStep,
+    ScalerUpdate,
+    ZeroGrad,
+)
 from amplint.model.protocol.hazard import HazardKind
 from amplint.model.references import reference
 from amplint.rule import File
@@ -89,6 +97,8 @@ def _lost(trio: Trio, before: Walk, after: Walk, kind: HazardKind) -> Iterator[O
         yield Observation(Question.LOST, f"what `{name}` has found out, made anew again and again,", True, False)
     given = [any(isinstance(one, ScalerUpdate) and one.given for one in walk.events) for walk in (before, after)]
     yield Observation(Question.LOST, "a loss scale that moves by itself", not given[0], not given[1])
+    cleared = [_cleared(walk) for walk in (before, after)]
+    yield Observation(Question.LOST, "the clearing of gradients between two steps", True, cleared[1] >= cleared[0])
     made = [[*record.scalers.values(), *record.optimizers.values()] for record in (trio.before, trio.after)]
     for one in dict.fromkeys(made[0]):
         yield Observation(Question.LOST, one, True, made[1].count(one) >= made[0].count(one))
@@ -99,6 +109,20 @@ def _remade(walk: Walk) -> set[str]:
     objects = walk.entry.objects
     made = Counter(one.target for one in walk.events if isinstance(one, Assign) and not one.carried)
     return {name for name, times in made.items() if times > 1 and name in objects and objects[name].role == "scaler"}
+
+
+def _cleared(walk: Walk) -> float:
+    """Behind how many of the steps of optimizers gradients are cleared before the next backward pass: a share."""
+    steps = clearings = 0
+    is_due = False
+    for event in walk.events:
+        if isinstance(event, (ScalerStep, OptimizerStep)):
+            steps, is_due = steps + 1, True
+        elif isinstance(event, ZeroGrad):
+            clearings, is_due = clearings + is_due, False
+        elif isinstance(event, Backward):
+            is_due = False
+    return clearings / steps if steps else 0.0
 
 
 def _regions(walk: Walk) -> set[str]:

@@ -7,17 +7,18 @@ from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
 from functools import cached_property
 
-from amplint.model.events import AutocastEnter, Event, Region, Scale, ZeroGrad
+from amplint.model.events import AutocastEnter, Event, ObjectFacts, Region, Scale, ZeroGrad
+from amplint.model.references import reference
 from amplint.runtime.devices import CUDA, EMULATED
 from amplint.runtime.measures.measurement import Trio
 from amplint.runtime.replay.branch_choices import YES
-from amplint.runtime.replay.path_walk import Walk
+from amplint.runtime.replay.path_walk import ROUNDS, Walk
 from amplint.runtime.training.amp_and_reference import AmpRun, ReferenceRun, autocast
 from amplint.runtime.training.iterations import Rounds
 from amplint.runtime.training.path_facts import Clipped, Intent, clip_owners, feeding, scalers_of, used
 from amplint.runtime.training.run_record import NotReplayable, RunRecord
-from amplint.runtime.training.torch_objects import INIT_SCALE
-from amplint.runtime.training.toy_problem import ToyProblem
+from amplint.runtime.training.torch_objects import INIT_SCALE, assumed_rate
+from amplint.runtime.training.toy_problem import BATCH, ToyProblem
 from amplint.runtime.training.trainer import OVERFLOW_ROUND, Alteration, Training, TrainingSetup, clip_unit
 
 _TORCH_ERRORS = (RuntimeError, AssertionError, ValueError)
@@ -36,11 +37,25 @@ class Trial:
     seed: int
     alterations: Mapping[int, Alteration] = field(default_factory=dict)
     """What the fix does to losses, by site."""
+    by_scalers: bool = False
+    """Whether the fix leaves steps of infinite gradients to the scalers: what is meant is then told by its path."""
 
     @property
     def events(self) -> list[Event]:
         """What happens with the code as it stands."""
         return self.before.events
+
+    @property
+    def assumed(self) -> tuple[str, ...]:
+        """What the code does not give, and the runs take for granted, in words."""
+        objects = self.before.entry.objects
+        rates = (
+            f"{rate} for `{reference(name).written}`"
+            for name in sorted(used(self.events) - {""})
+            if (rate := assumed_rate(objects.get(name, ObjectFacts())))
+        )
+        units = (f"limits of clips times {self.unit:.3g}, so that they bind",) if self.unit != 1.0 else ()
+        return (f"{ROUNDS} iterations on batches of {BATCH}", *rates, *units)
 
     @cached_property
     def plain(self) -> Trio:
@@ -75,10 +90,10 @@ class Trial:
         before = self._amp(self.before, problem(self.device), self._clipped[0])
         again = before.repeats_backward
         after = self._amp(self.after, problem(self.device), self._clipped[1], self.alterations, again)
-        walk, rounds = self.before, Rounds()
-        feeds = feeding(walk.events)
+        walk, rounds = self.after if self.by_scalers else self.before, Rounds()
+        feeds, clipped = feeding(walk.events), self._clipped[self.by_scalers]
         setup = TrainingSetup(
-            problem(self.device), walk.entry.objects, rounds, feeds, self._clipped[0], self._cleared, self.unit
+            problem(self.device), walk.entry.objects, rounds, feeds, clipped, self._cleared, self.unit
         )
         reference = ReferenceRun(setup, Intent.of(walk.events), _rightly_skipped(after))
         return Trio(before, after, _run(walk, reference, rounds))

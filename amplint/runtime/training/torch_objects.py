@@ -111,6 +111,18 @@ def optimizer(facts: ObjectFacts, parameters: Iterable[torch.Tensor]) -> tuple[t
         raise CannotMake(f"{made.name} cannot be made with its literal arguments: {_line(error)}") from error
 
 
+def assumed_rate(facts: ObjectFacts) -> str:
+    """What stands for the class and the learning rate of an optimizer where the code does not give them; empty where it does.
+
+    Args:
+        facts: how the code makes it.
+    """
+    made = Construction.read(facts.maker)
+    if made.name not in _OPTIMIZERS:
+        return f"SGD with a learning rate of {STAND_IN_RATE:g}"
+    return "" if made.positional or "lr" in made.keywords else "torch's default learning rate"
+
+
 def scheduler(facts: ObjectFacts, of: torch.optim.Optimizer) -> lr_scheduler.LRScheduler:
     """A scheduler of the class that the code names, or else one that leaves the rate as it is.
 

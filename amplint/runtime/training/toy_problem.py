@@ -9,7 +9,7 @@ from functools import partial
 import torch
 from torch import nn
 
-_FEATURES, _WIDTH, _BATCH = 16, 32, 64
+_FEATURES, _WIDTH, BATCH = 16, 32, 64
 _STEEPNESS = 0.4
 """A factor of the loss, with which no gradient comes to 1: times 65536, the usual scale, float16 would overflow."""
 _LARGE = 1024.0
@@ -92,7 +92,7 @@ class ToyProblem:
         """The loss of each net on the next batch; one element of the gradient will be infinite for those `overflowing`."""
         generator = torch.Generator().manual_seed(self._seed * 1_000 + self._batches)
         self._batches += 1
-        x = torch.randn(_BATCH, _FEATURES, generator=generator).to(self._device)
+        x = torch.randn(BATCH, _FEATURES, generator=generator).to(self._device)
         y = x.sum(1, keepdim=True) / 4
         losses = {}
         for name, net in self.nets.items():

@@ -1,0 +1,162 @@
+"""The verdict on a repair whose defect shows along a path: both paths are walked, and what comes of them is judged."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from itertools import islice
+
+from amplint.hazards.found import Found
+from amplint.model.observables import RAISED, Observable
+from amplint.rule import File
+from amplint.runtime.changes import Change
+from amplint.runtime.criterion import Observation, Question, judge, unmeasured
+from amplint.runtime.measures import path_measures
+from amplint.runtime.measures.measurement import Measurement
+from amplint.runtime.replay.altered_losses import alteration, alterations
+from amplint.runtime.replay.defect_paths import (
+    foreign_device,
+    left_to_scalers,
+    ordinary,
+    others,
+    routes,
+    subject_of,
+    variants,
+)
+from amplint.runtime.replay.followed_changes import Side, changes_of, computes_losses, not_followed, on_path
+from amplint.runtime.replay.path_observations import READING, observe, told_without_values
+from amplint.runtime.replay.path_walk import TooLong, Walk
+from amplint.runtime.replay.three_runs import Trial, emulation
+from amplint.runtime.training.run_record import NotReplayable, Untrained
+from amplint.runtime.verdict import NOT_OBSERVABLE, NOT_REPLAYABLE, PATH, Outcome
+
+_VARIANTS = 6
+"""So many paths with other answers to changed conditions are walked at most."""
+
+
+@dataclass(frozen=True)
+class PathReplay:
+    """A hazard, and the file with a repair of it.
+
+    Attributes:
+        before: the file as it stands.
+        after: the file with the repair.
+        own: the file with the fix of the rule; None where that is what is judged, or nobody knows it.
+        found: the hazard in the file as it stands.
+        observable: how it shows.
+        device: one of `amplint.runtime.devices`.
+        seed: of the small problem.
+        is_patch: whether somebody else's patch is judged.
+    """
+
+    before: File
+    after: File
+    own: File | None
+    found: Found
+    observable: Observable
+    device: str
+    seed: int
+    is_patch: bool
+
+    def judged(self, kept: Sequence[Observation]) -> Outcome:
+        """The verdict.
+
+        Args:
+            kept: what the texts alone tell.
+
+        Raises:
+            NotReplayable, Untrained, CannotMake, TooLong: there is none, and why.
+        """
+        first, second = self._walks
+        foreign = foreign_device(self.observable, first)
+        if foreign:
+            return Outcome(NOT_OBSERVABLE, f"the code is for {foreign!r}", self.observable.measure)
+        kind = self.found.hazard.kind
+        sides = Side(first, self.before), Side(second, self.after)
+        changed = changes_of(*sides, kind, self.is_patch)
+        with emulation(self.device), warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # code with a defect is what torch warns about
+            by_scalers = bool(left_to_scalers(first, second))
+            subject = subject_of(self.found.hazard, first)
+            altered = alterations(changed, sides[1])
+            player = Trial(first, second, subject, self.device, self.seed, altered, by_scalers)
+            observed = [*self._observed(player)]
+            try:
+                taken = path_measures.take(self.observable.measure, player, self.found.hazard)
+            except NotReplayable as problem:
+                shown = Outcome(NOT_REPLAYABLE, str(problem), self.observable.measure, basis=PATH)
+                return unmeasured([*kept, *observed], shown)
+            error = player.plain.before.error
+            is_same = bool(error) and error == player.plain.after.error
+            own_error = self._error_of_own(player) if is_same else None
+        observed += taken.observations(self.observable.tolerance)
+        if is_same and own_error == "":
+            kept = [*kept, Observation(Question.GONE, error, False, False)]
+        elif is_same and self.observable.measure != RAISED and self.found.silent and kind not in self._others:
+            reason = "the path raises an error that neither defect nor fix has to do with"
+            return replace(taken.shown(self.observable.measure, PATH), reason=reason, others=tuple(self._others))
+        taken = replace(taken, assumed=(*taken.assumed, *player.assumed))
+        beyond = not_followed(changed, *sides, kind)
+        if self.is_patch and player.plain.before.readings and not player.plain.after.readings:
+            # Nobody is told of the norm any more, which may be meant.
+            observed = [one for one in observed if one.what != READING]
+            beyond = [*beyond, *(one for one in changed if one.new is None and one not in beyond)]
+        return self._told(taken, kept, observed, beyond, sides)
+
+    def _told(
+        self,
+        taken: Measurement,
+        kept: Sequence[Observation],
+        observed: Sequence[Observation],
+        beyond: Sequence[Change],
+        sides: tuple[Side, Side],
+    ) -> Outcome:
+        if not taken.ordinary:
+            observed = [one for one in observed if one.question is not Question.GONE]
+        beyond = on_path(beyond, *sides) if self.is_patch else beyond
+        if computes_losses([one for one in beyond if alteration(one) is None], sides[1]):
+            observed = told_without_values(observed)
+        texts = tuple(dict.fromkeys(one.text for one in beyond))
+        return judge([*kept, *observed], taken.shown(self.observable.measure, PATH), self._others, texts)
+
+    @cached_property
+    def _walks(self) -> tuple[Walk, Walk]:
+        return routes(self.found, self.before, self.after)
+
+    @cached_property
+    def _walk_of_own(self) -> Walk | None:
+        try:
+            return routes(self.found, self.before, self.own)[1] if self.own is not None else None
+        except (NotReplayable, Untrained, TooLong):
+            return None
+
+    @cached_property
+    def _others(self) -> list[str]:
+        """The kinds of other defects on the path, without those that the fix of the rule takes away as well."""
+        found = others(*self._walks, self.found.hazard)
+        if self._walk_of_own is None:
+            return found
+        left = {each.kind for each in self._walk_of_own.hazards}
+        return [kind for kind in found if kind in left]
+
+    def _error_of_own(self, player: Trial) -> str | None:
+        """What the fix of the rule raises; None where that is not known."""
+        if self._walk_of_own is None:
+            return None
+        return replace(player, after=self._walk_of_own, alterations={}).plain.after.error
+
+    def _observed(self, player: Trial) -> Iterator[Observation]:
+        """What the runs along the path tell, and those along its neighbours."""
+        first, second = self._walks
+        kind, files = self.found.hazard.kind, (self.before, self.after)
+        yield from observe(player.plain, first, second, kind, files)
+        for pair in islice(variants(first, second), _VARIANTS):
+            other = replace(player, before=pair[0], after=pair[1], by_scalers=False).plain
+            yield from (one for one in observe(other, *pair, kind, files) if one.question is not Question.GONE)
+        usual = ordinary(first, second)
+        if usual is not None:
+            other = replace(player, before=usual[0], after=usual[1], by_scalers=False).plain
+            seen = observe(other, *usual, kind, files)
+            yield from (one for one in seen if one.question is not Question.GONE and not one.is_left)
