@@ -111,7 +111,7 @@ def test_a_finding_is_replayed_for_real() -> None:
     assert result.exit_code == 0
     line, empty, heading, row = result.stdout.splitlines()
     assert line.startswith("train.py:11:9: AMP101 confirmed on cuda-emulated: norm seen by the optimizer ")
-    assert line.endswith(" -> 1.00 (max_norm 1.0, reference 1.00)")
+    assert " -> 1.00 (max_norm 1.0, reference 1.00); assumed: 6 iterations on batches of 64" in line
     assert (empty, heading.split(), row.split()) == ("", ["confirmed"], ["AMP101", "clip-before-unscale", "1"])
     assert result.stderr == "Replayed 1 finding on cuda-emulated: 1 confirmed\n"
     assert Path("train.py").read_text() == LOOP

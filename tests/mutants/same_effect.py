@@ -33,9 +33,8 @@ _IDEMPOTENT = frozenset(
 """Calls that do nothing more the second time."""
 _BLIND = frozenset({"zero_grad", "update", "train", "eval", "get_scale", "print", "to", "cuda", "scale"})
 """Calls that autocast does not change."""
-_TELLING = frozenset(
-    {"append", "item", "info", "warning", "add_scalar", "print", "empty_cache", "perf_counter", "time"}
-)
+_REPORTS = frozenset({"info", "warning", "add_scalar", "print", "log", "debug"})
+_TELLING = _REPORTS | {"append", "item", "empty_cache", "perf_counter", "time"}
 """Calls that change nothing that is computed."""
 _ALONE = _BLIND - {"get_scale", "update"}
 """Calls that see and change nothing but what they name."""
@@ -43,7 +42,10 @@ _CLIPS = frozenset({"clip_grad_norm_", "clip_grad_value_"})
 _ACTING = frozenset("step update backward unscale_ append extend pop next write save load barrier synchronize".split())
 """Calls that do more than give back a value."""
 _COMMUTE = frozenset(
-    map(frozenset, (("zero_grad", "update"), ("zero_grad", "scheduler.step"), ("update", "scheduler.step")))
+    map(
+        frozenset,
+        (("unscale_",), ("zero_grad", "update"), ("zero_grad", "scheduler.step"), ("update", "scheduler.step")),
+    )
 )
 """Pairs of calls of which neither sees what the other does, although one scaler and one optimizer belong together."""
 _MODULES = frozenset({"torch", "nn", "F", "amp", "self", "th", "optim"})
@@ -71,8 +73,8 @@ def _quoted(mutant: Mutant) -> list[str]:
 
 
 def _repeated(mutant: Mutant) -> str:
-    done = _called(_quoted(mutant)[0]) in _IDEMPOTENT
-    return "the second call does nothing more" if done else ""
+    called = _called(_quoted(mutant)[0])
+    return "the second call does nothing more, or tells the same" if called in _IDEMPOTENT | _REPORTS else ""
 
 
 def _wrapped(mutant: Mutant) -> str:
@@ -136,7 +138,9 @@ def _left_unused(mutant: Mutant) -> str:
     known = Counter(ast.dump(each) for each in ast.walk(fixed) if isinstance(each, ast.stmt))
     small = [each for each in ast.walk(left) if isinstance(each, (ast.Assign, ast.Expr))]
     more = [each for each in small if not known[ast.dump(each)]]
-    if "`delete`" not in mutant.change.what or len(more) != 1:
+    kept = {ast.dump(each) for each in small}
+    gone = [each for each in ast.walk(fixed) if isinstance(each, (ast.Assign, ast.Expr)) and ast.dump(each) not in kept]
+    if "`delete`" not in mutant.change.what or len(more) != 1 or gone:
         return ""
     names = {each.id for each in ast.walk(more[0]) if isinstance(each, ast.Name) and isinstance(each.ctx, ast.Store)}
     read = [each.id for each in ast.walk(left) if isinstance(each, ast.Name) and isinstance(each.ctx, ast.Load)]
@@ -150,17 +154,36 @@ def _half_already(mutant: Mutant) -> str:
     if not mutant.change.what.endswith("as half"):
         return ""
     [text] = _quoted(mutant)
-    file = File(Tree(replace(mutant.repaired.fixture.source, text=mutant.repaired.text)), torch=(2, 3))
+    if _dtypes(mutant.repaired.text, mutant, lambda row, told: row == mutant.change.row and told == _line(text)):
+        return "it is in float16 already"
+    is_returned = mutant.change.text.splitlines()[mutant.change.row - 1].strip().startswith("return ")
+    before = mutant.repaired.fixture.source.text
+    returned = _dtypes(before, mutant, lambda row, told: f"return {told}" in before and row >= mutant.change.row - 3)
+    return "what is returned was in float16 with the code as it stands" if is_returned and returned else ""
+
+
+def _dtypes(text: str, mutant: Mutant, is_meant: Callable[[int, str], bool]) -> bool:
+    """Whether all expressions that are meant are in float16, as the static flow of dtypes has it."""
+    file = File(Tree(replace(mutant.repaired.fixture.source, text=text)), torch=(2, 3))
     facts = DtypeTrace(file)
+    nodes = ((node, frame) for frame in facts.frames for node, _ in facts.nodes(frame))
     seen = [
         facts.seen(node, frame).value
-        for frame in facts.frames
-        for node, _ in facts.nodes(frame)
-        if file.range(node).start.row == mutant.change.row
-        and " ".join(file.tree.text(node).split()) == " ".join(text.split())
+        for node, frame in nodes
+        if is_meant(file.range(node).start.row, _line(file.tree.text(node)))
     ]
-    half = bool(seen) and all(isinstance(each, Tensor) and each.dtype == FLOAT16 for each in seen)
-    return "it is in float16 already" if half else ""
+    return bool(seen) and all(isinstance(each, Tensor) and each.dtype == FLOAT16 for each in seen)
+
+
+def _line(text: str) -> str:
+    return " ".join(text.split())
+
+
+def _unscaled_later(mutant: Mutant) -> str:
+    """Of a call that is left to chance: why it makes no difference."""
+    statement = _quoted(mutant)[0]
+    reads = re.search(r"clip_grad|\.grad\b|grad_norm", mutant.repaired.text)
+    return "the step unscales what is not unscaled yet" if _called(statement) == "unscale_" and not reads else ""
 
 
 def _left_out(mutant: Mutant) -> str:
@@ -235,5 +258,6 @@ _KINDS: Mapping[str, Callable[[Mutant], str]] = {
     "arithmetic": _detached,
     "literal": _cleared_otherwise,
     "undo_one": _left_unused,
+    "guard": _unscaled_later,
     "no_amp": _half_already,
 }

@@ -7,6 +7,7 @@ import re
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
+from functools import lru_cache
 
 import libcst as cst
 
@@ -28,7 +29,7 @@ from amplint.model.observables import (
     ROUNDED,
     WARNED,
 )
-from amplint.rule import Confidence, File, Severity
+from amplint.rule import Confidence, File, Rule, Severity
 from amplint.runtime.changes import Change, changes, changes_in, function_at
 from amplint.runtime.criterion import Observation, Question
 from amplint.runtime.experiments.amp_settings import (
@@ -40,15 +41,17 @@ from amplint.runtime.experiments.amp_settings import (
 )
 from amplint.runtime.experiments.rule_recheck import findings
 from amplint.runtime.experiments.saved_states import lost_states
+from amplint.source import Source
 from amplint.syntax.tree import Tree
 
 SETTINGS = frozenset({CONSTRUCTED, ENTERED, IN_REPLICA, KEPT, LEFT_ON, WARNED})
 """What is about regions and scalers themselves: with a repair, all their settings are those that the author gave them."""
+_BACKWARD = "the backward pass"
 _NO_GRADIENTS = "a place without gradients"
 _WEIGHTED = re.compile(r"(Lazy)?(Linear|Bilinear|Conv|Embedding|LSTM|GRU|RNN|Transformer|PReLU)|\w*(Norm|Attention)")
 """The classes of layers with weights."""
 _PARTS: Mapping[str, tuple[type, ...]] = {
-    "the backward pass": (Backward,),
+    _BACKWARD: (Backward,),
     "clipping": (Clip,),
     "the step of an optimizer": (ScalerStep, OptimizerStep),
     "the step of a scheduler": (SchedulerStep,),
@@ -68,7 +71,12 @@ def own_fix(before: File, diagnostic: Diagnostic) -> File:
         again = told_once(findings(before, diagnostic.code))
         fix = next((each.fix for each in again if each.range == diagnostic.range), None)
     text, _ = apply(before.source, [replace(diagnostic, fix=fix)])
-    return File(Tree(replace(before.source, text=text)), torch=before.torch)
+    return _read(replace(before.source, text=text), before.torch)
+
+
+@lru_cache(maxsize=8)
+def _read(source: Source, torch: tuple[int, int]) -> File:
+    return File(Tree(source), torch)
 
 
 def other_than_own(before: File, own: File, after: File) -> tuple[str, ...]:
@@ -190,15 +198,22 @@ def _makes_layers(statement: ast.stmt | None) -> bool:
 
 def _new_or_lost(before: File, own: File, after: File) -> Iterator[Observation]:
     """Defects that neither the code as it stands has nor the fix of the rule leaves, and parts of training that are gone."""
-    rules = [rule for rule in load_rules() if rule.default and rule.confidence is Confidence.HIGH]
-    telling = [rule for rule in rules if rule.severity is not Severity.INFO]
-    mine, theirs, new = (Counter(rule for rule in telling for _ in rule.check(file)) for file in (before, own, after))
+    mine, theirs, new = map(_certain, (before, own, after))
     for rule, count in new.items():
         if count > max(mine[rule], theirs[rule]):
             yield Observation(Question.NEW, f"the defect {rule.name} ({rule.code})", True, False)
-    left = Counter(_what_runs(after))
-    for part, count in sorted(Counter(_what_runs(own)).items()):
+    left, right = Counter(_what_runs(after)), Counter(_what_runs(own))
+    again = left[_BACKWARD] > max(right[_BACKWARD], Counter(_what_runs(before))[_BACKWARD])
+    yield Observation(Question.NEW, "another backward pass", True, not again)
+    for part, count in sorted(right.items()):
         yield Observation(Question.LOST, part, True, left[part] >= (count if part == _NO_GRADIENTS else 1))
+
+
+@lru_cache(maxsize=8)
+def _certain(file: File) -> Counter[Rule]:
+    """What the rules are sure of in a file, and how often."""
+    rules = [rule for rule in load_rules() if rule.default and rule.confidence is Confidence.HIGH]
+    return Counter(rule for rule in rules if rule.severity is not Severity.INFO for _ in rule.check(file))
 
 
 def _what_runs(file: File) -> Iterator[str]:

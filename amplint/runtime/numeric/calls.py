@@ -248,7 +248,14 @@ class CallTerms(Terms):
         return self.from_outside(node, scope, dtype=dtype)
 
     def unlisted(self, node: cst.Call, arguments: Sequence[Expression], scope: BodyScope, what: str = "") -> Expression:
-        """A call of something unknown: a value from outside, unless it computes with values of the expression."""
+        """A call of something unknown: a value from outside, unless it computes with values of the expression.
+
+        Args:
+            node: the call.
+            arguments: what it is given.
+            scope: what names hold by now.
+            what: what is not on the closed list, in words; by default what is called.
+        """
         if all(map(is_raw, arguments)):
             return self.from_outside(node, scope)
         inside = next((each for each in arguments if isinstance(each, Outside)), None)

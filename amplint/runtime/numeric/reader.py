@@ -156,7 +156,12 @@ class Reader(Choices):
             self.statement_of(node, scope)
 
     def statement_of(self, node: cst.BaseExpression, scope: BodyScope) -> None:
-        """What an expression comes to that is a statement; of a call of something unknown, what it is given."""
+        """What an expression comes to that is a statement; of a call of something unknown, what it is given.
+
+        Args:
+            node: the expression.
+            scope: what names hold by now.
+        """
         kind, before = self.words(node).partition("(")[0], BodyScope(scope.frame, dict(scope.held))
         value = self.read(node, scope)
         if not isinstance(value, Operand):

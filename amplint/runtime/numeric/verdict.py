@@ -48,7 +48,7 @@ _SHAPES_DECIDE = "what the fixed expression means depends on the number of dimen
 
 
 @dataclass(frozen=True)
-class Beside:
+class BesideExpression:
     """What is told of a repair besides its expression, where it is not the fix of the rule.
 
     Attributes:
@@ -70,7 +70,7 @@ def prove(
     device: str,
     seed: int,
     is_patch: bool = False,
-    beside: Beside = Beside(),
+    beside: BesideExpression = BesideExpression(),
 ) -> Outcome:
     """Compute what comes of a finding, as the code stands and with the fix, over a sweep of operands.
 
@@ -226,7 +226,15 @@ def _devices(program: CompiledExpression) -> set[str]:
 
 
 def aligned(before: CompiledExpression, after: CompiledExpression) -> tuple[TextSide, TextSide]:
-    """The operands of both texts in one order: they go by how they are written."""
+    """The operands of both texts in one order: they go by how they are written.
+
+    Args:
+        before: the expression as it stands.
+        after: the expression with the fix.
+
+    Raises:
+        NotReplayable: the latter takes a value from outside that the former does not.
+    """
     mine, theirs = list(before.operands), list(after.operands)
     ordered: list[Operand] = []
     waiting = list(theirs)
@@ -245,6 +253,12 @@ def fitting(
 ) -> Iterator[Sweep]:
     """Sweeps over shapes of the operands on which the expression can be computed, the likeliest first; of each number of
     dimensions one.
+
+    Args:
+        side: the expression, with its operands.
+        known: what each operand is.
+        limits: between what its elements lie.
+        seed: of the elements.
 
     Raises:
         NotReplayable: there are none.

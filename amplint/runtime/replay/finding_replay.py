@@ -25,7 +25,7 @@ from amplint.runtime.experiments.by_observable import EXPERIMENTS
 from amplint.runtime.measures import linear_products
 from amplint.runtime.measures.measurement import Measurement
 from amplint.runtime.numeric.other_values import other_values
-from amplint.runtime.numeric.verdict import Beside, prove
+from amplint.runtime.numeric.verdict import BesideExpression, prove
 from amplint.runtime.refused_calls import newly_refused
 from amplint.runtime.replay.defect_paths import find
 from amplint.runtime.replay.path_verdict import PathReplay
@@ -97,7 +97,11 @@ def _replayed(
     if own is not None and not changes(own.source.text, after.text):
         own = None
     if observable.measure in (NON_FINITE, VALUE_ERROR):
-        beside = Beside(own, *other_repairs.beside_expression(file, own, _file(after))) if own is not None else Beside()
+        beside = (
+            BesideExpression(own, *other_repairs.beside_expression(file, own, _file(after)))
+            if own is not None
+            else BesideExpression()
+        )
         with emulation(device):
             return prove(file, _file(after), diagnostic, observable.measure, device, seed, is_patch, beside)
     found = find(file, diagnostic)

@@ -119,7 +119,8 @@ class PathReplay:
         if computes_losses([one for one in beyond if alteration(one) is None], sides[1]):
             observed = told_without_values(observed)
         texts = tuple(dict.fromkeys(one.text for one in beyond))
-        return judge([*kept, *observed], taken.shown(self.observable.measure, PATH), self._others, texts)
+        left = [Observation(Question.GONE, f"the defect {kind}", False, False) for kind in self._of_own]
+        return judge([*kept, *observed, *left], taken.shown(self.observable.measure, PATH), self._others, texts)
 
     @cached_property
     def _walks(self) -> tuple[Walk, Walk]:
@@ -135,11 +136,15 @@ class PathReplay:
     @cached_property
     def _others(self) -> list[str]:
         """The kinds of other defects on the path, without those that the fix of the rule takes away as well."""
-        found = others(*self._walks, self.found.hazard)
+        return [kind for kind in others(*self._walks, self.found.hazard) if kind not in self._of_own]
+
+    @cached_property
+    def _of_own(self) -> list[str]:
+        """The kinds of other defects that the fix of the rule takes away, and this repair leaves."""
         if self._walk_of_own is None:
-            return found
+            return []
         left = {each.kind for each in self._walk_of_own.hazards}
-        return [kind for kind in found if kind in left]
+        return [kind for kind in others(*self._walks, self.found.hazard) if kind not in left]
 
     def _error_of_own(self, player: Trial) -> str | None:
         """What the fix of the rule raises; None where that is not known."""
