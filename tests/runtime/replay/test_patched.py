@@ -135,3 +135,24 @@ def test_a_norm_that_is_not_read_any_more_is_named() -> None:
     )
     found = patched("AMP110", text, mended)
     assert found.verdict == NOT_REPLAYABLE and "norm" in found.reason, found
+
+
+NO_DEVICE = """\
+import torch
+
+
+def train(self, model, loader, optimizer, criterion):
+    for x, y in loader:
+        with torch.autocast():
+            loss = criterion(model(x), y)
+        with torch.autocast(device_type=self.device, dtype=torch.bfloat16):
+            other = criterion(model(y), x)
+"""
+
+
+def test_a_device_that_only_the_run_tells_may_be_the_one_of_the_fix() -> None:
+    told = NO_DEVICE.replace("autocast()", "autocast(device_type=torch.device(self.device).type)")
+    assert patched("AMP205", NO_DEVICE, told).verdict != REFUTED
+    both = told.replace("device_type=self.device,", "device_type=torch.device(self.device).type,")
+    assert patched("AMP205", NO_DEVICE, both).verdict != REFUTED
+    assert patched("AMP205", NO_DEVICE, both.replace(".type)", ".type, enabled=False)")).verdict == REFUTED
