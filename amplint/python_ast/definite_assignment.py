@@ -81,3 +81,12 @@ def newly_unbound(before: str, after: str) -> list[str]:
     foreign = {use.name for use in old.unbound} - old.anywhere
     # A text that uses names from nowhere gets them from what runs it, which may bring others as well.
     return sorted(worse & old.anywhere if foreign else worse)
+
+
+def bound_somewhere(text: str) -> frozenset[str]:
+    """All names that some scope of a text binds, on whatever path.
+
+    Args:
+        text: a text that parses.
+    """
+    return frozenset(Assigned(parse(text), with_places=False).anywhere)

@@ -80,8 +80,8 @@ def judge(
     spoiled = {question: [one for one in each if one.is_spoiled] for question, each in by_question.items()}
     new, lost = spoiled[Question.NEW], spoiled[Question.LOST]
     left = [one for one in defect if one.is_left]
-    wrong = spoiled[Question.GONE] + spoiled[Question.MEANT] + [one for one in left if not one.same]
-    wrong += [one for one in by_question[Question.MEANT] if one.is_left]
+    astray = [one for one in by_question[Question.MEANT] if one.is_left]
+    wrong = spoiled[Question.GONE] + spoiled[Question.MEANT] + [one for one in left + astray if not one.same]
     mended = [one for one in defect if one.after and not one.before]
     remains: tuple[str, ...] = ()
     if lost or (new and not others):
@@ -93,6 +93,11 @@ def judge(
         shown = replace(shown, others=tuple(others))
     elif wrong or (left and not mended):
         verdict, reason = REFUTED, _reason(wrong or left)
+    elif any(one.same for one in astray):
+        verdict, reason = (
+            NOT_REPLAYABLE,
+            f"another defect remains: {remaining(astray)[0]} is not what is meant either way",
+        )
     elif beyond:
         verdict, reason = NOT_REPLAYABLE, f"the change does more than is replayed: {_listed(beyond)}"
     elif left:

@@ -278,3 +278,29 @@ def test_the_real_replay_lets_a_right_fix_pass() -> None:
     result = amplint("check", "--fix", "--verify", "train.py")
     assert (result.exit_code, Path("train.py").read_text()) == (0, FIXED)
     assert "Fixed 1 finding in 1 file" in result.stderr
+
+
+def test_a_condition_in_a_helper_of_another_file_is_answered() -> None:
+    Path("helpers.py").write_text(
+        "def tempered(logits, cool=False):\n    if cool:\n        logits = logits / 2\n    return logits\n"
+    )
+    Path("loss.py").write_text(
+        """\
+import torch
+from helpers import tempered
+
+
+def train(model, loader, optimizer):
+    scaler = torch.amp.GradScaler("cuda")
+    for x, target in loader:
+        optimizer.zero_grad()
+        with torch.amp.autocast("cuda", dtype=torch.float16):
+            p = torch.softmax(tempered(model(x)), dim=1)
+            loss = -(target * torch.log(p)).sum(dim=1).mean()
+        scaler.scale(loss).backward()
+        scaler.step(optimizer)
+        scaler.update()
+"""
+    )
+    result = amplint("verify", "loss.py", "--unsafe-fixes", "--select", "AMP305", *DEVICE)
+    assert "AMP305 confirmed" in result.stdout, result.output

@@ -25,7 +25,8 @@ UNSEEN = Observation(Question.GONE, "norm", True, True)
         ([GONE, WORSE], REFUTED),
         ([UNSEEN], NOT_OBSERVABLE),
         *[([GONE, Observation(each, "it", True, False)], REFUTED) for each in Question],
-        ([GONE, Observation(Question.MEANT, "it", False, False)], REFUTED),
+        ([GONE, Observation(Question.MEANT, "it", False, False, same=False)], REFUTED),
+        ([GONE, Observation(Question.MEANT, "it", False, False, same=True)], NOT_REPLAYABLE),
         ([GONE, Observation(Question.LOST, "it", False, False)], CONFIRMED),
     ],
 )

@@ -59,6 +59,10 @@ class AmpObject:
         """The settings by their names."""
         return dict(self.settings)
 
+    def distance(self, other: AmpObject) -> int:
+        """The number of settings in which another one differs."""
+        return len(set(self.settings) ^ set(other.settings))
+
 
 def made_in(file: File) -> list[tuple[AmpObject, cst.CSTNode]]:
     """The regions and scalers that a file makes, each with the call; those with starred arguments are left out."""
@@ -157,8 +161,11 @@ def other_halves(own: File, after: File) -> list[str]:
 def _pairs(own: File, after: File) -> Iterator[tuple[AmpObject, AmpObject]]:
     """What a repair makes in another way than amplint's own fix, side by side."""
     missing, extra = unlike(own, after)
-    for kind in ("region", "scaler"):
-        yield from zip(*([one for one in each if one.kind == kind] for each in (missing, extra)))
+    for one in missing:
+        counterpart = min((other for other in extra if other.kind == one.kind), key=one.distance, default=None)
+        if counterpart is not None:
+            extra.remove(counterpart)
+            yield one, counterpart
 
 
 def unlike(own: File, after: File) -> tuple[list[AmpObject], list[AmpObject]]:
@@ -176,7 +183,9 @@ def _compared(one: AmpObject, other: AmpObject, is_about_settings: bool, may_swi
     mine, theirs = one.by_name, other.by_name
     for name in dict.fromkeys((*mine, *theirs)):
         value, instead = mine.get(name), theirs.get(name)
-        if value == instead:
+        if value == instead or (
+            name == "dtype" and None in (value, instead)
+        ):  # none: of a device that only the run tells
             continue
         if name == _ENABLED and instead is False and (one.kind == "region" or not may_switch_off):
             yield Observation(Question.LOST, f"the {one.kind}, which is switched off,", True, False)

@@ -17,7 +17,7 @@ from amplint.engine.registry import load_rules
 from amplint.facts.scalers import Scalers
 from amplint.finding import told_once
 from amplint.lowering.graph_tools import events_in
-from amplint.model.events import NO_GRAD, Backward, Clip, OptimizerStep, ScalerStep, SchedulerStep
+from amplint.model.events import NO_GRAD, Backward, Clip, OptimizerStep, Region, ScalerStep, SchedulerStep
 from amplint.model.observables import (
     CHECKED,
     CONSTRUCTED,
@@ -207,6 +207,10 @@ def _new_or_lost(before: File, own: File, after: File) -> Iterator[Observation]:
     yield Observation(Question.NEW, "another backward pass", True, not again)
     for part, count in sorted(right.items()):
         yield Observation(Question.LOST, part, True, left[part] >= (count if part == _NO_GRADIENTS else 1))
+    regions = [each for each in _regions(after) if each.lowers]
+    for region in dict.fromkeys(each for each in _regions(own) if each.lowers):
+        words = f"autocast in {region.dtype} for {region.device!r} (enabled: {region.enabled})"
+        yield Observation(Question.LOST, words, True, any(_may_be(each, region) for each in regions))
 
 
 @lru_cache(maxsize=8)
@@ -220,13 +224,25 @@ def _what_runs(file: File) -> Iterator[str]:
     """Scalers, regions, and the parts of training in a file, in words."""
     if any(facts.enabled != "no" for _, facts in file.fact(Scalers).made):
         yield "a scaler that is on"
-    entered = [item.item for item in file.tree.find(cst.WithItem)]
-    for expression in (*entered, *(each.decorator for each in file.tree.find(cst.Decorator))):
-        region = file.contexts.of(expression)
-        if region == NO_GRAD:
-            yield _NO_GRADIENTS
-        if region is not None and region.lowers:
-            yield f"autocast in {region.dtype} for {region.device!r} (enabled: {region.enabled})"
+    yield from (_NO_GRADIENTS for region in _regions(file) if region == NO_GRAD)
     for function in file.analysis.functions.values():
         for event in events_in(function.body):
             yield from (words for words, kind in _PARTS.items() if isinstance(event, kind))
+
+
+def _regions(file: File) -> Iterator[Region]:
+    """What `with` statements and decorators enter."""
+    entered = [item.item for item in file.tree.find(cst.WithItem)]
+    for expression in (*entered, *(each.decorator for each in file.tree.find(cst.Decorator))):
+        region = file.contexts.of(expression)
+        if region is not None:
+            yield region
+
+
+def _may_be(region: Region, wanted: Region) -> bool:
+    """Whether a region is another one, as far as the text tells: a device that is read from a tensor may be any."""
+    if region.enabled != wanted.enabled:
+        return False
+    if region.device == wanted.device:
+        return region.dtype == wanted.dtype
+    return region.device == "?" and region.dtype in (wanted.dtype, "half")

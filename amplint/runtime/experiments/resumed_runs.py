@@ -13,6 +13,7 @@ from amplint.model import observables
 from amplint.model.events import ObjectFacts
 from amplint.roles.step_pairs import StepPair
 from amplint.rule import File
+from amplint.runtime.experiments.carried_states import keys, stepped_by
 from amplint.runtime.experiments.loss_scale import STEEP, STEPS, TrainingRun, too_steep
 from amplint.runtime.measures.measurement import Figure, Measurement
 from amplint.runtime.training.run_record import NotReplayable
@@ -24,7 +25,10 @@ def take(before: File, after: File, diagnostic: Diagnostic, device: str, seed: i
     Raises:
         NotReplayable: the checkpoint is not found, or the fix leaves its load to be written.
     """
-    pair, restores = _repaired(before, after, diagnostic)
+    pair = stepped_by(before, diagnostic)
+    if pair is None:
+        raise NotReplayable("the checkpoint is not found again")
+    restores = _is_restored(before, after, diagnostic, pair)
     facts = before.roles.of(pair.scaler)
     runs = [_skips(facts, holds, device, seed) for holds in (False, restores, True)]
     series = dict(zip(("before", "after", "reference"), runs))
@@ -33,21 +37,20 @@ def take(before: File, after: File, diagnostic: Diagnostic, device: str, seed: i
     )
 
 
-def _repaired(before: File, after: File, diagnostic: Diagnostic) -> tuple[StepPair, bool]:
-    """The scaler of a finding with its optimizer, and whether its state comes back with the fix.
+def _is_restored(before: File, after: File, diagnostic: Diagnostic, pair: StepPair) -> bool:
+    """Whether the state of a scaler comes back with the fix.
 
     Where the file loads no optimizer's state, the load lies elsewhere, and is taken to follow.
     """
-    lacking, kept_back = before.fact(Checkpoints).incomplete, before.fact(Checkpoints).unrestored
-    for unsaved in lacking:
-        if before.range(unsaved.place) == diagnostic.range:
-            if len(after.fact(Checkpoints).unrestored) > len(kept_back):
-                raise NotReplayable("the fix saves the state, and the load is left to you")
-            return unsaved.pair, len(after.fact(Checkpoints).incomplete) < len(lacking)
-    for unloaded in kept_back:
-        if before.range(unloaded.call) == diagnostic.range:
-            return unloaded.pair, len(after.fact(Checkpoints).unrestored) < len(kept_back)
-    raise NotReplayable("the checkpoint is not found again")
+    saved, loaded = keys(after, pair)
+    if saved and loaded and not saved & loaded:
+        return False  # under a name of its own, which nobody asks for
+    old, new = before.fact(Checkpoints), after.fact(Checkpoints)
+    if not any(before.range(each.place) == diagnostic.range for each in old.incomplete):
+        return len(new.unrestored) < len(old.unrestored)
+    if len(new.unrestored) > len(old.unrestored):
+        raise NotReplayable("the fix saves the state, and the load is left to you")
+    return len(new.incomplete) < len(old.incomplete)
 
 
 def _skips(facts: ObjectFacts, holds_scaler: bool, device: str, seed: int) -> tuple[float, ...]:

@@ -37,13 +37,20 @@ class Choices(CallTerms):
     def __init__(self, facts: DtypeTrace, path: Path) -> None:
         super().__init__(facts)
         self._path = path
-        self._keys: dict[int, tuple[str, int]] = {}
-        texts: Counter[str] = Counter()
-        conditions: list[cst.If | cst.IfExp] = [*self.tree.find(cst.If), *self.tree.find(cst.IfExp)]
-        for node in conditions:
-            text = f"{type(node).__name__} {self.words(node.test)}"
-            self._keys[id(node)] = text, texts[text]
-            texts[text] += 1
+        self._keys: dict[cst.Module, dict[int, tuple[str, int]]] = {}
+
+    def _key(self, node: cst.If | cst.IfExp) -> tuple[str, int]:
+        """The text of a condition, and its number among those of the same text in its file, which may be another one."""
+        root = self.tree.root(node)
+        if root not in self._keys:
+            file = "" if root is self.tree.module else self.tree.home(node).source.path.rpartition("/")[2]
+            keys, texts = self._keys.setdefault(root, {}), Counter[str]()
+            conditions: list[cst.If | cst.IfExp] = [*self.tree.find(cst.If, root), *self.tree.find(cst.IfExp, root)]
+            for each in conditions:
+                text = f"{file} {type(each).__name__} {self.words(each.test)}"
+                keys[id(each)] = text, texts[text]
+                texts[text] += 1
+        return self._keys[root][id(node)]
 
     def chosen(self, node: cst.IfExp, scope: BodyScope) -> cst.BaseExpression:
         return (node.body, node.orelse)[self.way(node, scope)]
@@ -55,7 +62,7 @@ class Choices(CallTerms):
             node: the statement or expression.
             scope: what names hold by now.
         """
-        key = self._keys[id(node)]
+        key = self._key(node)
         if key not in self._path.taken:
             self._path.taken[key] = self._decided(node, scope)
         return self._path.taken[key]

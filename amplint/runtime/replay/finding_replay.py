@@ -11,30 +11,29 @@ calls whose effect on AMP's objects is unknown are left out.
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from functools import lru_cache, partial
 
 from amplint.diagnostics import Diagnostic
-from amplint.model.observables import NON_FINITE, PRODUCT_TIME, VALUE_ERROR, Observable
-from amplint.python_ast.definite_assignment import newly_unbound
+from amplint.model.observables import NON_FINITE, PRODUCT_TIME, RESUMED, VALUE_ERROR, Observable
+from amplint.python_ast.definite_assignment import bound_somewhere, newly_unbound
 from amplint.rule import File, Rule
 from amplint.runtime.changes import changes
 from amplint.runtime.criterion import Observation, Question, judge, unmeasured
-from amplint.runtime.experiments import other_repairs
+from amplint.runtime.experiments import carried_states, other_repairs
 from amplint.runtime.experiments.by_observable import EXPERIMENTS
 from amplint.runtime.measures import linear_products
 from amplint.runtime.measures.measurement import Measurement
 from amplint.runtime.numeric.other_values import other_values
 from amplint.runtime.numeric.verdict import BesideExpression, prove
 from amplint.runtime.refused_calls import newly_refused
-from amplint.runtime.replay.defect_paths import (
-    find,
-)
+from amplint.runtime.replay.defect_paths import find
 from amplint.runtime.replay.path_verdict import PathReplay
 from amplint.runtime.replay.path_walk import TooLong
 from amplint.runtime.replay.three_runs import emulation
 from amplint.runtime.training.run_record import NotReplayable, Untrained
 from amplint.runtime.training.torch_objects import CannotMake
-from amplint.runtime.verdict import NOT_REPLAYABLE, PATH, TEMPLATE, Outcome
+from amplint.runtime.verdict import CONFIRMED, NOT_REPLAYABLE, PARTLY, PATH, TEMPLATE, Outcome
 from amplint.source import Source
 from amplint.syntax.tree import Tree
 
@@ -62,45 +61,62 @@ def replay(
     """
     if rule.observable is None:
         return Outcome(NOT_REPLAYABLE, f"{rule.code} does not say how its defect shows")
-    errors = [f"NameError: {name}" for name in newly_unbound(before.text, after.text)]
+    unbound = newly_unbound(before.text, after.text)
+    bound = bound_somewhere(after.text) if unbound and is_patch else frozenset()
+    errors = [f"NameError: {name}" for name in unbound if name not in bound]
     errors += newly_refused(_file(before), _file(after))
     if errors:
         said = [Observation(Question.NEW, error, True, False) for error in errors]
         return judge(said, Outcome(NOT_REPLAYABLE, "", rule.observable.measure))
-    if rule.observable.measure == PRODUCT_TIME:
-        return linear_products.time_products(_file(before), _file(after), device, seed, rule.observable.tolerance)
+    outcome = _replayed(before, after, diagnostic, rule.observable, device, seed, is_patch)
+    if unbound and outcome.verdict in (CONFIRMED, PARTLY):
+        reason = f"on another path the change leaves {', '.join(f'`{name}`' for name in unbound)} without a value"
+        return replace(outcome, verdict=NOT_REPLAYABLE, reason=reason)
+    return outcome
+
+
+def _replayed(
+    before: Source,
+    after: Source,
+    diagnostic: Diagnostic,
+    observable: Observable,
+    device: str,
+    seed: int,
+    is_patch: bool,
+) -> Outcome:
+    """Replay a finding in the way that shows its defect."""
+    if observable.measure == PRODUCT_TIME:
+        return linear_products.time_products(_file(before), _file(after), device, seed, observable.tolerance)
     file = _file(before)
-    experiment = EXPERIMENTS.get(rule.observable.measure)
+    experiment = EXPERIMENTS.get(observable.measure)
     if experiment is not None:
         with emulation(device):
             take = partial(experiment, device=device, seed=seed)
-            return _by_template(rule.observable, take, file, _file(after), diagnostic, seed, is_patch)
+            return _by_template(observable, take, file, _file(after), diagnostic, seed, is_patch)
     own = None if is_patch else other_repairs.own_fix(file, diagnostic)
     if own is not None and not all(changes(own.source.text, each.text) for each in (before, after)):
         own = None  # there is none, or it is what is judged
-    if rule.observable.measure in (NON_FINITE, VALUE_ERROR):
+    if observable.measure in (NON_FINITE, VALUE_ERROR):
         beside = (
             BesideExpression(own, *other_repairs.beside_expression(file, own, _file(after)))
             if own is not None
             else BesideExpression()
         )
         with emulation(device):
-            return prove(file, _file(after), diagnostic, rule.observable.measure, device, seed, is_patch, beside)
+            return prove(file, _file(after), diagnostic, observable.measure, device, seed, is_patch, beside)
     found = find(file, diagnostic)
     if found is None:
-        return Outcome(
-            NOT_REPLAYABLE, "the event that the finding is about is not found again", rule.observable.measure
-        )
+        return Outcome(NOT_REPLAYABLE, "the event that the finding is about is not found again", observable.measure)
     try:
         kept = other_repairs.kept_options(own, _file(after)) if own is not None else []
         kept += other_values(own, _file(after), seed) if own is not None else ()
-        replayed = PathReplay(file, _file(after), own, found, rule.observable, device, seed, is_patch)
+        replayed = PathReplay(file, _file(after), own, found, observable, device, seed, is_patch)
         return replayed.judged(kept)
     except Untrained as lost:
-        shown = Outcome(NOT_REPLAYABLE, "", rule.observable.measure, basis=PATH)
+        shown = Outcome(NOT_REPLAYABLE, "", observable.measure, basis=PATH)
         return judge([Observation(Question.LOST, str(lost), True, False)], shown)
     except (NotReplayable, CannotMake, TooLong) as problem:
-        return Outcome(NOT_REPLAYABLE, str(problem), rule.observable.measure)
+        return Outcome(NOT_REPLAYABLE, str(problem), observable.measure)
 
 
 @lru_cache(maxsize=8)
@@ -119,11 +135,14 @@ def _by_template(
 ) -> Outcome:
     """Judge what stands for the fix of the rule; of a repair that is another one, the texts tell the rest."""
     own = other_repairs.own_fix(before, diagnostic)
-    beyond = other_repairs.other_than_own(before, own, after)
+    compared = own, after
+    if observable.measure == RESUMED:
+        compared = carried_states.followed_apart(before, own, after, diagnostic)
+    beyond = other_repairs.other_than_own(before, *compared)
     told = [*other_repairs.compare(before, own, after, observable.measure)] if beyond else []
     told += other_values(own, after, seed) if beyond and not is_patch else ()
     if is_patch and beyond:
-        beyond, is_alone = other_repairs.in_patch(before, own, after, diagnostic)
+        beyond, is_alone = other_repairs.in_patch(before, *compared, diagnostic)
         if not is_alone:  # what other functions lose is told, and does not refute
             beyond, told = (*beyond, *(each.what for each in told if each.is_spoiled)), []
     try:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 
 import torch
 
@@ -33,6 +34,8 @@ _NEAR = 0.05
 """How far gradients in half may be from those in float32, relative to them."""
 _FOLLOWED = 0.25
 """The same of what parameters have moved by, after several steps of an optimizer that divides by small numbers."""
+READING = "the norm of the gradients that is read"
+"""What is observed where the path measures gradients."""
 _Where = tuple[str, int]
 """An optimizer and an iteration."""
 
@@ -136,11 +139,12 @@ def _half(products: Sequence[str]) -> float:
 
 def _steps(trio: Trio) -> Iterator[Observation]:
     mine, theirs, right = (_last(record) for record in (trio.before, trio.after, trio.reference))
+    found: dict[str, list[Observation]] = {}
     for at, step in right.items():
         if step.gradient is None:
             continue
         optimizer, point = f"`{reference(at[0]).written}`", f"iteration {at[1] + 1}"
-        pair = mine.get(at), theirs.get(at)
+        pair = old, new = mine.get(at), theirs.get(at)
         compared: Mapping[str, list[bool]] = {
             f"the gradients that {optimizer} takes": [_same_gradient(each, step) for each in pair],
             f"what {optimizer} has moved the parameters by": [_same_way(each, step) for each in pair],
@@ -148,15 +152,21 @@ def _steps(trio: Trio) -> Iterator[Observation]:
                 each is not None and agree(each.rate, step.rate, 1e-6) for each in pair
             ],
         }
-        for what, (before, after) in compared.items():
-            yield Observation(Question.MEANT, what, before, after, point)
+        same = old is not None and _same_gradient(new, old) and _same_way(new, old)
+        found.setdefault(at[0], []).extend(
+            Observation(Question.MEANT, what, told[0], told[1], point, same) for what, told in compared.items()
+        )
+    mended = {name for name, each in found.items() if all(one.after for one in each)}
+    for each in found.values():
+        alone = not mended or not all(one.same for one in each)  # else a repair of others leaves it as it was
+        yield from (replace(one, same=one.same and not alone) for one in each)
     for name in dict.fromkeys(name for name, _ in (*mine, *theirs, *right)):
         taken = [
             sum(each.optimizer == name and each.gradient is not None for each in record.steps)
             for record in (trio.before, trio.after, trio.reference)
         ]
         what = f"the number of steps that `{reference(name).written}` takes"
-        yield Observation(Question.MEANT, what, taken[0] == taken[2], taken[1] == taken[2])
+        yield Observation(Question.MEANT, what, taken[0] == taken[2], taken[1] == taken[2], same=False)
 
 
 def _turns(trio: Trio) -> Iterator[Observation]:
@@ -165,7 +175,7 @@ def _turns(trio: Trio) -> Iterator[Observation]:
         mine, theirs, right = (len(record.leads.get(name, ())) for record in vars(trio).values())
         what = f"the number of turns of `{reference(name).written}`"
         if mine != theirs or mine == right:  # else it is another finding's, or what the finding itself measures
-            yield Observation(Question.MEANT, what, mine == right, theirs == right)
+            yield Observation(Question.MEANT, what, mine == right, theirs == right, same=False)
 
 
 def _last(record: RunRecord) -> dict[_Where, Step]:
@@ -174,6 +184,8 @@ def _last(record: RunRecord) -> dict[_Where, Step]:
 
 
 def _same_gradient(step: Step | None, right: Step) -> bool:
+    if right.gradient is None:
+        return step is not None and step.gradient is None
     return step is not None and step.gradient is not None and _is_near(step.gradient, right.gradient, _NEAR)
 
 
@@ -196,7 +208,7 @@ def _shown(trio: Trio, files: tuple[File, File]) -> Iterator[Observation]:
     theirs = _by_text(trio.after, files[1])
     for text in mine.keys() & theirs.keys() & right.keys():
         yield from _series(f"the loss that `{text}` shows", mine[text], theirs[text], right[text])
-    yield from _series("the norm of the gradients that is read", *(record.readings for record in vars(trio).values()))
+    yield from _series(READING, *(record.readings for record in vars(trio).values()))
 
 
 def _by_text(record: RunRecord, file: File) -> dict[str, list[float]]:
@@ -208,5 +220,7 @@ def _series(
     what: str, before: Sequence[float], after: Sequence[float], right: Sequence[float]
 ) -> Iterator[Observation]:
     for turn, value in enumerate(right):
-        same = [turn < len(each) and agree(each[turn], value, _NEAR) for each in (before, after)]
-        yield Observation(Question.MEANT, what, same[0], same[1], f"time {turn + 1}")
+        mine, theirs = (each[turn] if turn < len(each) else None for each in (before, after))
+        same = [each is not None and agree(each, value, _NEAR) for each in (mine, theirs)]
+        if any(same) or mine is None or theirs is None or not agree(theirs, mine, _NEAR):  # else it is left alone
+            yield Observation(Question.MEANT, what, same[0], same[1], f"time {turn + 1}", same=False)

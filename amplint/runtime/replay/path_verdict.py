@@ -26,7 +26,7 @@ from amplint.runtime.replay.defect_paths import (
     variants,
 )
 from amplint.runtime.replay.followed_changes import Side, changes_of, computes_losses, not_followed, on_path
-from amplint.runtime.replay.path_observations import observe, told_without_values
+from amplint.runtime.replay.path_observations import READING, observe, told_without_values
 from amplint.runtime.replay.path_walk import TooLong, Walk
 from amplint.runtime.replay.three_runs import Trial, emulation
 from amplint.runtime.training.run_record import NotReplayable, Untrained
@@ -98,7 +98,12 @@ class PathReplay:
             reason = "the path raises an error that neither defect nor fix has to do with"
             return replace(taken.shown(self.observable.measure, PATH), reason=reason, others=tuple(self._others))
         taken = replace(taken, assumed=(*taken.assumed, *player.assumed))
-        return self._told(taken, kept, observed, not_followed(changed, *sides, kind), sides)
+        beyond = not_followed(changed, *sides, kind)
+        if self.is_patch and player.plain.before.readings and not player.plain.after.readings:
+            # Nobody is told of the norm any more, which may be meant.
+            observed = [one for one in observed if one.what != READING]
+            beyond = [*beyond, *(one for one in changed if one.new is None and one not in beyond)]
+        return self._told(taken, kept, observed, beyond, sides)
 
     def _told(
         self,

@@ -247,6 +247,38 @@ class Agent:
     assert (proved.verdict, proved.before[name], proved.after[name]) == (CONFIRMED, 1, 0)
 
 
+UPDATED_BETWEEN = """\
+import torch
+
+def train(first, second, loader, loss_fn, a, b):
+    scaler = torch.amp.GradScaler("cuda")
+    for x, y in loader:
+        a.zero_grad()
+        b.zero_grad()
+        with torch.amp.autocast("cuda", dtype=torch.float16):
+            loss = loss_fn(first(x), second(x), y)
+        scaler.scale(loss).backward()
+        scaler.unscale_(a)
+        torch.nn.utils.clip_grad_norm_(weights(first), 1.0)
+        scaler.step(a)
+        scaler.update()
+        scaler.unscale_(b)
+        torch.nn.utils.clip_grad_norm_(weights(second), 1.0)
+        scaler.step(b)
+        scaler.update()
+"""
+
+
+@pytest.mark.parametrize("whose", ["weights(first)", "first.parameters()", "a.param_groups[0]['params']"])
+def test_a_clip_whose_owner_is_not_known_is_of_the_optimizer_that_steps_next(whose: str) -> None:
+    """Taken for all, it would clip before the others are unscaled, and a right fix would be refuted."""
+    text = UPDATED_BETWEEN.replace("weights(first)", whose)
+    once = text.replace("scaler.step(a)\n        scaler.update()\n", "scaler.step(a)\n")
+    assert outcome("AMP109", text, after=once).verdict == CONFIRMED
+    unclipped = once.replace("        torch.nn.utils.clip_grad_norm_(weights(second), 1.0)\n", "")
+    assert outcome("AMP109", text, after=unclipped).verdict == REFUTED
+
+
 def test_what_the_code_calls_is_never_run(tmp_path: Path) -> None:
     trace = tmp_path / "ran"
     text = CLIP.format(optimizer=f"SGD(model.parameters(), lr=open({str(trace)!r}, 'w').write('x'))", scale="65536.")

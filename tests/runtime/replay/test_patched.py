@@ -1,0 +1,158 @@
+"""Repairs by somebody else: what they do besides, on other paths, to other optimizers, and how they carry a scaler's state."""
+
+from __future__ import annotations
+
+import pytest
+
+pytest.importorskip("torch", reason="replays need torch: pip install 'amplint[verify]'")
+
+from checkout import ROOT
+from test_replay import EMULATED, RULES
+
+from amplint.engine.checker import check_source
+from amplint.engine.config import Settings
+from amplint.runtime.replay.finding_replay import replay
+from amplint.runtime.verdict import CONFIRMED, NOT_REPLAYABLE, REFUTED, Outcome
+from amplint.source import Source
+
+
+def patched(code: str, before: str, after: str) -> Outcome:
+    """What becomes of the first finding of a rule."""
+    source = Source("train.py", before)
+    first = check_source(source, Settings(ROOT, select=(code,)), ROOT / "train.py").diagnostics[0]
+    return replay(source, Source("train.py", after), first, RULES[code], EMULATED, 0, True)
+
+
+# -- the state of a scaler in a checkpoint -----------------------------------------------------------------------------
+
+SAVED = """\
+import torch
+
+
+def train(model, loader, epochs, path, resume):
+    optimizer = torch.optim.AdamW(model.parameters())
+    scaler = torch.amp.GradScaler("cuda")
+    if resume:
+        checkpoint = torch.load(resume)
+        optimizer.load_state_dict(checkpoint["optimizer"])
+    for epoch in range(epochs):
+        for x, y in loader:
+            optimizer.zero_grad()
+            with torch.amp.autocast("cuda", dtype=torch.float16):
+                loss = torch.nn.functional.mse_loss(model(x), y)
+            scaler.scale(loss).backward()
+            scaler.step(optimizer)
+            scaler.update()
+        state = {"model": model.state_dict(), "optimizer": optimizer.state_dict()}
+        torch.save(state, path)
+"""
+LOAD = '        optimizer.load_state_dict(checkpoint["optimizer"])\n'
+SAVE = "        torch.save(state, path)\n"
+
+
+def carried(load: str, save: str, behind: str = "") -> str:
+    """The program with lines that load the scaler's state, and lines that save it, before the file is written or after."""
+    return SAVED.replace(LOAD, LOAD + load).replace(SAVE, save + SAVE + behind)
+
+
+@pytest.mark.parametrize(
+    ("load", "save"),
+    [
+        ('scaler.load_state_dict(checkpoint["amp"])', 'state["amp"] = scaler.state_dict()'),
+        (
+            'if "amp" in checkpoint:\n            scaler.load_state_dict(checkpoint["amp"])',
+            "state.update(amp=scaler.state_dict())",
+        ),
+        (
+            'scaler.load_state_dict(checkpoint.get("amp"))',
+            'if scaler is not None:\n            state["amp"] = scaler.state_dict()',
+        ),
+    ],
+)
+def test_the_lines_that_carry_a_state_are_followed(load: str, save: str) -> None:
+    found = patched("AMP114", SAVED, carried(f"        {load}\n", f"        {save}\n"))
+    assert found.verdict == CONFIRMED, found
+    other = patched("AMP114", SAVED, carried(f"        {load}\n".replace('"amp"', '"scaler"'), f"        {save}\n"))
+    assert other.verdict == REFUTED, other
+
+
+@pytest.mark.parametrize(
+    ("save", "behind"),
+    [
+        ("", 'state["scaler"] = scaler.state_dict()'),
+        ('state["model"] = scaler.state_dict()', ""),
+        ('state["scaler"] = scaler', ""),
+        ('state["scaler"] = torch.amp.GradScaler("cuda").state_dict()', ""),
+        ('if scaler is None:\n            state["scaler"] = scaler.state_dict()', ""),
+    ],
+    ids=["after the file is written", "over the model", "the scaler itself", "of another", "where there is none"],
+)
+def test_a_state_that_is_not_carried_is_not_confirmed(save: str, behind: str) -> None:
+    load = '        scaler.load_state_dict(checkpoint["scaler"])\n'
+    text = carried(load, f"        {save}\n" if save else "", f"        {behind}\n" if behind else "")
+    assert patched("AMP114", SAVED, text).verdict != CONFIRMED
+
+
+# -- what else a patch does --------------------------------------------------------------------------------------------
+
+INSIDE = """\
+import torch
+
+
+def train(net, other, loader, criterion, use):
+    optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
+    scaler = torch.amp.GradScaler("cuda")
+    for x, y in loader:
+        optimizer.zero_grad()
+        with torch.amp.autocast("cuda", dtype=torch.float16):
+            if use:
+                loss = criterion(net(x), y)
+                scaler.scale(loss).backward()
+        scaler.step(optimizer)
+        scaler.update()
+"""
+
+
+def test_a_name_without_a_value_on_another_path_is_told() -> None:
+    moved = INSIDE.replace("                scaler.scale(loss).backward()\n", "        scaler.scale(loss).backward()\n")
+    found = patched("AMP201", INSIDE, moved)
+    assert (found.verdict, found.reason) == (
+        NOT_REPLAYABLE,
+        "on another path the change leaves `loss` without a value",
+    )
+    assert patched("AMP201", INSIDE, moved.replace("scale(loss)", "scale(losses)")).verdict == REFUTED
+
+
+def test_a_norm_that_is_not_read_any_more_is_named() -> None:
+    text = INSIDE.replace("                scaler.scale(loss).backward()\n", "").replace(
+        "        scaler.step(optimizer)\n",
+        "        scaler.scale(loss).backward()\n        scaler.unscale_(optimizer)\n"
+        "        norm = max(p.grad.abs().max() for p in net.parameters())\n        print(norm)\n"
+        "        scaler.unscale_(optimizer)\n        scaler.step(optimizer)\n",
+    )
+    mended = "\n".join(line for line in text.split("\n") if "norm" not in line).replace(
+        "        scaler.unscale_(optimizer)\n", "", 1
+    )
+    found = patched("AMP110", text, mended)
+    assert found.verdict == NOT_REPLAYABLE and "norm" in found.reason, found
+
+
+NO_DEVICE = """\
+import torch
+
+
+def train(self, model, loader, optimizer, criterion):
+    for x, y in loader:
+        with torch.autocast():
+            loss = criterion(model(x), y)
+        with torch.autocast(device_type=self.device, dtype=torch.bfloat16):
+            other = criterion(model(y), x)
+"""
+
+
+def test_a_device_that_only_the_run_tells_may_be_the_one_of_the_fix() -> None:
+    told = NO_DEVICE.replace("autocast()", "autocast(device_type=torch.device(self.device).type)")
+    assert patched("AMP205", NO_DEVICE, told).verdict != REFUTED
+    both = told.replace("device_type=self.device,", "device_type=torch.device(self.device).type,")
+    assert patched("AMP205", NO_DEVICE, both).verdict != REFUTED
+    assert patched("AMP205", NO_DEVICE, both.replace(".type)", ".type, enabled=False)")).verdict == REFUTED
