@@ -21,8 +21,8 @@ from amplint.report.trace import text
 from amplint.report.trace.json_rows import run_row, step_row
 from amplint.runtime.device_names import AUTO, CHOICES
 from amplint.runtime.devices import DeviceError, find_device
-from amplint.trace.script import NoProgram, Script
-from amplint.trace.trace_record import SeenDefect, TraceRecord
+from amplint.tracing.script import NoProgram, Script
+from amplint.tracing.trace_record import SeenDefect, TraceRecord
 
 if TYPE_CHECKING:
     from amplint.runtime.recording.judge import SeenHazard
@@ -85,7 +85,7 @@ def trace(
     console = Console(quiet)
     try:
         chosen = find_device(device)
-        from amplint.trace.session import TraceOptions, run_traced
+        from amplint.tracing.session import TraceOptions, run_traced
 
         ledger = Ledger(output, console)
         if not ledger.open():
@@ -107,7 +107,7 @@ def trace(
 
 
 def _verdict(record: TraceRecord, limits: dict[str, float]) -> int:
-    share = record.skipped / record.tried if record.tried else 0.0
+    share = record.totals.skipped / max(record.totals.tried, 1)
     failed = (
         ("hazards" in limits and bool(record.defects))
         or ("nonfinite" in limits and record.first is not None)

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from amplint.report.escape import printable
-from amplint.trace.trace_record import FirstNonFinite, SeenDefect, TensorRange, TraceRecord
+from amplint.tracing.trace_record import FirstNonFinite, SeenDefect, TensorRange, TraceRecord
 
 
 def render(record: TraceRecord) -> Iterator[str]:
@@ -29,22 +29,32 @@ def render(record: TraceRecord) -> Iterator[str]:
 
 
 def _steps(record: TraceRecord) -> Iterator[str]:
-    if not record.tried:
+    totals, steps = record.totals, record.steps
+    if not totals.tried:
         yield "No optimizer has stepped."
         return
-    line = f"{record.tried} steps, {record.skipped} skipped"
-    scales = [step.scale for step in record.steps if step.scale is not None]
-    if scales:
-        line += f"; scale {scales[0]:g} at first, {scales[-1]:g} at last"
-    losses = [step.loss for step in record.steps if step.loss is not None]
-    if losses:
-        line += f"; loss {losses[0]:.4g} at first, {losses[-1]:.4g} at last"
-    yield line
-    for step in [one for one in record.steps if not one.taken][:5]:
+    courses = [
+        _course("scale", "g", [step.scale for step in steps]),
+        _course("loss", ".4g", [step.loss for step in steps]),
+        _course("norm of the gradients", ".4g", [step.norm for step in steps if step.taken]),
+        _course("learning rate", ".4g", [step.rates[0] for step in steps if step.rates]),
+    ]
+    if totals.clipped:
+        courses.append(f"clipping cut {totals.cut} of {totals.clipped}")
+    yield "; ".join([f"{totals.tried} steps, {totals.skipped} skipped", *filter(None, courses)])
+    for step in [one for one in steps if not one.taken][:5]:
         held = f": not finite in {', '.join(map(printable, step.nonfinite))}" if step.nonfinite else ""
         yield f"  step {step.number} skipped at scale {step.scale or 0:g}{held}"
         if step.because:
             yield f"    {printable(step.because)}"
+
+
+def _course(name: str, form: str, values: Sequence[float | None]) -> str:
+    known = [one for one in values if one is not None]
+    if not known:
+        return ""
+    first, last = f"{known[0]:{form}}", f"{known[-1]:{form}}"
+    return f"{name} {first}" if len(set(known)) == 1 else f"{name} {first} at first, {last} at last"
 
 
 def _first(first: FirstNonFinite) -> Iterator[str]:

@@ -11,35 +11,17 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 import torch
-from torch.overrides import TorchFunctionMode
 from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_leaves, tree_map_only
 
-from amplint.runtime.recording.call_sites import SourceLine, caller
-from amplint.trace.explanations import why_not_finite
-from amplint.trace.module_ranges import ModuleWatch
-from amplint.trace.trace_record import FirstNonFinite, TensorRange
-from amplint.trace.underflow import UnderflowTally
+from amplint.tracing.explanations import why_not_finite
+from amplint.tracing.module_ranges import ModuleWatch
+from amplint.tracing.trace_record import FirstNonFinite, TensorRange
+from amplint.tracing.underflow import UnderflowTally
+from amplint.tracing.whereabouts import Spot, Whereabouts
 
-_KEY = "amplint trace"
 _UNWRITTEN = ("empty", "new_empty", "resize", "set_")
 """Operations that give memory which nobody has written to."""
-
-
-class Lines(TorchFunctionMode):  # type: ignore[misc]
-    """Notes with each node of the autograd graph which line of the program, and which module, has made it."""
-
-    def __init__(self, modules: ModuleWatch) -> None:
-        super().__init__()
-        self._modules = modules
-
-    def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
-        """Make the call, and note where it stands."""
-        result = func(*args, **(kwargs or {}))
-        for one in result if isinstance(result, (tuple, list)) else (result,):
-            if isinstance(one, torch.Tensor) and one.grad_fn is not None:
-                one.grad_fn.metadata.setdefault(_KEY, (caller(), tuple(self._modules.stack[-1:])))
-        return result
 
 
 class OperationWatch(TorchDispatchMode):  # type: ignore[misc]
@@ -47,15 +29,17 @@ class OperationWatch(TorchDispatchMode):  # type: ignore[misc]
 
     Args:
         modules: says which module is running.
+        whereabouts: says where an operation belongs.
         on_found: called with what was found, once for each step that `look` has begun.
     """
 
-    def __init__(self, modules: ModuleWatch, on_found: Callable[[FirstNonFinite], None]) -> None:
+    def __init__(
+        self, modules: ModuleWatch, whereabouts: Whereabouts, on_found: Callable[[FirstNonFinite], None]
+    ) -> None:
         super().__init__()
-        self._modules, self._on_found = modules, on_found
+        self._modules, self._whereabouts, self._on_found = modules, whereabouts, on_found
         self.underflow = UnderflowTally()
         self._looking = True
-        self._last: tuple[SourceLine | None, tuple[torch.nn.Module, ...]] = (None, ())
 
     def look(self) -> None:
         """Look for the next one; until then nothing more is asked after a find."""
@@ -64,23 +48,22 @@ class OperationWatch(TorchDispatchMode):  # type: ignore[misc]
     def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         """Run the operation, and look at what it gives."""
         kwargs = kwargs or {}
-        if args and isinstance(args[0], (bool, int, float)) and str(func._schema.arguments[0].type) == "Tensor":
-            args = (torch.tensor(args[0]), *args[1:])  # a number that torch keeps as a tensor comes as a number again
+        args = as_given(func, args)
         if not self._looking:
             return func(*args, **kwargs)
-        self._follow_backward()
+        spot = self._whereabouts.now()
         before = _ranges_of("operand", args)
         kept = tree_map_only(torch.Tensor, torch.clone, args) if func._schema.is_mutable else args
         result = func(*args, **kwargs)
-        self._judge(func, kept, kwargs, before, result)
-        if torch._C._current_autograd_node() is not None:
-            _, place, module = self._whereabouts()
-            self.underflow.add(
-                ("" if module is None else self._modules.path(module), str(place or "?")), func, kept, kwargs, result
-            )
+        self._judge(spot, func, kept, kwargs, before, result)
+        if spot.backward:
+            path, _ = self._modules.named(spot.running)
+            self.underflow.add((path, str(spot.place or "?")), func, kept, kwargs, result)
         return result
 
-    def _judge(self, func: Any, args: Any, kwargs: dict[str, Any], before: Sequence[TensorRange], result: Any) -> None:
+    def _judge(
+        self, spot: Spot, func: Any, args: Any, kwargs: dict[str, Any], before: Sequence[TensorRange], result: Any
+    ) -> None:
         operation = func.overloadpacket.__name__
         if operation.startswith(_UNWRITTEN) or not before or any(math.isnan(one.largest) for one in before):
             return
@@ -90,30 +73,22 @@ class OperationWatch(TorchDispatchMode):  # type: ignore[misc]
         for made in _floats(result):
             if bool(torch.isnan(made).any()) if infinite else not bool(torch.isfinite(made).all()):
                 self._looking = False
-                backward, place, module = self._whereabouts()
-                path, kind = ("", "") if module is None else (self._modules.path(module), type(module).__name__)
+                path, kind = self._modules.named(spot.running)
                 reason = why_not_finite(operation.rstrip("_"), func, args, kwargs, made)
                 self._on_found(
                     FirstNonFinite(
-                        0, backward, path, kind, str(place or "?"), operation, tuple(before), range_of("result", made),
+                        0, spot.backward, path, kind, str(spot.place or "?"), operation, tuple(before), range_of("result", made),
                         reason.why, reason.rule,
                     )
                 )  # fmt: skip
                 return
 
-    def _whereabouts(self) -> tuple[bool, SourceLine | None, torch.nn.Module | None]:
-        """Whether a backward pass is running, the program's line, and the innermost module: of the forward pass, for both."""
-        node = torch._C._current_autograd_node()
-        place, modules = (caller(), tuple(self._modules.stack[-1:])) if node is None else self._last
-        if isinstance(node, torch.autograd.function.BackwardCFunction):
-            place = caller()  # the backward pass is the program's own
-        return node is not None, place, modules[-1] if modules else None
 
-    def _follow_backward(self) -> None:
-        """Keep the latest node of a backward pass of which it is known where it was made: its neighbours belong to it."""
-        node = torch._C._current_autograd_node()
-        if node is not None:
-            self._last = node.metadata.get(_KEY, self._last)
+def as_given(func: Any, args: Any) -> Any:
+    """The arguments of an operation; a number that torch keeps as a tensor comes as a number, and is made a tensor again."""
+    if args and isinstance(args[0], (bool, int, float)) and str(func._schema.arguments[0].type) == "Tensor":
+        return torch.tensor(args[0]), *args[1:]
+    return args
 
 
 def range_of(name: str, tensor: torch.Tensor) -> TensorRange:

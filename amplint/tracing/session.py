@@ -10,18 +10,24 @@ from dataclasses import dataclass, replace
 import torch
 
 from amplint.model.events import ScalerUpdate, SchedulerStep
-from amplint.runtime.devices import EMULATED
+from amplint.runtime.devices import CPU, EMULATED
+from amplint.runtime.recording.call_sites import caller
 from amplint.runtime.recording.event_log import Move
 from amplint.runtime.recording.judge import RunJudge, SeenHazard
 from amplint.runtime.recording.patches import Patches
 from amplint.runtime.recording.recorder import Recorder
-from amplint.trace.module_ranges import ModuleWatch
-from amplint.trace.operations import Lines, OperationWatch
-from amplint.trace.origin import first_among, is_by_scale
-from amplint.trace.script import Ending, EnoughSeen, Script, run_script
-from amplint.trace.steps import StepLog
-from amplint.trace.trace_record import FirstNonFinite, SeenDefect, StepRecord, TraceRecord
-from amplint.trace.warnings import warnings_of
+from amplint.tracing.module_ranges import ModuleWatch, RangeSeen
+from amplint.tracing.operations import OperationWatch
+from amplint.tracing.origin import first_among, is_by_scale
+from amplint.tracing.schedules import ScheduleLog
+from amplint.tracing.script import Ending, EnoughSeen, Script, run_script
+from amplint.tracing.second_look import SecondLook
+from amplint.tracing.steps import StepLog
+from amplint.tracing.tape import Tape
+from amplint.tracing.trace_record import FirstNonFinite, SeenDefect, StepRecord, TraceRecord
+from amplint.tracing.underflow import may_be_lost
+from amplint.tracing.warnings import warnings_of
+from amplint.tracing.whereabouts import Lines, Whereabouts
 
 
 @dataclass(frozen=True)
@@ -34,7 +40,8 @@ class TraceOptions:
         after: look at nothing but the protocol before that step.
         until_nonfinite: end the program once a value that is not finite has reached the loss or a step that was taken.
         operations: look at every operation.
-        on_step: gets each step as soon as it is over.
+        again: run a step again, and look at every operation of it, where something has gone wrong, and once for the dtypes.
+        on_step: gets each step that is kept, as soon as it is over.
     """
 
     device: str
@@ -42,6 +49,7 @@ class TraceOptions:
     after: int = 0
     until_nonfinite: bool = False
     operations: bool = False
+    again: bool = True
     on_step: Callable[[StepRecord], None] = lambda step: None
 
 
@@ -77,12 +85,17 @@ class _Session:
         self.record = TraceRecord("", options.device, torch.__version__)
         self._options = options
         self._modules = ModuleWatch()
-        self._operations = OperationWatch(self._modules, self._candidates_add) if options.operations else None
+        self._tape = Tape(self._modules.is_inside)
+        self._second = SecondLook(self._tape, self._modules) if options.again else None
+        self._operations = self._watch_of_all() if options.operations else None
         self._candidates: list[FirstNonFinite] = []
         self._enough = ""
-        self._recorder = Recorder(follow=self._follow)
+        self._recorder = Recorder(self._second.locate if self._second is not None else caller, self._follow)
         self._hazards: tuple[SeenHazard, ...] = ()
         self._first_step: dict[tuple[str, str], int] = {}
+
+    def _watch_of_all(self) -> OperationWatch:
+        return OperationWatch(self._modules, Whereabouts(self._modules), lambda found: self._candidates.append(found))
 
     @contextmanager
     def watching(self) -> Iterator[None]:
@@ -93,9 +106,13 @@ class _Session:
             recording = stack.enter_context(self._recorder)
             self._judge = RunJudge(recording.names.objects, recording.names.members)
             self._places = recording.places
-            self._log = StepLog(recording.names, self._modules.parameters, self._stepped)
+            self._log = StepLog(recording.names, self._modules.parameters, self._stepped, self._keep)
+            self._schedules = ScheduleLog(recording.names)
             stack.callback(patches.undo)
             self._modules.install(patches)
+            if self._second is not None:
+                self._tape.install(patches)
+                stack.enter_context(self._tape)
             if self._operations is not None:
                 stack.enter_context(Lines(self._modules))
                 stack.enter_context(self._operations)
@@ -104,27 +121,27 @@ class _Session:
 
     def conclude(self, describe: Describe) -> None:
         """Fill the record with what was seen."""
-        record, log = self.record, self._log
-        record.steps, record.tried, record.skipped = list(log.kept), log.tried, log.skipped
+        record = self.record
+        self._log.end()
+        record.totals = self._log.totals
         record.defects = describe(
             [(each, self._first_step.get((each.kind, str(each.trigger.place)), 0)) for each in self._hazards]
         )
         record.dtypes = self._modules.dtypes()
-        record.lost = self._operations.underflow.told() if self._operations is not None else []
-        record.warnings = warnings_of(record, log.scales)
+        if self._operations is not None:
+            record.lost = self._operations.underflow.told()
+        record.warnings = warnings_of(record, self._schedules.told())
 
     # -- while the program runs ------------------------------------------------------------------------------------
 
     def _follow(self, move: Move) -> None:
         after_step = isinstance(move.recorded.event, (SchedulerStep, ScalerUpdate))
         for kind in self._judge.follow(move):
-            self._first_step.setdefault((kind, str(move.recorded.place)), self._log.tried + (not after_step))
+            self._first_step.setdefault((kind, str(move.recorded.place)), self._log.totals.tried + (not after_step))
+        self._schedules.follow(move)
         self._log.follow(move)
         if self._enough:
             raise EnoughSeen(self._enough)
-
-    def _candidates_add(self, found: FirstNonFinite) -> None:
-        self._candidates.append(found)
 
     def _stepped(self, step: StepRecord) -> StepRecord:
         seen = self._modules.taken()
@@ -133,21 +150,44 @@ class _Session:
             self._operations.look()
         if step.number > self._options.after:
             step = self._judged(candidates[0] if candidates else first_among(seen), step)
-        self._options.on_step(step)
+        if self._second is not None:
+            self._look_again(self._second, seen, step)
+            self._tape.clear()
+            self._second.last_step = step.place
         if self._options.until_nonfinite and self.record.first is not None:
             self._enough = f"a value that is not finite was found in step {step.number}"
         elif self._options.steps and step.number >= self._options.steps:
             self._enough = f"{step.number} steps were traced"
         return step
 
+    def _look_again(self, second: SecondLook, seen: Sequence[RangeSeen], step: StepRecord) -> None:
+        """Ask of a step what only the costly look tells: gradients that may be lost, and once what time is spent on."""
+        if not self.record.lost and self._operations is None and any(map(may_be_lost, seen)):
+            _, self.record.lost = second.faults()
+        if self.record.profile is None and step.taken and not self.record.not_again:
+            self.record.profile = second.profile(step.number, "cpu" if self._options.device == CPU else "cuda")
+            self.record.not_again = second.refusal
+
+    def _keep(self, step: StepRecord) -> None:
+        self.record.steps.append(step)
+        self._options.on_step(step)
+
     def _judged(self, found: FirstNonFinite | None, step: StepRecord) -> StepRecord:
         """The step, with what made its gradients infinite; what the scale alone has not done is kept as the first."""
-        reached = not step.taken or not _is_finite(step.loss) or not _is_finite(step.norm)
-        if found is None or not reached:
+        if step.taken and _is_finite(step.loss) and _is_finite(step.norm):
+            return step
+        if self.record.first is None and (
+            found is None or not (found.operation or (not step.taken and is_by_scale(found)))
+        ):
+            found = self._operation_at_fault() or found
+        if found is None:
             return step
         if self.record.first is None and not (not step.taken and is_by_scale(found)):
             self.record.first = replace(found, step=step.number)
         return step if step.taken else replace(step, because=f"{found.place}: {found.why}")
+
+    def _operation_at_fault(self) -> FirstNonFinite | None:
+        return self._second.faults()[0] if self._second is not None else None
 
 
 def _is_finite(number: float | None) -> bool:
@@ -157,6 +197,6 @@ def _is_finite(number: float | None) -> bool:
 def _device(kind: str) -> AbstractContextManager[None]:
     if kind != EMULATED:
         return nullcontext()
-    from amplint.trace.cuda_scripts import cuda_on_cpu
+    from amplint.tracing.cuda_scripts import cuda_on_cpu
 
     return cuda_on_cpu()
