@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import os
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
 from dataclasses import dataclass, replace
@@ -19,6 +20,7 @@ from amplint.runtime.recording.recorder import Recorder
 from amplint.tracing.module_ranges import ModuleWatch, RangeSeen
 from amplint.tracing.operations import OperationWatch
 from amplint.tracing.origin import first_among, is_by_scale
+from amplint.tracing.ranks import rank_of_several
 from amplint.tracing.schedules import ScheduleLog
 from amplint.tracing.script import Ending, EnoughSeen, Script, run_script
 from amplint.tracing.second_look import SecondLook
@@ -78,15 +80,40 @@ def run_traced(script: Script, options: TraceOptions, describe: Describe) -> tup
     return record, ending
 
 
+@contextmanager
+def block_traced(options: TraceOptions, describe: Describe, model: torch.nn.Module | None) -> Iterator[TraceRecord]:
+    """Watch what runs inside; the record is whole at the end.
+
+    Args:
+        options: what is looked at; where it ends a program, the block ends.
+        describe: finds the rules that speak of what was seen.
+        model: the module whose parameters get their names from it, also where a part of it is called first.
+    """
+    session = _Session(options)
+    if model is not None:
+        session.modules.name_all(model)
+    session.record.command = str(caller())
+    try:
+        with session.watching():
+            yield session.record
+    except EnoughSeen as enough:
+        session.record.stopped = str(enough)
+    except BaseException as error:
+        session.record.error = f"{type(error).__name__}: {error}".partition("\n")[0]
+        raise
+    finally:
+        session.conclude(describe)
+
+
 class _Session:
     """The watches of one run, and what they have seen."""
 
     def __init__(self, options: TraceOptions) -> None:
-        self.record = TraceRecord("", options.device, torch.__version__)
+        self.record = TraceRecord("", options.device, torch.__version__, _rank())
         self._options = options
-        self._modules = ModuleWatch()
-        self._tape = Tape(self._modules.is_inside)
-        self._second = SecondLook(self._tape, self._modules) if options.again else None
+        self.modules = ModuleWatch()
+        self._tape = Tape(self.modules.is_inside)
+        self._second = SecondLook(self._tape, self.modules) if options.again else None
         self._operations = self._watch_of_all() if options.operations else None
         self._candidates: list[FirstNonFinite] = []
         self._enough = ""
@@ -95,7 +122,7 @@ class _Session:
         self._first_step: dict[tuple[str, str], int] = {}
 
     def _watch_of_all(self) -> OperationWatch:
-        return OperationWatch(self._modules, Whereabouts(self._modules), lambda found: self._candidates.append(found))
+        return OperationWatch(self.modules, Whereabouts(self.modules), lambda found: self._candidates.append(found))
 
     @contextmanager
     def watching(self) -> Iterator[None]:
@@ -106,18 +133,20 @@ class _Session:
             recording = stack.enter_context(self._recorder)
             self._judge = RunJudge(recording.names.objects, recording.names.members)
             self._places = recording.places
-            self._log = StepLog(recording.names, self._modules.parameters, self._stepped, self._keep)
+            self._log = StepLog(recording.names, self.modules.parameters, self._stepped, self._keep)
             self._schedules = ScheduleLog(recording.names)
             stack.callback(patches.undo)
-            self._modules.install(patches)
+            self.modules.install(patches)
             if self._second is not None:
                 self._tape.install(patches)
                 stack.enter_context(self._tape)
             if self._operations is not None:
-                stack.enter_context(Lines(self._modules))
+                stack.enter_context(Lines(self.modules))
                 stack.enter_context(self._operations)
-            yield
-            self._hazards = self._judge.hazards(recording.places)
+            try:
+                yield
+            finally:
+                self._hazards = self._judge.hazards(recording.places)
 
     def conclude(self, describe: Describe) -> None:
         """Fill the record with what was seen."""
@@ -127,7 +156,7 @@ class _Session:
         record.defects = describe(
             [(each, self._first_step.get((each.kind, str(each.trigger.place)), 0)) for each in self._hazards]
         )
-        record.dtypes = self._modules.dtypes()
+        record.dtypes = self.modules.dtypes()
         if self._operations is not None:
             record.lost = self._operations.underflow.told()
         record.warnings = warnings_of(record, self._schedules.told())
@@ -144,7 +173,7 @@ class _Session:
             raise EnoughSeen(self._enough)
 
     def _stepped(self, step: StepRecord) -> StepRecord:
-        seen = self._modules.taken()
+        seen = self.modules.taken()
         candidates, self._candidates = self._candidates, []
         if self._operations is not None:
             self._operations.look()
@@ -188,6 +217,11 @@ class _Session:
 
     def _operation_at_fault(self) -> FirstNonFinite | None:
         return self._second.faults()[0] if self._second is not None else None
+
+
+def _rank() -> str:
+    rank = rank_of_several()
+    return f"{rank} of {os.environ['WORLD_SIZE']}" if rank else ""
 
 
 def _is_finite(number: float | None) -> bool:

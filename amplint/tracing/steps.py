@@ -93,7 +93,6 @@ class StepLog:
     def _step(self, recorded: Recorded, skipped: bool, scale: float | None) -> None:
         event = recorded.event
         assert isinstance(event, (ScalerStep, OptimizerStep))
-        rates = recorded.values.get("lr", ())
         scale = scale if recorded.values.get("enabled") else None
         step = StepRecord(
             self.totals.tried + 1,
@@ -104,7 +103,7 @@ class StepLog:
             self._loss,
             _number(recorded, "norm"),
             *self._clip_of(event.optimizer, scale),
-            rates if isinstance(rates, tuple) else (),
+            self._rates(event.optimizer),
             self._nonfinite(event.optimizer) if skipped else (),
         )
         step = self._judge(step)
@@ -128,6 +127,11 @@ class StepLog:
             return True
         self._remarkable += step.is_remarkable
         return step.is_remarkable and self._remarkable <= _KEPT
+
+    def _rates(self, name: str) -> tuple[float, ...]:
+        optimizer = self._objects.optimizer_named(name)
+        groups = optimizer.param_groups if optimizer is not None else ()
+        return tuple(float(group["lr"]) for group in groups if "lr" in group)
 
     def _nonfinite(self, name: str) -> tuple[str, ...]:
         """The names of an optimizer's parameters whose gradients hold inf or NaN."""

@@ -230,6 +230,7 @@ class TraceRecord:
         command: what was run, as one would type it behind `python`.
         device: `cuda`, `cuda-emulated` or `cpu`.
         torch: the version of PyTorch.
+        rank: which process of several it was, as `0 of 2`; empty where there is one.
         exit_code: that of the program.
         error: the last line of the program's traceback; empty where it ended well.
         stopped: why the trace ended the program early; empty where it did not.
@@ -247,6 +248,7 @@ class TraceRecord:
     command: str
     device: str
     torch: str
+    rank: str = ""
     exit_code: int = 0
     error: str = ""
     stopped: str = ""
