@@ -15,7 +15,7 @@ from torch.utils._pytree import tree_leaves
 from amplint.model.torch.operators import Policy, policy
 from amplint.tracing.module_ranges import ModuleWatch
 from amplint.tracing.operations import as_given
-from amplint.tracing.trace_record import CastTime, Fallback, OperationTime, StepProfile
+from amplint.tracing.step_profile import CastTime, Fallback, OperationTime, StepProfile
 from amplint.tracing.whereabouts import Spot, Whereabouts
 
 _CAST = "_to_copy"

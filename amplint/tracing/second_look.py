@@ -12,8 +12,9 @@ from amplint.tracing.module_ranges import ModuleWatch
 from amplint.tracing.operation_profile import OperationProfile
 from amplint.tracing.operations import OperationWatch, range_of
 from amplint.tracing.rerun import CannotRunAgain, Rerun
+from amplint.tracing.step_profile import StepProfile
 from amplint.tracing.tape import Tape
-from amplint.tracing.trace_record import FirstNonFinite, LostGradients, StepProfile
+from amplint.tracing.trace_record import FirstNonFinite, LostGradients
 from amplint.tracing.whereabouts import Lines, Whereabouts
 
 _ENOUGH = 5

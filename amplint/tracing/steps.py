@@ -11,10 +11,9 @@ from amplint.model.events import Backward, Clip, OptimizerStep, Scale, ScalerSte
 from amplint.runtime.recording.event_log import Move, Recorded
 from amplint.runtime.recording.object_names import ObjectNames, optimizer_parameters
 from amplint.runtime.recording.tensor_facts import GRAD
+from amplint.tracing.sampling import Sampling
 from amplint.tracing.trace_record import StepRecord, StepTotals
 
-_KEPT = 10_000
-"""So many steps are kept at first; then a tenth of them, of 100,000 on a hundredth, and so on. Remarkable ones: so many."""
 WARM_UP = 20
 """Steps in which a scale of 65536 may still settle."""
 _NAMED = 12
@@ -49,7 +48,7 @@ class StepLog:
     ) -> None:
         self.totals = StepTotals()
         self._objects, self._parameters, self._judge, self._on_kept = objects, parameters, judge, on_kept
-        self._remarkable = 0
+        self._sampling = Sampling()
         self._left_out: StepRecord | None = None
         self._loss: float | None = None
         self._unscaled: set[str] = set()
@@ -108,7 +107,7 @@ class StepLog:
         )
         step = self._judge(step)
         self.totals.add(step, is_late=step.number > WARM_UP)
-        kept = self._is_kept(step)
+        kept = self._sampling.keeps(step)
         if kept:
             self._on_kept(step)
         self._left_out = None if kept else step
@@ -118,15 +117,6 @@ class StepLog:
         if self._left_out is not None:
             self._on_kept(self._left_out)
             self._left_out = None
-
-    def _is_kept(self, step: StepRecord) -> bool:
-        every = 1
-        while step.number > _KEPT * every:
-            every *= 10
-        if step.number % every == 0:
-            return True
-        self._remarkable += step.is_remarkable
-        return step.is_remarkable and self._remarkable <= _KEPT
 
     def _rates(self, name: str) -> tuple[float, ...]:
         optimizer = self._objects.optimizer_named(name)

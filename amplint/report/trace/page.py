@@ -8,7 +8,8 @@ from collections.abc import Iterable, Iterator, Sequence
 from amplint.report.markup import escape, opening, prose
 from amplint.report.trace.text import course_of, range_in_words
 from amplint.report.trace.timeline import scripts, timeline
-from amplint.tracing.trace_record import FirstNonFinite, StepProfile, TraceRecord
+from amplint.tracing.step_profile import StepProfile
+from amplint.tracing.trace_record import FirstNonFinite, TraceRecord
 
 _AROUND = 3
 """Lines of the source that are shown before and after one."""

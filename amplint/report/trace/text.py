@@ -6,7 +6,8 @@ import math
 from collections.abc import Iterator, Sequence
 
 from amplint.report.escape import printable
-from amplint.tracing.trace_record import FirstNonFinite, SeenDefect, StepProfile, TensorRange, TraceRecord
+from amplint.tracing.step_profile import StepProfile
+from amplint.tracing.trace_record import FirstNonFinite, SeenDefect, TensorRange, TraceRecord
 
 
 def render(record: TraceRecord) -> Iterator[str]:
