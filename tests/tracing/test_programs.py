@@ -17,7 +17,7 @@ import pytest
 
 pytest.importorskip("torch", reason="tracing needs torch: pip install 'amplint[verify]'")
 
-from amplint.cli.trace import described
+from amplint.cli.trace_outputs import described
 from amplint.tracing.script import Script
 from amplint.tracing.session import TraceOptions, run_traced
 from amplint.tracing.trace_record import TraceRecord
