@@ -59,7 +59,7 @@ def _resnet() -> tuple[nn.Module, torch.Tensor]:
 
 def _transformer() -> tuple[nn.Module, torch.Tensor]:
     layer = nn.TransformerEncoderLayer(384, 6, 1536, batch_first=True)
-    return nn.Sequential(nn.TransformerEncoder(layer, 12), nn.Linear(384, 100)), torch.randn(4, 128, 384)
+    return nn.Sequential(nn.TransformerEncoder(layer, 12), nn.Linear(384, 100)), torch.randn(4, 96, 384)
 
 
 def _step_of(model: nn.Module, x: torch.Tensor) -> Step:

@@ -22,6 +22,7 @@ from amplint.runtime.recording.call_sites import SourceLine, caller
 from amplint.runtime.recording.patches import Patches
 from amplint.tracing.trace_record import ModuleDtypes, TensorRange
 
+_DTYPES = (torch.float16, torch.bfloat16, torch.float32, torch.float64)
 _TOO_MANY = 20_000
 """Numbers that wait for a step; more come from a program that takes none, and the oldest say nothing."""
 
@@ -54,7 +55,7 @@ class _Waiting:
     backward: bool
     dtype: torch.dtype
     shape: tuple[int, ...]
-    largest: torch.Tensor
+    ends: tuple[torch.Tensor, torch.Tensor]
 
 
 class ModuleWatch:
@@ -75,6 +76,8 @@ class ModuleWatch:
         self._stack: list[Running] = []
         self._paths: weakref.WeakKeyDictionary[torch.nn.Module, str] = weakref.WeakKeyDictionary()
         self._waiting: list[_Waiting] = []
+        self._known: dict[int, tuple[weakref.ref[torch.Tensor], int, tuple[torch.Tensor, torch.Tensor]]] = {}
+        self._hooked: dict[int, weakref.ref[torch.Tensor]] = {}
         self._gave: Counter[tuple[str, str, str]] = Counter()
 
     def install(self, patches: Patches) -> None:
@@ -101,6 +104,7 @@ class ModuleWatch:
     def taken(self) -> list[RangeSeen]:
         """What was seen since the last call, in the order in which it was computed."""
         waiting, self._waiting = self._waiting, []
+        self._known, self._hooked = {}, {}
         return [
             RangeSeen(self.path(one.module), type(one.module).__name__, one.place, one.given, one.backward, seen)
             for one, seen in zip(waiting, _ranges(waiting))
@@ -116,6 +120,8 @@ class ModuleWatch:
     # -- hooks -----------------------------------------------------------------------------------------------------
 
     def _before(self, module: torch.nn.Module, given: Any) -> None:
+        if torch.compiler.is_compiling():
+            return
         if not self._stack:
             self.name_all(module)
         running = Running(module, self._locate(), _region())
@@ -125,7 +131,7 @@ class ModuleWatch:
                 self._note(module, running.place, tensor, given=True)
 
     def _after(self, module: torch.nn.Module, given: Any, result: Any) -> None:
-        if not any(running.module is module for running in self._stack):
+        if torch.compiler.is_compiling() or not any(running.module is module for running in self._stack):
             return
         while (running := self._stack.pop()).module is not module:  # those inside it were left by an exception
             pass
@@ -133,7 +139,9 @@ class ModuleWatch:
             self._note(module, running.place, tensor)
             if not any(True for _ in module.children()):
                 self._gave[self.path(module), type(module).__name__, _short(tensor.dtype)] += 1
-            if tensor.requires_grad and tensor.grad_fn is not None:
+            hooked = self._hooked.get(id(tensor))
+            if tensor.requires_grad and tensor.grad_fn is not None and (hooked is None or hooked() is not tensor):
+                self._hooked[id(tensor)] = weakref.ref(tensor)
                 tensor.register_hook(lambda grad: self._note(module, running.place, grad, backward=True))
 
     def _note(
@@ -144,12 +152,31 @@ class ModuleWatch:
         given: bool = False,
         backward: bool = False,
     ) -> None:
-        if not tensor.numel() or tensor.is_sparse or tensor.device.type == "meta":
+        if (
+            torch.compiler.is_compiling()
+            or not tensor.numel()
+            or tensor.dtype not in _DTYPES
+            or tensor.layout != torch.strided
+        ):
+            return
+        if tensor.device.type == "meta" or torch._C._functorch.is_functorch_wrapped_tensor(tensor):
             return
         if len(self._waiting) >= _TOO_MANY:
             del self._waiting[: _TOO_MANY // 2]
-        largest = torch.amax(torch.abs(tensor.detach()))  # autocast minds neither
-        self._waiting.append(_Waiting(module, place, given, backward, tensor.dtype, tuple(tensor.shape), largest))
+            self._known, self._hooked = {}, {}
+        self._waiting.append(
+            _Waiting(module, place, given, backward, tensor.dtype, tuple(tensor.shape), self._ends(tensor))
+        )
+
+    def _ends(self, tensor: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+        """The smallest and the largest element. What one module gives is given to the next: it is looked at once."""
+        version = 0 if tensor.is_inference() else tensor._version
+        known = self._known.get(id(tensor))
+        if known is not None and known[0]() is tensor and known[1] == version:
+            return known[2]
+        low, high = torch.aminmax(tensor.detach())  # autocast leaves it alone
+        self._known[id(tensor)] = weakref.ref(tensor), version, (low, high)
+        return low, high
 
     def name_all(self, root: torch.nn.Module) -> None:
         """Name a module and those inside it, unless they have names."""
@@ -180,10 +207,10 @@ def _ranges(waiting: list[_Waiting]) -> list[TensorRange]:
     largest: dict[int, float] = {}
     by_device: dict[torch.device, list[int]] = {}
     for number, one in enumerate(waiting):
-        by_device.setdefault(one.largest.device, []).append(number)
+        by_device.setdefault(one.ends[0].device, []).append(number)
     for numbers in by_device.values():
-        values = torch.stack([waiting[number].largest.float() for number in numbers]).tolist()
-        largest.update(zip(numbers, values))
+        ends = torch.stack([end.float() for number in numbers for end in waiting[number].ends])
+        largest.update(zip(numbers, ends.view(-1, 2).abs().amax(1).tolist()))
     return [
         TensorRange("", _short(one.dtype), one.shape, largest[number], math.isfinite(largest[number]))
         for number, one in enumerate(waiting)

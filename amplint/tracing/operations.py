@@ -7,7 +7,7 @@ Each result is asked whether it is finite, and waited for: this is the costly lo
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Any
 
 import torch
@@ -52,20 +52,20 @@ class OperationWatch(TorchDispatchMode):  # type: ignore[misc]
         if not self._looking:
             return func(*args, **kwargs)
         spot = self._whereabouts.now()
-        before = _ranges_of("operand", args)
         kept = tree_map_only(torch.Tensor, torch.clone, args) if func._schema.is_mutable else args
         result = func(*args, **kwargs)
-        self._judge(spot, func, kept, kwargs, before, result)
+        self._judge(spot, func, kept, kwargs, result)
         if spot.backward:
             path, _ = self._modules.named(spot.running)
             self.underflow.add((path, str(spot.place or "?")), func, kept, kwargs, result)
         return result
 
-    def _judge(
-        self, spot: Spot, func: Any, args: Any, kwargs: dict[str, Any], before: Sequence[TensorRange], result: Any
-    ) -> None:
+    def _judge(self, spot: Spot, func: Any, args: Any, kwargs: dict[str, Any], result: Any) -> None:
         operation = func.overloadpacket.__name__
-        if operation.startswith(_UNWRITTEN) or not before or any(math.isnan(one.largest) for one in before):
+        if operation.startswith(_UNWRITTEN) or all(map(is_finite, _floats(result))):
+            return
+        before = _ranges_of("operand", args)
+        if not before or any(math.isnan(one.largest) for one in before):
             return
         infinite = not all(one.finite for one in before)
         if any(isinstance(one, float) and not abs(one) < float("inf") for one in tree_leaves((args, kwargs))):
@@ -82,6 +82,14 @@ class OperationWatch(TorchDispatchMode):  # type: ignore[misc]
                     )
                 )  # fmt: skip
                 return
+
+
+def is_finite(tensor: torch.Tensor) -> bool:
+    """Whether all of a tensor is finite, in one pass; waits for the device."""
+    if not tensor.numel() or tensor.layout != torch.strided:
+        return bool(torch.isfinite(tensor).all())
+    low, high = torch.aminmax(tensor.detach())
+    return math.isfinite(float(low)) and math.isfinite(float(high))
 
 
 def as_given(func: Any, args: Any) -> Any:

@@ -76,8 +76,10 @@ class StepLog:
                 self.totals.lowest_scale = min(self.totals.lowest_scale, scale)
 
     def _clipped(self, owners: tuple[str, ...], recorded: Recorded) -> None:
-        before, after = _number(recorded, "before"), _number(recorded, "norm")
-        if before and after is not None:
+        before, limit = _number(recorded, "before"), _number(recorded, "limit")
+        if before and limit is not None:
+            after = _number(recorded, "norm", min(before, limit))
+            assert after is not None
             names = [owner.removesuffix(".parameters") for owner in owners]
             self._clips |= {name: _Clipped(before, after / before, name in self._unscaled) for name in names or [_ANY]}
 

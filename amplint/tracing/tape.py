@@ -120,7 +120,7 @@ class Tape(TorchFunctionMode):  # type: ignore[misc]
         return self._note(func, args, kwargs or {})
 
     def _note(self, func: Callable[..., Any], args: Any, kwargs: Any) -> Any:
-        if not self.is_on or self._is_inside() or not torch.is_grad_enabled():
+        if not self._is_watching():
             return func(*args, **kwargs)
         given = self._given(args, kwargs)
         result = func(*args, **kwargs)
@@ -131,7 +131,7 @@ class Tape(TorchFunctionMode):  # type: ignore[misc]
 
     def _module_call(self, original: Callable[..., Any]) -> Callable[..., Any]:
         def call(module: torch.nn.Module, /, *args: Any, **kwargs: Any) -> Any:
-            if not self.is_on or self._is_inside() or not torch.is_grad_enabled():
+            if not self._is_watching():
                 return original(module, *args, **kwargs)
             self._roots += 1
             if self._roots > _TOO_LONG:
@@ -157,6 +157,12 @@ class Tape(TorchFunctionMode):  # type: ignore[misc]
             self._roots = 0
             self._keep(original, self._given(args, kwargs), None, None)
         return original(*args, **kwargs)
+
+    def _is_watching(self) -> bool:
+        """Whether a call is one that the program makes outside of modules, and that may lead to gradients."""
+        if torch.compiler.is_compiling():
+            return False
+        return self.is_on and torch.is_grad_enabled() and not self._is_inside()
 
     def _given(self, args: Any, kwargs: Any) -> tuple[Any, tuple[tuple[torch.Tensor, int], ...]]:
         """Arguments as they are kept, with the versions of the tensors among them."""

@@ -82,8 +82,11 @@ class StepWatch:
         result = watch.run(recorded, original, args, kwargs)
         found = _found_inf(scaler, optimizer)
         recorded.values.update(
-            scale=self._scale_of(scaler, name), found_inf=found, **size(gradients(optimizer_parameters(optimizer)))
+            scale=self._scale_of(scaler, name),
+            found_inf=found,
         )
+        if watch.journal.keeps:
+            recorded.values.update(size(gradients(optimizer_parameters(optimizer))))
         watch.journal.conclude(recorded, MeasuredFacts(overflow=found > 0))
         return result
 
