@@ -10,7 +10,7 @@ import click
 
 from amplint.cli.console import CLEAN, FAILED, FINDINGS, Console, say
 from amplint.cli.options import as_file
-from amplint.cli.trace_outputs import NoOutput, TraceOutputs, described
+from amplint.cli.trace_outputs import NoOutput, TraceOutputs, seen_defects
 from amplint.runtime.device_names import AUTO, CHOICES
 from amplint.runtime.devices import DeviceError, find_device
 from amplint.tracing.script import NoProgram, Script
@@ -84,7 +84,7 @@ def trace(
         outputs = TraceOutputs(output, html, console, quiet)
         options = TraceOptions(chosen.kind, steps or 0, after, until_nonfinite, ops, again, outputs.keep)
         with closing(outputs):
-            record, ending = run_traced(Script(script, arguments, is_module), options, described)
+            record, ending = run_traced(Script(script, arguments, is_module), options, seen_defects)
             if ending.traceback:
                 say(sys.stderr, ending.traceback)
             outputs.finish(record)

@@ -74,7 +74,7 @@ def _of_rank(path: Path | None) -> Path | None:
     return path.with_name(f"{path.stem}.rank{rank}{path.suffix}") if path is not None and rank else path
 
 
-def described(hazards: Sequence[tuple[SeenHazard, int]]) -> list[SeenDefect]:
+def seen_defects(hazards: Sequence[tuple[SeenHazard, int]]) -> list[SeenDefect]:
     """What was seen, with the words of the linter for the same code at the same line, where it has any."""
     rules = {rule.name: rule for rule in load_rules()}
     read = _findings(sorted({each.place.file for each, _ in hazards if os.path.isfile(each.place.file)}))

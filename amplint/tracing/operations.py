@@ -93,14 +93,24 @@ def is_finite(tensor: torch.Tensor) -> bool:
 
 
 def as_given(func: Any, args: Any) -> Any:
-    """The arguments of an operation; a number that torch keeps as a tensor comes as a number, and is made a tensor again."""
+    """The arguments of an operation; a number that torch keeps as a tensor comes as a number, and is made a tensor again.
+
+    Args:
+        func: the operation.
+        args: what it was given by position.
+    """
     if args and isinstance(args[0], (bool, int, float)) and str(func._schema.arguments[0].type) == "Tensor":
         return torch.tensor(args[0]), *args[1:]
     return args
 
 
 def range_of(name: str, tensor: torch.Tensor) -> TensorRange:
-    """A tensor in a few words; waits for the device."""
+    """A tensor in a few words; waits for the device.
+
+    Args:
+        name: what it is to the operation.
+        tensor: the tensor.
+    """
     detached = tensor.detach()
     largest = float(detached.abs().max()) if detached.numel() else 0.0
     finite = bool(torch.isfinite(detached).all())

@@ -16,7 +16,7 @@ from torch.utils._pytree import tree_leaves, tree_map_only
 
 from amplint.runtime.recording.call_sites import SourceLine, caller
 from amplint.runtime.recording.tensor_facts import GRAD
-from amplint.tracing.tape import Call, Made, RandomState, Region
+from amplint.tracing.tape import Made, RandomState, RegionState, TapedCall
 
 
 class CannotRunAgain(Exception):
@@ -33,7 +33,7 @@ class Rerun:
         CannotRunAgain: what the calls were given has changed since, or other processes wait for this one.
     """
 
-    def __init__(self, calls: Sequence[Call]) -> None:
+    def __init__(self, calls: Sequence[TapedCall]) -> None:
         if torch.distributed.is_available() and torch.distributed.is_initialized():
             if torch.distributed.get_world_size() > 1:
                 raise CannotRunAgain("other processes take part in it")
@@ -82,7 +82,7 @@ class Rerun:
                     said = f"{type(error).__name__}: {error}".partition("\n")[0].partition(". ")[0]
                     raise CannotRunAgain(said.rstrip(".")) from error
 
-    def _call(self, call: Call) -> None:
+    def _call(self, call: TapedCall) -> None:
         in_place = getattr(call.target, "__name__", "").endswith("_") or call.target is torch.Tensor.__setitem__
 
         def given(value: Any) -> Any:
@@ -134,5 +134,5 @@ class Rerun:
                 module.__dict__[name] = [self._copy(one) if isinstance(one, torch.Tensor) else one for one in value]
 
 
-def _entered(region: Region) -> torch.autocast:
+def _entered(region: RegionState) -> torch.autocast:
     return torch.autocast(region.device, dtype=region.dtype, enabled=region.enabled)

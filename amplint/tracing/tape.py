@@ -23,7 +23,7 @@ from amplint.runtime.recording.patches import Patches
 _TOO_MANY = 2_000
 """Calls of one step; a program that makes more has no modules."""
 _TOO_LONG = 64
-"""Calls of modules without a backward pass: nothing will come of them, and they keep their inputs."""
+"""Calls of modules without a step: they keep their inputs, and perhaps nothing will come of them."""
 
 
 class Made(NamedTuple):
@@ -63,7 +63,7 @@ class RandomState(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Region:
+class RegionState:
     """What autocast does on a device; `dtype` counts where it is on."""
 
     device: str
@@ -71,19 +71,19 @@ class Region:
     dtype: torch.dtype
 
     @classmethod
-    def around(cls) -> tuple[Region, ...]:
+    def around(cls) -> tuple[RegionState, ...]:
         """The present ones."""
         return tuple(cls(one, torch.is_autocast_enabled(one), torch.get_autocast_dtype(one)) for one in ("cuda", "cpu"))
 
 
 @dataclass(frozen=True)
-class Call:
+class TapedCall:
     """One call; `versions` are those of the tensors that it was given, in which a later change of one shows."""
 
     target: Callable[..., Any]
     args: Any
     place: SourceLine | None
-    regions: tuple[Region, ...]
+    regions: tuple[RegionState, ...]
     random: RandomState | None
     versions: tuple[tuple[torch.Tensor, int], ...]
 
@@ -97,7 +97,7 @@ class Tape(TorchFunctionMode):  # type: ignore[misc]
 
     def __init__(self, is_inside: Callable[[], bool]) -> None:
         super().__init__()
-        self.calls: list[Call] = []
+        self.calls: list[TapedCall] = []
         self.is_on = True
         self._is_inside = is_inside
         self._made: dict[int, tuple[weakref.ref[torch.Tensor], Made]] = {}
@@ -154,7 +154,6 @@ class Tape(TorchFunctionMode):  # type: ignore[misc]
 
     def _backward(self, original: Callable[..., Any], args: Any, kwargs: Any) -> Any:
         if self.is_on:
-            self._roots = 0
             self._keep(original, self._given(args, kwargs), None, None)
         return original(*args, **kwargs)
 
@@ -184,7 +183,7 @@ class Tape(TorchFunctionMode):  # type: ignore[misc]
             return
         args, versions = given
         number = len(self.calls)
-        self.calls.append(Call(target, args, caller(), Region.around(), state, versions))
+        self.calls.append(TapedCall(target, args, caller(), RegionState.around(), state, versions))
         for position, one in enumerate(tree_leaves(result)):
             if isinstance(one, torch.Tensor):
                 self._made[id(one)] = weakref.ref(one), Made(number, position)

@@ -64,7 +64,7 @@ class StepTotals:
         late: how many there were after the scale had time to settle.
         late_skipped: how many of these were skipped.
         clipped: how many were taken with gradients that had been clipped by a limit.
-        cut: in how many of these the limit was lower than the norm.
+        cuts: in how many of these the limit was lower than the norm.
         lost: the first step that was taken with gradients that are not finite; 0 for none.
         lowest_scale: the lowest value that the scale has had; inf without a scaler.
     """
@@ -74,18 +74,23 @@ class StepTotals:
     late: int = 0
     late_skipped: int = 0
     clipped: int = 0
-    cut: int = 0
+    cuts: int = 0
     lost: int = 0
     lowest_scale: float = math.inf
 
     def add(self, step: StepRecord, is_late: bool) -> None:
-        """Count one more."""
+        """Count one more.
+
+        Args:
+            step: the step.
+            is_late: whether the scale has had time to settle.
+        """
         self.tried = step.number
         self.skipped += not step.taken
         self.late += is_late
         self.late_skipped += is_late and not step.taken
         self.clipped += step.taken and step.kept is not None
-        self.cut += step.taken and step.kept is not None and step.kept < _UNCUT
+        self.cuts += step.taken and step.kept is not None and step.kept < _UNCUT
         self.lost = self.lost or step.number * step.is_lost
 
 

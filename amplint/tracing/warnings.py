@@ -41,9 +41,9 @@ def _on_steps(totals: StepTotals) -> Iterator[str]:
 def _on_clips(record: TraceRecord) -> Iterator[str]:
     """Norms that are clipped in every step, and far: then all updates have one length, and the loss says nothing on it."""
     kept = median([step.kept for step in record.steps if step.taken and step.kept is not None] or [1.0])
-    if record.totals.cut == record.totals.clipped >= WARM_UP and kept < _HARD:
+    if record.totals.cuts == record.totals.clipped >= WARM_UP and kept < _HARD:
         yield (
-            f"Clipping has cut the gradients of all {record.totals.cut} steps, to {kept:.2g} of their norm in the median: "
+            f"Clipping has cut the gradients of all {record.totals.cuts} steps, to {kept:.2g} of their norm in the median: "
             "the limit, not the gradient, sets how far each step goes."
         )
 

@@ -17,7 +17,7 @@ import pytest
 
 pytest.importorskip("torch", reason="tracing needs torch: pip install 'amplint[verify]'")
 
-from amplint.cli.trace_outputs import described
+from amplint.cli.trace_outputs import seen_defects
 from amplint.tracing.script import Script
 from amplint.tracing.session import TraceOptions, run_traced
 from amplint.tracing.trace_record import TraceRecord
@@ -55,7 +55,7 @@ def trace(path: Path, text: str, operations: bool = False) -> TraceRecord:
 def _traced(path: str, operations: bool) -> TraceRecord:
     warnings.resetwarnings()
     device = "cuda-emulated" if "cuda" in Path(path).read_text() else "cpu"
-    record, ending = run_traced(Script(path), TraceOptions(device, operations=operations), described)
+    record, ending = run_traced(Script(path), TraceOptions(device, operations=operations), seen_defects)
     assert not ending.traceback, ending.traceback
     return record
 

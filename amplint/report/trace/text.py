@@ -52,7 +52,7 @@ def course_of(record: TraceRecord) -> str:
         _course("learning rate", ".4g", [step.rates[0] for step in steps if step.rates]),
     ]
     if totals.clipped:
-        courses.append(f"clipping cut {totals.cut} of {totals.clipped}")
+        courses.append(f"clipping cut {totals.cuts} of {totals.clipped}")
     return "; ".join([f"{totals.tried} steps, {totals.skipped} skipped", *filter(None, courses)])
 
 
