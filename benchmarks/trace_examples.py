@@ -42,7 +42,7 @@ print("LEARNED", *sorted({hashlib.sha256(one).hexdigest()[:16] for one in parts}
 """
 
 
-def _scripts(examples: Path, nanogpt: Path, data: Path) -> dict[str, list[str]]:
+def _scripts(examples: Path, data: Path) -> dict[str, list[str]]:
     """The command line of each script."""
     words = [str(examples / "word_language_model/main.py"), "--data", str(data / "words"), "--epochs", "1"]
     words += ["--emsize", "32", "--nhid", "32", "--batch_size", "8", "--bptt", "8", "--save", str(data / "model.pt")]
@@ -53,7 +53,7 @@ def _scripts(examples: Path, nanogpt: Path, data: Path) -> dict[str, list[str]]:
         "reinforce": [str(examples / "reinforcement_learning/reinforce.py"), "--log-interval", "1"],
         "actor and critic": [str(examples / "reinforcement_learning/actor_critic.py"), "--log-interval", "1"],
         "nanoGPT": [
-            str(nanogpt / "train.py"), "--dataset=words", "--device=cpu", "--compile=False", "--eval_iters=1",
+            str(data / "train.py"), "--dataset=words", "--device=cpu", "--compile=False", "--eval_iters=1",
             "--block_size=16", "--batch_size=4", "--n_layer=2", "--n_head=2", "--n_embd=32", "--max_iters=12",
             "--lr_decay_iters=12", "--gradient_accumulation_steps=2", "--dtype=bfloat16", f"--out_dir={data / 'out'}",
         ],
@@ -93,14 +93,16 @@ def main() -> int:
     parser.add_argument("--only", default="")
     options = parser.parse_args()
     changed = 0
-    for name in _scripts(Path(), Path(), Path()):
+    for name in _scripts(Path(), Path()):
         if options.only not in name:
             continue
         with tempfile.TemporaryDirectory() as made:
             folder = Path(made)
             _data(folder)
             (folder / "seeded.py").write_text(_SEEDED)
-            script = _scripts(options.examples.resolve(), options.nanogpt.resolve(), folder)[name]
+            for path in options.nanogpt.resolve().glob("*.py"):  # it reads its own files from the current folder
+                (folder / path.name).symlink_to(path)
+            script = _scripts(options.examples.resolve(), folder)[name]
             alone = _run([sys.executable, "seeded.py", *script], folder)
             traced = ["-m", "amplint", "trace", "--output", "trace.jsonl", "seeded.py", *script]
             watched = _run([sys.executable, *traced], folder)

@@ -161,7 +161,7 @@ class GradientWatch:
         result = watch.run(recorded, original, args, kwargs)
         before = scalar_value(result) if tells else before
         recorded.values.update(limit=float(limit), before=before)
-        if watch.journal.keeps or by != "norm":
+        if watch.journal.keeps or not tells:  # else the limit tells what is left
             recorded.values.update(size(gradients(clipped)))
         if owners or not watch.names.optimizers():  # parameters of an optimizer not met yet: nothing is known of them
             watch.journal.conclude(recorded, MeasuredFacts(reached=self._kept_once(clipped)))
