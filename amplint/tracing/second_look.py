@@ -17,8 +17,8 @@ from amplint.tracing.tape import Tape
 from amplint.tracing.trace_record import FirstNonFinite, LostGradients
 from amplint.tracing.whereabouts import Lines, Whereabouts
 
-_ENOUGH = 5
-"""Times that faults are looked for: a run that goes wrong in each step must come to its end."""
+_FAULTS, _LOSSES = 5, 2
+"""Times that faults, and lost gradients, are looked for: a run that goes wrong in each step must come to its end."""
 
 
 class SecondLook:
@@ -26,7 +26,6 @@ class SecondLook:
 
     Attributes:
         refusal: why a step could not be run again, the last time; empty where it could.
-
         last_step: the line that made the step before this one; empty for the first.
 
     Args:
@@ -39,33 +38,44 @@ class SecondLook:
         self._tape, self._modules = tape, modules
         self.last_step = ""
         self._is_running = False
-        self._left = _ENOUGH
+        self._faults_left, self._losses_left = _FAULTS, _LOSSES
 
     def locate(self) -> SourceLine | None:
         """The line of the program that is running; None while a step is run again, which is none of the program's doing."""
         return None if self._is_running else caller()
 
-    def faults(self) -> tuple[FirstNonFinite | None, list[LostGradients]]:
-        """The first operation that made inf or NaN, and the gradients that float16 has made zero."""
+    def fault(self) -> FirstNonFinite | None:
+        """The first operation that made inf or NaN, or the weight that was not finite before."""
         found: list[FirstNonFinite] = []
-        lost: list[LostGradients] = []
-        if self._left:
-            self._left -= 1
+        if self._faults_left:
+            self._faults_left -= 1
             with self._quiet():
                 again = Rerun(self._tape.calls)
                 if (weight := self._lost_weight(again)) is not None:
-                    return weight, lost
-                watch = OperationWatch(self._modules, Whereabouts(self._modules, again.locate), found.append)
-                again.run([Lines(self._modules, again.locate), watch])
-                lost = watch.underflow.told()
-        return (found[0] if found else None), lost
+                    return weight
+                self._watch_operations(again, found)
+        return found[0] if found else None
+
+    def lost_gradients(self) -> list[LostGradients]:
+        """Where float16 makes gradients zero."""
+        lost: list[LostGradients] = []
+        if self._losses_left:
+            self._losses_left -= 1
+            with self._quiet():
+                lost = self._watch_operations(Rerun(self._tape.calls), []).underflow.told()
+        return lost
+
+    def _watch_operations(self, again: Rerun, found: list[FirstNonFinite]) -> OperationWatch:
+        watch = OperationWatch(self._modules, Whereabouts(self._modules, again.locate), found.append)
+        again.run([Lines(self._modules, again.locate), watch])
+        return watch
 
     def _lost_weight(self, again: Rerun) -> FirstNonFinite | None:
         """A weight that was not finite before the step began."""
         for each in again.parameters():
             if not bool(torch.isfinite(each.detach()).all()):
                 name = self._modules.parameters.get(id(each), "a parameter")
-                why = f"`{name}` was not finite before this step: the optimizer has made it so, out of gradients that were finite"
+                why = f"`{name}` was not finite before this step: look at the step before it, or at what it was loaded from"
                 return FirstNonFinite(0, False, "", "", self.last_step or "?", "", (), range_of("result", each), why)
         return None
 

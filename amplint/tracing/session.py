@@ -192,7 +192,7 @@ class _Session:
     def _look_again(self, second: SecondLook, seen: Sequence[RangeSeen], step: StepRecord) -> None:
         """Ask of a step what only the costly look tells: gradients that may be lost, and once what time is spent on."""
         if not self.record.lost and self._operations is None and any(map(may_be_lost, seen)):
-            _, self.record.lost = second.faults()
+            self.record.lost = second.lost_gradients()
         if self.record.profile is None and step.taken and not self.record.not_again:
             self.record.profile = second.profile(step.number, "cpu" if self._options.device == CPU else "cuda")
             self.record.not_again = second.refusal
@@ -216,7 +216,7 @@ class _Session:
         return step if step.taken else replace(step, because=f"{found.place}: {found.why}")
 
     def _operation_at_fault(self) -> FirstNonFinite | None:
-        return self._second.faults()[0] if self._second is not None else None
+        return self._second.fault() if self._second is not None else None
 
 
 def _rank() -> str:
