@@ -2,30 +2,19 @@
 
 from __future__ import annotations
 
-import os
 import sys
-from collections.abc import Sequence
 from contextlib import closing
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import click
 
 from amplint.cli.console import CLEAN, FAILED, FINDINGS, Console, say
-from amplint.cli.ledger import Ledger
-from amplint.cli.linting import lint
-from amplint.cli.options import Options, as_file
-from amplint.diagnostics import Diagnostic
-from amplint.engine.registry import load_rules
-from amplint.report.trace import text
-from amplint.report.trace.json_rows import run_row, step_row
+from amplint.cli.options import as_file
+from amplint.cli.trace_outputs import NoOutput, TraceOutputs, seen_defects
 from amplint.runtime.device_names import AUTO, CHOICES
 from amplint.runtime.devices import DeviceError, find_device
-from amplint.trace.script import NoProgram, Script
-from amplint.trace.trace_record import SeenDefect, TraceRecord
-
-if TYPE_CHECKING:
-    from amplint.runtime.recording.judge import SeenHazard
+from amplint.tracing.script import NoProgram, Script
+from amplint.tracing.trace_record import TraceRecord
 
 
 def _limits(ctx: click.Context, param: click.Parameter, wanted: str | None) -> dict[str, float]:
@@ -55,6 +44,9 @@ _ANY_ARGUMENTS = {"ignore_unknown_options": True, "allow_interspersed_args": Fal
 @click.option("--until-nonfinite", is_flag=True, help="Stop at the first value that is not finite and stays.")
 @click.option("--ops", is_flag=True, help="Look at every operation (slow): names the one at fault.")
 @click.option("--output", metavar="FILE", callback=as_file, help="Write every step, and the whole run, as JSON lines.")
+@click.option("--again/--no-again", default=True, show_default=True,
+              help="Run one step again, to look at its operations, where something goes wrong, and once for dtypes.")  # fmt: skip
+@click.option("--html", metavar="FILE", callback=as_file, help="Write a page with charts; needs bokeh: amplint[trace].")
 @click.option(
     "--fail-on",
     metavar="WHAT",
@@ -73,6 +65,8 @@ def trace(
     after: int,
     until_nonfinite: bool,
     ops: bool,
+    again: bool,
+    html: Path | None,
     output: Path | None,
     fail_on: dict[str, float],
     quiet: bool,
@@ -85,64 +79,27 @@ def trace(
     console = Console(quiet)
     try:
         chosen = find_device(device)
-        from amplint.trace.session import TraceOptions, run_traced
+        from amplint.tracing.session import TraceOptions, run_traced
 
-        ledger = Ledger(output, console)
-        if not ledger.open():
-            return FAILED  # now, not after hours of training
-        options = TraceOptions(
-            chosen.kind, steps or 0, after, until_nonfinite, ops, lambda step: ledger.keep_line(step_row(step))
-        )
-        with closing(ledger):
-            record, ending = run_traced(Script(script, arguments, is_module), options, described)
-            ledger.keep_line(run_row(record))
-    except (DeviceError, NoProgram) as error:
-        console.problem("", str(error))
+        outputs = TraceOutputs(output, html, console, quiet)
+        options = TraceOptions(chosen.kind, steps or 0, after, until_nonfinite, ops, again, outputs.keep)
+        with closing(outputs):
+            record, ending = run_traced(Script(script, arguments, is_module), options, seen_defects)
+            if ending.traceback:
+                say(sys.stderr, ending.traceback)
+            outputs.finish(record)
+    except (DeviceError, NoProgram, NoOutput) as error:
+        if str(error):
+            console.problem("", str(error))
         return FAILED
-    if ending.traceback:
-        say(sys.stderr, ending.traceback)
-    if not quiet:
-        say(sys.stderr, "".join(f"{line}\n" for line in text.render(record)))
     return ending.exit_code or (FAILED if console.failed else _verdict(record, fail_on))
 
 
 def _verdict(record: TraceRecord, limits: dict[str, float]) -> int:
-    share = record.skipped / record.tried if record.tried else 0.0
+    share = record.totals.skipped / max(record.totals.tried, 1)
     failed = (
         ("hazards" in limits and bool(record.defects))
         or ("nonfinite" in limits and record.first is not None)
         or ("skips" in limits and share > limits["skips"])
     )
     return FINDINGS if failed else CLEAN
-
-
-def described(hazards: Sequence[tuple[SeenHazard, int]]) -> list[SeenDefect]:
-    """What was seen, with the words of the linter for the same code at the same line, where it has any."""
-    rules = {rule.name: rule for rule in load_rules()}
-    read = _findings(sorted({each.place.file for each, _ in hazards if os.path.isfile(each.place.file)}))
-    found = []
-    for each, step in hazards:
-        rule = rules[each.kind]
-        said = read.get((rule.code, os.path.realpath(each.place.file), each.place.line))
-        message = said.message if said is not None else rule.summary
-        place = f"{_shown(each.place.file)}:{each.place.line}"
-        found.append(SeenDefect(rule.code, rule.name, place, message, each.times, step, said is not None))
-    return found
-
-
-def _findings(paths: Sequence[str]) -> dict[tuple[str, str, int], Diagnostic]:
-    """What the linter says of files, by code, file and line."""
-    if not paths:
-        return {}
-    _, result = lint(Options(paths=tuple(paths), select=("ALL",)), Console(quiet=True))
-    return {
-        (one.code, os.path.realpath(report.path), row): one
-        for report in result.reports
-        for one in report.diagnostics
-        for row in range(one.range.start.row, one.range.end.row + 1)
-    }
-
-
-def _shown(path: str) -> str:
-    inside = os.path.relpath(path)
-    return path if inside.startswith(os.pardir) else inside

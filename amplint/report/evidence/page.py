@@ -4,17 +4,16 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from importlib.resources import files
 from itertools import groupby
 
 from amplint import __version__
 from amplint.diagnostics import Applicability, Diagnostic
 from amplint.report import diff
-from amplint.report.evidence.markup import escape
 from amplint.report.evidence.numbers import as_written, shown
 from amplint.report.evidence.plot import plot
 from amplint.report.evidence.text import COLUMNS, assumptions, basis, by_file, by_rule, company, place, remainder
 from amplint.report.evidence.wording import FIXES, MEANINGS, METHOD, PATCH
+from amplint.report.markup import escape, opening, prose
 from amplint.runtime.devices import EMULATED
 from amplint.runtime.evidence import Evidence
 from amplint.runtime.verdict import (
@@ -48,13 +47,7 @@ def render(evidence: Sequence[Evidence], is_patch: bool = False) -> Iterator[str
         evidence: all of a run.
         is_patch: whether it is on somebody's patch, and not on fixes of amplint's own.
     """
-    style = files(__package__).joinpath("page.css").read_text("utf-8")
-    yield (
-        '<!doctype html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
-        '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
-        "<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; style-src 'unsafe-inline'\">\n"
-        f"<title>amplint evidence</title>\n<style>\n{style}</style>\n</head>\n<body>\n"
-    )
+    yield opening("amplint evidence")
     ordered = sorted(evidence, key=lambda one: (one.diagnostic.code, one.diagnostic.sort_key))
     yield from _opening(ordered, is_patch)
     for (code, name), group in groupby(ordered, key=lambda one: (one.diagnostic.code, one.diagnostic.name)):
@@ -132,7 +125,7 @@ def _unproved(evidence: Sequence[Evidence]) -> str:
     """What a reader who doubts looks for first: every finding without proof, and why."""
     items = [
         f'<li><span class="{_tone(one.outcome.verdict)}">{one.outcome.verdict}</span> <a href="#{_anchor(one)}">'
-        f"{escape(place(one.diagnostic))}</a> {escape(one.diagnostic.code)}: {_prose(one.outcome.reason)}</li>"
+        f"{escape(place(one.diagnostic))}</a> {escape(one.diagnostic.code)}: {prose(one.outcome.reason)}</li>"
         for one in sorted(evidence, key=lambda one: one.outcome.verdict not in (REFUTED, ERROR))
         if one.outcome.verdict != CONFIRMED
     ]
@@ -160,9 +153,9 @@ def _rule(code: str, name: str, evidence: Sequence[Evidence]) -> Iterator[str]:
 def _article(evidence: Evidence) -> str:
     diagnostic, outcome = evidence.diagnostic, evidence.outcome
     tone, sign = _TONES.get(outcome.verdict, _OTHER)
-    reason = f'<p class="{tone}">{_prose(outcome.reason)}</p>' if outcome.reason else ""
+    reason = f'<p class="{tone}">{prose(outcome.reason)}</p>' if outcome.reason else ""
     said = remainder(outcome), basis(outcome), assumptions(outcome), company(outcome)
-    reason += "".join(f'<p class="note">{_prose(one[0].upper() + one[1:])}.</p>' for one in said if one)
+    reason += "".join(f'<p class="note">{prose(one[0].upper() + one[1:])}.</p>' for one in said if one)
     numbers = _numbers(outcome) + plot(outcome.series, outcome.measure, outcome.axis)
     sides = "sides" if numbers else "sides wide"
     return (
@@ -173,8 +166,8 @@ def _article(evidence: Evidence) -> str:
 
 
 def _words(diagnostic: Diagnostic) -> str:
-    note = f'<br><span class="note">{_prose(diagnostic.note)}</span>' if diagnostic.note else ""
-    return f"<p>{_prose(diagnostic.message)}{note}</p>"
+    note = f'<br><span class="note">{prose(diagnostic.note)}</span>' if diagnostic.note else ""
+    return f"<p>{prose(diagnostic.message)}{note}</p>"
 
 
 def _fix(evidence: Evidence) -> str:
@@ -185,9 +178,7 @@ def _fix(evidence: Evidence) -> str:
     )
     if evidence.patched or fix is None:
         return f"<div>What became of it in {escape(path)}</div><pre>{lines}</pre>"
-    return (
-        f'<div>{_prose(fix.title)} <span class="quiet">({fix.applicability.value} fix)</span></div><pre>{lines}</pre>'
-    )
+    return f'<div>{prose(fix.title)} <span class="quiet">({fix.applicability.value} fix)</span></div><pre>{lines}</pre>'
 
 
 def _outdented(changed: Sequence[str]) -> list[str]:
@@ -215,12 +206,4 @@ def _numbers(outcome: Outcome) -> str:
 
 
 def _cell(text: str) -> str:
-    return f'<td class="long">{_prose(text)}</td>' if len(text) > _WIDE else f"<td>{escape(text)}</td>"
-
-
-def _prose(text: str) -> str:
-    """Running text, with what stands between backticks as code."""
-    parts = escape(text).split("`")
-    if len(parts) % 2 == 0:
-        return escape(text)
-    return "".join(f"<code>{part}</code>" if index % 2 else part for index, part in enumerate(parts))
+    return f'<td class="long">{prose(text)}</td>' if len(text) > _WIDE else f"<td>{escape(text)}</td>"

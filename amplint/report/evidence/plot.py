@@ -6,7 +6,7 @@ import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
-from amplint.report.evidence.markup import escape
+from amplint.report.markup import escape
 from amplint.runtime.verdict import Axis
 
 WIDTH, HEIGHT = 460, 190

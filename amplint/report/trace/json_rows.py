@@ -7,7 +7,7 @@ import math
 from dataclasses import asdict
 from typing import Any
 
-from amplint.trace.trace_record import StepRecord, TraceRecord
+from amplint.tracing.trace_record import StepRecord, TraceRecord
 
 
 def step_row(step: StepRecord) -> str:

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from amplint.report.escape import printable
-from amplint.trace.trace_record import FirstNonFinite, SeenDefect, TensorRange, TraceRecord
+from amplint.tracing.step_profile import StepProfile
+from amplint.tracing.trace_record import FirstNonFinite, SeenDefect, TensorRange, TraceRecord
 
 
 def render(record: TraceRecord) -> Iterator[str]:
@@ -16,7 +17,8 @@ def render(record: TraceRecord) -> Iterator[str]:
         record: the run.
     """
     ended = record.stopped or (printable(record.error) if record.error else f"exit code {record.exit_code}")
-    yield f"amplint trace: {printable(record.command)} on {record.device}, PyTorch {record.torch}: {ended}"
+    rank = f", rank {record.rank}" if record.rank else ""
+    yield f"amplint trace: {printable(record.command)} on {record.device}{rank}, PyTorch {record.torch}: {ended}"
     yield from (f"warning: {one}" for one in record.warnings)
     yield from _steps(record)
     if record.first is not None:
@@ -29,17 +31,10 @@ def render(record: TraceRecord) -> Iterator[str]:
 
 
 def _steps(record: TraceRecord) -> Iterator[str]:
-    if not record.tried:
+    if not record.totals.tried:
         yield "No optimizer has stepped."
         return
-    line = f"{record.tried} steps, {record.skipped} skipped"
-    scales = [step.scale for step in record.steps if step.scale is not None]
-    if scales:
-        line += f"; scale {scales[0]:g} at first, {scales[-1]:g} at last"
-    losses = [step.loss for step in record.steps if step.loss is not None]
-    if losses:
-        line += f"; loss {losses[0]:.4g} at first, {losses[-1]:.4g} at last"
-    yield line
+    yield course_of(record)
     for step in [one for one in record.steps if not one.taken][:5]:
         held = f": not finite in {', '.join(map(printable, step.nonfinite))}" if step.nonfinite else ""
         yield f"  step {step.number} skipped at scale {step.scale or 0:g}{held}"
@@ -47,19 +42,42 @@ def _steps(record: TraceRecord) -> Iterator[str]:
             yield f"    {printable(step.because)}"
 
 
+def course_of(record: TraceRecord) -> str:
+    """Scale, loss, norm and rates from the first step to the last, in one line."""
+    totals, steps = record.totals, record.steps
+    courses = [
+        _course("scale", "g", [step.scale for step in steps]),
+        _course("loss", ".4g", [step.loss for step in steps]),
+        _course("norm of the gradients", ".4g", [step.norm for step in steps if step.taken]),
+        _course("learning rate", ".4g", [step.rates[0] for step in steps if step.rates]),
+    ]
+    if totals.clipped:
+        courses.append(f"clipping cut {totals.cuts} of {totals.clipped}")
+    return "; ".join([f"{totals.tried} steps, {totals.skipped} skipped", *filter(None, courses)])
+
+
+def _course(name: str, form: str, values: Sequence[float | None]) -> str:
+    known = [one for one in values if one is not None]
+    if not known:
+        return ""
+    first, last = f"{known[0]:{form}}", f"{known[-1]:{form}}"
+    return f"{name} {first}" if len(set(known)) == 1 else f"{name} {first} at first, {last} at last"
+
+
 def _first(first: FirstNonFinite) -> Iterator[str]:
     pass_ = "backward" if first.backward else "forward"
     yield f"First value that is not finite: step {first.step}, {pass_} pass"
     module = f" in `{printable(first.module)}` ({printable(first.kind)})" if first.module else ""
     operation = f"`{first.operation}`" if first.operation else ("gradient" if first.backward else "result")
-    yield f"  {printable(first.place)}: {operation}{module}: {_range(first.result)}"
+    yield f"  {printable(first.place)}: {operation}{module}: {range_in_words(first.result)}"
     for operand in first.operands:
-        yield f"    from {_range(operand)}"
+        yield f"    from {range_in_words(operand)}"
     page = f" (see `amplint explain {first.rule}`)" if first.rule else ""
     yield f"  why: {first.why}{page}"
 
 
-def _range(one: TensorRange) -> str:
+def range_in_words(one: TensorRange) -> str:
+    """A tensor in a few words."""
     shape = "x".join(map(str, one.shape)) or "scalar"
     largest = f"largest {one.largest:.4g}" if math.isfinite(one.largest) else f"{one.largest}"
     return f"{one.dtype} {shape}, {largest}"
@@ -80,3 +98,24 @@ def _dtypes(record: TraceRecord) -> Iterator[str]:
         calls = sum(totals.values())
         shares = ", ".join(f"{dtype} {count / calls:.0%}" for dtype, count in sorted(totals.items()))
         yield f"Innermost modules gave: {shares}"
+    if record.profile is not None:
+        yield from _profile(record.profile)
+    elif record.not_again:
+        yield f"No step could be run again, to look at each operation: {printable(record.not_again)}"
+
+
+def _profile(profile: StepProfile) -> Iterator[str]:
+    times: dict[str, float] = {}
+    for one in profile.operations:
+        times[one.dtype] = times.get(one.dtype, 0.0) + one.seconds
+    times["casts"] = sum(one.seconds for one in profile.casts)
+    total = sum(times.values())
+    shares = [
+        f"{name} {seconds / total:.0%}" for name, seconds in sorted(times.items(), key=lambda one: -one[1]) if seconds
+    ]
+    undone = sum(one.undone for one in profile.casts)
+    taken_back = f"; {undone} casts take back another" if undone else ""
+    yield f"Time of step {profile.step}: {', '.join(shares)}{taken_back}"
+    for each in profile.fallbacks[:5]:
+        where = f"`{printable(each.module)}` ({printable(each.kind)})" if each.module else "outside of modules"
+        yield f"  float32 inside a region: {where}: {printable(each.why)}"

@@ -80,6 +80,11 @@ class Journal:
         self._sites: dict[SourceLine, int] = {}
         self._lock = threading.Lock()
 
+    @property
+    def keeps(self) -> bool:
+        """Whether events are kept, with all that is measured of them; else what nobody follows need not be measured."""
+        return self._follow is None
+
     def file(self, place: SourceLine, make: Make) -> Recorded:
         """Write an event down.
 

@@ -79,7 +79,8 @@ class GradientWatch:
             left = GradAccess(recorded.event.site, parameters_of(watch.names.owners(leaves)), writes=True)
             watch.journal.conclude(Recorded(left, recorded.place, recorded.thread), MeasuredFacts(reached=reached))
             raise
-        recorded.values.update(size(gradients(leaves)))
+        if watch.journal.keeps:
+            recorded.values.update(size(gradients(leaves)))
         return result
 
     def _grad(self, original: Called, args: Arguments, kwargs: Named) -> Any:
@@ -159,7 +160,9 @@ class GradientWatch:
         before = None if tells else size(gradients(clipped))["norm"]
         result = watch.run(recorded, original, args, kwargs)
         before = scalar_value(result) if tells else before
-        recorded.values.update(limit=float(limit), before=before, **size(gradients(clipped)))
+        recorded.values.update(limit=float(limit), before=before)
+        if watch.journal.keeps or not tells:  # else the limit tells what is left
+            recorded.values.update(size(gradients(clipped)))
         if owners or not watch.names.optimizers():  # parameters of an optimizer not met yet: nothing is known of them
             watch.journal.conclude(recorded, MeasuredFacts(reached=self._kept_once(clipped)))
         return result

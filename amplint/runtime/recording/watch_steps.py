@@ -82,8 +82,11 @@ class StepWatch:
         result = watch.run(recorded, original, args, kwargs)
         found = _found_inf(scaler, optimizer)
         recorded.values.update(
-            scale=self._scale_of(scaler, name), found_inf=found, **size(gradients(optimizer_parameters(optimizer)))
+            scale=self._scale_of(scaler, name),
+            found_inf=found,
         )
+        if watch.journal.keeps:
+            recorded.values.update(size(gradients(optimizer_parameters(optimizer))))
         watch.journal.conclude(recorded, MeasuredFacts(overflow=found > 0))
         return result
 
@@ -102,6 +105,8 @@ class StepWatch:
             result = watch.run(recorded, original, args, kwargs)
         finally:
             self._stepping.steps.pop()
+        if "skipped" in recorded.values:  # concluded before the optimizer has changed the weights
+            return result
         found = _found_inf(scaler, optimizer)
         recorded.values.update(found_inf=found, skipped=found > 0)
         if found > 0:  # what the scaler saw; an optimizer that was called all the same has not used it
@@ -127,8 +132,13 @@ class StepWatch:
     # -- optimizers ------------------------------------------------------------------------------------------------
 
     def _before_step(self, optimizer: Any, args: Arguments, kwargs: Named) -> None:
-        if self._by_scaler(optimizer) is not None:
-            self._measure(self._stepping.steps[-1][1], optimizer)
+        if (recorded := self._by_scaler(optimizer)) is not None:
+            self._measure(recorded, optimizer)
+            if not (
+                recorded.values["enabled"] or _has_closure(args, kwargs)
+            ):  # then it is like a step without a scaler
+                recorded.values.update(found_inf=0.0, skipped=False)
+                self._watch.journal.conclude(recorded, MeasuredFacts(taken=True))
         elif not _nested(sys._getframe(1)) and not _has_closure(args, kwargs):
             self._optimizer_step(optimizer, closure=False)
 

@@ -2,6 +2,7 @@
 
 A line that ends in `# healthy: CODE` is CODE in the twin; `# here` marks the line that is to be named. The second line of a
 script says what is expected: a code, `warning` and some of its words, or `PASS OPERATION in MODULE; WHY`, with `-` for none.
+The operation is named with `--ops`, and without: then the step is run again.
 """
 
 from __future__ import annotations
@@ -18,12 +19,13 @@ pytest.importorskip("torch", reason="tracing needs torch: pip install 'amplint[v
 
 import torch
 
-from amplint.cli.trace import described
-from amplint.trace.script import Script
-from amplint.trace.session import TraceOptions, run_traced
-from amplint.trace.trace_record import TraceRecord
+from amplint.cli.trace_outputs import seen_defects
+from amplint.tracing.script import Script
+from amplint.tracing.session import TraceOptions, run_traced
+from amplint.tracing.trace_record import TraceRecord
 
 PROGRAMS = sorted((Path(__file__).parent / "programs").glob("*.py"))
+_AGAIN = "# expect without --ops: "
 _HEALTHY = re.compile(r"^( *)(.*?)  # (?:here  # )?healthy: (.*)$", re.M)
 
 
@@ -44,32 +46,35 @@ def optimizers_are_imported() -> None:
         torch.optim.SGD([torch.zeros(1)], lr=0.1)
 
 
-def program(path: Path) -> Program:
+def program(path: Path, operations: bool = False) -> Program:
     text = path.read_text()
     lines = text.splitlines()
     here = next(number for number, line in enumerate(lines, 1) if "# here" in line)
-    return Program(text, _HEALTHY.sub(r"\1\3", text), lines[1].removeprefix("# expect: "), here)
+    again = lines[2].startswith(_AGAIN) and not operations
+    expected = lines[2].removeprefix(_AGAIN) if again else lines[1].removeprefix("# expect: ")
+    return Program(text, _HEALTHY.sub(r"\1\3", text), expected, here)
 
 
-def trace(path: Path, text: str) -> TraceRecord:
+def trace(path: Path, text: str, operations: bool = False) -> TraceRecord:
     """Trace a script in a process that has torch already."""
     path.write_text(text)
     with multiprocessing.get_context("fork").Pool(1) as pool:
-        return pool.apply(_traced, (str(path),))
+        return pool.apply(_traced, (str(path), operations))
 
 
-def _traced(path: str) -> TraceRecord:
+def _traced(path: str, operations: bool) -> TraceRecord:
     warnings.resetwarnings()
     device = "cuda-emulated" if "cuda" in Path(path).read_text() else "cpu"
-    record, ending = run_traced(Script(path), TraceOptions(device, operations=True), described)
+    record, ending = run_traced(Script(path), TraceOptions(device, operations=operations), seen_defects)
     assert not ending.traceback, ending.traceback
     return record
 
 
+@pytest.mark.parametrize("operations", [False, True], ids=["again", "operations"])
 @pytest.mark.parametrize("path", PROGRAMS, ids=lambda path: path.stem)
-def test_the_cause_is_named(path: Path, tmp_path: Path) -> None:
-    told = program(path)
-    record = trace(tmp_path / path.name, told.text)
+def test_the_cause_is_named(path: Path, operations: bool, tmp_path: Path) -> None:
+    told = program(path, operations)
+    record = trace(tmp_path / path.name, told.text, operations)
     if told.expected.startswith("warning "):
         assert any(told.expected.removeprefix("warning ") in one for one in record.warnings), record.warnings
         return

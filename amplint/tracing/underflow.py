@@ -7,11 +7,19 @@ from typing import Any
 
 import torch
 
-from amplint.trace.explanations import exact_results
-from amplint.trace.trace_record import LostGradients
+from amplint.tracing.explanations import exact_results
+from amplint.tracing.module_ranges import RangeSeen
+from amplint.tracing.trace_record import LostGradients
 
 _ENOUGH = 0.2
 """The share of gradients that is worth telling."""
+
+_SMALLEST_NORMAL = 2.0**-14
+
+
+def may_be_lost(seen: RangeSeen) -> bool:
+    """Whether all of a gradient lies where float16 has fewer and fewer digits, and then none."""
+    return seen.backward and seen.range.dtype == "float16" and seen.range.largest < _SMALLEST_NORMAL
 
 
 class UnderflowTally:

@@ -5,9 +5,9 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
-from amplint.trace.explanations import OVERFLOW
-from amplint.trace.module_ranges import RangeSeen
-from amplint.trace.trace_record import FirstNonFinite
+from amplint.tracing.explanations import OVERFLOW
+from amplint.tracing.module_ranges import RangeSeen
+from amplint.tracing.trace_record import FirstNonFinite
 
 _LARGEST = {"float16": 65504.0}
 

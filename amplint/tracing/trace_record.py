@@ -2,7 +2,13 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, field
+
+from amplint.tracing.step_profile import StepProfile
+
+_UNCUT = 0.999
+"""From this share of its norm on, nothing was cut from a gradient: norms are sums, and round."""
 
 
 @dataclass(frozen=True)
@@ -17,6 +23,8 @@ class StepRecord:
         scale: the scale of the gradient scaler before the step; None without one.
         loss: the loss that was scaled last, or propagated; None where that is no single number.
         norm: the 2-norm of the gradients that the optimizer was given.
+        unclipped: the 2-norm of the gradients before they were clipped, of all that were clipped together; None without a clip.
+        kept: the share of that norm that the clip has left.
         rates: the learning rates of the parameter groups.
         nonfinite: the names of parameters with inf or NaN in their gradients, where the step was skipped.
         because: what made them so, where it was seen: the place and the cause in words.
@@ -29,9 +37,61 @@ class StepRecord:
     scale: float | None = None
     loss: float | None = None
     norm: float | None = None
+    unclipped: float | None = None
+    kept: float | None = None
     rates: tuple[float, ...] = ()
     nonfinite: tuple[str, ...] = ()
     because: str = ""
+
+    @property
+    def is_remarkable(self) -> bool:
+        """Whether it was skipped, or taken with gradients that are not finite."""
+        return not self.taken or self.is_lost
+
+    @property
+    def is_lost(self) -> bool:
+        """Whether the optimizer used gradients that are not finite."""
+        return self.taken and self.norm is not None and not math.isfinite(self.norm)
+
+
+@dataclass
+class StepTotals:
+    """All steps of a run in numbers.
+
+    Attributes:
+        tried: how many there were.
+        skipped: how many of them the scaler left out.
+        late: how many there were after the scale had time to settle.
+        late_skipped: how many of these were skipped.
+        clipped: how many were taken with gradients that had been clipped by a limit.
+        cuts: in how many of these the limit was lower than the norm.
+        lost: the first step that was taken with gradients that are not finite; 0 for none.
+        lowest_scale: the lowest value that the scale has had; inf without a scaler.
+    """
+
+    tried: int = 0
+    skipped: int = 0
+    late: int = 0
+    late_skipped: int = 0
+    clipped: int = 0
+    cuts: int = 0
+    lost: int = 0
+    lowest_scale: float = math.inf
+
+    def add(self, step: StepRecord, is_late: bool) -> None:
+        """Count one more.
+
+        Args:
+            step: the step.
+            is_late: whether the scale has had time to settle.
+        """
+        self.tried = step.number
+        self.skipped += not step.taken
+        self.late += is_late
+        self.late_skipped += is_late and not step.taken
+        self.clipped += step.taken and step.kept is not None
+        self.cuts += step.taken and step.kept is not None and step.kept < _UNCUT
+        self.lost = self.lost or step.number * step.is_lost
 
 
 @dataclass(frozen=True)
@@ -115,6 +175,15 @@ class LostGradients:
     share: float
 
 
+@dataclass(frozen=True)
+class ScheduleAhead:
+    """A schedule that has advanced `ahead` of `advances` times although its optimizer took no step; the place as `file:line`."""
+
+    place: str
+    advances: int
+    ahead: int
+
+
 @dataclass
 class TraceRecord:
     """A traced run.
@@ -123,30 +192,34 @@ class TraceRecord:
         command: what was run, as one would type it behind `python`.
         device: `cuda`, `cuda-emulated` or `cpu`.
         torch: the version of PyTorch.
+        rank: which process of several it was, as `0 of 2`; empty where there is one.
         exit_code: that of the program.
         error: the last line of the program's traceback; empty where it ended well.
         stopped: why the trace ended the program early; empty where it did not.
-        steps: the latest steps; older ones are in the totals only.
-        tried: how many steps there were.
-        skipped: how many of them the scaler left out.
+        steps: the steps; of more than 10,000 a part, evenly spread, with those that were skipped.
+        totals: all steps in numbers.
         defects: what happened and should not have.
         first: the first value that was not finite; None where all were.
         dtypes: the dtypes of what modules gave.
-        lost: where gradients underflow; known only where operations were watched.
+        lost: where gradients underflow.
+        profile: what one step has spent its time on; None where none could be run again.
+        not_again: why a step could not be run again, in words; empty where that was not wanted.
         warnings: what a reader should look at, in sentences.
     """
 
     command: str
     device: str
     torch: str
+    rank: str = ""
     exit_code: int = 0
     error: str = ""
     stopped: str = ""
     steps: list[StepRecord] = field(default_factory=list)
-    tried: int = 0
-    skipped: int = 0
+    totals: StepTotals = field(default_factory=StepTotals)
     defects: list[SeenDefect] = field(default_factory=list)
     first: FirstNonFinite | None = None
     dtypes: list[ModuleDtypes] = field(default_factory=list)
     lost: list[LostGradients] = field(default_factory=list)
+    profile: StepProfile | None = None
+    not_again: str = ""
     warnings: list[str] = field(default_factory=list)

@@ -10,9 +10,9 @@ from __future__ import annotations
 import math
 import weakref
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import torch
 from torch.nn.modules.module import register_module_forward_hook, register_module_forward_pre_hook
@@ -20,8 +20,9 @@ from torch.utils._pytree import tree_leaves
 
 from amplint.runtime.recording.call_sites import SourceLine, caller
 from amplint.runtime.recording.patches import Patches
-from amplint.trace.trace_record import ModuleDtypes, TensorRange
+from amplint.tracing.trace_record import ModuleDtypes, TensorRange
 
+_DTYPES = (torch.float16, torch.bfloat16, torch.float32, torch.float64)
 _TOO_MANY = 20_000
 """Numbers that wait for a step; more come from a program that takes none, and the oldest say nothing."""
 
@@ -38,6 +39,14 @@ class RangeSeen:
     range: TensorRange
 
 
+class Running(NamedTuple):
+    """A module that is running, the program's line that called it, and the dtype of the region around it; None for none."""
+
+    module: torch.nn.Module
+    place: SourceLine | None
+    region: torch.dtype | None
+
+
 @dataclass(frozen=True)
 class _Waiting:
     module: torch.nn.Module
@@ -46,7 +55,7 @@ class _Waiting:
     backward: bool
     dtype: torch.dtype
     shape: tuple[int, ...]
-    largest: torch.Tensor
+    ends: tuple[torch.Tensor, torch.Tensor]
 
 
 class ModuleWatch:
@@ -54,21 +63,39 @@ class ModuleWatch:
 
     Attributes:
         parameters: the names of parameters, by id.
-        stack: the modules that are running, the innermost last.
+        is_on: whether tensors are looked at; which module is running is known at all times.
+
+    Args:
+        locate: says which line of the program is running.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, locate: Callable[[], SourceLine | None] = caller) -> None:
         self.parameters: dict[int, str] = {}
-        self.stack: list[torch.nn.Module] = []
+        self.is_on = True
+        self._locate = locate
+        self._stack: list[Running] = []
         self._paths: weakref.WeakKeyDictionary[torch.nn.Module, str] = weakref.WeakKeyDictionary()
-        self._places: list[SourceLine | None] = []
         self._waiting: list[_Waiting] = []
+        self._known: dict[int, tuple[weakref.ref[torch.Tensor], int, tuple[torch.Tensor, torch.Tensor]]] = {}
+        self._hooked: dict[int, weakref.ref[torch.Tensor]] = {}
         self._gave: Counter[tuple[str, str, str]] = Counter()
 
     def install(self, patches: Patches) -> None:
         """Begin; `patches` takes it back."""
         patches.on_undo(register_module_forward_pre_hook(self._before).remove)
         patches.on_undo(register_module_forward_hook(self._after, always_call=True).remove)
+
+    def innermost(self) -> Running | None:
+        """The innermost module that is running."""
+        return self._stack[-1] if self._stack else None
+
+    def is_inside(self) -> bool:
+        """Whether a module is running."""
+        return bool(self._stack)
+
+    def named(self, running: Running | None) -> tuple[str, str]:
+        """The path and the class of a module; empty for none."""
+        return ("", "") if running is None else (self.path(running.module), type(running.module).__name__)
 
     def path(self, module: torch.nn.Module) -> str:
         """Where a module stands: the class of the outermost one, then the names of attributes."""
@@ -77,6 +104,7 @@ class ModuleWatch:
     def taken(self) -> list[RangeSeen]:
         """What was seen since the last call, in the order in which it was computed."""
         waiting, self._waiting = self._waiting, []
+        self._known, self._hooked = {}, {}
         return [
             RangeSeen(self.path(one.module), type(one.module).__name__, one.place, one.given, one.backward, seen)
             for one, seen in zip(waiting, _ranges(waiting))
@@ -92,26 +120,29 @@ class ModuleWatch:
     # -- hooks -----------------------------------------------------------------------------------------------------
 
     def _before(self, module: torch.nn.Module, given: Any) -> None:
-        if not self.stack:
-            self._name_all(module)
-        place = caller()
-        self.stack.append(module)
-        self._places.append(place)
-        for tensor in _floating(given):
-            self._note(module, place, tensor, given=True)
+        if torch.compiler.is_compiling():
+            return
+        if not self._stack:
+            self.name_all(module)
+        running = Running(module, self._locate(), _region())
+        self._stack.append(running)
+        if self.is_on:
+            for tensor in _floating(given):
+                self._note(module, running.place, tensor, given=True)
 
     def _after(self, module: torch.nn.Module, given: Any, result: Any) -> None:
-        if module not in self.stack:
+        if torch.compiler.is_compiling() or not any(running.module is module for running in self._stack):
             return
-        while self.stack.pop() is not module:  # those inside it were left by an exception
-            self._places.pop()
-        place = self._places.pop()
-        for tensor in _floating(result):
-            self._note(module, place, tensor)
+        while (running := self._stack.pop()).module is not module:  # those inside it were left by an exception
+            pass
+        for tensor in _floating(result) if self.is_on else ():
+            self._note(module, running.place, tensor)
             if not any(True for _ in module.children()):
                 self._gave[self.path(module), type(module).__name__, _short(tensor.dtype)] += 1
-            if tensor.requires_grad and tensor.grad_fn is not None:
-                tensor.register_hook(lambda grad: self._note(module, place, grad, backward=True))
+            hooked = self._hooked.get(id(tensor))
+            if tensor.requires_grad and tensor.grad_fn is not None and (hooked is None or hooked() is not tensor):
+                self._hooked[id(tensor)] = weakref.ref(tensor)
+                tensor.register_hook(lambda grad: self._note(module, running.place, grad, backward=True))
 
     def _note(
         self,
@@ -121,14 +152,34 @@ class ModuleWatch:
         given: bool = False,
         backward: bool = False,
     ) -> None:
-        if not tensor.numel() or tensor.is_sparse or tensor.device.type == "meta":
+        if (
+            torch.compiler.is_compiling()
+            or not tensor.numel()
+            or tensor.dtype not in _DTYPES
+            or tensor.layout != torch.strided
+        ):
+            return
+        if tensor.device.type == "meta" or torch._C._functorch.is_functorch_wrapped_tensor(tensor):
             return
         if len(self._waiting) >= _TOO_MANY:
             del self._waiting[: _TOO_MANY // 2]
-        largest = torch.amax(torch.abs(tensor.detach()))  # autocast minds neither
-        self._waiting.append(_Waiting(module, place, given, backward, tensor.dtype, tuple(tensor.shape), largest))
+            self._known, self._hooked = {}, {}
+        self._waiting.append(
+            _Waiting(module, place, given, backward, tensor.dtype, tuple(tensor.shape), self._ends(tensor))
+        )
 
-    def _name_all(self, root: torch.nn.Module) -> None:
+    def _ends(self, tensor: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+        """The smallest and the largest element. What one module gives is given to the next: it is looked at once."""
+        version = 0 if tensor.is_inference() else tensor._version
+        known = self._known.get(id(tensor))
+        if known is not None and known[0]() is tensor and known[1] == version:
+            return known[2]
+        low, high = torch.aminmax(tensor.detach())  # autocast leaves it alone
+        self._known[id(tensor)] = weakref.ref(tensor), version, (low, high)
+        return low, high
+
+    def name_all(self, root: torch.nn.Module) -> None:
+        """Name a module and those inside it, unless they have names."""
         if root in self._paths:
             return
         name = type(root).__name__
@@ -136,6 +187,13 @@ class ModuleWatch:
             self._paths.setdefault(module, f"{name}.{path}" if path else name)
         for path, parameter in root.named_parameters():
             self.parameters.setdefault(id(parameter), f"{name}.{path}")
+
+
+def _region() -> torch.dtype | None:
+    for device in ("cuda", "cpu"):
+        if torch.is_autocast_enabled(device):
+            return torch.get_autocast_dtype(device)
+    return None
 
 
 def _floating(values: Any) -> Iterator[torch.Tensor]:
@@ -149,10 +207,10 @@ def _ranges(waiting: list[_Waiting]) -> list[TensorRange]:
     largest: dict[int, float] = {}
     by_device: dict[torch.device, list[int]] = {}
     for number, one in enumerate(waiting):
-        by_device.setdefault(one.largest.device, []).append(number)
+        by_device.setdefault(one.ends[0].device, []).append(number)
     for numbers in by_device.values():
-        values = torch.stack([waiting[number].largest.float() for number in numbers]).tolist()
-        largest.update(zip(numbers, values))
+        ends = torch.stack([end.float() for number in numbers for end in waiting[number].ends])
+        largest.update(zip(numbers, ends.view(-1, 2).abs().amax(1).tolist()))
     return [
         TensorRange("", _short(one.dtype), one.shape, largest[number], math.isfinite(largest[number]))
         for number, one in enumerate(waiting)

@@ -1,5 +1,6 @@
 """A model made half whose optimizer's epsilon is zero in float16."""
 # expect: - addcdiv in -; 0/0
+# expect without --ops: - - in -; `Sequential.0.weight` was not finite before this step
 import torch
 from torch import nn
 

@@ -8,7 +8,7 @@ import pytest
 
 torch = pytest.importorskip("torch", reason="tracing needs torch: pip install 'amplint[verify]'")
 
-from amplint.trace.explanations import exact_results, why_not_finite  # noqa: E402
+from amplint.tracing.explanations import exact_results, why_not_finite  # noqa: E402
 
 LOST = " in float16, in which everything below 2.98e-08 is zero"
 

@@ -1,0 +1,106 @@
+"""What a traced run leaves behind: a file of steps, a page, and a report on standard error."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Sequence
+from importlib.util import find_spec
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from amplint.cli.console import Console, say
+from amplint.cli.ledger import Ledger
+from amplint.cli.linting import lint
+from amplint.cli.options import Options
+from amplint.cli.reporting import write_file
+from amplint.diagnostics import Diagnostic
+from amplint.engine.registry import load_rules
+from amplint.report.trace import page, text
+from amplint.report.trace.json_rows import run_row, step_row
+from amplint.tracing.ranks import rank_of_several
+from amplint.tracing.trace_record import SeenDefect, StepRecord, TraceRecord
+
+if TYPE_CHECKING:
+    from amplint.runtime.recording.judge import SeenHazard
+
+
+class NoOutput(Exception):
+    """What is wanted cannot be written; the message is one line."""
+
+
+class TraceOutputs:
+    """Takes the steps of a run as they come, and the whole run at its end.
+
+    Args:
+        output: the file of steps; None where none is wanted.
+        html: the page; None where none is wanted.
+        console: hears of what cannot be written.
+        quiet: nothing is said on standard error.
+
+    Raises:
+        NoOutput: a file cannot be written, or the library that draws charts is not there.
+    """
+
+    def __init__(self, output: Path | None, html: Path | None, console: Console, quiet: bool) -> None:
+        if html is not None and find_spec("bokeh") is None:
+            raise NoOutput("a page needs bokeh: pip install 'amplint[trace]'")
+        self._html, self._console, self._quiet = _of_rank(html), console, quiet
+        self._ledger = Ledger(_of_rank(output), console)
+        if not self._ledger.open():
+            raise NoOutput("")  # the console has heard why: now, not after hours of training
+
+    def keep(self, step: StepRecord) -> None:
+        """Write a step."""
+        self._ledger.keep_line(step_row(step))
+
+    def finish(self, record: TraceRecord) -> None:
+        """Write the whole run."""
+        self._ledger.keep_line(run_row(record))
+        self.close()
+        if self._html is not None:
+            write_file(self._html, "".join(page.render(record)), self._console)
+        if not self._quiet:
+            say(sys.stderr, "".join(f"{line}\n" for line in text.render(record)))
+
+    def close(self) -> None:
+        """Let go of the file of steps."""
+        self._ledger.close()
+
+
+def _of_rank(path: Path | None) -> Path | None:
+    """Where this process writes: beside the others, where there are several."""
+    rank = rank_of_several()
+    return path.with_name(f"{path.stem}.rank{rank}{path.suffix}") if path is not None and rank else path
+
+
+def seen_defects(hazards: Sequence[tuple[SeenHazard, int]]) -> list[SeenDefect]:
+    """What was seen, with the words of the linter for the same code at the same line, where it has any."""
+    rules = {rule.name: rule for rule in load_rules()}
+    read = _findings(sorted({each.place.file for each, _ in hazards if os.path.isfile(each.place.file)}))
+    found = []
+    for each, step in hazards:
+        rule = rules[each.kind]
+        said = read.get((rule.code, os.path.realpath(each.place.file), each.place.line))
+        message = said.message if said is not None else rule.summary
+        place = f"{_shown(each.place.file)}:{each.place.line}"
+        found.append(SeenDefect(rule.code, rule.name, place, message, each.times, step, said is not None))
+    return found
+
+
+def _findings(paths: Sequence[str]) -> dict[tuple[str, str, int], Diagnostic]:
+    """What the linter says of files, by code, file and line."""
+    if not paths:
+        return {}
+    _, result = lint(Options(paths=tuple(paths), select=("ALL",)), Console(quiet=True))
+    return {
+        (one.code, os.path.realpath(report.path), row): one
+        for report in result.reports
+        for one in report.diagnostics
+        for row in range(one.range.start.row, one.range.end.row + 1)
+    }
+
+
+def _shown(path: str) -> str:
+    inside = os.path.relpath(path)
+    return path if inside.startswith(os.pardir) else inside

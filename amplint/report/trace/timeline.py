@@ -1,0 +1,157 @@
+"""The steps of a traced run as a chart of bokeh's, with the scripts that draw it inside the page. Imports bokeh when asked to."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from amplint.report.markup import escape
+from amplint.tracing.trace_record import StepRecord, TraceRecord
+
+if TYPE_CHECKING:
+    from bokeh.plotting import figure
+
+_INK, _GRID = "#7d8590", "#7d859055"
+"""Greys that can be read on white and on black."""
+_BLUE, _ORANGE, _RED = "#3b82d6", "#d9822b", "#e5484d"
+
+_KEYS = """
+document.querySelectorAll('.chart').forEach(chart => chart.addEventListener('keydown', event => {
+  const range = Bokeh.documents[0].get_model_by_name('steps');
+  const width = range.end - range.start;
+  const shift = {ArrowLeft: -0.25, ArrowRight: 0.25}[event.key], zoom = {'+': 0.25, '-': -0.5}[event.key];
+  if (shift) { range.setv({start: range.start + shift * width, end: range.end + shift * width}); }
+  else if (zoom) { range.setv({start: range.start + zoom * width, end: range.end - zoom * width}); }
+  else if (event.key == '0') { range.setv({start: range.reset_start, end: range.reset_end}); }
+  else { return; }
+  event.preventDefault();
+}));
+"""
+
+
+class Lane(NamedTuple):
+    """One of the charts that stand above each other: lines by name, with their colours."""
+
+    title: str
+    lines: tuple[tuple[str, str, Callable[[StepRecord], float | None]], ...]
+    logarithmic: bool = False
+
+
+_LANES = (
+    Lane("scale", (("scale", _BLUE, lambda step: step.scale),), True),
+    Lane("loss", (("loss", _BLUE, lambda step: step.loss),)),
+    Lane(
+        "norm of the gradients",
+        (("before clipping", _ORANGE, lambda step: step.unclipped), ("as used", _BLUE, lambda step: step.norm)),
+        True,
+    ),
+    Lane("learning rate", (("first group", _BLUE, lambda step: step.rates[0] if step.rates else None),)),
+)
+
+
+def scripts() -> str:
+    """The elements with bokeh's own script."""
+    from bokeh.resources import Resources
+
+    return str(Resources(mode="inline", components=["bokeh"]).render_js())
+
+
+def timeline(record: TraceRecord) -> str:
+    """The chart; empty for a run of fewer than two steps.
+
+    Args:
+        record: the run.
+    """
+    if len(record.steps) < 2:
+        return ""
+    from bokeh.embed import components
+    from bokeh.layouts import gridplot
+    from bokeh.models import Range1d
+
+    ends = [record.steps[0].number - 1, record.steps[-1].number + 1]
+    together = Range1d(*ends, name="steps")
+    figures = [_figure(lane, record, together) for lane in _LANES if any(_values(lane, record.steps))]
+    if not figures:
+        return ""
+    figures[-1].xaxis.axis_label = "step"
+    grid = gridplot([[one] for one in figures], sizing_mode="stretch_width", toolbar_location="right")
+    script, element = components(grid)
+    return (
+        f'<div class="chart" tabindex="0" role="img" aria-label="{escape(_in_words(record))}">{element}</div>{script}'
+        '<p class="note keys"><kbd>\N{LEFTWARDS ARROW}</kbd> <kbd>\N{RIGHTWARDS ARROW}</kbd> move, <kbd>+</kbd> '
+        f"<kbd>-</kbd> zoom, <kbd>0</kbd> shows all, once the chart has the focus.</p>\n<script>{_KEYS}</script>\n"
+    )
+
+
+def _values(lane: Lane, steps: Sequence[StepRecord]) -> list[bool]:
+    return [any(read(step) is not None for step in steps) for _, _, read in lane.lines]
+
+
+def _figure(lane: Lane, record: TraceRecord, together: Any) -> figure:
+    import numpy
+    from bokeh.models import HoverTool
+    from bokeh.plotting import figure
+
+    logarithmic = lane.logarithmic or _is_wide(lane, record.steps)
+    made = figure(
+        height=170, x_range=together, y_axis_type="log" if logarithmic else "linear", output_backend="canvas",
+        tools="xpan,xwheel_zoom,xbox_zoom,reset,save", active_drag="xbox_zoom", title=lane.title,
+    )  # fmt: skip
+    _colour(made)
+    numbers = numpy.array([step.number for step in record.steps], dtype="int32")
+    for (name, color, read), there in zip(lane.lines, _values(lane, record.steps)):
+        if there:
+            values = numpy.array([_drawn(read(step), logarithmic) for step in record.steps], dtype="float32")
+            line = made.line(numbers, values, line_color=color, line_width=1.6, legend_label=name)
+            made.scatter(numbers, values, size=3, color=color)
+            made.add_tools(HoverTool(renderers=[line], tooltips=[("step", "@x"), (name, "@y{0.000e}")], mode="vline"))
+    _mark(made, lane, record, logarithmic)
+    made.legend.visible = len(lane.lines) > 1
+    made.legend.background_fill_alpha = made.legend.border_line_alpha = 0
+    made.legend.label_text_color = _INK
+    return made
+
+
+def _mark(made: figure, lane: Lane, record: TraceRecord, logarithmic: bool) -> None:
+    """Put what happened on the first line: steps that were skipped, the first value, and where hazards came up."""
+    from bokeh.models import Span
+
+    read = lane.lines[0][2]
+    skipped = [step for step in record.steps if not step.taken]
+    heights = [_drawn(read(step), logarithmic) for step in skipped]
+    if skipped and lane.title == "scale":
+        made.scatter([step.number for step in skipped], heights, marker="x", size=9, color=_RED, line_width=2)
+    events = [(one.step, _ORANGE) for one in record.defects]
+    events += [(record.first.step, _RED)] if record.first is not None else []
+    for step, color in events:
+        made.add_layout(Span(location=step, dimension="height", line_color=color, line_dash="dashed", line_width=1.5))
+
+
+def _colour(made: figure) -> None:
+    made.background_fill_color = made.border_fill_color = made.outline_line_color = None
+    made.title.text_color = _INK
+    made.grid.grid_line_color = _GRID
+    made.axis.axis_line_color = made.axis.major_tick_line_color = made.axis.minor_tick_line_color = _GRID
+    made.axis.major_label_text_color = made.axis.axis_label_text_color = _INK
+    made.toolbar.logo = None
+    made.min_border_left = 70
+
+
+def _is_wide(lane: Lane, steps: Sequence[StepRecord]) -> bool:
+    """Whether the values of a lane span so much that a linear scale would hide the small ones."""
+    values = [value for _, _, read in lane.lines for step in steps if (value := read(step)) is not None]
+    finite = [value for value in values if math.isfinite(value)]
+    return bool(finite) and min(finite) > 0 and max(finite) > 100 * min(finite)
+
+
+def _drawn(value: float | None, logarithmic: bool) -> float:
+    """A value as the chart can show it: what is not finite is a gap."""
+    if value is None or not math.isfinite(value) or (logarithmic and value <= 0):
+        return math.nan
+    return value
+
+
+def _in_words(record: TraceRecord) -> str:
+    totals = record.totals
+    return f"Scale, loss, norm and learning rate over {totals.tried} steps, of which {totals.skipped} were skipped"

@@ -1,0 +1,138 @@
+"""A step, run again from its tape: so the costly look is at one step alone.
+
+The program goes on as if it had not been: parameters and buffers are copies, gradients go to the copies, random state and the
+attributes of modules are put back, and what the step prints is not printed again.
+"""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Iterator, Sequence
+from contextlib import AbstractContextManager, ExitStack, contextmanager, redirect_stderr, redirect_stdout
+from typing import Any
+
+import torch
+from torch.utils._pytree import tree_leaves, tree_map_only
+
+from amplint.runtime.recording.call_sites import SourceLine, caller
+from amplint.runtime.recording.tensor_facts import GRAD
+from amplint.tracing.tape import Made, RandomState, RegionState, TapedCall
+
+
+class CannotRunAgain(Exception):
+    """A step cannot be run again; the message says why, and ends without a period."""
+
+
+class Rerun:
+    """Runs calls again.
+
+    Args:
+        calls: what the step has called.
+
+    Raises:
+        CannotRunAgain: what the calls were given has changed since, or other processes wait for this one.
+    """
+
+    def __init__(self, calls: Sequence[TapedCall]) -> None:
+        if torch.distributed.is_available() and torch.distributed.is_initialized():
+            if torch.distributed.get_world_size() > 1:
+                raise CannotRunAgain("other processes take part in it")
+        if not calls:
+            raise CannotRunAgain("it has called no module")
+        if any(not one.is_inference() and one._version != version for each in calls for one, version in each.versions):
+            raise CannotRunAgain("its inputs have been changed in place")
+        self._calls = calls
+        self._modules = list(
+            dict.fromkeys(
+                one for each in calls if isinstance(each.target, torch.nn.Module) for one in each.target.modules()
+            )
+        )
+        self._from = caller()
+        self._place: SourceLine | None = None
+        self._copies: dict[int, torch.Tensor] = {}
+        self._results: list[list[Any]] = []
+
+    def locate(self) -> SourceLine | None:
+        """The line of the program that is running: of the step that is run again, not the one that has asked for it."""
+        place = caller()
+        return self._place if place == self._from else place
+
+    def parameters(self) -> list[torch.Tensor]:
+        """The parameters of all modules that were called, in their order."""
+        owned = (each for one in self._modules for each in one._parameters.values() if each is not None)
+        return list({id(each): each for each in owned}.values())
+
+    def run(self, watches: Sequence[AbstractContextManager[Any]]) -> None:
+        """Run the calls, one after the other.
+
+        Args:
+            watches: what to run them inside of.
+
+        Raises:
+            CannotRunAgain: one of them has raised.
+        """
+        with self._unnoticed(), ExitStack() as stack:
+            for watch in watches:
+                stack.enter_context(watch)
+            for call in self._calls:
+                self._place = call.place
+                try:
+                    self._call(call)
+                except Exception as error:
+                    said = f"{type(error).__name__}: {error}".partition("\n")[0].partition(". ")[0]
+                    raise CannotRunAgain(said.rstrip(".")) from error
+
+    def _call(self, call: TapedCall) -> None:
+        in_place = getattr(call.target, "__name__", "").endswith("_") or call.target is torch.Tensor.__setitem__
+
+        def given(value: Any) -> Any:
+            if isinstance(value, Made):
+                return self._results[value.call][value.position]
+            return self._copy(value) if value.requires_grad or in_place or id(value) in self._copies else value
+
+        args, kwargs = tree_map_only((torch.Tensor, Made), given, call.args, is_leaf=lambda one: isinstance(one, Made))
+        if call.random is not None:
+            call.random.restore()
+        with ExitStack() as regions:
+            for region in call.regions:
+                regions.enter_context(_entered(region))
+            self._results.append(tree_leaves(call.target(*args, **kwargs)))
+
+    def _copy(self, tensor: torch.Tensor) -> torch.Tensor:
+        if id(tensor) not in self._copies:
+            copied = tensor.detach().clone().requires_grad_(tensor.requires_grad)
+            self._copies[id(tensor)] = copied
+        return self._copies[id(tensor)]
+
+    # -- without a trace -------------------------------------------------------------------------------------------
+
+    @contextmanager
+    def _unnoticed(self) -> Iterator[None]:
+        state, attributes = RandomState.now(), [(one, dict(one.__dict__)) for one in self._modules]
+        gradients = [(each, GRAD.__get__(each)) for each in self.parameters()]
+        for each, _ in gradients:
+            GRAD.__set__(each, None)  # what reaches a parameter in spite of its copy
+        try:
+            with torch.enable_grad(), redirect_stdout(io.StringIO()), redirect_stderr(io.StringIO()):
+                for module, known in attributes:
+                    self._swap(module, known)
+                yield
+        finally:
+            for module, known in attributes:
+                module.__dict__.clear()
+                module.__dict__.update(known)
+            for each, grad in gradients:
+                GRAD.__set__(each, grad)
+            state.restore()
+
+    def _swap(self, module: torch.nn.Module, known: dict[str, Any]) -> None:
+        """Give a module copies of what it owns, wherever it keeps them."""
+        for name, value in known.items():
+            if name in ("_parameters", "_buffers"):
+                module.__dict__[name] = {key: one if one is None else self._copy(one) for key, one in value.items()}
+            elif isinstance(value, list) and any(isinstance(one, torch.nn.Parameter) for one in value):
+                module.__dict__[name] = [self._copy(one) if isinstance(one, torch.Tensor) else one for one in value]
+
+
+def _entered(region: RegionState) -> torch.autocast:
+    return torch.autocast(region.device, dtype=region.dtype, enabled=region.enabled)

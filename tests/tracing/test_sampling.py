@@ -1,0 +1,28 @@
+"""A run of a million steps: what is kept of it can be held, and drawn."""
+
+from __future__ import annotations
+
+from amplint.report.trace.json_rows import step_row
+from amplint.tracing.sampling import Sampling
+from amplint.tracing.trace_record import StepRecord
+
+NAMES = tuple(f"Transformer.layers.{number}.attention.projection.weight" for number in range(12))
+
+
+def test_a_million_steps_take_less_than_50_mb() -> None:
+    sampling, size, kept = Sampling(), 0, 0
+    for number in range(1, 1_000_001):
+        skipped = number % 3 == 0  # a run that goes wrong all the time
+        step = StepRecord(number, "train.py:100", "optimizer#1", not skipped, nonfinite=NAMES if skipped else ())
+        if sampling.keeps(step):
+            kept += 1
+            if kept % 50 == 0:
+                size += 50 * len(step_row(step))
+    assert kept < 40_000
+    assert size < 50_000_000
+
+
+def test_short_runs_are_kept_whole() -> None:
+    sampling = Sampling()
+    steps = [StepRecord(number, "train.py:1", "optimizer#1", True) for number in range(1, 12_001)]
+    assert [step.number for step in steps if sampling.keeps(step)] == [*range(1, 10_001), *range(10_010, 12_001, 10)]

@@ -1,0 +1,159 @@
+"""What a traced run leaves behind: the page in a real browser, a record for each rank, a block of a program."""
+
+from __future__ import annotations
+
+import json
+import re
+import shutil
+import socket
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from program import amplint, environment, problems
+
+pytest.importorskip("torch", reason="tracing needs torch: pip install 'amplint[verify]'")
+
+SCRIPT = """\
+import random
+import torch
+from torch import nn
+
+torch.manual_seed(0)
+random.seed(0)
+
+
+class Net(nn.Module):
+    calls = 0
+
+    def __init__(self):
+        super().__init__()
+        self.body = nn.Sequential(nn.Linear(8, 16), nn.BatchNorm1d(16), nn.ReLU(), nn.Dropout(0.3))
+        self.cells, self.norm = nn.LSTM(16, 16, batch_first=True), nn.LayerNorm(16)
+
+    def forward(self, x):
+        self.calls += 1
+        print("forward", self.calls, random.random())
+        cells, _ = self.cells(self.body(x)[None])
+        return self.norm(cells[0]).sum(1)
+
+
+net = Net()
+optimizer = torch.optim.SGD(net.parameters(), 0.1)
+for step in range(STEPS):
+    optimizer.zero_grad()
+    with torch.autocast("cpu", dtype=torch.bfloat16):
+        loss = (net(torch.randn(6, 8)) - 1).square().mean()
+    if step == 3:
+        loss = (loss - loss).log() * BAD
+    loss.backward()
+    nn.utils.clip_grad_norm_(net.parameters(), 1.0)
+    optimizer.step()
+print([float(one.detach().double().sum()).hex() for one in net.state_dict().values()], net.calls)
+"""
+
+
+def script(folder: Path, steps: int = 6, bad: int = 0) -> Path:
+    path = folder / "train.py"
+    text = SCRIPT.replace("STEPS", str(steps)).replace("BAD", str(bad))
+    path.write_text(text if bad else text.replace("step == 3", "False"))
+    return path
+
+
+def test_a_step_that_is_run_again_leaves_no_trace(tmp_path: Path) -> None:
+    path = script(tmp_path, bad=1)
+    alone = subprocess.run([sys.executable, path], capture_output=True, text=True, check=True, cwd=tmp_path)
+    done = amplint("trace", "--device", "cpu", "--output", "t.jsonl", "train.py", cwd=tmp_path, timeout=300)
+    assert done.stdout == alone.stdout
+    run = json.loads((tmp_path / "t.jsonl").read_text().splitlines()[-1])
+    assert run["profile"]["step"] == 1, run["not_again"]
+    assert (run["first"]["step"], run["first"]["operation"], run["first"]["place"]) == (4, "log", "train.py:31")
+    assert {"LayerNorm", "LSTM"} <= {one["kind"] for one in run["profile"]["operations"]}
+    assert any(one["target"] == "bfloat16" for one in run["profile"]["casts"])
+
+
+def test_the_page_is_drawn_by_a_browser(tmp_path: Path) -> None:
+    pytest.importorskip("bokeh", reason="pages need bokeh: pip install 'amplint[trace]'")
+    browser = shutil.which("chromium") or shutil.which("google-chrome")
+    if browser is None:
+        pytest.skip("no chromium is installed")
+    script(tmp_path, bad=1)
+    done = amplint("trace", "--device", "cpu", "-q", "--html", "page.html", "train.py", cwd=tmp_path, timeout=300)
+    assert done.returncode == 0, done.stderr
+    page = (tmp_path / "page.html").read_text()
+    assert len(page) < 5_000_000
+    assert not re.search(r"(?:src|href)=|url\(", re.sub(r"(?s)<script.*?</script>", "", page))
+    # A key moves the chart: the title tells by how much, and whether there are canvases.
+    press = """<script>addEventListener('load', () => setTimeout(() => {
+      const chart = document.querySelector('.chart'), range = Bokeh.documents[0].get_model_by_name('steps');
+      chart.dispatchEvent(new KeyboardEvent('keydown', {key: '+'}));
+      const drawn = root => [...root.querySelectorAll('*')].reduce(
+        (sum, one) => sum + (one.shadowRoot ? drawn(one.shadowRoot) : 0) + (one.tagName == 'CANVAS' && one.width > 99), 0);
+      document.title = `zoomed to ${range.start} ${range.end}, ${drawn(document) > 2 ? 'drawn' : 'empty'}`;
+    }, 2000));</script>"""
+    (tmp_path / "pressed.html").write_text(page.replace("</body>", f"{press}</body>"))
+    options = ("--headless=new", "--no-sandbox", "--disable-gpu", "--virtual-time-budget=9000", "--dump-dom")
+    shown = subprocess.run(
+        [browser, *options, f"--user-data-dir={tmp_path / 'profile'}", "--enable-logging=stderr",
+         (tmp_path / "pressed.html").as_uri()],
+        capture_output=True, text=True, timeout=120,
+    )  # fmt: skip
+    console = "\n".join(line for line in shown.stderr.splitlines() if "CONSOLE" in line)
+    assert not re.search("(?i)error|refused", console), console
+    assert "<title>zoomed to 1.75 5.25, drawn</title>" in shown.stdout
+    assert "the logarithm of zero" in shown.stdout
+
+
+def test_a_page_needs_its_library(tmp_path: Path) -> None:
+    (tmp_path / "a.py").write_text("print('ran')\n")
+    (tmp_path / "bokeh.py").write_text("raise ImportError\n")
+    done = amplint("trace", "--html", "no/folder/page.html", "--output", "no/folder/a", "a.py", cwd=tmp_path)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert len(problems(done)) == 1
+
+
+def test_each_rank_has_its_own_record(tmp_path: Path) -> None:
+    (tmp_path / "train.py").write_text(
+        "import torch\nfrom torch.nn.parallel import DistributedDataParallel\n"
+        "torch.distributed.init_process_group('gloo')\ntorch.manual_seed(torch.distributed.get_rank())\n"
+        "model = DistributedDataParallel(torch.nn.Linear(4, 1))\n"
+        "optimizer = torch.optim.SGD(model.parameters(), 0.1)\n"
+        "for step in range(3):\n"
+        "    x = torch.randn(8, 4)\n"
+        "    loss = model(x).square().mean()\n"
+        "    if step == 2 and torch.distributed.get_rank():\n        loss = loss + model(x * float('inf')).mean()\n"
+        "    optimizer.zero_grad()\n    loss.backward()\n    optimizer.step()\n"
+        "torch.distributed.destroy_process_group()\n"
+    )
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    command = ("torch.distributed.run", "--nproc-per-node", "2", "--master-port", str(port), "-m", "amplint", "trace")
+    done = subprocess.run(
+        [sys.executable, "-m", *command, "--device", "cpu", "--output", "t.jsonl", "train.py"],
+        cwd=tmp_path, env=environment() | {"OMP_NUM_THREADS": "1"}, capture_output=True, text=True, timeout=300,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    runs = [json.loads((tmp_path / f"t.rank{rank}.jsonl").read_text().splitlines()[-1]) for rank in (0, 1)]
+    assert [run["rank"] for run in runs] == ["0 of 2", "1 of 2"]
+    assert [run["totals"]["tried"] for run in runs] == [3, 3]
+    assert runs[1]["first"]["step"] == 3
+    assert not runs[1]["first"]["backward"]
+    assert "rank 1 of 2" in done.stderr
+
+
+def test_a_block_of_a_program_is_traced(tmp_path: Path) -> None:
+    text = script(tmp_path, bad=1).read_text()
+    head, loop = text.split("for step", 1)
+    body, tail = f"for step{loop}".split("print([", 1)
+    inside = "".join(f"    {line}\n" for line in body.splitlines())
+    (tmp_path / "block.py").write_text(
+        f"import amplint\n{head}with amplint.trace(net, html=None, output='b.jsonl', steps=5) as record:\n{inside}"
+        "print('after', record.totals.tried, record.first.operation, record.stopped)\n"
+    )
+    done = subprocess.run([sys.executable, "block.py"], cwd=tmp_path, capture_output=True, text=True, timeout=300)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.splitlines()[-1] == "after 5 log 5 steps were traced"
+    assert "the logarithm of zero" in done.stderr
+    assert (tmp_path / "b.jsonl").read_text().count("\n") == 6
