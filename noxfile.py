@@ -9,7 +9,7 @@ nox.options.reuse_existing_virtualenvs = True
 
 
 @nox.session(python=["3.10", "3.11", "3.12", "3.13"])
-@nox.parametrize("extras", ["test", "test,verify"], ids=["without torch", "with torch"])
+@nox.parametrize("extras", ["test", "test,trace"], ids=["without torch", "with torch"])
 def tests(session: nox.Session, extras: str) -> None:
     """All tests, from the checkout."""
     session.install("-c", "constraints.txt", "-e", f".[{extras}]")
