@@ -87,34 +87,45 @@ def _reports(program: Program, rules: Sequence[Rule], folder: Path) -> Iterator[
         yield parts[found.path.name], report
 
 
-def read(program: Program) -> Reading:
-    """Lint a program.
+class _Seen:
+    """What the analysis of a file tells, noted while the file is linted: afterwards the linter lets go of it."""
 
-    Raises:
-        AssertionError: the linter has an internal error, or cannot parse the program.
-    """
-    files: list[File] = []
+    def __init__(self) -> None:
+        self.needs: dict[Spot, Counter[int]] = {}
+        self.places: dict[Spot, Spot] = {}
+        self.gave_up = False
+        self.events: set[str] = set()
 
-    def keep(file: File) -> Iterator[Finding]:
-        files.append(file)
-        return iter(())
-
-    witness = rule("AMP999", "witness", INFO, HIGH, "0.1.0")(keep)
-    report = lint_source(Source(FILE, program.text), (*_rules(), witness))
-    assert not report.error, report.error
-    needs: dict[Spot, Counter[int]] = {}
-    places: dict[Spot, Spot] = {}
-    for file in files:
+    def look(self, file: File) -> None:
+        """Note the hazards of a file, and which events its graphs hold."""
         for each in file.analysis.hazards:
             kind = each.hazard.kind
             met = {label: file.range(node).start.row for label, node in each.related.items()}
             row = file.range(each.node).start.row
             # The recorder sees no statements: it knows that an iteration was left by what was done before.
             spot = (kind, met[_SEEN_AT[kind]] if kind in _SEEN_AT else row)
-            places[kind, row] = spot
-            needs[spot] = Counter(met.values()) if kind in _SEEN_AT else Counter((row, *met.values()))
-    reported = {places.get(said, said) for said in ((each.name, each.range.start.row) for each in report.diagnostics)}
-    gave_up = any(file.analysis.gave_up for file in files)
-    graphs = [graph for file in files for graph in file.analysis.functions.values()]
-    events = frozenset(type(event).__name__ for graph in graphs for event in events_in(graph.body))
-    return Reading(needs, frozenset(reported), gave_up, events)
+            self.places[kind, row] = spot
+            self.needs[spot] = Counter(met.values()) if kind in _SEEN_AT else Counter((row, *met.values()))
+        self.gave_up |= bool(file.analysis.gave_up)
+        for graph in file.analysis.functions.values():
+            self.events.update(type(event).__name__ for event in events_in(graph.body))
+
+
+def read(program: Program) -> Reading:
+    """Lint a program.
+
+    Raises:
+        AssertionError: the linter has an internal error, or cannot parse the program.
+    """
+    seen = _Seen()
+
+    def look(file: File) -> Iterator[Finding]:
+        seen.look(file)
+        return iter(())
+
+    witness = rule("AMP999", "witness", INFO, HIGH, "0.1.0")(look)
+    report = lint_source(Source(FILE, program.text), (*_rules(), witness))
+    assert not report.error, report.error
+    said_at = ((each.name, each.range.start.row) for each in report.diagnostics)
+    reported = frozenset(seen.places.get(spot, spot) for spot in said_at)
+    return Reading(seen.needs, reported, seen.gave_up, frozenset(seen.events))

@@ -128,12 +128,12 @@ def train(batches, amp):
     "counting": _MADE
     + """
     for step, batch in enumerate(batches):
-        if (step + 1) % 3 == 0:
-            scaler.step(optimizer)
         scaler.scale(model(batch).mean()).backward()
-        if (step + 1) % 3 == 0:
+        if step % 2 == 0:
+            scaler.step(optimizer)
+        else:
             scaler.update()
-            optimizer.zero_grad(set_to_none=True)
+            optimizer.zero_grad()
 """,
     "never_skipped": _MADE
     + """

@@ -43,6 +43,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from amplint.diagnostics import NoFix
 from amplint.model.protocol.hazard import HazardKind
 from amplint.rule import MEDIUM, WARNING, File, Finding, rule
 
@@ -56,7 +57,8 @@ def check(file: File) -> Iterator[Finding]:
     for found in file.analysis.of(KIND):
         yield Finding(
             file.range(hazard_calls.callee_range(file, found.node)),
-            f"Say what `{found.hazard.scaler_name}` does wrong here, as one fact",
+            f"Say what `{found.scaler_name}` does wrong here, as one fact",
             note="say why",
             related=hazard_calls.related(file, found, region="the region begins here"),
+            fix=NoFix("say why not"),
         )

@@ -38,6 +38,7 @@ from collections.abc import Iterator
 
 import libcst as cst
 
+from amplint.diagnostics import NoFix
 from amplint.rule import MEDIUM, WARNING, File, Finding, rule
 
 _CULPRITS = frozenset({"torch.some_bad_pattern"})
@@ -47,4 +48,6 @@ _CULPRITS = frozenset({"torch.some_bad_pattern"})
 def check(file: File) -> Iterator[Finding]:
     for call in file.tree.find(cst.Call):
         if file.names.all_in(call.func, _CULPRITS):
-            yield Finding(file.range(call.func), "Say what is wrong here, as one fact", "say why")
+            yield Finding(
+                file.range(call.func), "Say what is wrong here, as one fact", "say why", fix=NoFix("say why not")
+            )

@@ -43,7 +43,7 @@ def parsed(text: str) -> File:
 @pytest.mark.parametrize("name", FIXED)
 def test_the_layers_that_a_fix_resizes_are_found_and_end_up_aligned(name: str) -> None:
     standing, resized = resized_layers(read(name), read(f"{name}.fixed"))
-    assert len(standing) == len(resized) >= 2
+    assert len(standing) == len(resized) >= 1
     for old, new in zip(standing, resized):
         assert old != new and old.fan_in <= new.fan_in < old.fan_in + 8 and old.fan_out <= new.fan_out < old.fan_out + 8
         for before, after in ((old.fan_in, new.fan_in), (old.fan_out, new.fan_out)):
