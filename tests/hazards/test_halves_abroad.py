@@ -64,6 +64,7 @@ CLIP = "torch.nn.utils.clip_grad_norm_(self.model.parameters(), 1.0)"
     [
         ("self.scheduler.step()", "pass", STEP, "AMP107", 14, 19),
         ("pass", CLIP, STEP, "AMP101", 11, 23),
+        ("pass", "print(self.model.weight.grad.norm())", STEP, "AMP102", 11, 23),
         ("pass", "pass", "", "AMP104", 11, 30),
     ],
 )
