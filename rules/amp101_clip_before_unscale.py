@@ -72,7 +72,7 @@ KIND = HazardKind.CLIP_BEFORE_UNSCALE
 
 @rule("AMP101", KIND, ERROR, HIGH, "0.1.0", fix=SAFE, observable=Observable(NORM_SEEN))
 def check(file: File) -> Iterator[Finding]:
-    for found in file.analysis.of(KIND, elsewhere=True):
+    for found in file.analysis.of(KIND, elsewhere=True, halves=True):
         scaler, unscaled = found.scaler_name, insert_unscale.repair(file, found, "the clip")
         yield Finding(
             file.range(hazard_calls.callee_range(file, found.node)),

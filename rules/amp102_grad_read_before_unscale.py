@@ -100,6 +100,7 @@ def check(file: File) -> Iterator[Finding]:
 def first_in_each_row(file: File) -> list[Found]:
     """One finding for a row, however many gradients it reads."""
     rows: dict[int, Found] = {}
-    for found in sorted(file.analysis.of(KIND, elsewhere=True), key=lambda found: file.tree.span(found.node)):
+    all_ = file.analysis.of(KIND, elsewhere=True, halves=True)
+    for found in sorted(all_, key=lambda found: file.tree.span(found.node)):
         rows.setdefault(file.range(found.node).start.row, found)
     return list(rows.values())

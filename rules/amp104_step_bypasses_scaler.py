@@ -77,8 +77,8 @@ UPDATE_ERROR = "`AssertionError: No inf checks were recorded prior to update.`"
 
 @rule("AMP104", KIND, ERROR, HIGH, "0.1.0", fix=SAFE, observable=Observable(NORM_SEEN))
 def check(file: File) -> Iterator[Finding]:
-    for found in file.analysis.of(KIND, elsewhere=True):
-        step = protocol_edits.fit_for_message(file.tree.text(found.node), "optimizer.step()")
+    for found in file.analysis.of(KIND, elsewhere=True, halves=True):
+        step = protocol_edits.fit_for_message(file.tree.text(found.act), "optimizer.step()")
         scaler = found.scaler_name
         yield Finding(
             file.range(hazard_calls.callee_range(file, found.node)),
@@ -93,7 +93,7 @@ def check(file: File) -> Iterator[Finding]:
 def consequence(file: File, found: Found) -> str:
     """What a direct step does: to this optimizer, where its class is known, and to the scaler's next update."""
     scaler = found.scaler_name
-    optimizer = hazard_calls.receiver(found.node)
+    optimizer = hazard_calls.receiver(found.act)
     made = optimizer_notes.constructor(file, optimizer) if optimizer is not None else None
     if found.scaler.made and found.calls(ScalerUpdate) and not _checks_some_gradients(file):
         error = f"{UPDATE_ERROR}{protocol_edits.while_enabled(found)}"

@@ -110,12 +110,12 @@ _APART = "the schedule and the step do not stand where one condition could tie t
 
 def _in_paths(file: File) -> Iterator[Finding]:
     hazards = file.analysis.of(KIND)
-    for found in file.analysis.of(KIND, elsewhere=True):
+    for found in file.analysis.of(KIND, elsewhere=True, halves=True):
         scaler = found.scaler_name
         yield Finding(
             file.range(hazard_calls.callee_range(file, found.node)),
             f"{_act(file, found)} even when `{scaler}` skips the optimizer step",
-            note=_BLIND if has_gate(file, found.node) else _SKIPS,
+            note=_BLIND if has_gate(file, found.act) else _SKIPS,
             related=hazard_calls.related(file, found, step="stepped, or skipped, here"),
             defect=hazard_calls.defect(found),
             fix=hazard_calls.mended(file, found, partial(gate, hazards=hazards), _APART),
@@ -123,6 +123,6 @@ def _in_paths(file: File) -> Iterator[Finding]:
 
 
 def _act(file: File, found: Found) -> str:
-    if found.origin is not None:
+    if found.origin is not None and not found.is_half:
         return f"`{protocol_edits.fit_for_message(file.tree.text(found.node), 'the call')}` advances the schedule"
-    return f"`{file.tree.text(hazard_calls.receiver(found.node) or found.node)}` advances"
+    return f"`{file.tree.text(hazard_calls.receiver(found.act) or found.act)}` advances"

@@ -79,6 +79,7 @@ import libcst as cst
 
 from amplint.diagnostics import SAFE, NoFix, Related
 from amplint.facts.given_savers import GivenSavers
+from amplint.facts.inherited_savers import InheritedSavers
 from amplint.facts.resume_checkpoints import Checkpoints, Incomplete
 from amplint.facts.scalers import Scalers
 from amplint.facts.trial_code import Trials
@@ -108,6 +109,7 @@ def check(file: File) -> Iterator[Finding]:
             defect=each.helper,
         )
     yield from _beyond_reach(file)
+    yield from _inherited(file)
     yield from _unrestored(file)
 
 
@@ -121,6 +123,19 @@ def _beyond_reach(file: File) -> Iterator[Finding]:
             related=file.related("the scaler goes with this optimizer", each.pair.call),
             fix=NoFix("only you can say how the scaler should reach the checkpointer"),
         )
+
+
+def _inherited(file: File) -> Iterator[Finding]:
+    for each in file.fact(InheritedSavers).found:
+        if lasts(file, each.pair.scaler) and not file.fact(Trials).is_in_one(each.pair.call):
+            saver, scaler = each.saver.name, file.tree.text(each.pair.scaler)
+            yield Finding(
+                file.range(each.pair.call.func),
+                f"`{saver.value}`, which is inherited, saves the state of the optimizer, but not that of `{scaler}`",
+                note=_NOTE,
+                related=file.related("the state of the optimizer is taken here", saver),
+                fix=NoFix("a part of it is in another file"),
+            )
 
 
 def _unrestored(file: File) -> Iterator[Finding]:

@@ -104,12 +104,13 @@ class Analysis:
         here = all(self._elsewhere.is_here(other) for _, other in hazard.related if other >= 0)
         return Found(hazard, places[site], related, shown, scaler, entry, self.program, origin, here)
 
-    def of(self, kind: HazardKind, elsewhere: bool = False) -> list[Found]:
+    def of(self, kind: HazardKind, elsewhere: bool = False, halves: bool = False) -> list[Found]:
         """The hazards of one kind, in source order.
 
         Args:
             kind: the kind.
             elsewhere: whether those count that happen in another file, and are told at the call that leads there.
+            halves: whether those count, too, of which only the other half is in this file.
         """
         all_ = (found for found in self.hazards if found.hazard.kind is kind)
-        return [found for found in all_ if found.origin is None or elsewhere]
+        return [found for found in all_ if found.origin is None or (halves if found.is_half else elsewhere)]

@@ -31,14 +31,21 @@ class Elsewhere:
         self._below: dict[str, frozenset[int]] = {}
 
     def site_here(self, hazard: Hazard) -> int:
-        """Where a hazard stands in this file: itself, or the call that leads to it; -1 when it is another file's own."""
+        """Where a hazard stands in this file: itself, or the call that leads to it, or else the other half; -1 when it is
+        another file's own."""
         if self.is_here(hazard.site):
             return hazard.site
         here = [call for call in hazard.calls if self.is_here(call[0])] or self._leading_to(hazard)
         if not here:
-            return -1
+            return self._half_here(hazard)
         site, entered = here[-1]
         return -1 if (hazard.kind, self._program.places[hazard.site]) in self._shown_alone(entered) else site
+
+    def _half_here(self, hazard: Hazard) -> int:
+        """The other half of what an inherited method of another file does; -1 where that is not in this file either."""
+        if self.is_here(self._functions[hazard.root].site):
+            return -1
+        return next((site for _, site in hazard.related if site >= 0 and self.is_here(site)), -1)
 
     def _leading_to(self, hazard: Hazard) -> list[tuple[int, str]]:
         """The only call, in the function that showed a hazard, that leads to where it happened; empty for none and several."""

@@ -12,12 +12,12 @@ from amplint.lowering.graph_tools import events_in
 from amplint.lowering.graphs import Graphs
 from amplint.lowering.linked_graphs import linked
 from amplint.lowering.program import Program
-from amplint.model.event_graph import Call, Function, Jump, Loop, Node, Scoped, Try, parts_of
+from amplint.model.event_graph import Call, Function, Jump, Loop, Node, Scoped, Seq, Try, parts_of
 from amplint.model.events import GLOBAL, Assign, Backward, Escape, Event, Leave, ObjectFacts, Scale, ScalerStep
 from amplint.model.exploration.call_references import Frame
 from amplint.model.exploration.effects import MAX_DEPTH, Flows
 from amplint.model.exploration.explorer import Explorer
-from amplint.model.records import frozen
+from amplint.model.records import changed, frozen
 from amplint.model.torch.names import AUTOCAST, GRAD_SCALER
 from amplint.syntax.classes import ClassInfo
 
@@ -141,6 +141,8 @@ class Entries:
                 calls_base = any(isinstance(event, Call) and event.function == key for event in events_in(graph.body))
                 if not calls_base:
                     replaced[key] = graph
+            inert = (self._program.key(base.methods[name]) for name in sorted(info.inert & base.methods.keys()))
+            replaced.update((key, changed(self.graphs[key], body=Seq(()))) for key in inert if key in self.graphs)
         return replaced
 
 

@@ -56,7 +56,7 @@ class Found:
     entry: Entry
     program: Program = field(compare=False, repr=False)
     origin: cst.CSTNode | None = None
-    """Where it happens, when that is in another file: `node` is the call that leads there."""
+    """Where it happens, when that is in another file: `node` is the call that leads there, or the other half."""
     here: bool = True
     """Whether the nodes of the other half are all in this file, where a fix can reach them."""
 
@@ -64,6 +64,16 @@ class Found:
     def whole(self) -> bool:
         """Whether both halves are in this file."""
         return self.here and self.origin is None
+
+    @property
+    def is_half(self) -> bool:
+        """Whether no call of this file leads to where it happens: an inherited method does it, and `node` is the other half."""
+        return self.origin is not None and any(node is self.node for node in self.related.values())
+
+    @property
+    def act(self) -> cst.CSTNode:
+        """What the author does wrong: where it happens, or the call in this file that leads there."""
+        return self.origin if self.is_half and self.origin is not None else self.node
 
     @property
     def silent(self) -> bool:

@@ -116,14 +116,19 @@ class Program:
 
     @cached_property
     def templates(self) -> list[cst.FunctionDef]:
-        """The methods of other files that classes of this one inherit, and that call what these classes override."""
+        """The methods of other files that classes of this one inherit, and that call what these classes override, through
+        others, too."""
         found: dict[cst.FunctionDef, None] = {}
         for info in self.classes.own:
             abroad = [base for base in info.lineage[1:] if self.tree.root(base.node) is not self.tree.module]
             names = {name for base in abroad for name in base.methods if not name.startswith("__")}
             own = names & info.methods.keys()
-            inherited = (info.method(name) for name in sorted(names - own)) if own else ()
-            found.update((node, None) for node in inherited if node is not None and own.intersection(words(node)))
+            waiting = [node for name in sorted(names - own) if (node := info.method(name)) is not None]
+            while own:
+                calling = [node for node in waiting if own.intersection(words(node))]
+                found.update(dict.fromkeys(calling))
+                waiting = [node for node in waiting if node not in calling]
+                own = {node.name.value for node in calling}
         return list(found)
 
     def enter(self, node: cst.FunctionDef) -> str | None:

@@ -19,12 +19,20 @@ class ClassInfo:
         node: its definition.
         names: what the names of its file mean.
         lookup: finds a base class by its qualified name; None where its source is not at hand.
+        inert: the names of its methods that are left out, since nothing of AMP is in them.
     """
 
-    def __init__(self, node: cst.ClassDef, names: Names, lookup: Callable[[str], ClassInfo | None]) -> None:
+    def __init__(
+        self,
+        node: cst.ClassDef,
+        names: Names,
+        lookup: Callable[[str], ClassInfo | None],
+        inert: frozenset[str] = frozenset(),
+    ) -> None:
         self.node = node
         self.name = node.name.value
         self._lookup = lookup
+        self.inert = inert
         self.base_names = frozenset().union(*(names.resolve(base.value) for base in node.bases if not base.keyword))
         self.methods: dict[str, cst.FunctionDef] = {}
         self.attributes: dict[str, list[cst.BaseExpression]] = {}
@@ -71,8 +79,10 @@ class ClassInfo:
         return found
 
     def method(self, name: str) -> cst.FunctionDef | None:
-        """The method that `self.<name>()` calls, if its source is at hand."""
-        return next((info.methods[name] for info in self.lineage if name in info.methods), None)
+        """The method that `self.<name>()` calls, if its source is at hand and it is not inert."""
+        return next(
+            (info.methods.get(name) for info in self.lineage if name in info.methods or name in info.inert), None
+        )
 
     def values(self, attribute: str) -> list[cst.BaseExpression]:
         """Everything that is assigned to the attribute, in this class and its bases whose source is at hand."""

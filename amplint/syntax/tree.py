@@ -185,6 +185,14 @@ class Tree:
     def _positions(self) -> Positions:
         return Positions(self.source, self.module, self._from_python, self._text, self._row, self.parent)
 
+    def left_out(self, node: cst.ClassDef) -> frozenset[str]:
+        """The names of the methods of a class of this file whose rows do not count."""
+        whole = self._from_python.get(id(node))
+        if self._rows is None or not isinstance(whole, ast.ClassDef):
+            return frozenset()
+        kept = {each.name.value for each in node.body.body if isinstance(each, cst.FunctionDef)}
+        return frozenset(each.name for each in whole.body if isinstance(each, ast.FunctionDef)) - kept
+
     def span(self, node: cst.CSTNode) -> tuple[int, int]:
         """Start and end offset in the whole file, without the node's own parentheses and leading comments."""
         return self.home(node)._positions.of(node)

@@ -86,7 +86,8 @@ def related(file: File, found: Found, **labels: str) -> tuple[Related, ...]:
         *((found.related.get(label), message) for label, message in labels.items()),
         (found.origin, "it happens here"),
     ]
-    return tuple(place for node, message in places for place in file.related(message, node))
+    told = found.node if found.is_half else None
+    return tuple(place for node, message in places if node is not told for place in file.related(message, node))
 
 
 def mended(file: File, found: Found, mend: Callable[[File, Found], Fix | NoFix | None], otherwise: str) -> Fix | NoFix:

@@ -21,11 +21,11 @@ _BRANCHES = (cst.If, cst.IfExp, cst.Match)
 
 def repair(file: File, found: Found, what: str, applicability: Applicability = SAFE) -> Fix | NoFix:
     """`unscale_` before the first use, unless it could raise, or has no name for its objects. `what` names the use."""
+    if not found.here or found.is_half:
+        return NoFix("a part of it is in another file")
     step, scaler, optimizer = _spelled(file, found)
     users = file.fact(_Uses).beside(found)
     block = hazard_calls.common_block(file, users.first, step) if step is not None else None
-    if not found.here:
-        return NoFix("a part of it is in another file")
     if step is None or not found.hazard.optimizer:
         return NoFix("which optimizer the gradients belong to is not clear")
     if block is None or not _runs_with_step(file, found, step, block):

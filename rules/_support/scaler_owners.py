@@ -15,6 +15,8 @@ def clip(file: File, found: Found) -> Fix | None:
     scaled, node = found.related.get("scaled"), found.node
     if not isinstance(scaled, cst.Call) or not isinstance(scaled.func, cst.Attribute) or not isinstance(node, cst.Call):
         return None
+    if found.is_half:
+        return None
     owner = scaled.func.value
     info = file.callees.class_of(owner)
     name = (node.func.attr if isinstance(node.func, cst.Attribute) else node.func) if info is not None else None

@@ -113,7 +113,10 @@ def growth_hides_a_skip(case: Case) -> bool:
 
 @guess
 def whose_schedule(case: Case) -> bool:
-    """Of a scheduler that is handed over, a function alone does not say whose it is: of the optimizer that was stepped last."""
+    """Of a scheduler that is handed over, a function alone does not say whose it is: of the optimizer that was stepped last.
+
+    Where another one steps there past the scaler, it may be of that one.
+    """
     owner = re.search(r"= torch\.optim\.lr_scheduler\.\w+\((?:self\.)?(\w+)", case.program.text)
     given = re.search(r"^def train_one_epoch\(.*\bscheduler\b", case.program.text, re.MULTILINE)
     steps = re.findall(r"scaler\w*\.step\((\w+)", case.program.text)

@@ -219,15 +219,12 @@ def train(batches, amp):
     "whose_schedule": """import torch
 
 
-def train_one_epoch(model, optimizer, scaler, model_d, optimizer_d, scheduler, batches):
+def train_one_epoch(model, optimizer, scaler, scheduler, batches):
     for batch in batches:
         optimizer.zero_grad()
         scaler.scale(model(batch).mean()).backward()
         scaler.step(optimizer)
         scaler.update()
-        optimizer_d.zero_grad()
-        model_d(batch).mean().backward()
-        optimizer_d.step()
         scheduler.step()
 
 
@@ -238,7 +235,7 @@ def train(batches, amp):
     optimizer_d = torch.optim.SGD(model_d.parameters(), lr=0.01)
     scaler = torch.amp.GradScaler("cpu", enabled=amp)
     scheduler = torch.optim.lr_scheduler.StepLR(optimizer_d, 100)
-    train_one_epoch(model, optimizer, scaler, model_d, optimizer_d, scheduler, batches)
+    train_one_epoch(model, optimizer, scaler, scheduler, batches)
 """,
     "scaler_of_other_settings": _MADE.replace(", enabled=amp", "")
     + """

@@ -84,7 +84,7 @@ Asked = tuple[str, int]
 
 
 class Stepped(NamedTuple):
-    """A scaler step: whose, where, in which loops (their sites, outermost first).
+    """A step: of which scaler (empty: past all of them) and optimizer, where, in which loops (their sites, outermost first).
 
     `asked` are the branches in which the program is now that may have asked whether the step was skipped. `earlier` once the
     iteration is over in which it was taken.

@@ -24,7 +24,7 @@ class ProtocolState:
     `gradients`: what the gradients hold that an optimizer will use; those of `ANY` are of all others.
     `stages`: what a scaler has done for an optimizer (a pair of both) since its last update.
     `regions`: the stack of autocast and no-grad regions, the outermost first.
-    `stepped`: the last scaler step of an optimizer, while nothing has asked yet whether it was skipped.
+    `stepped`: the last step of an optimizer, while nothing has asked yet whether it was skipped.
     `untested`: `unscale_` ran, and nothing has asked yet whether it met an overflow.
     `mode`: whether AMP is on, once a condition has decided it.
     """

@@ -107,7 +107,7 @@ class Protocol:
             case Escape():
                 return self._forget_grads(state).changed(stages=Table(), stepped=Table())
             case OptimizerStep():
-                return self._optimizer_step(state, event)
+                return self._optimizer_step(self._stepped_directly(state, event, loops), event)
             case Leave():
                 return self._leave(state, event)
             case Clip() if event.raises:  # an overflow would have ended the iteration here
@@ -185,6 +185,13 @@ class Protocol:
         grad = Grad(state.grad(event.optimizer).parts, event.site, stepped=True)
         stepped = state.stepped.put(event.optimizer, step)
         return self._with_grad(state.changed(stages=stages, stepped=stepped), event, grad)
+
+    def _stepped_directly(self, state: ProtocolState, event: OptimizerStep, loops: tuple[int, ...]) -> ProtocolState:
+        """The state once one of several optimizers has stepped past all scalers: a schedule may be of that one."""
+        if not event.optimizer or self._known.is_only(event.optimizer):
+            return state
+        step = Stepped("", event.optimizer, event.site, loops)
+        return state.changed(stepped=state.stepped.put(event.optimizer, step))
 
     def _optimizer_step(self, state: ProtocolState, event: OptimizerStep) -> ProtocolState:
         grad = state.grad(event.optimizer)

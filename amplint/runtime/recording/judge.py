@@ -208,7 +208,7 @@ class _Course:
             return state
         before = self._advanced.get(event.scheduler, {})
         stepped = state.protocol.stepped
-        ahead = [name for name in stepped.keys() if self._steps[name] - before.get(name, 0) > 1]
+        ahead = [name for name in stepped.keys() if self._steps.get(name, 0) - before.get(name, 0) > 1]
         return state.with_protocol(state.protocol.changed(stepped=stepped.without(ahead)))
 
     def _count(self, event: events.Event, facts: MeasuredFacts) -> None:

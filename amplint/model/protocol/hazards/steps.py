@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from amplint.model.events import OptimizerStep, ScalerStep, SchedulerStep
-from amplint.model.protocol.contents import Grad, Part
+from amplint.model.protocol.contents import Grad, Part, Stepped
 from amplint.model.protocol.hazard import Hazard, HazardKind, Hazards
 from amplint.model.protocol.hazards.scaling import missing_update, unscaled_backward
 from amplint.model.protocol.objects import Known
@@ -69,16 +69,23 @@ def _lost(known: Known, state: ProtocolState, event: ScalerStep) -> Hazards:
 def scheduler_step(known: Known, state: ProtocolState, event: SchedulerStep, loops: tuple[int, ...]) -> Hazards:
     """A scheduler that advances in the loop of a scaler's step, which may have been skipped."""
     owners = known.of(event.scheduler).owners
-    candidates = [step for _, step in state.stepped.items() if step.loops == loops and not step.asked]
+    taken = [step for _, step in state.stepped.items() if step.loops == loops and not step.asked]
     if set(owners) & set(known.optimizers):
-        candidates = [step for step in candidates if step.optimizer in owners]
+        taken = [step for step in taken if step.optimizer in owners]
     # Of several optimizers, the one that shares a word with the scheduler is meant ("policy_scheduler", "sched_d"), or
-    # else the last.
+    # else the last through a scaler; it may be any of them, where one of these steps by itself.
     words = reference(event.scheduler).words
-    stepped = max(candidates, key=lambda step: (len(reference(step.optimizer).words & words), step.site), default=None)
-    if stepped is None or known.off(state, stepped.scaler):
+    likest = max((_likeness(step, words) for step in taken), default=0)
+    candidates = [step for step in taken if _likeness(step, words) == likest]
+    stepped = max(candidates, key=lambda step: step.site, default=None)
+    if stepped is None or not all(step.scaler for step in candidates) or known.off(state, stepped.scaler):
         return ()
     pending = state.stage(stepped.scaler, stepped.optimizer) is not None
     details = ("before-update" if pending else "after-update",)
     related = (("step", stepped.site),)
     return (Hazard(HazardKind.SCHEDULER_NOT_GATED, event.site, related, stepped.scaler, stepped.optimizer, details),)
+
+
+def _likeness(step: Stepped, words: frozenset[str]) -> int:
+    """How many words the optimizer of a step shares with something."""
+    return len(reference(step.optimizer).words & words)

@@ -1,0 +1,79 @@
+"""Objects that step through a scaler, and whose classes inherit from another file how the progress is saved: without it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property
+
+import libcst as cst
+
+from amplint.facts.optimizer_checkpoints import says_save
+from amplint.facts.resume_checkpoints import Checkpoints
+from amplint.facts.save_helpers import SaveHelpers
+from amplint.facts.scaler_checkpoints import wrappers_of
+from amplint.file import File
+from amplint.model import vocabulary
+from amplint.roles.step_pairs import StepPair, Steppers
+from amplint.syntax.access_paths import called_name, path_of
+from amplint.syntax.classes import ClassInfo
+from amplint.syntax.nodes import within
+
+
+@dataclass(frozen=True)
+class InheritedSaver:
+    """A step through a scaler of an object, and the method of another file that saves this object's optimizer alone."""
+
+    pair: StepPair
+    saver: cst.FunctionDef
+
+
+class InheritedSavers:
+    """The methods by which the objects of one file's classes are saved, where these stand in another file."""
+
+    def __init__(self, file: File) -> None:
+        self._tree, self._classes = file.tree, file.classes
+        self._helpers, self._checkpoints = file.fact(SaveHelpers), file.fact(Checkpoints)
+        self._steppers = Steppers(file.tree, file.roles, file.fact(wrappers_of))
+
+    @cached_property
+    def found(self) -> tuple[InheritedSaver, ...]:
+        """The first step of each class, in source order."""
+        if self._checkpoints.scaler_states.keepers:
+            return ()
+        found: dict[ClassInfo, InheritedSaver] = {}
+        for pair in self._steppers.pairs:
+            info = self._classes.owner(pair.call) if path_of(pair.scaler).startswith("self.") else None
+            saver = self._saver(info, path_of(pair.optimizer)) if info is not None and info not in found else None
+            if info is not None and saver is not None:
+                found[info] = InheritedSaver(pair, saver)
+        told = {each.helper for each in self._checkpoints.incomplete}
+        return tuple(each for each in found.values() if each.saver not in told)
+
+    def _saver(self, info: ClassInfo, optimizer: str) -> cst.FunctionDef | None:
+        """The inherited method that takes an optimizer's state, if one saves that, and none does that of a scaler."""
+        methods = [method for base in info.lineage for method in base.methods.values()]
+        if any(map(self._helpers.keeps_scaler, methods)) or not info.closed:
+            return None
+        abroad = (each for each in methods if self._tree.root(each) is not self._tree.module)
+        inherited = [each for each in abroad if info.method(each.name.value) is each]
+        takers = [each for each in inherited if optimizer in _states(each)]
+        savers = [each for each in inherited if vocabulary.SAVES.search(each.name.value)]
+        if any(_takes_over(node) for each in (*takers, *savers) for node in within(each)):
+            return None
+        taken = (each for each in inherited if optimizer in self._helpers.taken(each))
+        saved = any(says_save(node) for each in taken for node in within(each))
+        return takers[0] if takers and saved else None
+
+
+def _states(function: cst.FunctionDef) -> Iterator[str]:
+    """The paths of which a function takes the state itself."""
+    for node in within(function):
+        match node:
+            case cst.Call(func=cst.Attribute(value=owner, attr=cst.Name(value="state_dict"))):
+                yield path_of(owner)
+
+
+def _takes_over(node: cst.CSTNode) -> bool:
+    """Whether a node adds all elements of something else to what may be saved: `{**extra}`, `state.update(extra)`."""
+    return isinstance(node, cst.StarredDictElement) or called_name(node) == "update"

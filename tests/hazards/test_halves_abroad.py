@@ -1,0 +1,113 @@
+"""Loops of a base class in another file, around methods that a class overrides: told where the other half of a hazard is."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from project import check, codes, only, project
+
+BASE = """
+    import torch
+
+    class Base:
+        def __init__(self, model, loader):
+            self.model, self.loader = model, loader
+            self.optimizer = torch.optim.AdamW(model.parameters())
+            self.scheduler = torch.optim.lr_scheduler.OneCycleLR(self.optimizer, 1e-3, total_steps=1000)
+            self.scaler = None
+
+        def fit(self, epochs):
+            for _ in range(epochs):
+                self.train_epoch()
+
+        def train_epoch(self):
+            for batch in self.loader:
+                self.optimizer.zero_grad()
+                self.run_iteration(batch)
+                {act}
+
+        def run_iteration(self, batch):
+            self.backward(self.model(batch))
+            {between}
+            self.step()
+
+        def backward(self, loss):
+            loss.backward()
+
+        def step(self):
+            self.optimizer.step()
+"""
+HALF = """
+    import torch
+    from base import Base
+
+    class Trainer(Base):
+        def __init__(self, model, loader, amp):
+            super().__init__(model, loader)
+            self.scaler = torch.amp.GradScaler("cuda", enabled=amp)
+
+        def backward(self, loss):
+            self.scaler.scale(loss).backward()
+
+        {more}
+"""
+STEP = """def step(self):
+            self.scaler.step(self.optimizer)
+            self.scaler.update()
+"""
+CLIP = "torch.nn.utils.clip_grad_norm_(self.model.parameters(), 1.0)"
+
+
+@pytest.mark.parametrize(
+    ("act", "between", "more", "code", "row", "there"),
+    [
+        ("self.scheduler.step()", "pass", STEP, "AMP107", 14, 19),
+        ("pass", CLIP, STEP, "AMP101", 11, 23),
+        ("pass", "print(self.model.weight.grad.norm())", STEP, "AMP102", 11, 23),
+        ("pass", "pass", "", "AMP104", 11, 30),
+    ],
+)
+def test_an_inherited_loop_and_an_overriding_method_are_one_hazard(
+    tmp_path: Path, act: str, between: str, more: str, code: str, row: int, there: int
+) -> None:
+    root = project(tmp_path, base=BASE.format(act=act, between=between), train=HALF.format(more=more))
+    found = only(check(root, "train.py"))
+    assert (found.code, found.range.start.row, found.fix) == (code, row, None)
+    assert "another file" in found.no_fix
+    (place,) = found.related
+    assert (place.message, place.path, place.range.start.row) == ("it happens here", str(root / "base.py"), there)
+    assert codes(root, "base.py") == []
+
+
+@pytest.mark.parametrize(
+    ("act", "between", "more"),
+    [
+        ("pass", "pass", STEP),
+        ("if self.took_step():\n                    self.scheduler.step()", "pass", STEP),
+        (
+            "if self.scaler.get_scale() >= scale:\n                    self.scheduler.step()",
+            "scale = self.scaler.get_scale()",
+            STEP,
+        ),
+        ("pass", f"if self.scaler is None:\n                {CLIP}", STEP),
+        ("pass", f"self.scaler.unscale_(self.optimizer)\n            {CLIP}", STEP),
+        ("self.scheduler.step()", CLIP, STEP + "\n        def fit(self, epochs):\n            pass\n\n"
+         "        def train_epoch(self):\n            pass\n\n        def run_iteration(self, batch):\n            pass\n"),
+    ],
+)  # fmt: skip
+def test_an_inherited_loop_that_does_rightly_or_is_overridden_is_silent(
+    tmp_path: Path, act: str, between: str, more: str
+) -> None:
+    root = project(tmp_path, base=BASE.format(act=act, between=between), train=HALF.format(more=more))
+    assert codes(root, "train.py") == []
+
+
+def test_each_class_that_overrides_is_told_once(tmp_path: Path) -> None:
+    """A class below it that overrides something else runs the same loop."""
+    train = (
+        HALF.format(more=STEP)
+        + "\n    class Other(Trainer):\n        def fit(self, epochs):\n            self.train_epoch()\n"
+    )
+    root = project(tmp_path, base=BASE.format(act="self.scheduler.step()", between="pass"), train=train)
+    assert codes(root, "train.py") == ["AMP107"]
