@@ -88,12 +88,12 @@ def judge(
         verdict, reason = REFUTED, _reason(lost or new)
     elif not defect:
         verdict, reason = NOT_REPLAYABLE, shown.reason or "nothing was observed from which to judge"
-    elif others and (new or wrong or left):
+    elif others and (new or wrong or left or astray):
         verdict, reason = NOT_REPLAYABLE, f"another defect remains on the path: {', '.join(others)}"
         shown = replace(shown, others=tuple(others))
     elif wrong or (left and not mended):
         verdict, reason = REFUTED, _reason(wrong or left)
-    elif any(one.same for one in astray):
+    elif astray:
         verdict, reason = (
             NOT_REPLAYABLE,
             f"another defect remains: {remaining(astray)[0]} is not what is meant either way",

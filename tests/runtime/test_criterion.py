@@ -46,6 +46,8 @@ def test_what_the_evidence_does_not_speak_of_keeps_a_fix_from_being_confirmed_an
 
 def test_another_defect_excuses_what_is_wrong_and_nothing_that_is_lost() -> None:
     assert judge([LEFT], SHOWN, others=("other",)).verdict == NOT_REPLAYABLE
+    astray = Observation(Question.MEANT, "what another optimizer takes", False, False)
+    assert judge([GONE, astray], SHOWN, others=("other",)).others == ("other",), "else its fix is not tried as well"
     lost = Observation(Question.LOST, "autocast", True, False)
     assert judge([GONE, lost], SHOWN, others=("other",)).verdict == REFUTED
 

@@ -172,6 +172,8 @@ class _Following:
         if change.is_move:
             return self._follows_whole(change.before, before) and self._follows_whole(change.after, after)
         if isinstance(change.before, ast.If) and isinstance(change.after, ast.If):
+            if ast.dump(change.before.test) == ast.dump(change.after.test):  # its body is compared apart
+                return self._follows_whole(change.before, before) and self._follows_whole(change.after, after)
             return self._follows_test(change.before.test, change.after.test)
         old, new = change.old, change.new
         if _are_parts(old, new) and _has_parameters(new, change.after):

@@ -69,6 +69,14 @@ def test_what_is_new_or_lost_beside_it_refutes_a_repair(old: str, new: str, said
 
 
 def test_what_else_a_repair_changes_is_named() -> None:
-    outcome = judged("scaler.scale(loss).backward()", "scaler.scale(-loss).backward()")
+    outcome = judged("scaler.scale(loss).backward()", "scaler.scale(loss * data.mean()).backward()")
     assert outcome.verdict == NOT_REPLAYABLE
-    assert outcome.reason == "the change does more than is replayed: `scaler.scale(-loss).backward()`"
+    assert outcome.reason == "the change does more than is replayed: `scaler.scale(loss * data.mean()).backward()`"
+
+
+def test_another_value_of_the_loss_refutes_a_repair() -> None:
+    outcome = judged("scaler.scale(loss).backward()", "scaler.scale(-loss).backward()")
+    assert (outcome.verdict, outcome.reason) == (
+        REFUTED,
+        "with the fix, the loss that is run backward is not what is meant",
+    )
