@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from amplint.tracing.trace_record import TraceRecord
 
 try:
-    from amplint.system._version import __version__
+    from amplint.system._version import __version__ as __version__
 except ImportError:  # a copy of the files that was never built
     __version__ = "0+unknown"
 
