@@ -195,8 +195,11 @@ def _same_way(step: Step | None, right: Step) -> bool:
 
 def _is_near(vector: torch.Tensor, right: torch.Tensor | None, tolerance: float) -> bool:
     assert right is not None, "only steps that were taken are compared"
-    size = float(right.norm())
-    return vector.shape == right.shape and float((vector - right).norm()) <= tolerance * size
+    if vector.shape != right.shape:
+        return False
+    finite = right.isfinite()
+    apart, size = (float(each[finite].norm()) for each in (vector - right, right))
+    return torch.equal(vector.isfinite(), finite) and apart <= tolerance * size
 
 
 # -- what is shown -----------------------------------------------------------------------------------------------------
