@@ -9,7 +9,7 @@ from collections.abc import Iterable
 import click
 
 from amplint.cli.console import CLEAN, FAILED, Console, say, wants_color
-from amplint.engine.config import nearest
+from amplint.engine.nearest import nearest
 from amplint.engine.registry import RegistryError, RuleInfo, load_rules
 from amplint.engine.selection import SYNTAX_ERROR, UNKNOWN_SUPPRESSION, UNUSED_SUPPRESSION, all_rules
 
