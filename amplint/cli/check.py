@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import click
 from click.core import ParameterSource
 
+from amplint.cli.completion import complete_files
 from amplint.cli.console import CLEAN, FAILED, FINDINGS, Console
 from amplint.cli.linting import lint, resolver_of
 from amplint.cli.options import FIXING, REPLAY, REPORT, RUN, SELECTION, SHOWING, Options, with_options
@@ -24,7 +25,7 @@ _UNASKED = (ParameterSource.DEFAULT, ParameterSource.DEFAULT_MAP)
 
 
 @click.command("check", context_settings={"help_option_names": ["-h", "--help"]})
-@click.argument("paths", nargs=-1)
+@click.argument("paths", nargs=-1, shell_complete=complete_files)
 @with_options(*FIXING, *REPLAY, *SELECTION, *SHOWING, *REPORT, *RUN)
 def check(**values: Any) -> int:
     """Check files and folders (the current one when none is named); `-` reads stdin.

@@ -10,6 +10,7 @@ from typing import Any, NamedTuple, TypeVar
 
 import click
 
+from amplint.cli.completion import complete_rules
 from amplint.engine.config import ConfigError, Overrides, inline
 from amplint.engine.config_values import torch_version
 from amplint.report import FORMATS
@@ -181,8 +182,22 @@ FIXING = (
         "--unsafe-fixes/--no-unsafe-fixes",
         help="Count in unsafe fixes: with --fix they are applied, without shown.",
     ),
-    click.option("--fixable", multiple=True, metavar="RULES", callback=_rules, help="Apply fixes of these rules only."),
-    click.option("--unfixable", multiple=True, metavar="RULES", callback=_rules, help="Apply no fixes of these rules."),
+    click.option(
+        "--fixable",
+        multiple=True,
+        metavar="RULES",
+        callback=_rules,
+        shell_complete=complete_rules,
+        help="Apply fixes of these rules only.",
+    ),
+    click.option(
+        "--unfixable",
+        multiple=True,
+        metavar="RULES",
+        callback=_rules,
+        shell_complete=complete_rules,
+        help="Apply no fixes of these rules.",
+    ),
     click.option(
         "--verify", is_flag=True, help="With --fix or --diff: only fixes that a replay on this device confirms."
     ),
@@ -226,9 +241,30 @@ REPLAY = (
 """How fixes are replayed."""
 
 SELECTION = (
-    click.option("--select", multiple=True, metavar="RULES", callback=_rules, help="Run these rules only."),
-    click.option("--ignore", multiple=True, metavar="RULES", callback=_rules, help="Leave these rules out."),
-    click.option("--extend-select", multiple=True, metavar="RULES", callback=_rules, help="Run these rules, too."),
+    click.option(
+        "--select",
+        multiple=True,
+        metavar="RULES",
+        callback=_rules,
+        shell_complete=complete_rules,
+        help="Run these rules only.",
+    ),
+    click.option(
+        "--ignore",
+        multiple=True,
+        metavar="RULES",
+        callback=_rules,
+        shell_complete=complete_rules,
+        help="Leave these rules out.",
+    ),
+    click.option(
+        "--extend-select",
+        multiple=True,
+        metavar="RULES",
+        callback=_rules,
+        shell_complete=complete_rules,
+        help="Run these rules, too.",
+    ),
     click.option(
         "--per-file-ignores",
         multiple=True,
@@ -305,6 +341,12 @@ RUN = (
     ),
 )
 """How to go about it."""
+
+
+TEXT_OR_JSON = click.option(
+    "--output-format", type=click.Choice(["text", "json"]), default="text", show_default=True, help="The form."
+)
+"""For commands that tell what amplint knows."""
 
 
 def with_options(*options: Callable[[Command], Command]) -> Callable[[Command], Command]:
