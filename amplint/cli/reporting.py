@@ -34,7 +34,7 @@ def write_report(wanted: Targets, result: Result, options: Options, console: Con
         return result.source(path, wanted.read)
 
     # Where stdin is fixed, its text has stdout for itself.
-    stream = sys.stderr if wanted.stdin is not None and options.fix else sys.stdout
+    stream = sys.stderr if wanted.stdin is not None and (options.fix or options.adds_comments) else sys.stdout
     if options.output_file is None:
         view = View(source, options.unsafe_fixes, wants_color(options.color, stream))
         for piece in _pieces(result, view, options):

@@ -68,7 +68,7 @@ def record(diagnostic: Diagnostic, view: View) -> dict[str, Any]:
         "noqa_row": _place(diagnostic.range.start)["row"],
         "note": diagnostic.note,
         "related": related,
-        "severity": rule.severity if rule else None,
+        "severity": diagnostic.severity or (rule.severity if rule else None),
         "since": rule.since if rule else None,
         "url": None,
     }
