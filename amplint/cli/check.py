@@ -9,18 +9,20 @@ from click.core import ParameterSource
 
 from amplint.cli.console import CLEAN, FAILED, FINDINGS, Console
 from amplint.cli.linting import lint
-from amplint.cli.options import FIXING, REPLAY, REPORT, RUN, SELECTION, Options, with_options
+from amplint.cli.options import FIXING, REPLAY, REPORT, RUN, SELECTION, TEAM, Options, with_options
 from amplint.cli.summary import Result, summarize
 from amplint.engine.config import ConfigError
 from amplint.engine.registry import RegistryError
 
 if TYPE_CHECKING:
+    from amplint.cli.narrowing import Narrowing
     from amplint.cli.proof import Prover
+    from amplint.cli.targets import Targets
 
 
 @click.command("check", context_settings={"help_option_names": ["-h", "--help"]})
 @click.argument("paths", nargs=-1)
-@with_options(*FIXING, *REPLAY, *SELECTION, *REPORT, *RUN)
+@with_options(*FIXING, *REPLAY, *SELECTION, *TEAM, *REPORT, *RUN)
 def check(**values: Any) -> int:
     """Check files and folders (the current one when none is named); `-` reads stdin.
 
@@ -74,6 +76,9 @@ def _check_with_proof(options: Options, console: Console) -> int:
 
 def _linted(options: Options, console: Console, prover: Prover | None) -> int:
     wanted, result = lint(options, console)
+    narrowing = _narrowing(wanted, options)
+    if narrowing is not None:
+        narrowing.begin(result, console)
     if options.output_file:
         from amplint.cli.reporting import refuse_to_overwrite
 
@@ -83,13 +88,27 @@ def _linted(options: Options, console: Console, prover: Prover | None) -> int:
 
         if prover is not None:
             prover.foresee(wanted, result)
-        fix_all(wanted, result, options, console, None if prover is None else prover.confirmed)
+        steps = [] if narrowing is None else [narrowing.new]
+        fix_all(wanted, result, options, console, steps if prover is None else [*steps, prover.confirmed])
+    if options.update_baseline and narrowing is not None:
+        narrowing.end(result, console)
+        return FAILED if console.failed else CLEAN
     if not options.diff and (result.diagnostics or options.output_file or options.output_format == "json"):
         from amplint.cli.reporting import write_report
 
         write_report(wanted, result, options, console)
     summarize(result, options, console)
     return _exit_code(result, options, console.failed)
+
+
+def _narrowing(wanted: Targets, options: Options) -> Narrowing | None:
+    """What tells the new findings; None where nobody asks for that."""
+    asked = options.baseline or options.update_baseline or any(item.settings.baseline for item in wanted.files)
+    if not asked:
+        return None
+    from amplint.cli.narrowing import Narrowing
+
+    return Narrowing(wanted, options)
 
 
 def _exit_code(result: Result, options: Options, failed: bool) -> int:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from typing import NamedTuple
 
@@ -37,12 +37,12 @@ class _Repaired(NamedTuple):
         return self.source.encode(self.outcome.text)
 
 
-Confirm = Callable[[Source, FileReport], FileReport]
-"""Takes from a report the fixes that do not hold."""
+Narrow = Callable[[Source, FileReport], FileReport]
+"""Takes from a report what is not to be fixed."""
 
 
 def fix_all(
-    wanted: Targets, result: Result, options: Options, console: Console, confirm: Confirm | None = None
+    wanted: Targets, result: Result, options: Options, console: Console, narrowings: Sequence[Narrow] = ()
 ) -> None:
     """Fix every file that can be fixed, and bring `result` up to date; with `--diff`, print what would change instead.
 
@@ -53,7 +53,7 @@ def fix_all(
         result: what linting them came to.
         options: what was asked for.
         console: hears of what cannot be fixed.
-        confirm: takes from a report the fixes that shall not be applied.
+        narrowings: take from a report, one after the other, what is not to be fixed.
     """
     facts = frozenset(fact for report in result.reports for fact in report.facts)
     printed = wanted.stdin
@@ -66,7 +66,7 @@ def fix_all(
             report = result.reports[index]
             # What a finding needs that was not withdrawn, the project establishes.
             known = facts.union(*(each.needs for each in report.diagnostics))
-            repaired = _fixed(item, wanted, known, options, confirm, report.entered)
+            repaired = _fixed(item, wanted, known, options, narrowings, report.entered)
         except FixError as error:
             console.problem(item.display, str(error))
             continue
@@ -89,12 +89,12 @@ def _fixed(
     wanted: Targets,
     facts: frozenset[str],
     options: Options,
-    confirm: Confirm | None,
+    narrowings: Sequence[Narrow],
     entered: tuple[CallerContext, ...],
 ) -> _Repaired:
     """Fix a file, on disk if that is wanted. What another program makes of it meanwhile is read, and fixed if need be."""
     for _ in range(_TRIES):
-        repaired = _repair(item, wanted, facts, options.unsafe_fixes, confirm, entered)
+        repaired = _repair(item, wanted, facts, options.unsafe_fixes, narrowings, entered)
         if not repaired.outcome.applied or options.diff or wanted.stdin is not None:
             return repaired
         with suppress(Changed):
@@ -108,12 +108,14 @@ def _repair(
     wanted: Targets,
     facts: frozenset[str],
     unsafe: bool,
-    confirm: Confirm | None,
+    narrowings: Sequence[Narrow],
     entered: tuple[CallerContext, ...],
 ) -> _Repaired:
     def lint(source: Source) -> FileReport:
         report = withdraw(check_source(source, item.settings, item.path, entered=entered), facts)
-        return report if confirm is None else confirm(source, report)
+        for narrow in narrowings:
+            report = narrow(source, report)
+        return report
 
     try:
         data = wanted.read(item.path)

@@ -53,6 +53,9 @@ class Options(NamedTuple):
     quiet: bool = False
     verbose: bool = False
     color: str = "auto"
+    baseline: Path | None = None
+    update_baseline: bool = False
+    since: str | None = None
 
     @property
     def overrides(self) -> Overrides:
@@ -224,6 +227,16 @@ RUN = (
     ),
 )
 """How to go about it."""
+
+TEAM = (
+    click.option(
+        "--baseline", metavar="FILE", callback=as_file, help="Neither report nor fix the findings that this file knows."
+    ),
+    click.option(
+        "--update-baseline", is_flag=True, help="Write all findings to the baseline; those that are fixed go."
+    ),
+)
+"""Which of the findings are new."""
 
 
 def with_options(*options: Callable[[Command], Command]) -> Callable[[Command], Command]:

@@ -80,7 +80,7 @@ class Cache:
         self._storage = Storage(settings.root, setting, folder)
         self._root = str(settings.root).rstrip(os.sep) + os.sep
         # Which files are excluded decides on what is checked, not on what is found; where the settings come from, on neither.
-        choice = repr((replace(settings, exclude=(), cache_dir="", origin=""), _engine()))
+        choice = repr((replace(settings, exclude=(), cache_dir="", baseline="", origin=""), _engine()))
         self._name = f"{digest(choice.encode())}.cache"
         self._entries, self._others = self._load()
         self._standing = _Standing(self._others)

@@ -43,6 +43,8 @@ class Settings:
     """Modules whose source is not at hand, each with the file (relative to `root`) that says what they do."""
     cache_dir: str = ""
     """The folder (relative to `root`) of the cache; empty: `amplint.engine.cache_storage` knows one."""
+    baseline: str = ""
+    """The file (relative to `root`) of the findings that are known; empty: there is none."""
     origin: str = ""
 
     def excludes(self, path: str, folder: bool = False) -> bool:
@@ -167,8 +169,9 @@ def load(path: Path) -> Settings:
     settings = Settings(root, origin=_display(path), **({"torch": _target(root)} | values))
     for module, file in settings.wrappers:
         _check_wrapper(settings, module, file)
-    if settings.cache_dir:
-        _refuse_outside(settings, "cache-dir", settings.cache_dir)
+    for key, file in (("cache-dir", settings.cache_dir), ("baseline", settings.baseline)):
+        if file:
+            _refuse_outside(settings, key, file)
     return settings
 
 

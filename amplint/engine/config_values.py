@@ -60,5 +60,6 @@ KEYS: dict[str, tuple[str, Callable[[Any], Any]]] = {
     "torch-version": ("torch", _torch),
     "wrappers": ("wrappers", _wrappers),
     "cache-dir": ("cache_dir", _string),
+    "baseline": ("baseline", _string),
 }
 """The keys, each with the field of `Settings` that it fills and the function that reads its value, or raises a ValueError."""
