@@ -103,8 +103,8 @@ def _linted(options: Options, console: Console, prover: Prover | None) -> int:
 
 def _narrowing(wanted: Targets, options: Options) -> Narrowing | None:
     """What tells the new findings; None where nobody asks for that."""
-    asked = options.baseline or options.update_baseline or any(item.settings.baseline for item in wanted.files)
-    if not asked:
+    asked = options.baseline or options.update_baseline or options.since is not None
+    if not asked and not any(item.settings.baseline for item in wanted.files):
         return None
     from amplint.cli.narrowing import Narrowing
 

@@ -1,4 +1,4 @@
-"""Which findings of a run are new to a team: those that no baseline knows."""
+"""Which findings of a run are new to a team: those that no baseline knows, on lines that have changed."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ import click
 from amplint.cli.baselines import Baselines
 from amplint.cli.console import Console
 from amplint.cli.options import Options
+from amplint.cli.since import Since
 from amplint.cli.summary import Result
 from amplint.cli.targets import STDIN, Targets
 from amplint.diagnostics import FileReport
@@ -21,7 +22,7 @@ class Narrowing:
         options: what was asked for.
 
     Raises:
-        ConfigError: a baseline is of no use.
+        ConfigError: a baseline or a revision is of no use.
         click.UsageError: options contradict each other.
     """
 
@@ -30,6 +31,7 @@ class Narrowing:
         self._baselines = Baselines(wanted, options)
         if self._update:
             _refuse_update(options, bool(self._baselines))
+        self._since = None if options.since is None else Since(wanted, options.since, options.paths or (".",))
 
     def begin(self, result: Result, console: Console) -> None:
         """Take out of a result what is not to be reported, nor fixed.
@@ -40,6 +42,8 @@ class Narrowing:
         """
         if not self._update:
             self._baselines.take_out(result, console)
+        if self._since is not None:
+            self._since.take_out(result, console)
 
     def new(self, source: Source, report: FileReport) -> FileReport:
         """The report on a file, which may have been fixed meanwhile, without what is not to be reported, nor fixed.
@@ -48,7 +52,8 @@ class Narrowing:
             source: the text that the findings refer to.
             report: the report.
         """
-        return report if self._update else self._baselines.unknown(source, report)
+        report = report if self._update else self._baselines.unknown(source, report)
+        return report if self._since is None else self._since.changed(source, report)
 
     def end(self, result: Result, console: Console) -> None:
         """Write the baselines, if they are to be updated; then there is nothing left to report.
@@ -68,3 +73,5 @@ def _refuse_update(options: Options, is_there_one: bool) -> None:
         raise click.UsageError("`--update-baseline` writes, and `--diff` only shows: one of them")
     if STDIN in options.paths:
         raise click.UsageError(f"`--update-baseline` is for files, and `{STDIN}` is none")
+    if options.since is not None:
+        raise click.UsageError("`--update-baseline` writes down all findings, and `--since` hides some: one of them")

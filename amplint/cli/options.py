@@ -235,6 +235,7 @@ TEAM = (
     click.option(
         "--update-baseline", is_flag=True, help="Write all findings to the baseline; those that are fixed go."
     ),
+    click.option("--since", metavar="REVISION", help="Only findings on lines that have changed since a git revision."),
 )
 """Which of the findings are new."""
 
