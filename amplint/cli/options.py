@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 import click
 
@@ -13,6 +13,9 @@ from amplint.engine.config import Overrides
 from amplint.engine.config_values import torch_version
 from amplint.report import FORMATS
 from amplint.runtime.device_names import AUTO, CHOICES
+
+if TYPE_CHECKING:
+    from amplint.engine.shards import Shard
 
 TIMEOUT = 60.0
 """Seconds of processor time that one replay may take, unless told otherwise."""
@@ -56,6 +59,7 @@ class Options(NamedTuple):
     baseline: Path | None = None
     update_baseline: bool = False
     since: str | None = None
+    shard: Shard | None = None
 
     @property
     def overrides(self) -> Overrides:
@@ -94,6 +98,17 @@ def _torch(ctx: click.Context, param: click.Parameter, value: str | None) -> tup
         return None if value is None else torch_version(value)
     except ValueError as error:
         raise click.BadParameter(str(error), ctx, param) from error
+
+
+def _shard(ctx: click.Context, param: click.Parameter, value: str | None) -> Shard | None:
+    if value is None:
+        return None
+    from amplint.engine.shards import Shard
+
+    number, slash, of = value.partition("/")
+    if not (slash and number.isdecimal() and of.isdecimal() and 1 <= int(number) <= int(of)):
+        raise click.BadParameter(f"`{value}` is not of the form I/N, such as 1/4", ctx, param)
+    return Shard(int(number), int(of))
 
 
 def _finite(ctx: click.Context, param: click.Parameter, value: float) -> float:
@@ -236,6 +251,7 @@ TEAM = (
         "--update-baseline", is_flag=True, help="Write all findings to the baseline; those that are fixed go."
     ),
     click.option("--since", metavar="REVISION", help="Only findings on lines that have changed since a git revision."),
+    click.option("--shard", metavar="I/N", callback=_shard, help="Only the I-th of N parts of the files; see `merge`."),
 )
 """Which of the findings are new."""
 
