@@ -50,6 +50,8 @@ class Settings:
     unsafe_fixes: bool = False
     cache_dir: str = ""
     """The folder (relative to `root`) of the cache; empty: `amplint.engine.cache_storage` knows one."""
+    baseline: str = ""
+    """The file (relative to `root`) of the findings that are known; empty: there is none."""
     origin: str = ""
 
     def excludes(self, path: str, folder: bool = False) -> bool:
