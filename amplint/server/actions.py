@@ -29,7 +29,9 @@ def offered(checked: Checked, places: ClientPlaces, params: types.CodeActionPara
     wanted = params.context.only
     found: list[types.CodeAction] = []
     if _wants(wanted, types.CodeActionKind.QuickFix):
-        here = findings.at(checked, places, params.text_document.uri, params.range)
+        # Some editors name the findings of the whole row beside the place of the cursor.
+        named = [each.range for each in params.context.diagnostics if each.source == findings.SOURCE]
+        here = findings.at(checked, places, params.text_document.uri, params.range, *named)
         found += [action for finding in here for action in _about(finding, checked, places)]
     if _wants(wanted, FIX_ALL) and any(_is_safe(finding) for finding in checked.report.diagnostics):
         title = "Apply all safe fixes of amplint"

@@ -70,17 +70,21 @@ def _not_checked(why: str) -> types.Diagnostic:
     return types.Diagnostic(types.Range(start, start), message, types.DiagnosticSeverity.Warning, source=SOURCE)
 
 
-def at(checked: Checked, places: ClientPlaces, uri: str, where: types.Range) -> list[Diagnostic]:
-    """The findings that a range of a document, or of a cell, touches.
+def at(checked: Checked, places: ClientPlaces, uri: str, *ranges: types.Range) -> list[Diagnostic]:
+    """The findings that ranges of a document, or of a cell, touch.
 
     Args:
         checked: the document.
         places: tells where things are in it.
         uri: the address of the document or the cell.
-        where: the range.
+        *ranges: the ranges.
     """
     located = ((finding, places.location(finding.range)) for finding in checked.report.diagnostics)
-    return [finding for finding, place in located if place.uri == uri and _touch(place.range, where)]
+    return [
+        finding
+        for finding, place in located
+        if place.uri == uri and any(_touch(place.range, where) for where in ranges)
+    ]
 
 
 def _touch(one: types.Range, other: types.Range) -> bool:
