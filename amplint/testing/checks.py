@@ -7,7 +7,7 @@ from pathlib import Path
 from amplint.engine.registry import load_rules
 from amplint.rule import Rule
 from amplint.testing import claims, dresses, fix_claims, page_claims
-from amplint.testing.claims import Claim, hold
+from amplint.testing.claims import Claim, hold_claims
 from amplint.testing.fixtures import Fixture, fixtures_in, read_marks
 
 CLAIMS: tuple[Claim, ...] = (claims.findings_are_those_marked, claims.a_fixture_is_what_its_name_says)
@@ -42,7 +42,7 @@ def check_fixture(fixture: Fixture, *, dressed: bool = True) -> None:
         wanted += CLAIMS_ABOUT_FINDINGS
     if dressed:
         wanted += CLAIMS_ABOUT_DRESS
-    hold(fixture, wanted)
+    hold_claims(fixture, wanted)
 
 
 def check_rule(rule: Rule, folder: Path) -> None:

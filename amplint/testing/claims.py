@@ -1,6 +1,6 @@
 """What is claimed of every fixture, whichever rule it belongs to: what is found, and how it is said.
 
-Each claim is a function that raises what is wrong. `hold` checks several and names those that do not hold.
+Each claim is a function that raises what is wrong. `hold_claims` checks several and names those that do not hold.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ WORDS_AT_MOST = 14
 """The length of a message; what stands in backticks counts as one word."""
 
 
-def hold(fixture: Fixture, claims: Iterable[Claim]) -> None:
+def hold_claims(fixture: Fixture, claims: Iterable[Claim]) -> None:
     """Check claims about a fixture.
 
     Args:
