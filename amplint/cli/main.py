@@ -102,11 +102,13 @@ def _refuse_unknown(word: str, ctx: click.Context) -> None:
 
 
 def _why(error: Exception) -> str:
-    """Why nothing more could be done: often because click could not write its help."""
+    """Why nothing more could be done: often because click could not write its help, which Python may find out later."""
     try:
         say(sys.stdout, "")
     except Unwritable as unwritable:
         error = unwritable
+    if isinstance(error, OSError) and error.filename is None:
+        return f"standard output cannot be written: {error.strerror or error}"
     return str(error)
 
 
