@@ -38,9 +38,23 @@ def render(diagnostics: Sequence[Diagnostic], view: View) -> Iterator[str]:
         },
         "columnKind": "unicodeCodePoints",
         "originalUriBaseIds": {_ROOT: {"description": {"text": "The folder in which amplint was run"}}},
+        **({"invocations": [_invocation(view)]} if view.unchecked else {}),
         "results": [_result(one, codes.index(one.code), mark, view) for one, mark in zip(diagnostics, marks)],
     }
     yield json.dumps({"$schema": SCHEMA, "version": "2.1.0", "runs": [run]}, indent=2) + "\n"
+
+
+def _invocation(view: View) -> dict[str, Any]:
+    """What was not checked, so that nobody takes the run for clean."""
+    notifications = [
+        {
+            "level": "error",
+            "message": {"text": message},
+            **({"locations": [{"physicalLocation": {"artifactLocation": _artifact(path)}}]} if path else {}),
+        }
+        for path, message in view.unchecked
+    ]
+    return {"executionSuccessful": False, "toolExecutionNotifications": notifications}
 
 
 def _rule(code: str, level: str) -> dict[str, Any]:

@@ -66,6 +66,8 @@ def test_output_file_is_for_the_report_without_a_file() -> None:
         (("--output-format", "json=x", "--output-format", "full", "-o", "x"), "would overwrite what `--output-format`"),
         (("--statistics", "--output-format", "junit"), "`--statistics` has no form for `junit`"),
         (("--fail-on", "error", "--exit-zero"), "`--fail-on` with `--exit-zero`: nothing fails"),
+        (("--diff", "-o", "x"), "`--diff` shows a diff and writes no report"),
+        (("--diff", "--output-format", "sarif=x"), "`--diff` shows a diff and writes no report"),
         (("--fail-on", "fatal"), "'fatal' is not one of"),
     ],
 )

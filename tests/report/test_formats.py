@@ -281,6 +281,23 @@ def test_json_points_to_pages_that_are_there(reports: dict[str, str]) -> None:
         assert page.read_text("utf-8").startswith('"""') and one["code"].lower() in page.name
 
 
+def test_what_was_not_checked_is_told(tmp_path: Path) -> None:
+    etree = pytest.importorskip("lxml.etree", reason="lxml is not installed")
+    (tmp_path / "broken.py").write_bytes(b"GradScaler = 1\0")
+    wanted = ("--output-format", "sarif=a.sarif", "--output-format", "junit=a.xml")
+    assert amplint("--no-cache", "--isolated", *wanted, "broken.py", "no <file>.py", cwd=tmp_path).returncode == 2
+    (invocation,) = sarif((tmp_path / "a.sarif").read_text("utf-8"))["invocations"]
+    assert not invocation["executionSuccessful"]
+    assert sorted(
+        (one["message"]["text"], one["locations"][0]["physicalLocation"]["artifactLocation"]["uri"])
+        for one in invocation["toolExecutionNotifications"]
+    ) == [("contains NUL bytes", "broken.py"), ("does not exist", "no%20%3Cfile%3E.py")]
+    document = etree.parse(tmp_path / "a.xml")
+    etree.XMLSchema(etree.parse(SCHEMAS / "junit-10.xsd")).assertValid(document)
+    assert document.getroot().attrib["errors"] == "2"
+    assert sorted(one.attrib["message"] for one in document.iter("error")) == ["contains NUL bytes", "does not exist"]
+
+
 @pytest.mark.parametrize("text", ["\ufffe\uffff\ud800\x00\x1b]]>&<", "a\nb\r\n::error::c"])
 def test_what_xml_cannot_hold_is_spelled_out(text: str) -> None:
     from xml.etree import ElementTree
