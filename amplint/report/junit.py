@@ -13,8 +13,13 @@ from amplint.report.places import file_place, portable
 from amplint.report.view import View
 
 
+def _xml(text: str) -> str:
+    """A text of others in XML; in ASCII, so that no standard output has another encoding than the document says."""
+    return escape(printable(text)).encode("ascii", "xmlcharrefreplace").decode()
+
+
 def _attributes(**values: str) -> str:
-    return "".join(f' {name}="{escape(printable(value))}"' for name, value in values.items())
+    return "".join(f' {name}="{_xml(value)}"' for name, value in values.items())
 
 
 def _counts(tests: int, failures: int, errors: int = 0) -> str:
@@ -28,7 +33,7 @@ def _case(one: Diagnostic, view: View) -> Iterator[str]:
     yield f"    <testcase{_attributes(name=f'{one.code} {one.name} ({where})', classname=path)}>\n"
     yield f"      <failure{_attributes(type=severity(one), message=f'{one.code} {one.message}')}>"
     said = (f"{path}:{where}", one.note, f"fix: {one.fix.title}" if one.fix else one.no_fix and f"no fix: {one.no_fix}")
-    yield escape("\n".join(printable(text) for text in said if text)) + "</failure>\n"
+    yield "\n".join(_xml(text) for text in said if text) + "</failure>\n"
     yield "    </testcase>\n"
 
 
