@@ -59,20 +59,16 @@ class _Translation:
         for match in _SEVERAL.finditer(code):
             for at in range(*match.span(1)):
                 self._out[at] = "|" if code[at] == "," else self._out[at]
+        pairs = _pairs(code)
         for match in _PARAMETERS.finditer(code):
-            self._leave_out(code, match.start(1))
+            self._leave_out(match.start(1), pairs.get(match.start(1), match.start(1)))
         return "".join(self._out)
 
-    def _leave_out(self, code: str, start: int) -> None:
-        """Blank a pair of brackets; a line that ends in it goes on."""
-        depth = 0
-        for bracket in _BRACKET.finditer(code, start):
-            depth += 1 if bracket[0] == "[" else -1
-            if depth == 0:
-                for at in range(start, bracket.end()):
-                    if code[at] not in "\r\n":
-                        self._out[at] = "\\" if code[at + 1] in "\r\n" else " "
-                return
+    def _leave_out(self, start: int, end: int) -> None:
+        """Blank what stands between two places; a line that ends there goes on."""
+        for at in range(start, end):
+            if self._text[at] not in "\r\n":
+                self._out[at] = "\\" if self._text[at + 1] in "\r\n" else " "
 
     def _string(self, opening: re.Match[str], depth: int = 0) -> int:
         """Where a string ends that begins here; what stands in the fields of an f-string is put in older words.
@@ -130,6 +126,20 @@ class _Translation:
                 "_" if self._out[at] in ("\\", quote) or not is_format and self._out[at] == other else self._out[at]
             )
         self._out[opening.end() - 1] = self._out[end - 1] = other
+
+
+def _pairs(code: str) -> dict[int, int]:
+    """Where each square bracket begins that stands in no other, and behind which one it ends."""
+    found: dict[int, int] = {}
+    opened: list[int] = []
+    for bracket in _BRACKET.finditer(code):
+        if bracket[0] == "[":
+            opened.append(bracket.start())
+        elif len(opened) == 1:
+            found[opened.pop()] = bracket.end()
+        elif opened:
+            opened.pop()
+    return found
 
 
 def _blank(text: str) -> list[str]:

@@ -78,7 +78,8 @@ def test_strings_and_comments_are_left_alone() -> None:
 
 
 def test_a_long_text_takes_no_long() -> None:
-    for piece in ('f"{', "f'{x[", "except A, ", "def f[", "type x", "'", '"""', "f'{a!r:{", "\\"):
+    gate.is_python("def f[\n" * 20_000 + "]" * 20_000)
+    for piece in ("def f[\n", 'f"{', "f'{x[", "except A, ", "def f[", "type x", "'", '"""', "f'{a!r:{", "\\"):
         gate.is_python(piece * 20_000)
 
 
