@@ -68,7 +68,7 @@ class _Translation:
         """Blank what stands between two places; a line that ends there goes on."""
         for at in range(start, end):
             if self._text[at] not in "\r\n":
-                self._out[at] = "\\" if self._text[at + 1] in "\r\n" else " "
+                self._out[at] = "\\" if self._text[at + 1 : at + 2] in ("\r", "\n") else " "
 
     def _string(self, opening: re.Match[str], depth: int = 0) -> int:
         """Where a string ends that begins here; what stands in the fields of an f-string is put in older words.
