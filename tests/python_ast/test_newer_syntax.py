@@ -26,6 +26,7 @@ NEWER = {
     "lazy import json\n": "lazy;import json\n",
 }
 BROKEN = (
+    "def f[T]",
     "def f(:\n",
     "x = (\n",
     'x = f"{a["b"]"\n',
