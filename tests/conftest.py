@@ -16,8 +16,6 @@ from fixture_harness import fixtures_of
 
 from amplint.engine import checker, registry, rule_pages, selection
 
-pytest.register_assert_rewrite("fixture_claims")
-
 _LONGEST = {
     ROOT / "tests" / name
     for name in (
@@ -84,7 +82,19 @@ _SET = {
     "GIT_COMMITTER_NAME": "A",
     "GIT_COMMITTER_EMAIL": "a@example.org",
 }
-_UNSET = ("GIT_", "PRE_COMMIT", "XDG_", "LANG", "LC_", "PYTHON", "NO_COLOR", "FORCE_COLOR", "COLUMNS", "FLAKE8")
+_UNSET = (
+    "GIT_",
+    "PRE_COMMIT",
+    "XDG_",
+    "LANG",
+    "LC_",
+    "PYTHON",
+    "NO_COLOR",
+    "FORCE_COLOR",
+    "COLUMNS",
+    "FLAKE8",
+    "AMPLINT_",
+)
 _KEPT = ("PYTHONHASHSEED", "PYTHONDONTWRITEBYTECODE", "PYTHONPYCACHEPREFIX")
 _HOME = ("HOME", "USERPROFILE")
 
