@@ -9,7 +9,6 @@ from pathlib import Path
 from amplint.cli.console import Console
 from amplint.cli.options import Options
 from amplint.diagnostics import Applicability, Diagnostic, FileReport
-from amplint.report.view import View
 from amplint.source import Source, SourceError
 
 
@@ -114,6 +113,8 @@ def _next_steps(result: Result, options: Options) -> Iterator[str]:
     read = any(one.is_for_people for one in options.outputs)
     if options.diff or options.fix_only or not result.diagnostics or not read:
         return
+    from amplint.report.view import View
+
     view = View(lambda path: None, options.unsafe_fixes)
     if options.statistics and any(view.applies(one.fix) for one in result.diagnostics):
         fix = "`--fix --unsafe-fixes`" if options.unsafe_fixes else "`--fix`"
