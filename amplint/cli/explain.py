@@ -13,6 +13,7 @@ from amplint.cli.options import TEXT_OR_JSON
 from amplint.cli.rules import chosen_rules, rule_record
 from amplint.engine.registry import RegistryError, RuleInfo, load_rules
 from amplint.engine.selection import SYNTAX_ERROR, UNKNOWN_SUPPRESSION, UNUSED_SUPPRESSION
+from amplint.model.rule_options import options_section
 
 _ENGINE_PAGES = {
     SYNTAX_ERROR: """\
@@ -89,4 +90,4 @@ def _shown(info: RuleInfo, page: str) -> str:
     fix = f"{info.fix} fix" if info.fix else "no fix"
     on = "on by default" if info.default else "runs when selected"
     marks = f"{info.category}, {info.severity}, {info.confidence} confidence, {fix}, {on}, since {info.since}"
-    return f"# {info.code} {info.name}\n\n{marks}\n\n{page.rstrip()}\n"
+    return f"# {info.code} {info.name}\n\n{marks}\n\n{page.rstrip()}\n{options_section(info.options)}"

@@ -19,6 +19,7 @@ from amplint.engine.selection import (
     active_codes,
     fixable_codes,
     names,
+    rule_options,
     severities,
 )
 from amplint.python_ast import gate
@@ -182,7 +183,8 @@ def with_location(source: Source, settings: Settings, path: Path, entered: tuple
         entered: how other files enter its functions.
     """
     wrappers = tuple((module, settings.root / file) for module, file in settings.wrappers)
-    return replace(source, place=FileLocation(path, settings.root, wrappers, entered))
+    options = rule_options(settings, rule_index()) if settings.rules else ()
+    return replace(source, place=FileLocation(path, settings.root, wrappers, entered, options))
 
 
 def matters(data: bytes, settings: Settings) -> bool:

@@ -86,11 +86,12 @@ class Settings:
         except ValueError as error:
             raise ConfigError(f"{self.place(key)}: bad pattern: {error}") from error
 
-    def place(self, key: str) -> str:
-        """Where a value of `key` was written, for messages."""
+    def place(self, *keys: str) -> str:
+        """Where the value of a key, behind those of the tables around it, was written, for messages."""
+        key = ".".join(keys)
         if not self.origin:
             return f"`--{key}`"
-        row = config_text.row_of(self.root / Path(self.origin).name, (key,))
+        row = config_text.row_of(self.root / Path(self.origin).name, keys)
         return f"{self.origin}:{row}: `{key}`" if row else f"{self.origin}: `{key}`"
 
 
