@@ -10,8 +10,10 @@ from click.core import ParameterSource
 
 from amplint.cli.completion import complete_files
 from amplint.cli.console import CLEAN, FAILED, FINDINGS, Console
+from amplint.cli.help import SectionedCommand
 from amplint.cli.linting import lint, resolver_of
 from amplint.cli.options import FIXING, REPLAY, REPORT, RUN, SELECTION, SHOWING, Options, with_options
+from amplint.cli.outputs import Output, settled
 from amplint.cli.summary import Result, summarize
 from amplint.engine.config import ConfigError, Settings, SettingsResolver
 from amplint.engine.registry import RegistryError
@@ -24,7 +26,7 @@ if TYPE_CHECKING:
 _UNASKED = (ParameterSource.DEFAULT, ParameterSource.DEFAULT_MAP)
 
 
-@click.command("check", context_settings={"help_option_names": ["-h", "--help"]})
+@click.command("check", cls=SectionedCommand, context_settings={"help_option_names": ["-h", "--help"]})
 @click.argument("paths", nargs=-1, shell_complete=complete_files)
 @with_options(*FIXING, *REPLAY, *SELECTION, *SHOWING, *REPORT, *RUN)
 def check(**values: Any) -> int:
@@ -39,7 +41,9 @@ def check(**values: Any) -> int:
     console = Console(options.quiet, options.verbose, options.color)
     try:
         resolver = resolver_of(options)
-        return _check(_with_settings(options, resolver.for_folder(Path.cwd())), resolver, console)
+        options = _with_settings(options, resolver.for_folder(Path.cwd()))
+        reports = settled(options.outputs, options.output_file, options.statistics, options.stream)
+        return _check(options._replace(outputs=reports), resolver, console)
     except (ConfigError, RegistryError) as error:
         console.problem("", str(error))
         return FAILED
@@ -48,12 +52,16 @@ def check(**values: Any) -> int:
 def _refuse_idle(options: Options) -> None:
     """Raise for options that would do nothing: what somebody asked for and does not get is an error."""
     _refuse_together(options)
-    if options.verify:
-        return
     asked = click.get_current_context().get_parameter_source
-    idle = [f"`--{name}`" for name in ("device", "seed", "timeout") if asked(name) is ParameterSource.COMMANDLINE]
-    if idle:
-        raise click.UsageError(f"{' and '.join(idle)} without `--verify`: nothing is replayed")
+
+    def given(*names: str) -> str:
+        found = (name for name in names if asked(name.replace("-", "_")) is ParameterSource.COMMANDLINE)
+        return " and ".join(f"`--{name}`" for name in found)
+
+    if not options.verify and (idle := given("device", "seed", "timeout")):
+        raise click.UsageError(f"{idle} without `--verify`: nothing is replayed")
+    if options.exit_zero and (idle := given("fail-on")):
+        raise click.UsageError(f"{idle} with `--exit-zero`: nothing fails")
 
 
 def _refuse_together(options: Options) -> None:
@@ -77,13 +85,10 @@ def _with_settings(options: Options, settings: Settings) -> Options:
         ConfigError: these name a form of the report that there is not.
     """
     asked = click.get_current_context().get_parameter_source
-    wanted: dict[str, Any] = {
-        "output_format": settings.output_format,
-        "fix": settings.fix,
-        "unsafe_fixes": settings.unsafe_fixes,
-    }
     if settings.output_format and settings.output_format not in FORMATS:
         raise ConfigError(f"{settings.place('output-format')} must be one of {', '.join(FORMATS)}")
+    outputs = (Output(settings.output_format),) if settings.output_format else ()
+    wanted: dict[str, Any] = {"outputs": outputs, "fix": settings.fix, "unsafe_fixes": settings.unsafe_fixes}
     options = options._replace(**{name: each for name, each in wanted.items() if each and asked(name) in _UNASKED})
     if options.adds_comments:
         return options._replace(fix=False)
@@ -120,19 +125,18 @@ def _check_with_proof(options: Options, resolver: SettingsResolver, console: Con
 
 def _linted(options: Options, resolver: SettingsResolver, console: Console, prover: Prover | None) -> int:
     wanted, result = lint(options, console, resolver)
-    if options.output_file:
+    if any(one.path for one in options.outputs):
         from amplint.cli.reporting import refuse_to_overwrite
 
-        refuse_to_overwrite(wanted, {"--output-file": options.output_file})
+        refuse_to_overwrite(wanted, [(one.option, one.path) for one in options.outputs])
     if options.fix or options.diff or options.adds_comments:
         from amplint.cli.fixing import fix_all
 
         if prover is not None:
             prover.foresee(wanted, result)
         fix_all(wanted, result, options, console, None if prover is None else prover.confirmed)
-    if not (options.diff or options.fix_only) and (
-        result.diagnostics or options.output_file or options.output_format == "json"
-    ):
+    is_due = result.diagnostics or any(one.is_due for one in options.outputs)
+    if is_due and not options.diff and not options.fix_only:
         from amplint.cli.reporting import write_report
 
         write_report(wanted, result, options, console)
@@ -145,5 +149,6 @@ def _exit_code(result: Result, options: Options, failed: bool) -> int:
         return FAILED
     if options.diff:
         return FINDINGS if result.fixed else CLEAN
-    remains = bool(result.diagnostics) and not options.fix_only or options.exit_non_zero_on_fix and bool(result.fixed)
+    remains = options.fails(result.diagnostics) and not options.fix_only
+    remains = remains or options.exit_non_zero_on_fix and bool(result.fixed)
     return FINDINGS if remains and not options.exit_zero else CLEAN

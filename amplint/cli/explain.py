@@ -11,52 +11,9 @@ from amplint.cli.completion import complete_rules
 from amplint.cli.console import CLEAN, FAILED, Console, say, wants_color
 from amplint.cli.options import TEXT_OR_JSON
 from amplint.cli.rules import chosen_rules, rule_record
-from amplint.engine.registry import RegistryError, RuleInfo, load_rules
-from amplint.engine.selection import SYNTAX_ERROR, UNKNOWN_SUPPRESSION, UNUSED_SUPPRESSION
+from amplint.engine.registry import RegistryError, RuleInfo
+from amplint.engine.rule_pages import rule_page
 from amplint.model.rule_options import options_section
-
-_ENGINE_PAGES = {
-    SYNTAX_ERROR: """\
-The file is no valid Python
-
-## What it does
-Reports that Python cannot parse the file. No rule can look at such a file.
-
-It is reported with every selection of rules, unless `ignore` or `per-file-ignores` names it.
-""",
-    UNUSED_SUPPRESSION: """\
-A comment suppresses nothing
-
-## What it does
-Reports codes in `# noqa: ...`, and codes and names in `# amplint: ignore[...]` and `# amplint: file-ignore[...]`, for which
-there is no finding at that place. A bare `# amplint: ignore` is reported, too; a bare `# noqa` and codes of other tools are not.
-
-## Why it matters
-A comment that is left behind will hide the next defect on its line.
-
-## Fix safety
-Safe: the code is removed from the comment, or the comment when nothing else is in it.
-
-## Limitations
-Codes of rules that were not selected are not judged.
-""",
-    UNKNOWN_SUPPRESSION: """\
-A suppression names no rule
-
-## What it does
-Reports `# amplint: ignore[...]` with a word that is neither the code, nor the prefix of a code, nor the name of a rule, and
-codes in `# noqa: ...` that begin as amplint's own do but do not exist.
-
-## Why it matters
-The comment does not do what its author thinks it does.
-""",
-}
-
-
-def _page(info: RuleInfo) -> str:
-    if info.code in _ENGINE_PAGES:
-        return _ENGINE_PAGES[info.code]
-    return next(rule.page for rule in load_rules() if rule.code == info.code)
 
 
 def _bold_headings(page: str) -> str:
@@ -71,7 +28,7 @@ def explain(rules: tuple[str, ...], output_format: str, color: str) -> int:
     """Show the pages of RULES: codes, prefixes of codes, names, or ALL."""
     console = Console()
     try:
-        pages = [(info, _page(info)) for info in chosen_rules(rules, console)]
+        pages = [(info, rule_page(info.code)) for info in chosen_rules(rules, console)]
     except RegistryError as error:
         console.problem("", str(error))
         return FAILED

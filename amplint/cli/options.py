@@ -4,17 +4,25 @@ from __future__ import annotations
 
 import math
 import os
-from collections.abc import Callable
+import sys
+from collections.abc import Callable, Iterable
 from pathlib import Path
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, NamedTuple, TextIO, TypeVar
 
 import click
 
 from amplint.cli.completion import complete_rules
+from amplint.cli.help import section
+from amplint.cli.outputs import Output, outputs
+from amplint.diagnostics import Diagnostic
 from amplint.engine.config import ConfigError, Overrides, inline
-from amplint.engine.config_values import torch_version
+from amplint.engine.config_values import SEVERITIES, torch_version
+from amplint.engine.severity import INFO, is_at_least, severity
 from amplint.report import FORMATS
 from amplint.runtime.device_names import AUTO, CHOICES
+
+STDIN = "-"
+"""What stands for standard input among the paths."""
 
 TIMEOUT = 60.0
 """Seconds of processor time that one replay may take, unless told otherwise."""
@@ -59,7 +67,10 @@ class Options(NamedTuple):
     ignore_noqa: bool = False
     respect_gitignore: bool | None = None
     isolated: bool = False
-    output_format: str = "concise"
+    min_severity: str = INFO
+    output_format: str = ""
+    outputs: tuple[Output, ...] = ()
+    fail_on: str = INFO
     output_file: Path | None = None
     statistics: bool = False
     exit_zero: bool = False
@@ -78,11 +89,21 @@ class Options(NamedTuple):
         return self.add_noqa or self.add_ignore
 
     @property
+    def stream(self) -> TextIO:
+        """Where a report without a file goes: where stdin is fixed, its text has standard output for itself."""
+        return sys.stderr if (self.fix or self.adds_comments) and STDIN in self.paths else sys.stdout
+
+    def fails(self, diagnostics: Iterable[Diagnostic]) -> bool:
+        """Whether one of the findings is bad enough for exit code 1."""
+        return any(is_at_least(severity(one), self.fail_on) for one in diagnostics)
+
+    @property
     def overrides(self) -> Overrides:
         """What is said here about settings."""
         return Overrides(
             self.select or None, self.extend_select, self.ignore, self.per_file_ignores or None, self.exclude,
-            self.torch_version, self.fixable, self.unfixable, self.ignore_noqa, self.respect_gitignore, self.config.inline,
+            self.torch_version, self.fixable, self.unfixable, self.ignore_noqa, self.respect_gitignore, self.min_severity,
+            self.config.inline,
         )  # fmt: skip
 
 
@@ -181,7 +202,8 @@ def as_file(ctx: click.Context, param: click.Parameter, value: str | None) -> Pa
     return as_path(ctx, param, value)
 
 
-FIXING = (
+FIXING = section(
+    "Fixing",
     click.option("--fix/--no-fix", help="Apply the safe fixes, and report what remains."),
     click.option("--fix-only", is_flag=True, help="Apply the safe fixes; what remains is not reported, and no error."),
     click.option(
@@ -213,13 +235,15 @@ FIXING = (
     click.option("--add-ignore", is_flag=True, help="The same with `# amplint: ignore[NAME]`, for amplint alone."),
 )
 
-SHOWING = (
+SHOWING = section(
+    "Showing what would be checked",
     click.option("--show-files", is_flag=True, help="List the files that would be checked, and check none."),
     click.option("--show-settings", is_flag=True, help="Show the settings of these files, and check none."),
 )
 """What to show instead of findings."""
 
-REPLAY = (
+REPLAY = section(
+    "Replaying fixes",
     click.option(
         "--device",
         type=click.Choice(CHOICES),
@@ -246,7 +270,8 @@ REPLAY = (
 )
 """How fixes are replayed."""
 
-SELECTION = (
+SELECTION = section(
+    "What to look at, and for what",
     click.option(
         "--select",
         multiple=True,
@@ -302,48 +327,75 @@ SELECTION = (
         help="Whether to leave out what git ignores; as the settings say by default.",
     ),
     click.option("--isolated", is_flag=True, help="Look at no configuration file."),
+    click.option(
+        "--min-severity",
+        type=click.Choice(SEVERITIES),
+        default=INFO,
+        show_default=True,
+        help="Leave out the rules whose findings are less bad than this.",
+    ),
 )
 """What to look at, and for what."""
 
-REPORT = (
+REPORTING = "Report and exit code"
+"""The section of the options of reports."""
+
+REPORT = section(
+    REPORTING,
     click.option(
         "--output-format",
-        type=click.Choice(list(FORMATS)),
-        default="concise",
-        show_default=True,
+        "outputs",
+        multiple=True,
+        metavar="FORMAT[=FILE]",
+        callback=outputs,
         envvar="AMPLINT_OUTPUT_FORMAT",
-        help="The form of the report.",
+        help=f"The form of the report, and its file; may be given several times. One of {', '.join(FORMATS)}. "
+        "Default: full on a terminal, concise elsewhere.",
     ),
     click.option("--statistics", is_flag=True, help="Report how often each rule found something, instead of what."),
+    click.option(
+        "--fail-on",
+        type=click.Choice(SEVERITIES),
+        default=INFO,
+        show_default=True,
+        help="Exit with 1 only if a finding is this bad or worse.",
+    ),
     click.option("-e", "--exit-zero", is_flag=True, help="Exit with 0 even if there are findings."),
     click.option("--exit-non-zero-on-fix", is_flag=True, help="Exit with 1 even if all findings were fixed."),
 )
 
+_OUTPUT_FILE = click.option(
+    "-o",
+    "--output-file",
+    metavar="FILE",
+    callback=_output,
+    envvar="AMPLINT_OUTPUT_FILE",
+    help="Write the report to a file; - is stdout.",
+)
+
 RUN = (
-    click.option(
-        "-o",
-        "--output-file",
-        metavar="FILE",
-        callback=_output,
-        envvar="AMPLINT_OUTPUT_FILE",
-        help="Write the report to a file; - is stdout.",
-    ),
-    click.option(
-        "-j", "--jobs", type=click.IntRange(0), default=0, help="Processes to use; 0: one for each processor."
-    ),
-    click.option("-n", "--no-cache", is_flag=True, envvar="AMPLINT_NO_CACHE", help="Neither read nor write the cache."),
-    click.option(
-        "--cache-dir", metavar="FOLDER", callback=as_path, envvar="AMPLINT_CACHE_DIR", help="Where the cache lies."
-    ),
-    click.option("--stdin-filename", metavar="PATH", help="What to call the text that is read from `-`."),
-    click.option("-q", "--quiet", is_flag=True, help="No summary, no progress."),
-    click.option("-v", "--verbose", is_flag=True, help="Say more about the run."),
-    click.option(
-        "--color",
-        type=click.Choice(["auto", "always", "never"]),
-        default="auto",
-        show_default=True,
-        help="When to use colours.",
+    *section(REPORTING, _OUTPUT_FILE),
+    *section(
+        "The run",
+        click.option(
+            "-j", "--jobs", type=click.IntRange(0), default=0, help="Processes to use; 0: one for each processor."
+        ),
+        click.option(
+            "-n", "--no-cache", is_flag=True, envvar="AMPLINT_NO_CACHE", help="Neither read nor write the cache."
+        ),
+        click.option(
+            "--cache-dir", metavar="FOLDER", callback=as_path, envvar="AMPLINT_CACHE_DIR", help="Where the cache lies."
+        ),
+        click.option("--stdin-filename", metavar="PATH", help="What to call the text that is read from `-`."),
+        click.option("-q", "--quiet", is_flag=True, help="No summary, no progress."),
+        click.option("-v", "--verbose", is_flag=True, help="Say more about the run."),
+        click.option(
+            "--color",
+            type=click.Choice(["auto", "always", "never"]),
+            default="auto",
+            show_default=True,
+            help="When to use colours.",
+        ),
     ),
 )
 """How to go about it."""

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from amplint.engine import config_text, gitignore
+from amplint.engine.config_values import SEVERITIES
 
 
 class ConfigError(Exception):
@@ -40,6 +41,8 @@ class Settings:
     """Selectors of rules, each with the severity that counts instead of the rule's own."""
     rules: tuple[tuple[str, tuple[tuple[str, Any], ...]], ...] = ()
     """Selectors of single rules, each with the options of the rule that are set."""
+    min_severity: str = SEVERITIES[-1]
+    """What a finding must be as bad as to be reported."""
     ignore_noqa: bool = False
     """Whether suppression comments count for nothing."""
     include: tuple[str, ...] = ()
@@ -111,6 +114,7 @@ class Overrides(NamedTuple):
     unfixable: tuple[str, ...] = ()
     ignore_noqa: bool = False
     respect_gitignore: bool | None = None
+    min_severity: str = SEVERITIES[-1]
     inline: tuple[tuple[str, Any], ...] = ()
 
     def over(self, settings: Settings, cwd: str) -> Settings:
@@ -136,6 +140,7 @@ class Overrides(NamedTuple):
             fixable=self.fixable or settings.fixable,
             unfixable=settings.unfixable + self.unfixable,
             ignore_noqa=self.ignore_noqa,
+            min_severity=self.min_severity,
             respect_gitignore=settings.respect_gitignore if self.respect_gitignore is None else self.respect_gitignore,
         )
 
