@@ -105,7 +105,7 @@ def run_example(code: str) -> str:
         run = subprocess.run(command, cwd=folder, stdout=subprocess.PIPE, text=True)
     if run.returncode not in (0, 1):
         raise SystemExit("generate: amplint fails on the example of README.md")
-    return f"```console\n$ amplint --output-format full train.py\n{run.stdout.strip()}\n```\n"
+    return f"```console\n$ amplint train.py\n{run.stdout.strip()}\n```\n"
 
 
 def fill(text: str, name: str, content: str) -> str:

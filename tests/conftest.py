@@ -14,7 +14,7 @@ import pytest
 from checkout import ROOT
 from fixture_harness import fixtures_of
 
-from amplint.engine import checker, registry, selection
+from amplint.engine import checker, registry, rule_pages, selection
 
 pytest.register_assert_rewrite("fixture_claims")
 
@@ -152,6 +152,8 @@ def _forget_rules() -> None:
         registry.load_rules,
         registry.rule_index,
         selection.all_rules,
+        rule_pages._packs,
+        rule_pages._file,
         checker._triggers,
         checker._code,
     ):

@@ -14,8 +14,8 @@ import click
 
 from amplint.cli.console import Console
 from amplint.cli.linting import lint
-from amplint.cli.options import Options
-from amplint.cli.targets import STDIN, Targets
+from amplint.cli.options import STDIN, Options
+from amplint.cli.targets import Targets
 from amplint.diagnostics import FileReport
 from amplint.engine.checker import with_location
 from amplint.engine.discovery import FoundFile

@@ -8,8 +8,10 @@ import click
 from click.core import ParameterSource
 
 from amplint.cli.console import CLEAN, FAILED, FINDINGS, Console
+from amplint.cli.help import SectionedCommand
 from amplint.cli.linting import lint
 from amplint.cli.options import FIXING, REPLAY, REPORT, RUN, SELECTION, TEAM, Options, with_options
+from amplint.cli.outputs import settled
 from amplint.cli.summary import Result, summarize
 from amplint.engine.config import ConfigError
 from amplint.engine.registry import RegistryError
@@ -20,7 +22,7 @@ if TYPE_CHECKING:
     from amplint.cli.targets import Targets
 
 
-@click.command("check", context_settings={"help_option_names": ["-h", "--help"]})
+@click.command("check", cls=SectionedCommand, context_settings={"help_option_names": ["-h", "--help"]})
 @click.argument("paths", nargs=-1)
 @with_options(*FIXING, *REPLAY, *SELECTION, *TEAM, *REPORT, *RUN)
 def check(**values: Any) -> int:
@@ -32,6 +34,8 @@ def check(**values: Any) -> int:
     """
     options = Options(**values)
     _refuse_idle(options)
+    reports = settled(options.outputs, options.output_file, options.statistics, options.stream)
+    options = options._replace(outputs=reports)
     console = Console(options.quiet, options.verbose, options.color)
     try:
         return _check(options, console)
@@ -42,12 +46,16 @@ def check(**values: Any) -> int:
 
 def _refuse_idle(options: Options) -> None:
     """Raise for options that would do nothing: what somebody asked for and does not get is an error."""
-    if options.verify:
-        return
     asked = click.get_current_context().get_parameter_source
-    idle = [f"`--{name}`" for name in ("device", "seed", "timeout") if asked(name) is ParameterSource.COMMANDLINE]
-    if idle:
-        raise click.UsageError(f"{' and '.join(idle)} without `--verify`: nothing is replayed")
+
+    def given(*names: str) -> str:
+        found = (name for name in names if asked(name.replace("-", "_")) is ParameterSource.COMMANDLINE)
+        return " and ".join(f"`--{name}`" for name in found)
+
+    if not options.verify and (idle := given("device", "seed", "timeout")):
+        raise click.UsageError(f"{idle} without `--verify`: nothing is replayed")
+    if options.exit_zero and (idle := given("fail-on")):
+        raise click.UsageError(f"{idle} with `--exit-zero`: nothing fails")
 
 
 def _check(options: Options, console: Console) -> int:
@@ -79,10 +87,10 @@ def _linted(options: Options, console: Console, prover: Prover | None) -> int:
     narrowing = _narrowing(wanted, options)
     if narrowing is not None:
         narrowing.begin(result, console)
-    if options.output_file:
+    if any(one.path for one in options.outputs):
         from amplint.cli.reporting import refuse_to_overwrite
 
-        refuse_to_overwrite(wanted, {"--output-file": options.output_file})
+        refuse_to_overwrite(wanted, [(one.option, one.path) for one in options.outputs])
     if options.fix or options.diff:
         from amplint.cli.fixing import fix_all
 
@@ -93,7 +101,7 @@ def _linted(options: Options, console: Console, prover: Prover | None) -> int:
     if options.update_baseline and narrowing is not None:
         narrowing.end(result, console)
         return FAILED if console.failed else CLEAN
-    if not options.diff and (result.diagnostics or options.output_file or options.output_format == "json"):
+    if not options.diff and (result.diagnostics or any(one.is_due for one in options.outputs)):
         from amplint.cli.reporting import write_report
 
         write_report(wanted, result, options, console)
@@ -116,5 +124,5 @@ def _exit_code(result: Result, options: Options, failed: bool) -> int:
         return FAILED
     if options.diff:
         return FINDINGS if result.fixed else CLEAN
-    remains = bool(result.diagnostics) or options.exit_non_zero_on_fix and bool(result.fixed)
+    remains = options.fails(result.diagnostics) or options.exit_non_zero_on_fix and bool(result.fixed)
     return FINDINGS if remains and not options.exit_zero else CLEAN

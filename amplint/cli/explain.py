@@ -10,55 +10,13 @@ import click
 
 from amplint.cli.console import CLEAN, FAILED, Console, say, wants_color
 from amplint.engine.config import nearest
-from amplint.engine.registry import RegistryError, RuleInfo, load_rules
-from amplint.engine.selection import SYNTAX_ERROR, UNKNOWN_SUPPRESSION, UNUSED_SUPPRESSION, all_rules
-
-_ENGINE_PAGES = {
-    SYNTAX_ERROR: """\
-The file is no valid Python
-
-## What it does
-Reports that Python cannot parse the file. No rule can look at such a file.
-
-It is reported with every selection of rules, unless `ignore` or `per-file-ignores` names it.
-""",
-    UNUSED_SUPPRESSION: """\
-A comment suppresses nothing
-
-## What it does
-Reports codes in `# noqa: ...`, and codes and names in `# amplint: ignore[...]` and `# amplint: file-ignore[...]`, for which
-there is no finding at that place. A bare `# amplint: ignore` is reported, too; a bare `# noqa` and codes of other tools are not.
-
-## Why it matters
-A comment that is left behind will hide the next defect on its line.
-
-## Fix safety
-Safe: the code is removed from the comment, or the comment when nothing else is in it.
-
-## Limitations
-Codes of rules that were not selected are not judged.
-""",
-    UNKNOWN_SUPPRESSION: """\
-A suppression names no rule
-
-## What it does
-Reports `# amplint: ignore[...]` with a word that is neither the code, nor the prefix of a code, nor the name of a rule, and
-codes in `# noqa: ...` that begin as amplint's own do but do not exist.
-
-## Why it matters
-The comment does not do what its author thinks it does.
-""",
-}
+from amplint.engine.registry import RegistryError, RuleInfo
+from amplint.engine.rule_pages import rule_page
+from amplint.engine.selection import all_rules
 
 
 def _find(word: str, infos: Iterable[RuleInfo]) -> RuleInfo | None:
     return next((info for info in infos if word.upper() == info.code or word.lower() == info.name), None)
-
-
-def _page(info: RuleInfo) -> str:
-    if info.code in _ENGINE_PAGES:
-        return _ENGINE_PAGES[info.code]
-    return next(rule.page for rule in load_rules() if rule.code == info.code)
 
 
 def _bold_headings(page: str) -> str:
@@ -77,7 +35,7 @@ def explain(rule: str, color: str) -> int:
             near = nearest(rule, [word for one in infos for word in (one.code, one.name)])
             Console().problem("", f"unknown rule `{rule}`{near}")
             return FAILED
-        page = _page(info)
+        page = rule_page(info.code)
     except RegistryError as error:
         Console().problem("", str(error))
         return FAILED

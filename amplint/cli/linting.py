@@ -7,9 +7,9 @@ import os
 import click
 
 from amplint.cli.console import Console
-from amplint.cli.options import Options
+from amplint.cli.options import STDIN, Options
 from amplint.cli.summary import Result
-from amplint.cli.targets import STDIN, Targets, find_targets
+from amplint.cli.targets import Targets, find_targets
 from amplint.diagnostics import FileReport
 from amplint.engine.config import SettingsResolver
 from amplint.engine.discovery import FoundFile

@@ -6,10 +6,10 @@ import click
 
 from amplint.cli.baselines import Baselines
 from amplint.cli.console import Console
-from amplint.cli.options import Options
+from amplint.cli.options import STDIN, Options
 from amplint.cli.since import Since
 from amplint.cli.summary import Result
-from amplint.cli.targets import STDIN, Targets
+from amplint.cli.targets import Targets
 from amplint.diagnostics import FileReport
 from amplint.source import Source
 

@@ -3,19 +3,27 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+import sys
+from collections.abc import Callable, Iterable
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Any, NamedTuple, TextIO, TypeVar
 
 import click
 
+from amplint.cli.help import section
+from amplint.cli.outputs import Output, outputs
+from amplint.diagnostics import Diagnostic
 from amplint.engine.config import Overrides
 from amplint.engine.config_values import torch_version
+from amplint.engine.severity import INFO, SEVERITIES, codes_below, is_at_least, severity
 from amplint.report import FORMATS
 from amplint.runtime.device_names import AUTO, CHOICES
 
 if TYPE_CHECKING:
     from amplint.engine.shards import Shard
+
+STDIN = "-"
+"""What stands for standard input among the paths."""
 
 TIMEOUT = 60.0
 """Seconds of processor time that one replay may take, unless told otherwise."""
@@ -44,7 +52,10 @@ class Options(NamedTuple):
     torch_version: tuple[int, int] | None = None
     config: Path | None = None
     isolated: bool = False
-    output_format: str = "concise"
+    min_severity: str = INFO
+    output_format: str = ""
+    outputs: tuple[Output, ...] = ()
+    fail_on: str = INFO
     output_file: Path | None = None
     statistics: bool = False
     exit_zero: bool = False
@@ -62,10 +73,20 @@ class Options(NamedTuple):
     shard: Shard | None = None
 
     @property
+    def stream(self) -> TextIO:
+        """Where a report without a file goes: where stdin is fixed, its text has standard output for itself."""
+        return sys.stderr if self.fix and STDIN in self.paths else sys.stdout
+
+    def fails(self, diagnostics: Iterable[Diagnostic]) -> bool:
+        """Whether one of the findings is bad enough for exit code 1."""
+        return any(is_at_least(severity(one), self.fail_on) for one in diagnostics)
+
+    @property
     def overrides(self) -> Overrides:
         """What is said here about settings."""
+        ignore = self.ignore if self.min_severity == INFO else self.ignore + codes_below(self.min_severity)
         return Overrides(
-            self.select or None, self.extend_select, self.ignore, self.per_file_ignores or None, self.exclude,
+            self.select or None, self.extend_select, ignore, self.per_file_ignores or None, self.exclude,
             self.torch_version,
         )  # fmt: skip
 
@@ -143,7 +164,8 @@ def as_file(ctx: click.Context, param: click.Parameter, value: str | None) -> Pa
     return as_path(ctx, param, value)
 
 
-FIXING = (
+FIXING = section(
+    "Fixing",
     click.option("--fix", is_flag=True, help="Apply the safe fixes, and report what remains."),
     click.option(
         "--unsafe-fixes", is_flag=True, help="Count in unsafe fixes: with --fix they are applied, without shown."
@@ -155,7 +177,8 @@ FIXING = (
     click.option("--show-fixes", is_flag=True, help="With --fix or --diff: list the fixes by file."),
 )
 
-REPLAY = (
+REPLAY = section(
+    "Replaying fixes",
     click.option(
         "--device",
         type=click.Choice(CHOICES),
@@ -182,7 +205,8 @@ REPLAY = (
 )
 """How fixes are replayed."""
 
-SELECTION = (
+SELECTION = section(
+    "What to look at, and for what",
     click.option("--select", multiple=True, metavar="RULES", callback=_words, help="Run these rules only."),
     click.option("--ignore", multiple=True, metavar="RULES", callback=_words, help="Leave these rules out."),
     click.option("--extend-select", multiple=True, metavar="RULES", callback=_words, help="Run these rules, too."),
@@ -205,45 +229,71 @@ SELECTION = (
         "--config", metavar="FILE", callback=as_path, help="The pyproject.toml or amplint.toml for all files."
     ),
     click.option("--isolated", is_flag=True, help="Look at no configuration file."),
+    click.option(
+        "--min-severity",
+        type=click.Choice(SEVERITIES),
+        default=INFO,
+        show_default=True,
+        help="Leave out the rules whose findings are less bad than this.",
+    ),
 )
 """What to look at, and for what."""
 
-REPORT = (
+REPORTING = "Report and exit code"
+"""The section of the options of reports."""
+
+REPORT = section(
+    REPORTING,
     click.option(
         "--output-format",
-        type=click.Choice(list(FORMATS)),
-        default="concise",
-        show_default=True,
-        help="The form of the report.",
+        "outputs",
+        multiple=True,
+        metavar="FORMAT[=FILE]",
+        callback=outputs,
+        help=f"The form of the report, and its file; may be given several times. One of {', '.join(FORMATS)}. "
+        "Default: full on a terminal, concise elsewhere.",
     ),
     click.option("--statistics", is_flag=True, help="Report how often each rule found something, instead of what."),
+    click.option(
+        "--fail-on",
+        type=click.Choice(SEVERITIES),
+        default=INFO,
+        show_default=True,
+        help="Exit with 1 only if a finding is this bad or worse.",
+    ),
     click.option("-e", "--exit-zero", is_flag=True, help="Exit with 0 even if there are findings."),
     click.option("--exit-non-zero-on-fix", is_flag=True, help="Exit with 1 even if all findings were fixed."),
 )
 
+_OUTPUT_FILE = click.option(
+    "-o", "--output-file", metavar="FILE", callback=_output, help="Write the report to a file; - is stdout."
+)
+
 RUN = (
-    click.option(
-        "-o", "--output-file", metavar="FILE", callback=_output, help="Write the report to a file; - is stdout."
-    ),
-    click.option(
-        "-j", "--jobs", type=click.IntRange(0), default=0, help="Processes to use; 0: one for each processor."
-    ),
-    click.option("-n", "--no-cache", is_flag=True, help="Neither read nor write the cache."),
-    click.option("--cache-dir", metavar="FOLDER", callback=as_path, help="Where the cache lies."),
-    click.option("--stdin-filename", metavar="PATH", help="What to call the text that is read from `-`."),
-    click.option("-q", "--quiet", is_flag=True, help="No summary, no progress."),
-    click.option("-v", "--verbose", is_flag=True, help="Say more about the run."),
-    click.option(
-        "--color",
-        type=click.Choice(["auto", "always", "never"]),
-        default="auto",
-        show_default=True,
-        help="When to use colours.",
+    *section(REPORTING, _OUTPUT_FILE),
+    *section(
+        "The run",
+        click.option(
+            "-j", "--jobs", type=click.IntRange(0), default=0, help="Processes to use; 0: one for each processor."
+        ),
+        click.option("-n", "--no-cache", is_flag=True, help="Neither read nor write the cache."),
+        click.option("--cache-dir", metavar="FOLDER", callback=as_path, help="Where the cache lies."),
+        click.option("--stdin-filename", metavar="PATH", help="What to call the text that is read from `-`."),
+        click.option("-q", "--quiet", is_flag=True, help="No summary, no progress."),
+        click.option("-v", "--verbose", is_flag=True, help="Say more about the run."),
+        click.option(
+            "--color",
+            type=click.Choice(["auto", "always", "never"]),
+            default="auto",
+            show_default=True,
+            help="When to use colours.",
+        ),
     ),
 )
 """How to go about it."""
 
-TEAM = (
+TEAM = section(
+    "In a team",
     click.option(
         "--baseline", metavar="FILE", callback=as_file, help="Neither report nor fix the findings that this file knows."
     ),
