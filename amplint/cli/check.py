@@ -12,7 +12,7 @@ from amplint.cli.completion import complete_files
 from amplint.cli.console import CLEAN, FAILED, FINDINGS, Console
 from amplint.cli.help import SectionedCommand
 from amplint.cli.linting import lint, resolver_of
-from amplint.cli.options import FIXING, REPLAY, REPORT, RUN, SELECTION, SHOWING, Options, with_options
+from amplint.cli.options import FIXING, REPLAY, REPORT, RUN, SELECTION, SHOWING, TEAM, Options, with_options
 from amplint.cli.outputs import Output, settled
 from amplint.cli.summary import Result, summarize
 from amplint.engine.config import ConfigError, Settings, SettingsResolver
@@ -20,7 +20,9 @@ from amplint.engine.registry import RegistryError
 from amplint.report import FORMATS
 
 if TYPE_CHECKING:
+    from amplint.cli.narrowing import Narrowing
     from amplint.cli.proof import Prover
+    from amplint.cli.targets import Targets
 
 
 _UNASKED = (ParameterSource.DEFAULT, ParameterSource.DEFAULT_MAP)
@@ -28,7 +30,7 @@ _UNASKED = (ParameterSource.DEFAULT, ParameterSource.DEFAULT_MAP)
 
 @click.command("check", cls=SectionedCommand, context_settings={"help_option_names": ["-h", "--help"]})
 @click.argument("paths", nargs=-1, shell_complete=complete_files)
-@with_options(*FIXING, *REPLAY, *SELECTION, *SHOWING, *REPORT, *RUN)
+@with_options(*FIXING, *REPLAY, *SELECTION, *SHOWING, *TEAM, *REPORT, *RUN)
 def check(**values: Any) -> int:
     """Check files and folders (the current one when none is named); `-` reads stdin.
 
@@ -125,6 +127,9 @@ def _check_with_proof(options: Options, resolver: SettingsResolver, console: Con
 
 def _linted(options: Options, resolver: SettingsResolver, console: Console, prover: Prover | None) -> int:
     wanted, result = lint(options, console, resolver)
+    narrowing = _narrowing(wanted, options)
+    if narrowing is not None:
+        narrowing.begin(result, console)
     if any(one.path for one in options.outputs):
         from amplint.cli.reporting import refuse_to_overwrite
 
@@ -134,7 +139,11 @@ def _linted(options: Options, resolver: SettingsResolver, console: Console, prov
 
         if prover is not None:
             prover.foresee(wanted, result)
-        fix_all(wanted, result, options, console, None if prover is None else prover.confirmed)
+        steps = [] if narrowing is None else [narrowing.new]
+        fix_all(wanted, result, options, console, steps if prover is None else [*steps, prover.confirmed])
+    if options.update_baseline and narrowing is not None:
+        narrowing.end(result, console)
+        return FAILED if console.failed else CLEAN
     is_due = result.diagnostics or any(one.is_due for one in options.outputs)
     if is_due and not options.diff and not options.fix_only:
         from amplint.cli.reporting import write_report
@@ -142,6 +151,16 @@ def _linted(options: Options, resolver: SettingsResolver, console: Console, prov
         write_report(wanted, result, options, console)
     summarize(result, options, console)
     return _exit_code(result, options, console.failed)
+
+
+def _narrowing(wanted: Targets, options: Options) -> Narrowing | None:
+    """What tells the new findings; None where nobody asks for that."""
+    asked = options.baseline or options.update_baseline or options.since is not None
+    if not asked and not any(item.settings.baseline for item in wanted.files):
+        return None
+    from amplint.cli.narrowing import Narrowing
+
+    return Narrowing(wanted, options)
 
 
 def _exit_code(result: Result, options: Options, failed: bool) -> int:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from typing import NamedTuple
 
@@ -38,12 +38,12 @@ class _Repaired(NamedTuple):
         return self.source.encode(self.outcome.text)
 
 
-Confirm = Callable[[Source, FileReport], FileReport]
-"""Takes from a report the fixes that do not hold."""
+Narrow = Callable[[Source, FileReport], FileReport]
+"""Takes from a report what is not to be fixed."""
 
 
 def fix_all(
-    wanted: Targets, result: Result, options: Options, console: Console, confirm: Confirm | None = None
+    wanted: Targets, result: Result, options: Options, console: Console, narrowings: Sequence[Narrow] = ()
 ) -> None:
     """Fix, or suppress, what can be, and bring `result` up to date; with `--diff`, print what would change instead.
 
@@ -54,7 +54,7 @@ def fix_all(
         result: what linting them came to.
         options: what was asked for.
         console: hears of what cannot be fixed.
-        confirm: takes from a report the fixes that shall not be applied.
+        narrowings: take from a report, one after the other, what is not to be fixed.
     """
     facts = frozenset(fact for report in result.reports for fact in report.facts)
     printed = wanted.stdin
@@ -67,7 +67,7 @@ def fix_all(
             report = result.reports[index]
             # What a finding needs that was not withdrawn, the project establishes.
             known = facts.union(*(each.needs for each in report.diagnostics))
-            repaired = _fixed(item, wanted, known, options, confirm, report.entered)
+            repaired = _fixed(item, wanted, known, options, narrowings, report.entered)
         except FixError as error:
             console.problem(item.display, str(error))
             continue
@@ -90,12 +90,12 @@ def _fixed(
     wanted: Targets,
     facts: frozenset[str],
     options: Options,
-    confirm: Confirm | None,
+    narrowings: Sequence[Narrow],
     entered: tuple[CallerContext, ...],
 ) -> _Repaired:
     """Fix a file, on disk if that is wanted. What another program makes of it meanwhile is read, and fixed if need be."""
     for _ in range(_TRIES):
-        repaired = _repair(item, wanted, facts, options, confirm, entered)
+        repaired = _repair(item, wanted, facts, options, narrowings, entered)
         if not repaired.outcome.applied or options.diff or wanted.stdin is not None:
             return repaired
         with suppress(Changed):
@@ -109,12 +109,14 @@ def _repair(
     wanted: Targets,
     facts: frozenset[str],
     options: Options,
-    confirm: Confirm | None,
+    narrowings: Sequence[Narrow],
     entered: tuple[CallerContext, ...],
 ) -> _Repaired:
     def lint(source: Source) -> FileReport:
         report = withdraw(check_source(source, item.settings, item.path, entered=entered), facts)
-        return report if confirm is None else confirm(source, report)
+        for narrow in narrowings:
+            report = narrow(source, report)
+        return report
 
     try:
         data = wanted.read(item.path)

@@ -7,7 +7,7 @@ import os
 import sys
 from collections.abc import Callable, Iterable
 from pathlib import Path
-from typing import Any, NamedTuple, TextIO, TypeVar
+from typing import TYPE_CHECKING, Any, NamedTuple, TextIO, TypeVar
 
 import click
 
@@ -20,6 +20,9 @@ from amplint.engine.config_values import SEVERITIES, torch_version
 from amplint.engine.severity import INFO, is_at_least, severity
 from amplint.report import FORMATS
 from amplint.runtime.device_names import AUTO, CHOICES
+
+if TYPE_CHECKING:
+    from amplint.engine.shards import Shard
 
 STDIN = "-"
 """What stands for standard input among the paths."""
@@ -82,6 +85,10 @@ class Options(NamedTuple):
     quiet: bool = False
     verbose: bool = False
     color: str = "auto"
+    baseline: Path | None = None
+    update_baseline: bool = False
+    since: str | None = None
+    shard: Shard | None = None
 
     @property
     def adds_comments(self) -> bool:
@@ -143,6 +150,17 @@ def _torch(ctx: click.Context, param: click.Parameter, value: str | None) -> tup
         return None if value is None else torch_version(value)
     except ValueError as error:
         raise click.BadParameter(str(error), ctx, param) from error
+
+
+def _shard(ctx: click.Context, param: click.Parameter, value: str | None) -> Shard | None:
+    if value is None:
+        return None
+    from amplint.engine.shards import Shard
+
+    number, slash, of = value.partition("/")
+    if not (slash and number.isdecimal() and of.isdecimal() and 1 <= int(number) <= int(of)):
+        raise click.BadParameter(f"`{value}` is not of the form I/N, such as 1/4", ctx, param)
+    return Shard(int(number), int(of))
 
 
 def _config(ctx: click.Context, param: click.Parameter, values: tuple[str, ...]) -> GivenSettings:
@@ -399,6 +417,19 @@ RUN = (
     ),
 )
 """How to go about it."""
+
+TEAM = section(
+    "In a team",
+    click.option(
+        "--baseline", metavar="FILE", callback=as_file, help="Neither report nor fix the findings that this file knows."
+    ),
+    click.option(
+        "--update-baseline", is_flag=True, help="Write all findings to the baseline; those that are fixed go."
+    ),
+    click.option("--since", metavar="REVISION", help="Only findings on lines that have changed since a git revision."),
+    click.option("--shard", metavar="I/N", callback=_shard, help="Only the I-th of N parts of the files; see `merge`."),
+)
+"""Which of the findings are new."""
 
 
 TEXT_OR_JSON = click.option(

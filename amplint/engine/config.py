@@ -69,8 +69,9 @@ def load(path: Path) -> Settings:
     for module, file in settings.wrappers:
         _refuse_outside(settings, "wrappers", file)
         _check_wrapper(settings, module, file)
-    if settings.cache_dir:
-        _refuse_outside(settings, "cache-dir", settings.cache_dir)
+    for key, file in (("cache-dir", settings.cache_dir), ("baseline", settings.baseline)):
+        if file:
+            _refuse_outside(settings, key, file)
     return settings
 
 

@@ -216,6 +216,10 @@ KEYS: Mapping[str, SettingKey] = {
             "cache-dir", "cache_dir", TEXT, "the user's cache folder", '".cache/amplint"',
             "The folder of the cache, relative to the settings.", False,
         ),
+        SettingKey(
+            "baseline", "baseline", TEXT, "none", '"amplint-baseline.json"',
+            "The file, relative to the settings, of findings that are known: they are neither reported nor fixed.", False,
+        ),
     )
 }  # fmt: skip
 """The keys, by name."""

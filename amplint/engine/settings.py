@@ -53,6 +53,8 @@ class Settings:
     unsafe_fixes: bool = False
     cache_dir: str = ""
     """The folder (relative to `root`) of the cache; empty: `amplint.engine.cache_storage` knows one."""
+    baseline: str = ""
+    """The file (relative to `root`) of the findings that are known; empty: there is none."""
     origin: str = ""
 
     def excludes(self, path: str, folder: bool = False) -> bool:
@@ -154,8 +156,8 @@ class Overrides(NamedTuple):
             values["per_file_ignores"] = _moved(values["per_file_ignores"], cwd, root)
         if "wrappers" in values:
             values["wrappers"] = tuple((module, os.path.join(cwd, file)) for module, file in values["wrappers"])
-        if "cache_dir" in values:
-            values["cache_dir"] = os.path.join(cwd, values["cache_dir"])
+        for field in {"cache_dir", "baseline"} & values.keys():
+            values[field] = os.path.join(cwd, values[field])
         return replace(settings, **values)
 
 
