@@ -60,7 +60,19 @@ def assert_harmless(done: subprocess.CompletedProcess[str]) -> None:
         ("--fix", "--show-fixes", "--verbose"),
         ("--verbose", "--exclude", NAMES[0], *NAMES),
     ],
-    ids=["concise", "full", "github", "azure", "grouped", "junit", "markdown", "pylint", "statistics", "fix", "excluded"],
+    ids=[
+        "concise",
+        "full",
+        "github",
+        "azure",
+        "grouped",
+        "junit",
+        "markdown",
+        "pylint",
+        "statistics",
+        "fix",
+        "excluded",
+    ],
 )
 def test_reports_and_notes(tree: Path, arguments: tuple[str, ...]) -> None:
     done = amplint("--no-cache", *arguments, cwd=tree)
