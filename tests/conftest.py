@@ -84,7 +84,19 @@ _SET = {
     "GIT_COMMITTER_NAME": "A",
     "GIT_COMMITTER_EMAIL": "a@example.org",
 }
-_UNSET = ("GIT_", "PRE_COMMIT", "XDG_", "LANG", "LC_", "PYTHON", "NO_COLOR", "FORCE_COLOR", "COLUMNS", "FLAKE8")
+_UNSET = (
+    "GIT_",
+    "PRE_COMMIT",
+    "XDG_",
+    "LANG",
+    "LC_",
+    "PYTHON",
+    "NO_COLOR",
+    "FORCE_COLOR",
+    "COLUMNS",
+    "FLAKE8",
+    "AMPLINT_",
+)
 _KEPT = ("PYTHONHASHSEED", "PYTHONDONTWRITEBYTECODE", "PYTHONPYCACHEPREFIX")
 _HOME = ("HOME", "USERPROFILE")
 

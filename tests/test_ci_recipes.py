@@ -8,6 +8,7 @@ import shlex
 import subprocess
 import sys
 from collections.abc import Iterator
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -66,7 +67,8 @@ def test_the_inputs_of_the_action_are_those_of_the_page() -> None:
 @pytest.mark.skipif(os.name != "posix", reason="recipes are for a shell")
 def test_what_the_page_tells_to_run_runs(tmp_path: Path) -> None:
     """In a repository with a finding, on a branch: each command does its work."""
-    (tmp_path / "train.py").write_text(FLAGGED)
+    (tmp_path / "src").mkdir()
+    (tmp_path / "src" / "train.py").write_text(FLAGGED)
     git = ["git", "-c", "user.name=A", "-c", "user.email=a@example.org"]
     for command in (
         ["init", "-q"],
@@ -88,7 +90,7 @@ def test_what_the_page_tells_to_run_runs(tmp_path: Path) -> None:
     first = "amplint --baseline amplint-baseline.json --update-baseline"
     for number in (1, 2, 3):
         assert run(f"amplint --shard {number}/3 --exit-zero --output-format json -o part{number}.json") == 0
-    told = commands()
+    told = [line for line in commands() if "--history" not in line or find_spec("bokeh")]
     assert first in told and len(told) >= 8
     assert {line: run(line) for line in [first, *told]}.keys() == {first, *told}
     written = {path.name for path in tmp_path.iterdir()}

@@ -84,7 +84,7 @@ def patched_files(options: Options, against: str, console: Console) -> Iterator[
         now = _Side(*_named(wanted, result.reports, before.base))
         there = options._replace(
             paths=before.paths,
-            config=options.config and Path(os.path.abspath(options.config)),
+            config=options.config.from_anywhere,
             no_cache=True,
         )
         with working_in(before.here):

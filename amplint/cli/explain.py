@@ -1,22 +1,19 @@
-"""`amplint explain`: the page of a rule."""
+"""`amplint explain`: the pages of rules."""
 
 from __future__ import annotations
 
 import re
 import sys
-from collections.abc import Iterable
 
 import click
 
+from amplint.cli.completion import complete_rules
 from amplint.cli.console import CLEAN, FAILED, Console, say, wants_color
-from amplint.engine.config import nearest
+from amplint.cli.options import TEXT_OR_JSON
+from amplint.cli.rules import chosen_rules, rule_record
 from amplint.engine.registry import RegistryError, RuleInfo
 from amplint.engine.rule_pages import rule_page
-from amplint.engine.selection import all_rules
-
-
-def _find(word: str, infos: Iterable[RuleInfo]) -> RuleInfo | None:
-    return next((info for info in infos if word.upper() == info.code or word.lower() == info.name), None)
+from amplint.model.rule_options import options_section
 
 
 def _bold_headings(page: str) -> str:
@@ -24,24 +21,30 @@ def _bold_headings(page: str) -> str:
 
 
 @click.command("explain", context_settings={"help_option_names": ["-h", "--help"]})
-@click.argument("rule")
+@click.argument("rules", nargs=-1, required=True, metavar="RULES...", shell_complete=complete_rules)
+@TEXT_OR_JSON
 @click.option("--color", type=click.Choice(["auto", "always", "never"]), default="auto", help="When to use colours.")
-def explain(rule: str, color: str) -> int:
-    """Show the page of a RULE, by its code or its name."""
+def explain(rules: tuple[str, ...], output_format: str, color: str) -> int:
+    """Show the pages of RULES: codes, prefixes of codes, names, or ALL."""
+    console = Console()
     try:
-        infos = all_rules().values()
-        info = _find(rule, infos)
-        if info is None:
-            near = nearest(rule, [word for one in infos for word in (one.code, one.name)])
-            Console().problem("", f"unknown rule `{rule}`{near}")
-            return FAILED
-        page = rule_page(info.code)
+        pages = [(info, rule_page(info.code)) for info in chosen_rules(rules, console)]
     except RegistryError as error:
-        Console().problem("", str(error))
+        console.problem("", str(error))
         return FAILED
+    if output_format == "json" and pages:
+        import json
+
+        records = [rule_record(info) | {"explanation": page.rstrip() + "\n"} for info, page in pages]
+        say(sys.stdout, json.dumps(records, indent=2) + "\n")
+    else:
+        text = "\n".join(_shown(info, page) for info, page in pages)
+        say(sys.stdout, _bold_headings(text) if wants_color(color, sys.stdout) else text)
+    return FAILED if console.failed else CLEAN
+
+
+def _shown(info: RuleInfo, page: str) -> str:
     fix = f"{info.fix} fix" if info.fix else "no fix"
     on = "on by default" if info.default else "runs when selected"
     marks = f"{info.category}, {info.severity}, {info.confidence} confidence, {fix}, {on}, since {info.since}"
-    text = f"# {info.code} {info.name}\n\n{marks}\n\n{page.rstrip()}\n"
-    say(sys.stdout, _bold_headings(text) if wants_color(color, sys.stdout) else text)
-    return CLEAN
+    return f"# {info.code} {info.name}\n\n{marks}\n\n{page.rstrip()}\n{options_section(info.options)}"

@@ -1,4 +1,4 @@
-"""The step of `amplint check` that fixes, or shows what fixing would do."""
+"""The step of `amplint check` that changes files: fixes or suppresses, or shows what that would do."""
 
 from __future__ import annotations
 
@@ -15,6 +15,7 @@ from amplint.diagnostics import FileReport
 from amplint.engine.checker import check_source, with_location, withdraw
 from amplint.engine.discovery import FoundFile
 from amplint.engine.fixer import Changed, FixError, FixOutcome, fix_source, fixable, write
+from amplint.engine.suppression_edits import suppress_source, suppressible
 from amplint.model.caller_contexts import CallerContext
 from amplint.report import diff
 from amplint.report.view import View
@@ -44,7 +45,7 @@ Narrow = Callable[[Source, FileReport], FileReport]
 def fix_all(
     wanted: Targets, result: Result, options: Options, console: Console, narrowings: Sequence[Narrow] = ()
 ) -> None:
-    """Fix every file that can be fixed, and bring `result` up to date; with `--diff`, print what would change instead.
+    """Fix, or suppress, what can be, and bring `result` up to date; with `--diff`, print what would change instead.
 
     The text of stdin goes to stdout, fixed or not.
 
@@ -58,7 +59,7 @@ def fix_all(
     facts = frozenset(fact for report in result.reports for fact in report.facts)
     printed = wanted.stdin
     for index, item in enumerate(wanted.files):
-        if not fixable(result.reports[index], options.unsafe_fixes):
+        if not _changeable(result.reports[index], options):
             continue
         try:
             if item.leads_out:
@@ -94,7 +95,7 @@ def _fixed(
 ) -> _Repaired:
     """Fix a file, on disk if that is wanted. What another program makes of it meanwhile is read, and fixed if need be."""
     for _ in range(_TRIES):
-        repaired = _repair(item, wanted, facts, options.unsafe_fixes, narrowings, entered)
+        repaired = _repair(item, wanted, facts, options, narrowings, entered)
         if not repaired.outcome.applied or options.diff or wanted.stdin is not None:
             return repaired
         with suppress(Changed):
@@ -107,7 +108,7 @@ def _repair(
     item: FoundFile,
     wanted: Targets,
     facts: frozenset[str],
-    unsafe: bool,
+    options: Options,
     narrowings: Sequence[Narrow],
     entered: tuple[CallerContext, ...],
 ) -> _Repaired:
@@ -124,7 +125,13 @@ def _repair(
         raise FixError(f"cannot be read: {error.strerror or error}") from error
     except SourceError as error:
         raise FixError(str(error)) from error
-    return _Repaired(source, data, fix_source(source, lint, unsafe))
+    if options.adds_comments:
+        return _Repaired(source, data, suppress_source(source, lint, options.add_ignore))
+    return _Repaired(source, data, fix_source(source, lint, options.unsafe_fixes))
+
+
+def _changeable(report: FileReport, options: Options) -> bool:
+    return bool(suppressible(report) if options.adds_comments else fixable(report, options.unsafe_fixes))
 
 
 def _print_diff(repaired: _Repaired, color: bool) -> None:

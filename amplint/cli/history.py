@@ -74,7 +74,7 @@ def _counts(options: Options, top: Path, here: Path, tree: Path, cache: Path) ->
     paths = [str(there) for path in options.paths or (".",) if (there := _inside(path, top, tree)).exists()]
     if not paths or not inside.is_dir():
         return {}
-    config = options.config and Path(os.path.abspath(options.config))
+    config = options.config.from_anywhere
     unheard = _Unheard(quiet=True)
     with working_in(inside):
         try:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from pathlib import Path
 
 import click
 
@@ -11,29 +12,40 @@ from amplint.cli.options import STDIN, Options
 from amplint.cli.summary import Result
 from amplint.cli.targets import Targets, find_targets
 from amplint.diagnostics import FileReport
-from amplint.engine.config import SettingsResolver
+from amplint.engine.config import INLINE, ConfigError, Settings, SettingsResolver
 from amplint.engine.discovery import FoundFile
 from amplint.engine.neighbours import neighbours, project_files
 from amplint.engine.registry import rule_index
 from amplint.engine.runner import RunOptions, check_text, run
-from amplint.engine.selection import check_selectors, names
+from amplint.engine.selection import active_codes, names, unknown_rule
 from amplint.engine.shards import RunPart
 
 
-def lint(options: Options, console: Console) -> tuple[Targets, Result]:
+def resolver_of(options: Options) -> SettingsResolver:
+    """Who knows the settings of each file, under what the options say.
+
+    Raises:
+        ConfigError: settings or selectors are of no use.
+        RegistryError: a rule pack cannot be loaded.
+    """
+    _check_selectors(options)
+    return SettingsResolver(options.overrides, options.config.file, options.isolated)
+
+
+def lint(options: Options, console: Console, resolver: SettingsResolver | None = None) -> tuple[Targets, Result]:
     """Check what the options name; tells the console about what could not be checked.
 
     Args:
         options: what was asked for.
         console: hears of what could not be checked.
+        resolver: what `resolver_of` gives for the options, where that is known already.
 
     Raises:
         ConfigError: settings or selectors are of no use.
         RegistryError: a rule pack cannot be loaded.
         click.UsageError: stdin and other paths are wanted at once.
     """
-    _check_selectors(options)
-    resolver = SettingsResolver(options.overrides, options.config, options.isolated)
+    resolver = resolver or resolver_of(options)
     everything = find_targets(options, resolver, console)
     part = _part(everything, options, resolver)
     wanted = everything._replace(files=part.own)
@@ -46,11 +58,18 @@ def lint(options: Options, console: Console) -> tuple[Targets, Result]:
 
 def _check_selectors(options: Options) -> None:
     known = names(rule_index())
-    check_selectors(options.select, known, "--select")
-    check_selectors(options.ignore, known, "--ignore")
-    check_selectors(options.extend_select, known, "--extend-select")
-    for _, selectors in options.per_file_ignores:
-        check_selectors(selectors, known, "--per-file-ignores")
+    for option, selectors in (
+        ("--select", options.select),
+        ("--ignore", options.ignore),
+        ("--extend-select", options.extend_select),
+        ("--per-file-ignores", [word for _, words in options.per_file_ignores for word in words]),
+        ("--fixable", options.fixable),
+        ("--unfixable", options.unfixable),
+    ):
+        if problem := unknown_rule(selectors, known):
+            raise ConfigError(f"{option}: {problem}")
+    if options.config.inline:
+        active_codes(Settings(Path.cwd(), origin=INLINE, **dict(options.config.inline)), Path.cwd(), rule_index())
 
 
 def _named(wanted: Targets, options: Options) -> tuple[str, ...]:

@@ -9,7 +9,7 @@ from typing import NamedTuple, TextIO
 
 import click
 
-from amplint.engine.config import nearest
+from amplint.engine.nearest import nearest
 from amplint.report import FORMATS
 
 

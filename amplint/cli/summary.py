@@ -88,11 +88,16 @@ def _lines(result: Result, checked: int, options: Options) -> Iterator[str]:
     done = sum(sum(applied.values()) for applied in result.fixed.values())
     where = f" in {count(len(result.fixed), 'file')}"
     if options.diff:
-        would = f"Would fix {count(done, 'finding')}{where}" if done else "Nothing to fix"
+        verb = "suppress" if options.adds_comments else "fix"
+        would = f"Would {verb} {count(done, 'finding')}{where}" if done else f"Nothing to {verb}"
         yield would + _more(diagnostics, options)
         return
     if done:
-        yield f"Fixed {count(done, 'finding')}{where}"
+        yield f"{'Suppressed' if options.adds_comments else 'Fixed'} {count(done, 'finding')}{where}"
+    if options.fix_only:
+        if not done:
+            yield "Nothing to fix"
+        return
     if not diagnostics:
         yield f"No findings{' remain' if done else ''} in {count(checked, 'file')}"
         return
@@ -106,7 +111,12 @@ def _lines(result: Result, checked: int, options: Options) -> Iterator[str]:
 
 def _next_steps(result: Result, options: Options) -> Iterator[str]:
     """What marks stand for, and where to read on: for whoever reads the report, not for programs."""
-    if options.diff or not result.diagnostics or not any(one.is_for_people for one in options.outputs):
+    if (
+        options.diff
+        or options.fix_only
+        or not result.diagnostics
+        or not any(one.is_for_people for one in options.outputs)
+    ):
         return
     view = View(lambda path: None, options.unsafe_fixes)
     if options.statistics and any(view.applies(one.fix) for one in result.diagnostics):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from amplint.engine.severity import SEVERITIES
+from amplint.engine.config_values import SEVERITIES
 from amplint.report.charts import BLUE, INK, ORANGE, RED, dress
 from amplint.report.markup import escape
 

@@ -8,8 +8,9 @@ from collections.abc import Iterator, Sequence
 from itertools import islice
 
 from amplint.diagnostics import Diagnostic
+from amplint.engine.config_values import SEVERITIES
 from amplint.engine.rule_pages import published_page
-from amplint.engine.severity import SEVERITIES, severity
+from amplint.engine.severity import severity
 from amplint.report.escape import printable
 from amplint.report.view import View
 

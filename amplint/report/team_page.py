@@ -8,8 +8,9 @@ from itertools import groupby
 from typing import NamedTuple
 
 from amplint.diagnostics import Diagnostic
+from amplint.engine.config_values import SEVERITIES
 from amplint.engine.selection import all_rules
-from amplint.engine.severity import SEVERITIES, severity
+from amplint.engine.severity import severity
 from amplint.report.charts import scripts
 from amplint.report.history_chart import Snapshot, history_chart, in_words
 from amplint.report.markup import escape, opening, prose

@@ -149,5 +149,5 @@ def test_an_unknown_rule_in_a_configuration_file() -> None:
     write(a=SAFE)
     Path("amplint.toml").write_text("select = ['DEM9']\n")
     result = amplint()
-    assert result.stderr.startswith("error: amplint.toml: `select`: unknown rule `DEM9`")
+    assert result.stderr.startswith("error: amplint.toml:1: `select`: unknown rule `DEM9`")
     assert (result.stdout, result.exit_code) == ("", 2)
