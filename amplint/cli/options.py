@@ -39,6 +39,11 @@ class GivenSettings(NamedTuple):
     file: Path | None = None
     inline: tuple[tuple[str, Any], ...] = ()
 
+    @property
+    def from_anywhere(self) -> GivenSettings:
+        """The same, for a run that stands in another folder."""
+        return self._replace(file=self.file and Path(os.path.abspath(self.file)))
+
 
 class Options(NamedTuple):
     """What `amplint check` was asked to do; a field for each option."""
