@@ -14,7 +14,8 @@ from amplint.source import Source
 
 FIX_ALL = "source.fixAll.amplint"
 """The kind of the action that applies all safe fixes, as editors name it to have it done on saving."""
-KINDS = (types.CodeActionKind.QuickFix, FIX_ALL)
+_QUICK = types.CodeActionKind.QuickFix
+KINDS = (_QUICK, FIX_ALL)
 _NO_FIXES = frozenset({"AMP900", "AMP901", "AMP902"})
 
 
@@ -28,7 +29,7 @@ def offered(checked: Checked, places: ClientPlaces, params: types.CodeActionPara
     """
     wanted = params.context.only
     found: list[types.CodeAction] = []
-    if _wants(wanted, types.CodeActionKind.QuickFix):
+    if _wants(wanted, _QUICK.value):
         # Some editors name the findings of the whole row beside the place of the cursor.
         named = [each.range for each in params.context.diagnostics if each.source == findings.SOURCE]
         here = findings.at(checked, places, params.text_document.uri, params.range, *named)
@@ -58,14 +59,10 @@ def _about(finding: Diagnostic, checked: Checked, places: ClientPlaces) -> Itera
     ):
         mark = "" if _is_safe(finding) else ", unsafe"
         title = f"{fix.title} ({finding.code}{mark})"
-        yield types.CodeAction(
-            title, types.CodeActionKind.QuickFix, shown, is_preferred=_is_safe(finding), edit=places.edit(text)
-        )
+        yield types.CodeAction(title, _QUICK, shown, is_preferred=_is_safe(finding), edit=places.edit(text))
     if checked.source is not None and finding.code not in _NO_FIXES:
         text = _ignored(checked.source, finding)
-        yield types.CodeAction(
-            f"Ignore {finding.code} here", types.CodeActionKind.QuickFix, shown, edit=places.edit(text)
-        )
+        yield types.CodeAction(f"Ignore {finding.code} here", _QUICK, shown, edit=places.edit(text))
 
 
 def _ignored(source: Source, finding: Diagnostic) -> str:

@@ -94,7 +94,7 @@ class ProjectChecks:
         path = snapshot.path
         reading.hold({os.fspath(each.path): each.data for each in held})
         try:
-            root = next((each for each in roots if each in path.parents), path.parent)
+            root = next(each for each in (*roots, *path.parents) if each in path.parents and each.is_dir())
             resolver = self._resolver(root)
             item = FoundFile(path, os.fspath(path), resolver.for_file(path))
             if _is_left_out(item, root):

@@ -25,13 +25,13 @@ _TAGS = {
 
 
 def by_address(checked: Checked, places: ClientPlaces) -> dict[str, list[types.Diagnostic]]:
-    """What to show in each part of a document, by its address; all cells of a notebook are there.
+    """What to show in each part of a document, by its address; those in which nothing was found are there, too.
 
     Args:
         checked: the document.
         places: tells where things are in it.
     """
-    parts: dict[str, list[types.Diagnostic]] = {uri: [] for uri in checked.snapshot.cells or (checked.snapshot.uri,)}
+    parts: dict[str, list[types.Diagnostic]] = {part.uri: [] for part in checked.snapshot.parts}
     if checked.report.error:
         first = next(iter(parts.values()), [])
         first.append(_not_checked(checked.report.error))

@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import asyncio
+import logging
+import time
 from collections.abc import Callable, Iterable
 
 from amplint.server.checks import Checked, ProjectChecks
 from amplint.server.documents import OpenDocuments
 from amplint.server.worker import Worker
 
+_LOGGER = logging.getLogger(__name__)
+
 PAUSE = 0.15
-"""Seconds without another key before a document is checked."""
+"""Seconds without another key before a document is checked; more where checking it takes longer."""
 _LATER = 0.8
 """Seconds until documents are checked again that rest on something that has changed."""
 
@@ -37,6 +41,7 @@ class LiveChecks:
         self._documents = documents
         self._publish = publish
         self._known: dict[str, Checked] = {}
+        self._took: dict[str, float] = {}
         self._timers: dict[str, asyncio.TimerHandle] = {}
         self._tasks: set[asyncio.Task[None]] = set()
         self._one = asyncio.Lock()
@@ -54,18 +59,18 @@ class LiveChecks:
             roots, held = documents.roots, list(documents.texts())
 
             def check() -> Checked:
+                began = time.monotonic()
                 checked = self._known[uri] = self._checks.check(snapshot, roots, held)
+                self._took[uri] = time.monotonic() - began
                 return checked
 
             return await asyncio.wrap_future(self._worker.submit(check))
 
-    def soon(self, uri: str, delay: float = PAUSE) -> None:
-        """Check a document, and publish the answer, unless it changes meanwhile.
+    def soon(self, uri: str) -> None:
+        """Check a document after a pause, and publish the answer, unless it changes meanwhile."""
+        self._after(uri, max(PAUSE, min(self._took.get(uri, 0.0), _LATER)))
 
-        Args:
-            uri: its address.
-            delay: the seconds to wait.
-        """
+    def _after(self, uri: str, delay: float) -> None:
         self._cancel(uri)
         self._timers[uri] = asyncio.get_running_loop().call_later(delay, self._start, uri)
 
@@ -78,7 +83,12 @@ class LiveChecks:
         self._timers.pop(uri, None)
         task = asyncio.ensure_future(self._run(uri))
         self._tasks.add(task)  # the loop itself keeps no task alive
-        task.add_done_callback(self._tasks.discard)
+        task.add_done_callback(self._ended)
+
+    def _ended(self, task: asyncio.Task[None]) -> None:
+        self._tasks.discard(task)
+        if not task.cancelled() and task.exception() is not None:
+            _LOGGER.error("a check failed", exc_info=task.exception())
 
     async def _run(self, uri: str) -> None:
         checked = await self.current(uri)
@@ -99,12 +109,13 @@ class LiveChecks:
     def again(self, uris: Iterable[str]) -> None:
         """Check documents once more, when nothing more changes."""
         for uri in uris:
-            self.soon(uri, _LATER)
+            self._after(uri, _LATER)
 
     def drop(self, uri: str) -> None:
         """A document is closed."""
         self._cancel(uri)
         self._known.pop(uri, None)
+        self._took.pop(uri, None)
 
     def forget_files(self) -> None:
         """Files may have come or gone: which ones there are is looked up with the next check."""

@@ -13,6 +13,7 @@ import pytest
 if importlib.util.find_spec("pytest_lsp") is None or importlib.util.find_spec("pygls") is None:
     pytest.skip("pytest-lsp is not installed", allow_module_level=True)
 
+import misbehaving_pack
 from editor import CLIP, Editor, applied, editing
 from lsprotocol import types
 
@@ -77,14 +78,28 @@ def test_fixes_and_comments_are_offered(project: Path) -> None:
             await editor.codes_are(uri)
             assert every.kind == "source.fixAll.amplint" and every.edit is None
             assert await editor.actions(uri, 3, "quickfix") == []
+            editor.type(uri, CLIP, 3)
+            (found,) = await editor.codes_are(uri, "AMP101")
+            # Some editors name the findings of the row, wherever in it the cursor is.
+            context = types.CodeActionContext([found], only=["quickfix"])
+            start = types.Range(types.Position(11, 0), types.Position(11, 0))
+            asked = types.CodeActionParams(types.TextDocumentIdentifier(uri), start, context)
+            assert len(await editor.text_document_code_action_async(asked) or ()) == 2
 
     play(scene())
 
 
 def edits(action: types.CodeAction, uri: str) -> list[types.TextEdit]:
-    """The edits of an action in one document."""
-    assert action.edit is not None and action.edit.changes is not None
-    return list(action.edit.changes[uri])
+    """The edits of an action in one document, of which the editor is told the version."""
+    assert action.edit is not None
+    return edits_of(action.edit, uri)
+
+
+def edits_of(whole: types.WorkspaceEdit, uri: str) -> list[types.TextEdit]:
+    found = [each for each in whole.document_changes or () if isinstance(each, types.TextDocumentEdit)]
+    (edit,) = (each for each in found if each.text_document.uri == uri)
+    assert edit.text_document.version is not None
+    return [each for each in edit.edits if isinstance(each, types.TextEdit)]
 
 
 def test_all_safe_fixes_at_once(project: Path) -> None:
@@ -117,7 +132,7 @@ def test_the_command_that_fixes(project: Path) -> None:
             uri = editor.open(project / "train.py")
             await editor.workspace_execute_command_async(types.ExecuteCommandParams("amplint.applyFixes", [uri]))
             (edit,) = asked
-            assert edit.edit.changes is not None and "unscale_" in applied(CLIP, edit.edit.changes[uri])
+            assert "unscale_" in applied(CLIP, edits_of(edit.edit, uri))
 
     play(scene())
 
@@ -286,6 +301,43 @@ def test_two_roots_have_their_own_settings(project: Path, tmp_path: Path) -> Non
             first, second = (editor.open(folder / "train.py") for folder in (project, other))
             await editor.codes_are(first, "AMP101")
             await editor.codes_are(second)
+
+    play(scene())
+
+
+def test_folders_come_and_go(project: Path, tmp_path: Path) -> None:
+    (tmp_path / "amplint.toml").write_text('ignore = ["AMP101"]\n')
+    inner = project / "inner"
+    inner.mkdir()
+    (inner / "train.py").write_text(CLIP)
+
+    async def scene() -> None:
+        async with editing(project) as editor:
+            uri = editor.open(inner / "train.py")
+            new = editor.open(project / "not" / "yet" / "there.py", CLIP)
+            await editor.codes_are(uri, "AMP101")
+            await editor.codes_are(new, "AMP101")
+            (project / "amplint.toml").unlink()
+            there, gone = (types.WorkspaceFolder(each.as_uri(), each.name) for each in (inner, project))
+            event = types.WorkspaceFoldersChangeEvent([there], [gone])
+            editor.workspace_did_change_workspace_folders(types.DidChangeWorkspaceFoldersParams(event))
+            await editor.codes_are(uri)
+
+    play(scene())
+
+
+def test_a_rule_that_crashes_is_told_and_the_server_lives(project: Path, tmp_path: Path) -> None:
+    site = misbehaving_pack.install(tmp_path / "site")
+
+    async def scene() -> None:
+        async with editing(project, site=site) as editor:
+            uri = editor.open(project / "train.py", "crashes_here\nflags_here\n")
+            told, found = await editor.codes_are(uri, "None", "BAD006")
+            assert told.message.startswith("Not checked: rule BAD001 crashed at misbehaving_rules")
+            assert found.range.start.line == 1
+            assert any("rule BAD001 crashed" in each.message for each in editor.log_messages)
+            editor.type(uri, "flags_here\n")
+            await editor.codes_are(uri, "BAD006")
 
     play(scene())
 

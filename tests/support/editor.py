@@ -101,13 +101,13 @@ def applied(text: str, edits: Sequence[types.TextEdit]) -> str:
 
 @asynccontextmanager
 async def editing(
-    *roots: Path, pulls: bool = False, arguments: Sequence[str] = (), options: Any = None
+    *roots: Path, pulls: bool = False, arguments: Sequence[str] = (), options: Any = None, site: Path | None = None
 ) -> AsyncIterator[Editor]:
     """A session on some folders, ended in an orderly way."""
     editor = Editor(converter_factory=default_converter)
     register_lsp_features(editor)
     program, *rest = AMPLINT
-    await editor.start_io(program, *rest, "server", *arguments, env=environment(), cwd=roots[0])
+    await editor.start_io(program, *rest, "server", *arguments, env=environment(site), cwd=roots[0])
     capabilities = client_capabilities("visual-studio-code")
     assert capabilities.text_document is not None
     capabilities.text_document.diagnostic = types.DiagnosticClientCapabilities() if pulls else None
