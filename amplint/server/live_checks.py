@@ -26,6 +26,7 @@ class LiveChecks:
         worker: runs the checks.
         checks: knows how.
         documents: gives what is open.
+        tell: is given each answer that is new.
         publish: is given each answer that nobody has asked for.
     """
 
@@ -34,12 +35,15 @@ class LiveChecks:
         worker: Worker,
         checks: ProjectChecks,
         documents: Callable[[], OpenDocuments],
+        tell: Callable[[Checked], None],
         publish: Callable[[Checked], None],
     ) -> None:
         self._worker = worker
         self._checks = checks
         self._documents = documents
+        self._tell = tell
         self._publish = publish
+        self._outdated = 0  # how often something changed that checks may rest on which are under way
         self._known: dict[str, Checked] = {}
         self._took: dict[str, float] = {}
         self._timers: dict[str, asyncio.TimerHandle] = {}
@@ -56,15 +60,14 @@ class LiveChecks:
             known = self._known.get(uri)
             if known is not None and known.snapshot == snapshot:
                 return known
-            roots, held = documents.roots, list(documents.texts())
-
-            def check() -> Checked:
-                began = time.monotonic()
-                checked = self._known[uri] = self._checks.check(snapshot, roots, held)
-                self._took[uri] = time.monotonic() - began
-                return checked
-
-            return await asyncio.wrap_future(self._worker.submit(check))
+            roots, held, outdated = documents.roots, list(documents.texts()), self._outdated
+            began = time.monotonic()
+            checked = await asyncio.wrap_future(self._worker.submit(lambda: self._checks.check(snapshot, roots, held)))
+            self._took[uri] = time.monotonic() - began
+            if outdated == self._outdated:
+                self._known[uri] = checked
+            self._tell(checked)
+            return checked
 
     def soon(self, uri: str) -> None:
         """Check a document after a pause, and publish the answer, unless it changes meanwhile."""
@@ -103,6 +106,7 @@ class LiveChecks:
 
     def outdated(self, uris: Iterable[str]) -> None:
         """What is known of documents holds no more, though their texts are the same."""
+        self._outdated += 1
         for uri in uris:
             self._known.pop(uri, None)
 
@@ -119,6 +123,7 @@ class LiveChecks:
 
     def forget_files(self) -> None:
         """Files may have come or gone: which ones there are is looked up with the next check."""
+        self._outdated += 1
         self._worker.submit(self._checks.forget)
 
     def forget(self) -> None:

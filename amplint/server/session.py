@@ -47,7 +47,7 @@ class Session:
         self._read = read
         self._worker = worker
         self._checks = ProjectChecks(read(()))
-        self._live = LiveChecks(worker, self._checks, self._documents, self._publish)
+        self._live = LiveChecks(worker, self._checks, self._documents, self._tell_of, self._publish)
         self._answers = Answers(worker, self._live, self._documents, lambda: self.server.client_capabilities)
         self._told: set[str] = set()
         self._pulls = False
@@ -207,11 +207,13 @@ class Session:
 
     # -- what the editor is told --------------------------------------------------------------------------------------
 
-    def _publish(self, checked: Checked) -> None:
+    def _tell_of(self, checked: Checked) -> None:
         if checked.fault:
             self._tell(checked.fault)
         if checked.report.error:
             self._log(f"{checked.report.path}: {checked.report.error}")
+
+    def _publish(self, checked: Checked) -> None:
         versions = dict(checked.snapshot.parts)
         for uri, shown in findings.by_address(checked, self._answers.places(checked)).items():
             told = types.PublishDiagnosticsParams(uri, shown, versions.get(uri))

@@ -354,6 +354,8 @@ def test_settings_files_are_watched(project: Path) -> None:
         async with editing(project) as editor:
             uri = editor.open(project / "train.py")
             await editor.codes_are(uri, "AMP101")
+            (registration,) = editor.registered
+            assert registration.method == types.WORKSPACE_DID_CHANGE_WATCHED_FILES
             saved(project / "amplint.toml", 'ignore = ["AMP101"]\n', editor)
             await editor.codes_are(uri)
             saved(project / "amplint.toml", "ignroe = []\n", editor)
@@ -396,6 +398,11 @@ def test_findings_on_demand(project: Path) -> None:
             assert isinstance(report, types.RelatedFullDocumentDiagnosticReport)
             assert [each.code for each in report.items] == ["AMP101"]
             assert uri not in editor.diagnostics  # they would be there twice
+            saved(project / "amplint.toml", "select = 3\n", editor)
+            await editor.until(lambda: editor.diagnostic_refresh_count > 0)
+            report = await editor.text_document_diagnostic_async(asked)
+            assert isinstance(report, types.RelatedFullDocumentDiagnosticReport) and not report.items
+            assert "`select` must be a list of strings" in editor.messages[0].message
 
     play(scene())
 
