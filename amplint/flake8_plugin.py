@@ -35,10 +35,12 @@ Violation = tuple[int, int, str, type["Plugin"]]
 
 
 class _Asked(NamedTuple):
-    """What flake8 was asked to do: the paths that it was given, and what it shall choose among findings."""
+    """What flake8 was asked to do: the paths that it was given, what it shall choose among findings, and whether it shall
+    report what comments suppress."""
 
     paths: tuple[str, ...] = ()
     selectors: tuple[str, ...] = ()
+    disable_noqa: bool = False
 
     @property
     def targets(self) -> tuple[str, ...]:
@@ -65,7 +67,8 @@ class Plugin:
     @classmethod
     def parse_options(cls, options: argparse.Namespace) -> None:
         """Learn which files the run is about, and which rules are named; flake8 calls this once in every process."""
-        cls._asked = _Asked(tuple(options.filenames), (*(options.select or ()), *(options.extend_select or ())))
+        selectors = (*(options.select or ()), *(options.extend_select or ()))
+        cls._asked = _Asked(tuple(options.filenames), selectors, options.disable_noqa)
 
     def run(self) -> Iterator[Violation]:
         """Row (from 1), column (from 0) and text of each finding."""
@@ -104,7 +107,7 @@ class Plugin:
 @lru_cache(maxsize=1)
 def _resolver(asked: _Asked) -> SettingsResolver:
     codes = tuple(code for code in asked.selectors if code in all_rules())
-    return SettingsResolver(Overrides(extend_select=codes))
+    return SettingsResolver(Overrides(extend_select=codes, ignore_noqa=asked.disable_noqa))
 
 
 def _found(asked: _Asked) -> list[FoundFile]:

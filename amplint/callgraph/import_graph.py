@@ -121,6 +121,10 @@ class ImportGraph:
             self._families[path] = _closure(users, self.imported)
         return self._families[path]
 
+    def connected(self, path: Path) -> frozenset[Path]:
+        """The files that imports lead to from a file, in either direction, over however many others."""
+        return _closure([path], lambda each: self.imported(each).union(self._importers.get(each, ())))
+
 
 def _content(path: Path) -> bytes:
     try:

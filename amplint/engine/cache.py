@@ -26,6 +26,7 @@ from amplint.diagnostics import FileReport, Footing
 from amplint.engine import registry, report_codec
 from amplint.engine.cache_storage import Storage
 from amplint.engine.config import Settings
+from amplint.engine.config_values import KEYS
 from amplint.system import reading
 
 _KEEP = 8
@@ -80,8 +81,9 @@ class Cache:
         setting = settings.root / settings.cache_dir if settings.cache_dir else None
         self._storage = Storage(settings.root, setting, folder)
         self._root = str(settings.root).rstrip(os.sep) + os.sep
-        # Which files are excluded decides on what is checked, not on what is found; where the settings come from, on neither.
-        choice = repr((replace(settings, exclude=(), cache_dir="", origin=""), _engine()))
+        # What decides on which files are looked at, and what becomes of findings, does not decide on what is found.
+        others = {each.field: getattr(Settings, each.field) for each in KEYS.values() if not each.finds}
+        choice = repr((replace(settings, origin="", **others), _engine()))
         self._name = f"{digest(choice.encode())}.cache"
         self._entries, self._others = self._load()
         self._standing = _Standing(self._others)

@@ -13,12 +13,24 @@ from amplint.diagnostics import ALONE, Diagnostic, FileReport, Position, Range
 from amplint.engine.config import Settings
 from amplint.engine.driving_facts import with_place
 from amplint.engine.registry import RuleInfo, rule_index
-from amplint.engine.selection import SYNTAX_ERROR, UNUSED_SUPPRESSION, active_codes, names
+from amplint.engine.selection import (
+    SYNTAX_ERROR,
+    UNUSED_SUPPRESSION,
+    active_codes,
+    fixable_codes,
+    names,
+    rule_options,
+    severities,
+)
+from amplint.engine.severity import is_at_least, severity
 from amplint.python_ast import gate
 from amplint.source import FileLocation, InvalidNotebook, Source, SourceError, is_notebook
 
 if TYPE_CHECKING:
     from amplint.model.caller_contexts import CallerContext
+
+
+_UNFIXABLE = "the settings want none for this rule"
 
 
 def check_bytes(display: str, data: bytes, settings: Settings, path: Path, explicit: bool = False) -> FileReport:
@@ -142,10 +154,25 @@ def check_source(
     if report.error and not report.diagnostics:
         return report
     selected = [diagnostic for diagnostic in report.diagnostics if diagnostic.code in active]
-    kept = suppress(source, selected, active, names(index))
+    kept = tuple(selected) if settings.ignore_noqa else suppress(source, selected, active, names(index))
     if report.error:  # a comment may be there for a rule that crashed
         kept = tuple(diagnostic for diagnostic in kept if diagnostic.code != UNUSED_SUPPRESSION)
-    return replace(report, diagnostics=kept, entered=entered)
+    return replace(report, diagnostics=_as_wanted(kept, settings, index), entered=entered)
+
+
+def _as_wanted(
+    diagnostics: tuple[Diagnostic, ...], settings: Settings, index: tuple[RuleInfo, ...]
+) -> tuple[Diagnostic, ...]:
+    """Findings with the severity that the settings give them, those that are bad enough, and without unwanted fixes."""
+    given, repaired = severities(settings, index), fixable_codes(settings, index)
+    if given:
+        diagnostics = tuple(replace(each, severity=given.get(each.code, "")) for each in diagnostics)
+    if settings.min_severity != Settings.min_severity:
+        diagnostics = tuple(each for each in diagnostics if is_at_least(severity(each), settings.min_severity))
+    return tuple(
+        each if not each.fix or each.code in repaired else replace(each, fix=None, no_fix=_UNFIXABLE)
+        for each in diagnostics
+    )
 
 
 def check_again(
@@ -173,7 +200,8 @@ def with_location(source: Source, settings: Settings, path: Path, entered: tuple
         entered: how other files enter its functions.
     """
     wrappers = tuple((module, settings.root / file) for module, file in settings.wrappers)
-    return replace(source, place=FileLocation(path, settings.root, wrappers, entered))
+    options = rule_options(settings, rule_index()) if settings.rules else ()
+    return replace(source, place=FileLocation(path, settings.root, wrappers, entered, options))
 
 
 def matters(data: bytes, settings: Settings) -> bool:

@@ -7,16 +7,16 @@ from collections.abc import Iterator, Sequence
 from lsprotocol import types
 
 from amplint.diagnostics import Applicability, Diagnostic
+from amplint.engine.suppression import ENGINE_CODES
+from amplint.engine.suppression_edits import with_comments
 from amplint.server import findings
 from amplint.server.checks import Checked
 from amplint.server.client_places import ClientPlaces
-from amplint.source import Source
 
 FIX_ALL = "source.fixAll.amplint"
 """The kind of the action that applies all safe fixes, as editors name it to have it done on saving."""
 _QUICK = types.CodeActionKind.QuickFix
 KINDS = (_QUICK, FIX_ALL)
-_NO_FIXES = frozenset({"AMP900", "AMP901", "AMP902"})
 
 
 def offered(checked: Checked, places: ClientPlaces, params: types.CodeActionParams) -> list[types.CodeAction]:
@@ -60,13 +60,6 @@ def _about(finding: Diagnostic, checked: Checked, places: ClientPlaces) -> Itera
         mark = "" if _is_safe(finding) else ", unsafe"
         title = f"{fix.title} ({finding.code}{mark})"
         yield types.CodeAction(title, _QUICK, shown, is_preferred=_is_safe(finding), edit=places.edit(text))
-    if checked.source is not None and finding.code not in _NO_FIXES:
-        text = _ignored(checked.source, finding)
+    if checked.source is not None and finding.code not in ENGINE_CODES:
+        text = with_comments(checked.source, [finding], own=True)
         yield types.CodeAction(f"Ignore {finding.code} here", _QUICK, shown, edit=places.edit(text))
-
-
-def _ignored(source: Source, finding: Diagnostic) -> str:
-    """The text with a comment at the end of the row of a finding that ignores it."""
-    row = finding.range.start.row
-    end = source.line_starts[row - 1] + len(source.line(row).rstrip())
-    return f"{source.text[:end]}  # amplint: ignore[{finding.code}]{source.text[end:]}"

@@ -10,7 +10,7 @@ from pygls.uris import from_fs_path
 from pygls.workspace import PositionCodec
 
 from amplint.diagnostics import Position, Range
-from amplint.server.documents import Part, Snapshot, split_lines
+from amplint.server.documents import OpenPart, Snapshot, split_lines
 from amplint.source import Source, SourceError
 from amplint.system.reading import read_file
 
@@ -62,7 +62,7 @@ class ClientPlaces:
                 self._others[path] = None
         return self._others[path]
 
-    def _part(self, number: int) -> Part:
+    def _part(self, number: int) -> OpenPart:
         """A cell by its number, counted from 1; the text itself for 0."""
         return self._snapshot.parts[min(max(number, 1), len(self._snapshot.parts)) - 1]
 
@@ -78,7 +78,7 @@ class ClientPlaces:
             ]
         )
 
-    def _texts(self, text: str) -> Iterator[tuple[Part, str, str]]:
+    def _texts(self, text: str) -> Iterator[tuple[OpenPart, str, str]]:
         """The parts of the document, each as it is and as it is to be."""
         assert self._source is not None
         notebook = self._source.notebook

@@ -19,7 +19,7 @@ from pygls.workspace import TextDocument, Workspace
 _LINE = re.compile(r"[^\r\n]*(?:\r\n|\r|\n)|[^\r\n]+")
 
 
-class Part(NamedTuple):
+class OpenPart(NamedTuple):
     """What the editor has an address for: a text, or a cell of a notebook."""
 
     uri: str
@@ -36,7 +36,7 @@ class Snapshot:
     uri: str
     path: Path
     data: bytes
-    parts: tuple[Part, ...]
+    parts: tuple[OpenPart, ...]
     is_notebook: bool = False
 
 
@@ -88,12 +88,12 @@ class OpenDocuments(Workspace):
         notebook = self.get_notebook_document(notebook_uri=uri)
         if notebook is not None:
             data = json.dumps(self._written(notebook)).encode()
-            cells = tuple(Part(cell.document, self._version(cell.document)) for cell in notebook.cells)
+            cells = tuple(OpenPart(cell.document, self._version(cell.document)) for cell in notebook.cells)
             return Snapshot(uri, Path(path), data, cells, is_notebook=True)
         if unquote(uri) not in self.text_documents:
             return None
         text = self.get_text_document(uri)
-        return Snapshot(uri, Path(path), encoded(text.source), (Part(uri, text.version),))
+        return Snapshot(uri, Path(path), encoded(text.source), (OpenPart(uri, text.version),))
 
     def texts(self) -> Iterator[Snapshot]:
         """All texts as they are now."""

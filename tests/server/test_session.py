@@ -41,6 +41,7 @@ def test_a_finding_and_what_becomes_of_it(project: Path) -> None:
             (found,) = await editor.codes_are(uri, "AMP101")
             assert (found.range.start.line, found.range.start.character) == (11, 8)
             assert found.severity == types.DiagnosticSeverity.Error and found.source == "amplint"
+            assert found.code_description is not None and "amp101" in found.code_description.href
             assert found.message.startswith("Gradients are clipped before `scaler` unscales them\n")
             (related,) = found.related_information or ()
             assert related.message == "scaled here" and related.location.uri == uri
@@ -73,7 +74,7 @@ def test_fixes_and_comments_are_offered(project: Path) -> None:
             assert applied(CLIP, edits(fix, uri)) == fixed
             assert ignore.title == "Ignore AMP101 here" and not ignore.is_preferred
             text = applied(CLIP, edits(ignore, uri))
-            assert "max_norm=1.0)  # amplint: ignore[AMP101]\n" in text
+            assert "max_norm=1.0)  # amplint: ignore[clip-before-unscale]\n" in text
             editor.type(uri, text)
             await editor.codes_are(uri)
             assert every.kind == "source.fixAll.amplint" and every.edit is None
