@@ -21,7 +21,7 @@ from amplint.server.live_checks import LiveChecks
 from amplint.server.worker import Worker
 
 _PYTHON = "*.py"
-_SETTINGS = ("amplint.toml", "pyproject.toml", "setup.cfg", "requirements.txt", ".gitignore")
+_SETTINGS = ("amplint.toml", "pyproject.toml", "setup.cfg", "requirements.txt", ".gitignore", "amplint-baseline.json")
 _CELLS = types.NotebookDocumentSyncOptions(
     [types.NotebookDocumentFilterWithCells([types.NotebookCellLanguage("python")], notebook="jupyter-notebook")]
 )

@@ -16,6 +16,7 @@ if importlib.util.find_spec("pytest_lsp") is None or importlib.util.find_spec("p
 import misbehaving_pack
 from editor import CLIP, Editor, applied, editing
 from lsprotocol import types
+from program import amplint
 
 Scene = Callable[..., Coroutine[Any, Any, None]]
 
@@ -365,6 +366,25 @@ def test_settings_files_are_watched(project: Path) -> None:
             assert "unknown key `ignroe`; did you mean `ignore`?" in editor.messages[0].message
             saved(project / "amplint.toml", "", editor)
             await editor.codes_are(uri, "AMP101")
+
+    play(scene())
+
+
+def test_what_the_baseline_knows_is_not_shown(project: Path) -> None:
+    (project / "amplint.toml").write_text('baseline = "amplint-baseline.json"\n')
+    assert amplint("--update-baseline", cwd=project).returncode == 0
+
+    async def scene() -> None:
+        async with editing(project) as editor:
+            twice = CLIP + CLIP.partition("clip_grad_norm_\n")[2].replace("def train", "def again")
+            uri = editor.open(project / "train.py", "\n" + CLIP)
+            await editor.codes_are(uri)
+            editor.type(uri, twice)
+            (found,) = await editor.codes_are(uri, "AMP101")
+            assert found.range.start.line > 12
+            saved(project / "amplint-baseline.json", "{", editor)
+            await editor.until(lambda: bool(editor.messages))
+            assert "amplint-baseline.json: is no JSON" in editor.messages[0].message
 
     play(scene())
 
