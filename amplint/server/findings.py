@@ -68,7 +68,7 @@ def diagnostic(finding: Diagnostic, places: ClientPlaces) -> types.Diagnostic:
 
 def _not_checked(why: str) -> types.Diagnostic:
     start = types.Position(0, 0)
-    message = f"Not checked: {why}"
+    message = f"Not checked: {why.removesuffix('; not checked')}"
     return types.Diagnostic(types.Range(start, start), message, types.DiagnosticSeverity.Warning, source=SOURCE)
 
 

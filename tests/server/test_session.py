@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import importlib.util
+import sys
 from collections.abc import Callable, Coroutine
 from pathlib import Path
 from typing import Any
@@ -338,6 +339,24 @@ def test_a_rule_that_crashes_is_told_and_the_server_lives(project: Path, tmp_pat
             assert told.message.startswith("Not checked: rule BAD001 crashed at misbehaving_rules")
             assert found.range.start.line == 1
             assert any("rule BAD001 crashed" in each.message for each in editor.log_messages)
+            editor.type(uri, "flags_here\n")
+            await editor.codes_are(uri, "BAD006")
+
+    play(scene())
+
+
+def test_a_rule_that_never_ends_is_interrupted(project: Path, tmp_path: Path) -> None:
+    site = misbehaving_pack.install(tmp_path / "site")
+    impatient = tmp_path / "impatient.py"
+    impatient.write_text(
+        "from amplint.__main__ import main\nfrom amplint.system import limits\n\nlimits.SECONDS = 0.5\nmain()\n"
+    )
+
+    async def scene() -> None:
+        async with editing(project, site=site, program=[sys.executable, str(impatient)]) as editor:
+            uri = editor.open(project / "train.py", "spins_here\n")
+            (told,) = await editor.codes_are(uri, "None")
+            assert told.message == "Not checked: took more than 0.5 s"
             editor.type(uri, "flags_here\n")
             await editor.codes_are(uri, "BAD006")
 

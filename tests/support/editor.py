@@ -111,12 +111,17 @@ def applied(text: str, edits: Sequence[types.TextEdit]) -> str:
 
 @asynccontextmanager
 async def editing(
-    *roots: Path, pulls: bool = False, arguments: Sequence[str] = (), options: Any = None, site: Path | None = None
+    *roots: Path,
+    pulls: bool = False,
+    arguments: Sequence[str] = (),
+    options: Any = None,
+    site: Path | None = None,
+    program: Sequence[str] = AMPLINT,
 ) -> AsyncIterator[Editor]:
     """A session on some folders, ended in an orderly way."""
     editor = Editor()
-    program, *rest = AMPLINT
-    await editor.start_io(program, *rest, "server", *arguments, env=environment(site), cwd=roots[0])
+    command, *rest = program
+    await editor.start_io(command, *rest, "server", *arguments, env=environment(site), cwd=roots[0])
     capabilities = client_capabilities("visual-studio-code")
     assert capabilities.text_document is not None
     capabilities.text_document.diagnostic = types.DiagnosticClientCapabilities() if pulls else None
