@@ -52,7 +52,7 @@ def _values(table: Mapping[str, Any], place: Callable[..., str]) -> dict[str, An
             values[KEYS[name].field] = KEYS[name].kind.read(value)
         except ValueError as error:
             message, *inside = error.args
-            shown = config_text.dotted([name, *inside])
+            shown = config_text.shown_key([name, *inside])
             raise ConfigError(f"{place(name, *inside)} `{shown}` {message}") from error
     return values
 

@@ -93,7 +93,7 @@ def row_of(path: Path, keys: Sequence[str]) -> int:
     return best[1]
 
 
-def dotted(keys: Sequence[str]) -> str:
+def shown_key(keys: Sequence[str]) -> str:
     """Keys within each other as TOML writes them: `rules.AMP401`, `wrappers."library.amp"`."""
     return ".".join(key if re.fullmatch(r"[\w-]+", key) else f'"{key}"' for key in keys)
 
