@@ -98,7 +98,7 @@ class ImportGraph:
         return self._packages[folder]
 
     def _find_all(self, path: Path) -> Iterator[Path]:
-        for module, names in _statements(self.data(path)):
+        for module, names in import_statements(self.data(path)):
             found = self.find(module, path)
             if found is not None:
                 yield found
@@ -143,7 +143,7 @@ def _closure(start: Iterable[Path], following: Callable[[Path], Iterable[Path]])
     return frozenset(seen)
 
 
-def _statements(data: bytes) -> Iterator[tuple[str, list[str]]]:
+def import_statements(data: bytes) -> Iterator[tuple[str, list[str]]]:
     """The modules that a text imports, each with the names that it takes from it."""
     for found in _IMPORT.finditer(data):
         before = data[data.rfind(b"\n", 0, found.start()) + 1 : found.start()].split()

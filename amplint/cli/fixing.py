@@ -12,7 +12,7 @@ from amplint.cli.options import Options
 from amplint.cli.summary import Result
 from amplint.cli.targets import Targets
 from amplint.diagnostics import FileReport
-from amplint.engine.checker import check_source, with_location, withdraw
+from amplint.engine.checker import check_again, with_location
 from amplint.engine.discovery import FoundFile
 from amplint.engine.fixer import Changed, FixError, FixOutcome, fix_source, fixable, write
 from amplint.engine.suppression_edits import suppress_source, suppressible
@@ -113,7 +113,7 @@ def _repair(
     entered: tuple[CallerContext, ...],
 ) -> _Repaired:
     def lint(source: Source) -> FileReport:
-        report = withdraw(check_source(source, item.settings, item.path, entered=entered), facts)
+        report = check_again(source, item.settings, item.path, entered, facts)
         for narrow in narrowings:
             report = narrow(source, report)
         return report

@@ -260,7 +260,7 @@ FIXING = section(
 )
 
 SHOWING = section(
-    "Showing what would be checked",
+    "Instead of findings",
     click.option("--show-files", is_flag=True, help="List the files that would be checked, and check none."),
     click.option("--show-settings", is_flag=True, help="Show the settings of these files, and check none."),
 )
@@ -425,7 +425,7 @@ RUN = (
 """How to go about it."""
 
 TEAM = section(
-    "In a team",
+    "What is new",
     click.option(
         "--baseline", metavar="FILE", callback=as_file, help="Neither report nor fix the findings that this file knows."
     ),

@@ -175,6 +175,21 @@ def _as_wanted(
     )
 
 
+def check_again(
+    source: Source, settings: Settings, path: Path, entered: tuple[CallerContext, ...], facts: frozenset[str]
+) -> FileReport:
+    """The report on a text that fixes have changed, under what was known of the file before.
+
+    Args:
+        source: the text as it is now.
+        settings: those that hold for the file.
+        path: where it lies.
+        entered: how other files enter its functions.
+        facts: what the files of the run establish.
+    """
+    return withdraw(check_source(source, settings, path, entered=entered), facts)
+
+
 def with_location(source: Source, settings: Settings, path: Path, entered: tuple[CallerContext, ...] = ()) -> Source:
     """A file that knows where it lies, so that what it imports from its own project can be followed.
 

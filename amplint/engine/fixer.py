@@ -91,6 +91,24 @@ def fix_source(source: Source, lint: Lint, unsafe: bool) -> FixOutcome:
     return encodable(source, first, FixOutcome(current.text, applied, report, _left_out(harm)))
 
 
+def fixed_by(source: Source, diagnostic: Diagnostic) -> str | None:
+    """The text after the fix of one finding; None where that would do harm, has no edits, or is not written in its encoding.
+
+    Args:
+        source: the file.
+        diagnostic: a finding in it.
+    """
+    if not _edits(diagnostic) or _flaw(diagnostic, source):
+        return None
+    try:
+        with limits.bounded():
+            text, used = _apply_harmless(source, [diagnostic], set())
+    except limits.TooCostly:
+        return None
+    outcome = FixOutcome(text, Counter(diagnostic.code for diagnostic in used))
+    return outcome.text if encodable(source, outcome.report, outcome).applied else None
+
+
 def fixable(report: FileReport, unsafe: bool) -> list[Diagnostic]:
     """The findings with a fix that may be applied, in the order of their first edits.
 
