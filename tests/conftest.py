@@ -16,8 +16,6 @@ from fixture_harness import fixtures_of
 
 from amplint.engine import checker, registry, rule_pages, selection
 
-pytest.register_assert_rewrite("fixture_claims")
-
 _LONGEST = {
     ROOT / "tests" / name
     for name in (

@@ -163,11 +163,11 @@ def test_settings_that_are_of_no_use(project: Path) -> None:
     (project / "sub" / "amplint.toml").write_text("select = 3\n")
     assert lines(flake8(project, ".").stdout) == [
         "a.py:1:1: BAD006 Flagged",
-        "sub/b.py:1:1: AMP900 Not checked: sub/amplint.toml: `select` must be a list of strings",
+        "sub/b.py:1:1: AMP900 Not checked: sub/amplint.toml:1: `select` must be a list of strings",
     ]
     (project / "sub" / "amplint.toml").write_text("select = ['xyzzy']\n")
     assert lines(flake8(project, ".").stdout)[-1] == (
-        "sub/b.py:1:1: AMP900 Not checked: sub/amplint.toml: `select`: unknown rule `xyzzy`"
+        "sub/b.py:1:1: AMP900 Not checked: sub/amplint.toml:1: `select`: unknown rule `xyzzy`; `amplint rules` lists them"
     )
 
 

@@ -39,6 +39,11 @@ class GivenSettings(NamedTuple):
     file: Path | None = None
     inline: tuple[tuple[str, Any], ...] = ()
 
+    @property
+    def from_anywhere(self) -> GivenSettings:
+        """The same, for a run that stands in another folder."""
+        return self._replace(file=self.file and Path(os.path.abspath(self.file)))
+
 
 class Options(NamedTuple):
     """What `amplint check` was asked to do; a field for each option."""
@@ -254,7 +259,7 @@ FIXING = section(
 )
 
 SHOWING = section(
-    "Showing what would be checked",
+    "Instead of findings",
     click.option("--show-files", is_flag=True, help="List the files that would be checked, and check none."),
     click.option("--show-settings", is_flag=True, help="Show the settings of these files, and check none."),
 )
@@ -419,7 +424,7 @@ RUN = (
 """How to go about it."""
 
 TEAM = section(
-    "In a team",
+    "What is new",
     click.option(
         "--baseline", metavar="FILE", callback=as_file, help="Neither report nor fix the findings that this file knows."
     ),

@@ -11,6 +11,8 @@ ERROR, WARNING, INFO = SEVERITIES
 
 def severity(diagnostic: Diagnostic) -> str:
     """How bad a finding is, one of `SEVERITIES`; that of a rule which is not installed is an error."""
+    if diagnostic.severity:
+        return diagnostic.severity
     rule = all_rules().get(diagnostic.code)
     return diagnostic.severity or (rule.severity if rule else ERROR)
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import warnings
 from collections.abc import Iterable
+from contextlib import suppress
 from functools import lru_cache
 from typing import TYPE_CHECKING, cast
 
@@ -124,7 +125,7 @@ _ONLY_AST = 0x400
 
 
 def parse(text: str) -> ast.Module:
-    """The stdlib tree of a file.
+    """The stdlib tree of a file; where it is written for a newer Python than the running one, as near as that comes.
 
     Raises:
         SyntaxError: as Python raises it.
@@ -132,6 +133,19 @@ def parse(text: str) -> ast.Module:
         TooLong: the parser would take too much memory.
     """
     limits.refuse_long(text, limits.WORDS)
+    try:
+        return _parsed(text)
+    except SyntaxError:
+        from amplint.python_ast.newer_syntax import in_older_words  # few files need it
+
+        older = in_older_words(text)
+        with suppress(SyntaxError):
+            if older != text:
+                return _parsed(older)
+        raise
+
+
+def _parsed(text: str) -> ast.Module:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         try:
