@@ -82,6 +82,12 @@ class Side:
         events = self.events_in(statement)
         return any(not isinstance(event, shows) or getattr(event, "writes", False) for event in events)
 
+    def goes_round(self, loop: ast.For) -> bool:
+        """Whether the path goes round a loop over objects that it knows."""
+        inside = range(loop.body[0].lineno, (loop.end_lineno or loop.lineno) + 1)
+        names = isinstance(loop.iter, (ast.Name, ast.Attribute)) and isinstance(loop.target, ast.Name)
+        return names and any(row in inside for row, _ in self.called)
+
     def _row(self, event: Event) -> int:
         program = self.file.analysis.program
         return program.tree.range(program.places[event.site]).start.row
@@ -202,6 +208,8 @@ class _Following:
             return {ast.dump(each) for each in ast.walk(node) if isinstance(each, _COMPUTING)} <= self.computed
         if isinstance(statement, ast.Return):
             return statement.value is None
+        if isinstance(statement, ast.For):
+            return side.goes_round(statement)
         if isinstance(statement, ast.Assign) and self._is_about_scale(statement.value):
             return True
         if not isinstance(statement, (ast.Expr, ast.Assign)):

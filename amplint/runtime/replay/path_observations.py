@@ -155,7 +155,8 @@ def _steps(trio: Trio) -> Iterator[Observation]:
         }
         same = old is not None and _same_gradient(new, old) and _same_way(new, old)
         found.setdefault(at[0], []).extend(
-            Observation(Question.MEANT, what, told[0], told[1], point, same) for what, told in compared.items()
+            Observation(Question.MEANT, what, told[0], told[1] or (told[0] and same), point, same)
+            for what, told in compared.items()
         )
     mended = {name for name, each in found.items() if all(one.after for one in each)}
     for each in found.values():
@@ -225,6 +226,7 @@ def _series(
 ) -> Iterator[Observation]:
     for turn, value in enumerate(right):
         mine, theirs = (each[turn] if turn < len(each) else None for each in (before, after))
-        same = [each is not None and agree(each, value, _NEAR) for each in (mine, theirs)]
-        if any(same) or mine is None or theirs is None or not agree(theirs, mine, _NEAR):  # else it is left alone
-            yield Observation(Question.MEANT, what, same[0], same[1], f"time {turn + 1}", same=False)
+        first, second = (each is not None and agree(each, value, _NEAR) for each in (mine, theirs))
+        is_same = mine is not None and theirs is not None and agree(theirs, mine, _NEAR)
+        if first or second or not is_same:  # else it is left alone
+            yield Observation(Question.MEANT, what, first, second or is_same, f"time {turn + 1}", same=False)
