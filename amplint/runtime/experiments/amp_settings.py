@@ -179,6 +179,29 @@ def unlike(own: File, after: File) -> tuple[list[AmpObject], list[AmpObject]]:
     return list((mine - theirs).elements()), list((theirs - mine).elements())
 
 
+def are_alike(own: File, after: File) -> bool:
+    """Whether two files make the same regions and scalers, but for devices that only a run can tell.
+
+    Args:
+        own: the file with amplint's own fix.
+        after: the file with the repair.
+    """
+    missing, extra = unlike(own, after)
+    return len(missing) == len(extra) == len([*_pairs(own, after)]) and all(
+        _is_for_device_of_run(*each) for each in _pairs(own, after)
+    )
+
+
+def _is_for_device_of_run(one: AmpObject, other: AmpObject) -> bool:
+    mine, theirs = one.by_name, other.by_name
+    differing = {name for name in mine.keys() | theirs.keys() if mine.get(name) != theirs.get(name)}
+    device = theirs[_DEVICE]
+    is_told = isinstance(device, Text) and device.code.endswith(".type")
+    return is_told and (
+        differing == {_DEVICE} or (differing == {_DEVICE, "dtype"} and None in (mine["dtype"], theirs["dtype"]))
+    )
+
+
 def _compared(one: AmpObject, other: AmpObject, is_about_settings: bool, may_switch_off: bool) -> Iterator[Observation]:
     mine, theirs = one.by_name, other.by_name
     for name in dict.fromkeys((*mine, *theirs)):

@@ -97,6 +97,12 @@ def _lost(trio: Trio, before: Walk, after: Walk, kind: HazardKind) -> Iterator[O
         yield Observation(Question.LOST, f"what `{name}` has found out, made anew again and again,", True, False)
     given = [any(isinstance(one, ScalerUpdate) and one.given for one in walk.events) for walk in (before, after)]
     yield Observation(Question.LOST, "a loss scale that moves by itself", not given[0], not given[1])
+    stepped = [
+        {one.optimizer for one in walk.events if isinstance(one, (ScalerStep, OptimizerStep))}
+        for walk in (before, after)
+    ]
+    for name in sorted(stepped[0] - stepped[1]) if len(stepped[1]) < len(stepped[0]) else ():
+        yield Observation(Question.LOST, f"every step of `{reference(name).written}`", True, False)
     cleared = [_cleared(walk) for walk in (before, after)]
     yield Observation(Question.LOST, "the clearing of gradients between two steps", True, cleared[1] >= cleared[0])
     made = [[*record.scalers.values(), *record.optimizers.values()] for record in (trio.before, trio.after)]
