@@ -120,6 +120,13 @@ def _value(file: File, node: cst.BaseExpression, depth: int = 0) -> object:
     return Text(ast.unparse(ast.parse(f"({text})", mode="eval")))
 
 
+def misplaced_dtypes(file: File) -> set[str]:
+    """The dtypes that regions of a file are given in the place of the flag that switches them on."""
+    halves = precision.FLOAT16, precision.BFLOAT16
+    found = {made.by_name[_ENABLED] for made, _ in made_in(file) if made.kind == "region"}
+    return {str(each) for each in found if each in halves}
+
+
 def kept_settings(own: File, after: File, is_about_settings: bool, may_switch_off: bool) -> Iterator[Observation]:
     """Whether a repair leaves the settings of regions and scalers as amplint's own fix does.
 

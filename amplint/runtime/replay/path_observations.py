@@ -26,6 +26,7 @@ from amplint.model.protocol.hazard import HazardKind
 from amplint.model.references import reference
 from amplint.rule import File
 from amplint.runtime.criterion import Observation, Question
+from amplint.runtime.experiments.amp_settings import misplaced_dtypes
 from amplint.runtime.measures.measurement import Trio, agree
 from amplint.runtime.replay.path_walk import Walk, bare
 from amplint.runtime.training.run_record import RunRecord, Step
@@ -60,7 +61,7 @@ def observe(trio: Trio, before: Walk, after: Walk, kind: HazardKind, files: tupl
     return [
         gone,
         *_new(trio, before, after, files),
-        *_lost(trio, before, after, kind),
+        *_lost(trio, before, after, kind, misplaced_dtypes(files[0])),
         *_steps(trio),
         *_turns(trio),
         *_shown(trio, files),
@@ -87,10 +88,11 @@ def _hazards(walk: Walk, file: File) -> set[HazardKind]:
 # -- what must stay ----------------------------------------------------------------------------------------------------
 
 
-def _lost(trio: Trio, before: Walk, after: Walk, kind: HazardKind) -> Iterator[Observation]:
+def _lost(trio: Trio, before: Walk, after: Walk, kind: HazardKind, meant: set[str]) -> Iterator[Observation]:
     kept = _regions(after)
+    as_meant = any(region.split()[0] in meant for region in kept)  # the author names it in another argument's place
     for region in sorted(_regions(before)) if kind is not HazardKind.FP16_WITHOUT_SCALER else ():
-        yield Observation(Question.LOST, f"autocast in {region}", True, region in kept)
+        yield Observation(Question.LOST, f"autocast in {region}", True, region in kept or as_meant)
     shares = [_half(record.precisions) for record in (trio.before, trio.after)]
     yield Observation(Question.LOST, "a forward pass in half precision", True, shares[1] >= shares[0])
     for name in _remade(after) - _remade(before):

@@ -314,3 +314,24 @@ def test_a_loop_over_optimizers_is_followed() -> None:
     clip = "            torch.nn.utils.clip"
     loop = "            for optimizer in self.optimizers:\n                self.scaler.unscale_(optimizer)\n"
     assert patched("AMP101", LATE, LATE.replace(clip, loop + clip)).verdict == CONFIRMED
+
+
+MISPLACED = """\
+import torch
+
+
+def train(model, loader, optimizer):
+    for batch in loader:
+        with torch.cuda.amp.autocast(torch.bfloat16):
+            loss = model(batch)
+            loss.backward()
+        optimizer.step()
+        optimizer.zero_grad()
+"""
+
+
+def test_a_dtype_in_the_place_of_a_flag_is_the_one_that_is_meant() -> None:
+    moved = MISPLACED.replace("            loss.backward", "        loss.backward")
+    assert patched("AMP201", MISPLACED, moved.replace("(torch.bf", "(dtype=torch.bf")).verdict != REFUTED
+    plain = MISPLACED.replace("torch.bfloat16", "")
+    assert patched("AMP201", plain, moved.replace("(torch.bf", "(dtype=torch.bf")).verdict == REFUTED
