@@ -154,6 +154,7 @@ def _forget_rules() -> None:
         selection.all_rules,
         checker._triggers,
         checker._code,
+        checker._asking,
     ):
         cache.cache_clear()
 
