@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from functools import cached_property
+from typing import TYPE_CHECKING
 
 from amplint.model.event_graph import Call, Function
 from amplint.model.events import Assign, Backward, InnerGrad, Report, Scale, SchedulerStep
@@ -12,6 +13,9 @@ from amplint.model.exploration.flow_graph import Ask, FlowGraph, Iterate
 from amplint.model.exploration.flow_graph_builder import flow_graph
 from amplint.model.records import frozen
 from amplint.model.references import key_of, reference
+
+if TYPE_CHECKING:
+    from amplint.model.exploration.liveness import Liveness
 
 MAX_DEPTH = 6
 """Calls inside calls are followed so deep."""
@@ -38,6 +42,8 @@ class Flows:
         self._graphs: dict[str, FlowGraph] = {}
         self._effects: dict[str, Effects] = {}
         self._of_calls: dict[int, Effects] = {}
+        self.live: dict[tuple[str, bool], Liveness] = {}
+        """What is live in a function, by its key and whether it is entered by a call, for all that explore these graphs."""
 
     def function(self, key: str) -> Function | None:
         """The function of this key; None where its graph is not known."""
