@@ -120,6 +120,10 @@ class ImportGraph:
         return importers, sorted(registering)
 
     @property
+    def _importers(self) -> Mapping[Path, list[Path]]:
+        return self._all_read[0]
+
+    @property
     def registering(self) -> list[Path]:
         """The files whose text registers something (`@LOSSES.register_module()`), in the order of their paths."""
         return self._all_read[1]
@@ -127,8 +131,7 @@ class ImportGraph:
     def family(self, path: Path) -> frozenset[Path]:
         """The files that are led to together with a file: what one of them makes may be handed to another."""
         if path not in self._families:
-            importers = self._all_read[0]
-            users = _closure([path], lambda each: importers.get(each, ()))
+            users = _closure([path], lambda each: self._importers.get(each, ()))
             self._families[path] = _closure(users, self.imported)
         return self._families[path]
 
