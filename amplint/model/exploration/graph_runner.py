@@ -76,10 +76,8 @@ class GraphRunner(ABC):
         return Activation(Frame(function), self._flows.graph(function), self._liveness(function, False), concern)
 
     def _liveness(self, function: Function, called: bool) -> Liveness:
-        live, key = self._flows.live, (function.key, called)
-        if key not in live:
-            live[key] = Liveness(self._flows.graph(function), self._flows, called)
-        return live[key]
+        flows = self._flows
+        return flows.once((Liveness, function.key, called), lambda: Liveness(flows.graph(function), flows, called))
 
     def _step(self, block: Block, states: list[PathState], run: Run) -> Ways:
         """Where states go from a block, and as which."""
