@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, lru_cache
 
 import libcst as cst
 
@@ -150,7 +150,11 @@ class OptimizerStates:
 
 def says_save(call: cst.CSTNode) -> bool:
     """Whether what is called saves something, by its name."""
-    name = called_name(call)
+    return _is_named_for_saving(called_name(call))
+
+
+@lru_cache(maxsize=4096)
+def _is_named_for_saving(name: str) -> bool:
     says_other = vocabulary.LOADS.search(name) or vocabulary.FINDS.search(name)
     return vocabulary.SAVES.search(name) is not None and says_other is None
 

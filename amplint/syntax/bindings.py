@@ -13,6 +13,8 @@ LOCAL = "<local>"
 """Prefix of what the file itself defines: `<local>.autocast` is a class or function of this file."""
 
 SCOPES = (cst.Module, cst.FunctionDef, cst.ClassDef, cst.Lambda)
+BOUNDARIES = frozenset({*SCOPES, cst.Param})
+"""What stands in one of these may be evaluated in another scope than it; below all else, the scope is one and the same."""
 
 
 @dataclass(frozen=True)
