@@ -12,7 +12,7 @@ import click
 from amplint import __version__
 from amplint.cli.console import FAILED, INTERRUPTED, Unwritable, one_line, open_streams, say
 
-COMMANDS = ("check", "explain", "rules", "trace", "verify")
+COMMANDS = ("check", "explain", "profile", "rules", "trace", "verify")
 """Each is a module of this package that holds a click command of the same name."""
 
 _OWN_OPTIONS = ("-h", "--help", "-V", "--version")
