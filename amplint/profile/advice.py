@@ -35,6 +35,8 @@ def advise(record: ProfileRecord) -> Advice:
         )
         return Advice("", "The losses end as NaN or infinity in float32, too.", (why,))
     others = [one for one in record.modes if one.mode != FLOAT32 and one.median is not None]
+    if record.stopped and not others:
+        return Advice("", "Nothing but float32 was measured.", ())
     if not any(turn.regions for turn in record.turns):
         why = f"The program enters no `torch.autocast` region for {_type(record)}: there is no precision to choose."
         return Advice("", why, tuple(_waiting(plain)))

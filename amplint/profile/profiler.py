@@ -98,6 +98,8 @@ class _Profiler:
         """Turn by turn; then one step of each mode is looked at."""
         self._record.stopped = "interrupted"  # unless it comes to its end
         first = self._turn(FLOAT32, 0)
+        if first.exit_code == INTERRUPTED:
+            return
         if not first.times:
             self._record.stopped = f"float32: {first.problem}"
             return
