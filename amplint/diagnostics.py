@@ -108,7 +108,8 @@ class Diagnostic:
 
     `message` is one fact; `note` is the reason; `needs` names facts about the whole run (`Fact`) without which the
     finding does not hold, so that the linter can withdraw it when no file of the run establishes them. `no_fix` says why there
-    is no fix, in half a sentence; it is empty beside one.
+    is no fix, in half a sentence; it is empty beside one. `severity` is what the settings of the project say; empty: what the
+    rule says counts.
     """
 
     code: str
@@ -121,6 +122,7 @@ class Diagnostic:
     needs: frozenset[str] = frozenset()
     path: str = ""
     no_fix: str = ""
+    severity: str = ""
 
     @property
     def places(self) -> tuple[Range, ...]:

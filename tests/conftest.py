@@ -14,9 +14,7 @@ import pytest
 from checkout import ROOT
 from fixture_harness import fixtures_of
 
-from amplint.engine import checker, registry, selection
-
-pytest.register_assert_rewrite("fixture_claims")
+from amplint.engine import checker, registry, rule_pages, selection
 
 _LONGEST = {
     ROOT / "tests" / name
@@ -84,7 +82,19 @@ _SET = {
     "GIT_COMMITTER_NAME": "A",
     "GIT_COMMITTER_EMAIL": "a@example.org",
 }
-_UNSET = ("GIT_", "PRE_COMMIT", "XDG_", "LANG", "LC_", "PYTHON", "NO_COLOR", "FORCE_COLOR", "COLUMNS", "FLAKE8")
+_UNSET = (
+    "GIT_",
+    "PRE_COMMIT",
+    "XDG_",
+    "LANG",
+    "LC_",
+    "PYTHON",
+    "NO_COLOR",
+    "FORCE_COLOR",
+    "COLUMNS",
+    "FLAKE8",
+    "AMPLINT_",
+)
 _KEPT = ("PYTHONHASHSEED", "PYTHONDONTWRITEBYTECODE", "PYTHONPYCACHEPREFIX")
 _HOME = ("HOME", "USERPROFILE")
 
@@ -152,6 +162,8 @@ def _forget_rules() -> None:
         registry.load_rules,
         registry.rule_index,
         selection.all_rules,
+        rule_pages._packs,
+        rule_pages._file,
         checker._triggers,
         checker._code,
     ):

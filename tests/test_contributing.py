@@ -7,10 +7,11 @@ from collections.abc import Iterator
 
 import pytest
 from checkout import ROOT
-from fixture_claims import WORDS_AT_MOST
 from fixture_harness import DRESSED
-from rule_pages import HEADINGS
 from test_meta import FIXTURES_AT_LEAST, LINES_AT_MOST
+
+from amplint.testing.claims import WORDS_AT_MOST
+from amplint.testing.pages import HEADINGS
 
 TEXT = (ROOT / "CONTRIBUTING.md").read_text("utf-8")
 _LINK_OR_CODE = re.compile(r"\]\((?P<path>[\w./-]+)\)|^```python\n(?P<code>.*?)^```$", re.MULTILINE | re.DOTALL)

@@ -1,30 +1,24 @@
 """Every fixture says what its rule must find; every rule keeps the same promises on every fixture.
 
-A fixture is one test, which checks all claims about it (`support/fixture_claims.py`) and names those that do not hold.
+A fixture is one test, which checks all claims about it (`amplint.testing`) and names those that do not hold.
 `pytest --rule AMP101` checks the fixtures of one rule; with `--write-fixed` it writes what the fixes make of them.
 """
 
 from __future__ import annotations
 
-from fixture_claims import CLAIMS, CLAIMS_ABOUT_DRESS, CLAIMS_ABOUT_FINDINGS, TRUST, declared, hold, write_fixed_file
-from fixture_harness import Fixture, dressed, fixtures_of, read_marks
+from fixture_harness import FIXTURES, dressed
 
 from amplint.rule import Rule
+from amplint.testing import Fixture, check_fixture
+from amplint.testing.checks import the_declared_fix_is_reached
+from amplint.testing.fix_claims import write_fixed_file
 
 
 def test_fixture(fixture: Fixture, all_dresses: bool, write_fixed: bool) -> None:
     if write_fixed:
         write_fixed_file(fixture)
-    claims = [*CLAIMS]
-    if fixture.flagged:
-        claims += CLAIMS_ABOUT_FINDINGS
-    if all_dresses or fixture in dressed(fixture.code):
-        claims += CLAIMS_ABOUT_DRESS
-    hold(fixture, claims)
+    check_fixture(fixture, dressed=all_dresses or fixture in dressed(fixture.code))
 
 
 def test_the_declared_fix_is_reached(rule: Rule) -> None:
-    marks = (mark for fixture in fixtures_of(rule.code) for mark in read_marks(fixture.source.text).expect)
-    reached = {mark.applicability for mark in marks if mark.code == rule.code}
-    assert reached, f"no fixture shows a finding of {rule.code}"
-    assert max(reached, key=TRUST.index) == declared()[rule.code]
+    the_declared_fix_is_reached(rule, FIXTURES)

@@ -10,10 +10,11 @@ from subprocess import PIPE
 
 import pytest
 from checkout import ROOT
-from fixture_harness import Found, fixtures_of, read_marks
+from fixture_harness import fixtures_of
 from program import AMPLINT, environment
 
 from amplint.engine.registry import rule_index
+from amplint.testing.fixtures import Marked, read_marks
 
 OPTIONS = ("--isolated", "--no-cache", "--quiet", "--exit-zero", "--select", "ALL", "--output-format", "json")
 DEFAULT = {rule.code for rule in rule_index() if rule.default}
@@ -38,16 +39,16 @@ def reports() -> list[bytes]:
 
 
 @pytest.fixture(scope="module")
-def findings(reports: list[bytes]) -> dict[Path, Counter[Found]]:
+def findings(reports: list[bytes]) -> dict[Path, Counter[Marked]]:
     """What is found, by file."""
-    found: dict[Path, Counter[Found]] = defaultdict(Counter)
+    found: dict[Path, Counter[Marked]] = defaultdict(Counter)
     for one in json.loads(reports[0]):
         fix = one["fix"]["applicability"] if one["fix"] else "none"
-        found[ROOT / one["filename"]][Found(one["location"]["row"], one["code"], fix)] += 1
+        found[ROOT / one["filename"]][Marked(one["location"]["row"], one["code"], fix)] += 1
     return found
 
 
-def of_default_rules(found: Counter[Found]) -> Counter[Found]:
+def of_default_rules(found: Counter[Marked]) -> Counter[Marked]:
     return Counter({each: n for each, n in found.items() if each.code in DEFAULT})
 
 
@@ -55,7 +56,7 @@ def test_the_report_does_not_depend_on_the_hash_seed(reports: list[bytes]) -> No
     assert reports[0] == reports[1]
 
 
-def test_nothing_is_found_in_clean_and_in_fixed_files(findings: dict[Path, Counter[Found]]) -> None:
+def test_nothing_is_found_in_clean_and_in_fixed_files(findings: dict[Path, Counter[Marked]]) -> None:
     """But for what a fix leaves to its author, which the file says."""
     for fixture in fixtures_of():
         if not fixture.flagged:
@@ -66,7 +67,7 @@ def test_nothing_is_found_in_clean_and_in_fixed_files(findings: dict[Path, Count
             assert {(each.row, each.code) for each in found} == left, fixture.fixed_path
 
 
-def test_each_file_says_in_the_run_what_it_says_alone(findings: dict[Path, Counter[Found]]) -> None:
+def test_each_file_says_in_the_run_what_it_says_alone(findings: dict[Path, Counter[Marked]]) -> None:
     for fixture in fixtures_of():
         marks = read_marks(fixture.source.text)
         found = of_default_rules(findings[fixture.path])

@@ -11,7 +11,6 @@ from pathlib import Path
 
 import pytest
 from checkout import ROOT
-from fixture_harness import found, read_marks
 
 import amplint
 from amplint.diagnostics import FileReport
@@ -20,6 +19,7 @@ from amplint.engine.config import Settings
 from amplint.engine.fixer import fix_source
 from amplint.model.libraries import LIBRARIES, Library
 from amplint.source import Source
+from amplint.testing.fixtures import findings_as_marks, read_marks
 
 SCRIPTS = ROOT / "tests" / "wrappers"
 STUBS = Path(amplint.__file__).parent / "wrappers"
@@ -48,7 +48,7 @@ def test_scripts_are_judged_as_marked(path: Path) -> None:
     report = check(path)
     marks = read_marks(path.read_text())
     assert not report.error
-    assert sorted(found(report).elements()) == sorted(marks.expect.elements())
+    assert sorted(findings_as_marks(report).elements()) == sorted(marks.expect.elements())
     assert bool(marks.expect) is path.name.startswith("flagged_")
     assert not marks.expect or matters(path.read_bytes(), Settings(path.parent)), "the gate keeps it out"
 

@@ -98,7 +98,7 @@ class ImportGraph:
         return self._packages[folder]
 
     def _find_all(self, path: Path) -> Iterator[Path]:
-        for module, names in _statements(self.data(path)):
+        for module, names in import_statements(self.data(path)):
             found = self.find(module, path)
             if found is not None:
                 yield found
@@ -121,6 +121,10 @@ class ImportGraph:
             self._families[path] = _closure(users, self.imported)
         return self._families[path]
 
+    def connected(self, path: Path) -> frozenset[Path]:
+        """The files that imports lead to from a file, in either direction, over however many others."""
+        return _closure([path], lambda each: self.imported(each).union(self._importers.get(each, ())))
+
 
 def _content(path: Path) -> bytes:
     try:
@@ -139,7 +143,7 @@ def _closure(start: Iterable[Path], following: Callable[[Path], Iterable[Path]])
     return frozenset(seen)
 
 
-def _statements(data: bytes) -> Iterator[tuple[str, list[str]]]:
+def import_statements(data: bytes) -> Iterator[tuple[str, list[str]]]:
     """The modules that a text imports, each with the names that it takes from it."""
     for found in _IMPORT.finditer(data):
         before = data[data.rfind(b"\n", 0, found.start()) + 1 : found.start()].split()

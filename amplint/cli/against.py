@@ -14,8 +14,8 @@ import click
 
 from amplint.cli.console import Console
 from amplint.cli.linting import lint
-from amplint.cli.options import Options
-from amplint.cli.targets import STDIN, Targets
+from amplint.cli.options import STDIN, Options
+from amplint.cli.targets import Targets
 from amplint.diagnostics import FileReport
 from amplint.engine.checker import with_location
 from amplint.engine.discovery import FoundFile
@@ -82,9 +82,10 @@ def patched_files(options: Options, against: str, console: Console) -> Iterator[
         before = _before(options.paths, against, Path(os.path.realpath(folder)))
         wanted, result = lint(options, console)
         now = _Side(*_named(wanted, result.reports, before.base))
+        file = options.config.file
         there = options._replace(
             paths=before.paths,
-            config=options.config and Path(os.path.abspath(options.config)),
+            config=options.config._replace(file=file and Path(os.path.abspath(file))),
             no_cache=True,
         )
         with _working_in(before.here):

@@ -2,25 +2,35 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 from click.core import ParameterSource
 
+from amplint.cli.completion import complete_files
 from amplint.cli.console import CLEAN, FAILED, FINDINGS, Console
-from amplint.cli.linting import lint
-from amplint.cli.options import FIXING, REPLAY, REPORT, RUN, SELECTION, Options, with_options
+from amplint.cli.help import SectionedCommand
+from amplint.cli.linting import lint, resolver_of
+from amplint.cli.options import FIXING, REPLAY, REPORT, RUN, SELECTION, SHOWING, TEAM, Options, with_options
+from amplint.cli.outputs import Output, settled
 from amplint.cli.summary import Result, summarize
-from amplint.engine.config import ConfigError
+from amplint.engine.config import ConfigError, Settings, SettingsResolver
 from amplint.engine.registry import RegistryError
+from amplint.report import FORMATS
 
 if TYPE_CHECKING:
+    from amplint.cli.narrowing import Narrowing
     from amplint.cli.proof import Prover
+    from amplint.cli.targets import Targets
 
 
-@click.command("check", context_settings={"help_option_names": ["-h", "--help"]})
-@click.argument("paths", nargs=-1)
-@with_options(*FIXING, *REPLAY, *SELECTION, *REPORT, *RUN)
+_UNASKED = (ParameterSource.DEFAULT, ParameterSource.DEFAULT_MAP)
+
+
+@click.command("check", cls=SectionedCommand, context_settings={"help_option_names": ["-h", "--help"]})
+@click.argument("paths", nargs=-1, shell_complete=complete_files)
+@with_options(*FIXING, *REPLAY, *SELECTION, *TEAM, *SHOWING, *REPORT, *RUN)
 def check(**values: Any) -> int:
     """Check files and folders (the current one when none is named); `-` reads stdin.
 
@@ -32,7 +42,10 @@ def check(**values: Any) -> int:
     _refuse_idle(options)
     console = Console(options.quiet, options.verbose, options.color)
     try:
-        return _check(options, console)
+        resolver = resolver_of(options)
+        options = _with_settings(options, resolver.for_folder(Path.cwd()))
+        reports = settled(options.outputs, options.output_file, options.statistics, options.stream)
+        return _check(options._replace(outputs=reports), resolver, console)
     except (ConfigError, RegistryError) as error:
         console.problem("", str(error))
         return FAILED
@@ -40,26 +53,69 @@ def check(**values: Any) -> int:
 
 def _refuse_idle(options: Options) -> None:
     """Raise for options that would do nothing: what somebody asked for and does not get is an error."""
-    if options.verify:
-        return
+    _refuse_together(options)
     asked = click.get_current_context().get_parameter_source
-    idle = [f"`--{name}`" for name in ("device", "seed", "timeout") if asked(name) is ParameterSource.COMMANDLINE]
-    if idle:
-        raise click.UsageError(f"{' and '.join(idle)} without `--verify`: nothing is replayed")
+
+    def given(*names: str) -> str:
+        found = (name for name in names if asked(name.replace("-", "_")) is ParameterSource.COMMANDLINE)
+        return " and ".join(f"`--{name}`" for name in found)
+
+    if not options.verify and (idle := given("device", "seed", "timeout")):
+        raise click.UsageError(f"{idle} without `--verify`: nothing is replayed")
+    if options.exit_zero and (idle := given("fail-on")):
+        raise click.UsageError(f"{idle} with `--exit-zero`: nothing fails")
 
 
-def _check(options: Options, console: Console) -> int:
+def _refuse_together(options: Options) -> None:
+    """Raise for options that each want something else to become of findings."""
+    wanted = {
+        "--fix": options.fix or options.fix_only or options.verify,
+        "--add-noqa": options.add_noqa,
+        "--add-ignore": options.add_ignore,
+        "--show-files": options.show_files,
+        "--show-settings": options.show_settings,
+    }
+    given = [f"`{name}`" for name, asked in wanted.items() if asked]
+    if len(given) > 1:
+        raise click.UsageError(f"{' and '.join(given)} cannot be combined")
+
+
+def _with_settings(options: Options, settings: Settings) -> Options:
+    """The options, and where nobody gave one what the settings of the current folder say in its place.
+
+    Raises:
+        ConfigError: these name a form of the report that there is not.
+    """
+    asked = click.get_current_context().get_parameter_source
+    wanted: dict[str, Any] = {
+        "outputs": (Output(settings.output_format),) if settings.output_format else (),
+        "fix": settings.fix,
+        "unsafe_fixes": settings.unsafe_fixes,
+    }
+    if settings.output_format and settings.output_format not in FORMATS:
+        raise ConfigError(f"{settings.place('output-format')} must be one of {', '.join(FORMATS)}")
+    options = options._replace(**{name: each for name, each in wanted.items() if each and asked(name) in _UNASKED})
+    if options.adds_comments:
+        return options._replace(fix=False)
+    return options._replace(fix=True) if options.fix_only else options
+
+
+def _check(options: Options, resolver: SettingsResolver, console: Console) -> int:
     # What a clean run has no use for is not imported.
+    if options.show_files or options.show_settings:
+        from amplint.cli.showing import show
+
+        return show(options, resolver, console)
     if options.verify:
         if not (options.fix or options.diff):
             raise click.UsageError(
                 "`--verify` needs `--fix` or `--diff`; to replay findings and fix nothing: `amplint verify`"
             )
-        return _check_with_proof(options, console)
-    return _linted(options, console, None)
+        return _check_with_proof(options, resolver, console)
+    return _linted(options, resolver, console, None)
 
 
-def _check_with_proof(options: Options, console: Console) -> int:
+def _check_with_proof(options: Options, resolver: SettingsResolver, console: Console) -> int:
     from amplint.cli.proof import Prover, how_to_replay
     from amplint.runtime.devices import DeviceError
 
@@ -69,22 +125,30 @@ def _check_with_proof(options: Options, console: Console) -> int:
         console.problem("", str(error))
         return FAILED
     with Prover(how, options, console) as prover:
-        return _linted(options, console, prover)
+        return _linted(options, resolver, console, prover)
 
 
-def _linted(options: Options, console: Console, prover: Prover | None) -> int:
-    wanted, result = lint(options, console)
-    if options.output_file:
+def _linted(options: Options, resolver: SettingsResolver, console: Console, prover: Prover | None) -> int:
+    wanted, result = lint(options, console, resolver)
+    narrowing = _narrowing(wanted, options)
+    if narrowing is not None:
+        narrowing.begin(result, console)
+    if any(one.path for one in options.outputs):
         from amplint.cli.reporting import refuse_to_overwrite
 
-        refuse_to_overwrite(wanted, {"--output-file": options.output_file})
-    if options.fix or options.diff:
+        refuse_to_overwrite(wanted, [(one.option, one.path) for one in options.outputs])
+    if options.fix or options.diff or options.adds_comments:
         from amplint.cli.fixing import fix_all
 
         if prover is not None:
             prover.foresee(wanted, result)
-        fix_all(wanted, result, options, console, None if prover is None else prover.confirmed)
-    if not options.diff and (result.diagnostics or options.output_file or options.output_format == "json"):
+        steps = [] if narrowing is None else [narrowing.new]
+        fix_all(wanted, result, options, console, steps if prover is None else [*steps, prover.confirmed])
+    if options.update_baseline and narrowing is not None:
+        narrowing.end(result, console)
+        return FAILED if console.failed else CLEAN
+    due = result.diagnostics or any(one.is_due for one in options.outputs)
+    if due and not (options.diff or options.fix_only):
         from amplint.cli.reporting import write_report
 
         write_report(wanted, result, options, console)
@@ -92,10 +156,21 @@ def _linted(options: Options, console: Console, prover: Prover | None) -> int:
     return _exit_code(result, options, console.failed)
 
 
+def _narrowing(wanted: Targets, options: Options) -> Narrowing | None:
+    """What tells the new findings; None where nobody asks for that."""
+    asked = options.baseline or options.update_baseline or options.since is not None
+    if not asked and not any(item.settings.baseline for item in wanted.files):
+        return None
+    from amplint.cli.narrowing import Narrowing
+
+    return Narrowing(wanted, options)
+
+
 def _exit_code(result: Result, options: Options, failed: bool) -> int:
     if failed:
         return FAILED
     if options.diff:
         return FINDINGS if result.fixed else CLEAN
-    remains = bool(result.diagnostics) or options.exit_non_zero_on_fix and bool(result.fixed)
+    remains = not options.fix_only and options.fails(result.diagnostics)
+    remains = remains or options.exit_non_zero_on_fix and bool(result.fixed)
     return FINDINGS if remains and not options.exit_zero else CLEAN

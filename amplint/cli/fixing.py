@@ -1,9 +1,9 @@
-"""The step of `amplint check` that fixes, or shows what fixing would do."""
+"""The step of `amplint check` that changes files: fixes or suppresses, or shows what that would do."""
 
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from typing import NamedTuple
 
@@ -12,9 +12,10 @@ from amplint.cli.options import Options
 from amplint.cli.summary import Result
 from amplint.cli.targets import Targets
 from amplint.diagnostics import FileReport
-from amplint.engine.checker import check_source, with_location, withdraw
+from amplint.engine.checker import check_again, with_location
 from amplint.engine.discovery import FoundFile
 from amplint.engine.fixer import Changed, FixError, FixOutcome, fix_source, fixable, write
+from amplint.engine.suppression_edits import suppress_source, suppressible
 from amplint.model.caller_contexts import CallerContext
 from amplint.report import diff
 from amplint.report.view import View
@@ -37,14 +38,14 @@ class _Repaired(NamedTuple):
         return self.source.encode(self.outcome.text)
 
 
-Confirm = Callable[[Source, FileReport], FileReport]
-"""Takes from a report the fixes that do not hold."""
+Narrow = Callable[[Source, FileReport], FileReport]
+"""Takes from a report what is not to be fixed."""
 
 
 def fix_all(
-    wanted: Targets, result: Result, options: Options, console: Console, confirm: Confirm | None = None
+    wanted: Targets, result: Result, options: Options, console: Console, narrowings: Sequence[Narrow] = ()
 ) -> None:
-    """Fix every file that can be fixed, and bring `result` up to date; with `--diff`, print what would change instead.
+    """Fix, or suppress, what can be, and bring `result` up to date; with `--diff`, print what would change instead.
 
     The text of stdin goes to stdout, fixed or not.
 
@@ -53,12 +54,12 @@ def fix_all(
         result: what linting them came to.
         options: what was asked for.
         console: hears of what cannot be fixed.
-        confirm: takes from a report the fixes that shall not be applied.
+        narrowings: take from a report, one after the other, what is not to be fixed.
     """
     facts = frozenset(fact for report in result.reports for fact in report.facts)
     printed = wanted.stdin
     for index, item in enumerate(wanted.files):
-        if not fixable(result.reports[index], options.unsafe_fixes):
+        if not _changeable(result.reports[index], options):
             continue
         try:
             if item.leads_out:
@@ -66,7 +67,7 @@ def fix_all(
             report = result.reports[index]
             # What a finding needs that was not withdrawn, the project establishes.
             known = facts.union(*(each.needs for each in report.diagnostics))
-            repaired = _fixed(item, wanted, known, options, confirm, report.entered)
+            repaired = _fixed(item, wanted, known, options, narrowings, report.entered)
         except FixError as error:
             console.problem(item.display, str(error))
             continue
@@ -89,12 +90,12 @@ def _fixed(
     wanted: Targets,
     facts: frozenset[str],
     options: Options,
-    confirm: Confirm | None,
+    narrowings: Sequence[Narrow],
     entered: tuple[CallerContext, ...],
 ) -> _Repaired:
     """Fix a file, on disk if that is wanted. What another program makes of it meanwhile is read, and fixed if need be."""
     for _ in range(_TRIES):
-        repaired = _repair(item, wanted, facts, options.unsafe_fixes, confirm, entered)
+        repaired = _repair(item, wanted, facts, options, narrowings, entered)
         if not repaired.outcome.applied or options.diff or wanted.stdin is not None:
             return repaired
         with suppress(Changed):
@@ -107,13 +108,15 @@ def _repair(
     item: FoundFile,
     wanted: Targets,
     facts: frozenset[str],
-    unsafe: bool,
-    confirm: Confirm | None,
+    options: Options,
+    narrowings: Sequence[Narrow],
     entered: tuple[CallerContext, ...],
 ) -> _Repaired:
     def lint(source: Source) -> FileReport:
-        report = withdraw(check_source(source, item.settings, item.path, entered=entered), facts)
-        return report if confirm is None else confirm(source, report)
+        report = check_again(source, item.settings, item.path, entered, facts)
+        for narrow in narrowings:
+            report = narrow(source, report)
+        return report
 
     try:
         data = wanted.read(item.path)
@@ -122,7 +125,13 @@ def _repair(
         raise FixError(f"cannot be read: {error.strerror or error}") from error
     except SourceError as error:
         raise FixError(str(error)) from error
-    return _Repaired(source, data, fix_source(source, lint, unsafe))
+    if options.adds_comments:
+        return _Repaired(source, data, suppress_source(source, lint, options.add_ignore))
+    return _Repaired(source, data, fix_source(source, lint, options.unsafe_fixes))
+
+
+def _changeable(report: FileReport, options: Options) -> bool:
+    return bool(suppressible(report) if options.adds_comments else fixable(report, options.unsafe_fixes))
 
 
 def _print_diff(repaired: _Repaired, color: bool) -> None:

@@ -3,36 +3,53 @@
 from __future__ import annotations
 
 import os
+from pathlib import Path
+
+import click
 
 from amplint.cli.console import Console
-from amplint.cli.options import Options
+from amplint.cli.options import STDIN, Options
 from amplint.cli.summary import Result
 from amplint.cli.targets import Targets, find_targets
 from amplint.diagnostics import FileReport
-from amplint.engine.config import SettingsResolver
+from amplint.engine.config import INLINE, ConfigError, Settings, SettingsResolver
 from amplint.engine.discovery import FoundFile
 from amplint.engine.neighbours import neighbours, project_files
 from amplint.engine.registry import rule_index
 from amplint.engine.runner import RunOptions, check_text, run
-from amplint.engine.selection import check_selectors, names
+from amplint.engine.selection import active_codes, names, unknown_rule
+from amplint.engine.shards import RunPart
 
 
-def lint(options: Options, console: Console) -> tuple[Targets, Result]:
+def resolver_of(options: Options) -> SettingsResolver:
+    """Who knows the settings of each file, under what the options say.
+
+    Raises:
+        ConfigError: settings or selectors are of no use.
+        RegistryError: a rule pack cannot be loaded.
+    """
+    _check_selectors(options)
+    return SettingsResolver(options.overrides, options.config.file, options.isolated)
+
+
+def lint(options: Options, console: Console, resolver: SettingsResolver | None = None) -> tuple[Targets, Result]:
     """Check what the options name; tells the console about what could not be checked.
 
     Args:
         options: what was asked for.
         console: hears of what could not be checked.
+        resolver: what `resolver_of` gives for the options, where that is known already.
 
     Raises:
         ConfigError: settings or selectors are of no use.
         RegistryError: a rule pack cannot be loaded.
         click.UsageError: stdin and other paths are wanted at once.
     """
-    _check_selectors(options)
-    resolver = SettingsResolver(options.overrides, options.config, options.isolated)
-    wanted = find_targets(options, resolver, console)
-    result = Result(_reports(wanted, options, resolver, console))
+    resolver = resolver or resolver_of(options)
+    everything = find_targets(options, resolver, console)
+    part = _part(everything, options, resolver)
+    wanted = everything._replace(files=part.own)
+    result = Result(_reports(wanted, part, options, resolver, console))
     for report in result.reports:
         if report.error:
             console.problem(report.path, report.error)
@@ -41,14 +58,39 @@ def lint(options: Options, console: Console) -> tuple[Targets, Result]:
 
 def _check_selectors(options: Options) -> None:
     known = names(rule_index())
-    check_selectors(options.select, known, "--select")
-    check_selectors(options.ignore, known, "--ignore")
-    check_selectors(options.extend_select, known, "--extend-select")
-    for _, selectors in options.per_file_ignores:
-        check_selectors(selectors, known, "--per-file-ignores")
+    for option, selectors in (
+        ("--select", options.select),
+        ("--ignore", options.ignore),
+        ("--extend-select", options.extend_select),
+        ("--per-file-ignores", [word for _, words in options.per_file_ignores for word in words]),
+        ("--fixable", options.fixable),
+        ("--unfixable", options.unfixable),
+    ):
+        if problem := unknown_rule(selectors, known):
+            raise ConfigError(f"{option}: {problem}")
+    if options.config.inline:
+        active_codes(Settings(Path.cwd(), origin=INLINE, **dict(options.config.inline)), Path.cwd(), rule_index())
 
 
-def _reports(wanted: Targets, options: Options, resolver: SettingsResolver, console: Console) -> list[FileReport]:
+def _named(wanted: Targets, options: Options) -> tuple[str, ...]:
+    return () if wanted.stdin is not None else options.paths or (".",)
+
+
+def _part(wanted: Targets, options: Options, resolver: SettingsResolver) -> RunPart:
+    """The files to check, and what bears on them; all of the files, unless a shard is asked for."""
+    others = neighbours(wanted.files, _named(wanted, options), resolver, wanted.stdin)
+    if options.shard is None:
+        return RunPart(wanted.files, others, [])
+    if wanted.stdin is not None:
+        raise click.UsageError(f"`--shard` parts files, and `{STDIN}` is one")
+    from amplint.engine.shards import part_of
+
+    return part_of(options.shard, wanted.files, others)
+
+
+def _reports(
+    wanted: Targets, part: RunPart, options: Options, resolver: SettingsResolver, console: Console
+) -> list[FileReport]:
     how = RunOptions(options.jobs, options.cache_dir, options.no_cache)
 
     def note(text: str) -> None:
@@ -57,16 +99,13 @@ def _reports(wanted: Targets, options: Options, resolver: SettingsResolver, cons
         else:
             console.detail(text)
 
-    named = () if wanted.stdin is not None else options.paths or (".",)
-    others = neighbours(wanted.files, named, resolver, wanted.stdin)
-
     def project() -> list[FoundFile]:
-        return project_files(wanted.files, named, resolver)
+        return [*part.apart, *project_files([*part.own, *part.apart], _named(wanted, options), resolver)]
 
     if wanted.stdin is not None:
-        return [check_text(one, wanted.stdin, how, note, others, project) for one in wanted.files]
+        return [check_text(one, wanted.stdin, how, note, part.others, project) for one in wanted.files]
     try:
-        return list(run(wanted.files, how, console.progress, note, others, project))
+        return list(run(wanted.files, how, console.progress, note, part.others, project))
     finally:
         console.end_progress()
 

@@ -2,18 +2,26 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Sequence
 from importlib import import_module
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from amplint import __version__
+from amplint.cli.completion import complete_files
 from amplint.cli.console import FAILED, INTERRUPTED, Unwritable, one_line, open_streams, say
 
-COMMANDS = ("check", "explain", "profile", "rules", "trace", "verify")
+if TYPE_CHECKING:
+    from click.shell_completion import CompletionItem
+
+COMMANDS = ("check", "clean", "config", "explain", "merge", "profile", "rules", "server", "trace", "verify", "version")
 """Each is a module of this package that holds a click command of the same name."""
+
+_MEANT = {"help": "-h", "fix": "check --fix", "lint": "check", "list": "rules", "settings": "config"}
+"""Words that people try as commands, each with what they look for."""
 
 _OWN_OPTIONS = ("-h", "--help", "-V", "--version")
 
@@ -34,9 +42,22 @@ class CommandGroup(click.Group):
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         """Read the arguments; what does not begin with a command is meant for `check`."""
+        if ctx.resilient_parsing and not args:
+            return super().parse_args(ctx, args)
         if not args or args[0] not in (*COMMANDS, *_OWN_OPTIONS):
+            if args and not ctx.resilient_parsing:
+                _refuse_unknown(args[0], ctx)
             args = ["check", *args]
         return super().parse_args(ctx, args)
+
+    def shell_complete(self, ctx: click.Context, incomplete: str) -> list[CompletionItem]:
+        """What may follow `amplint`: a command, or what may follow `amplint check`."""
+        check = self.get_command(ctx, "check")
+        assert check is not None
+        with click.Context(check, ctx, info_name="check", resilient_parsing=True) as inside:
+            # First, or bash would forget the others.
+            paths = complete_files(ctx, check.params[0], incomplete)
+            return [*paths, *super().shell_complete(ctx, incomplete), *check.shell_complete(inside, incomplete)]
 
     def main(
         self,
@@ -67,6 +88,17 @@ class CommandGroup(click.Group):
             say(sys.stderr, "interrupted\n")
             sys.exit(INTERRUPTED)
         sys.exit(code if isinstance(code, int) else 0)
+
+
+def _refuse_unknown(word: str, ctx: click.Context) -> None:
+    """Raise for a word that is neither a command nor the path of anything, and that no path is likely to be."""
+    if not word.replace("-", "").isalpha() or word.startswith("-") or os.path.lexists(word):
+        return
+    from amplint.engine.nearest import nearest
+
+    meant = _MEANT.get(word)
+    near = f"; did you mean `amplint {meant}`?" if meant else nearest(word, list(COMMANDS), 0.7)
+    raise click.UsageError(f"there is no command, file or folder `{word}`{near}", ctx)
 
 
 def _why(error: Exception) -> str:

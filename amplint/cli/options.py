@@ -3,16 +3,29 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+import os
+import sys
+from collections.abc import Callable, Iterable
 from pathlib import Path
-from typing import Any, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Any, NamedTuple, TextIO, TypeVar
 
 import click
 
-from amplint.engine.config import Overrides
+from amplint.cli.completion import complete_rules
+from amplint.cli.help import section
+from amplint.cli.outputs import Output, outputs
+from amplint.diagnostics import Diagnostic
+from amplint.engine.config import ConfigError, Overrides, inline
 from amplint.engine.config_values import torch_version
+from amplint.engine.severity import INFO, SEVERITIES, codes_below, is_at_least, severity
 from amplint.report import FORMATS
 from amplint.runtime.device_names import AUTO, CHOICES
+
+if TYPE_CHECKING:
+    from amplint.engine.shards import Shard
+
+STDIN = "-"
+"""What stands for standard input among the paths."""
 
 TIMEOUT = 60.0
 """Seconds of processor time that one replay may take, unless told otherwise."""
@@ -20,11 +33,19 @@ TIMEOUT = 60.0
 Command = TypeVar("Command", bound=Callable[..., Any])
 
 
+class GivenSettings(NamedTuple):
+    """What `--config` says: the one configuration file for all files, and fields of `Settings` that are spelled out."""
+
+    file: Path | None = None
+    inline: tuple[tuple[str, Any], ...] = ()
+
+
 class Options(NamedTuple):
     """What `amplint check` was asked to do; a field for each option."""
 
     paths: tuple[str, ...] = ()
     fix: bool = False
+    fix_only: bool = False
     unsafe_fixes: bool = False
     verify: bool = False
     device: str = AUTO
@@ -33,15 +54,26 @@ class Options(NamedTuple):
     trust: bool = False
     diff: bool = False
     show_fixes: bool = False
+    fixable: tuple[str, ...] = ()
+    unfixable: tuple[str, ...] = ()
+    add_noqa: bool = False
+    add_ignore: bool = False
+    show_files: bool = False
+    show_settings: bool = False
     select: tuple[str, ...] = ()
     ignore: tuple[str, ...] = ()
     extend_select: tuple[str, ...] = ()
     per_file_ignores: tuple[tuple[str, tuple[str, ...]], ...] = ()
     exclude: tuple[str, ...] = ()
     torch_version: tuple[int, int] | None = None
-    config: Path | None = None
+    config: GivenSettings = GivenSettings()
+    ignore_noqa: bool = False
+    respect_gitignore: bool | None = None
     isolated: bool = False
-    output_format: str = "concise"
+    min_severity: str = INFO
+    output_format: str = ""
+    outputs: tuple[Output, ...] = ()
+    fail_on: str = INFO
     output_file: Path | None = None
     statistics: bool = False
     exit_zero: bool = False
@@ -53,19 +85,46 @@ class Options(NamedTuple):
     quiet: bool = False
     verbose: bool = False
     color: str = "auto"
+    baseline: Path | None = None
+    update_baseline: bool = False
+    since: str | None = None
+    shard: Shard | None = None
+
+    @property
+    def adds_comments(self) -> bool:
+        """Whether findings are to be suppressed."""
+        return self.add_noqa or self.add_ignore
+
+    @property
+    def stream(self) -> TextIO:
+        """Where a report without a file goes: where stdin is fixed, its text has standard output for itself."""
+        return sys.stderr if (self.fix or self.adds_comments) and STDIN in self.paths else sys.stdout
+
+    def fails(self, diagnostics: Iterable[Diagnostic]) -> bool:
+        """Whether one of the findings is bad enough for exit code 1."""
+        return any(is_at_least(severity(one), self.fail_on) for one in diagnostics)
 
     @property
     def overrides(self) -> Overrides:
         """What is said here about settings."""
+        ignore = self.ignore if self.min_severity == INFO else self.ignore + codes_below(self.min_severity)
         return Overrides(
-            self.select or None, self.extend_select, self.ignore, self.per_file_ignores or None, self.exclude,
-            self.torch_version,
+            self.select or None, self.extend_select, ignore, self.per_file_ignores or None, self.exclude,
+            self.torch_version, self.fixable, self.unfixable, self.ignore_noqa, self.respect_gitignore, self.config.inline,
         )  # fmt: skip
 
 
 def _words(ctx: click.Context, param: click.Parameter, values: tuple[str, ...]) -> tuple[str, ...]:
     """The items of comma-separated lists."""
     return tuple(word.strip() for value in values for word in value.split(",") if word.strip())
+
+
+def _rules(ctx: click.Context, param: click.Parameter, values: tuple[str, ...]) -> tuple[str, ...]:
+    """The selectors of comma-separated lists."""
+    for value in values:
+        if not _words(ctx, param, (value,)):
+            raise click.BadParameter("it names no rule", ctx, param)
+    return _words(ctx, param, values)
 
 
 def _per_file(
@@ -91,6 +150,36 @@ def _torch(ctx: click.Context, param: click.Parameter, value: str | None) -> tup
         return None if value is None else torch_version(value)
     except ValueError as error:
         raise click.BadParameter(str(error), ctx, param) from error
+
+
+def _config(ctx: click.Context, param: click.Parameter, values: tuple[str, ...]) -> GivenSettings:
+    """A file, and settings as TOML: what holds a `=` and is no file is TOML."""
+    texts = [value for value in values if "=" in value and not os.path.exists(value)]
+    files = [Path(value) for value in values if value not in texts]
+    if len(files) > 1:
+        raise click.BadParameter("only one of them can be a file", ctx, param)
+    try:
+        return GivenSettings(files[0] if files else None, inline(texts))
+    except ConfigError as error:
+        raise click.UsageError(str(error), ctx) from error
+
+
+class _Whole(click.types.StringParamType):
+    """Text of which an environment variable holds one value, spaces and all."""
+
+    def split_envvar_value(self, rv: str) -> list[str]:
+        return [rv]
+
+
+def _shard(ctx: click.Context, param: click.Parameter, value: str | None) -> Shard | None:
+    if value is None:
+        return None
+    from amplint.engine.shards import Shard
+
+    number, slash, of = value.partition("/")
+    if not (slash and number.isdecimal() and of.isdecimal() and 1 <= int(number) <= int(of)):
+        raise click.BadParameter(f"`{value}` is not of the form I/N, such as 1/4", ctx, param)
+    return Shard(int(number), int(of))
 
 
 def _finite(ctx: click.Context, param: click.Parameter, value: float) -> float:
@@ -125,19 +214,48 @@ def as_file(ctx: click.Context, param: click.Parameter, value: str | None) -> Pa
     return as_path(ctx, param, value)
 
 
-FIXING = (
-    click.option("--fix", is_flag=True, help="Apply the safe fixes, and report what remains."),
+FIXING = section(
+    "Fixing",
+    click.option("--fix/--no-fix", help="Apply the safe fixes, and report what remains."),
+    click.option("--fix-only", is_flag=True, help="Apply the safe fixes; what remains is not reported, and no error."),
     click.option(
-        "--unsafe-fixes", is_flag=True, help="Count in unsafe fixes: with --fix they are applied, without shown."
+        "--unsafe-fixes/--no-unsafe-fixes",
+        help="Count in unsafe fixes: with --fix they are applied, without shown.",
+    ),
+    click.option(
+        "--fixable",
+        multiple=True,
+        metavar="RULES",
+        callback=_rules,
+        shell_complete=complete_rules,
+        help="Apply fixes of these rules only.",
+    ),
+    click.option(
+        "--unfixable",
+        multiple=True,
+        metavar="RULES",
+        callback=_rules,
+        shell_complete=complete_rules,
+        help="Apply no fixes of these rules.",
     ),
     click.option(
         "--verify", is_flag=True, help="With --fix or --diff: only fixes that a replay on this device confirms."
     ),
     click.option("--diff", is_flag=True, help="Write nothing; show what --fix would change."),
     click.option("--show-fixes", is_flag=True, help="With --fix or --diff: list the fixes by file."),
+    click.option("--add-noqa", is_flag=True, help="Write `# noqa: CODE` beside each finding, and report what remains."),
+    click.option("--add-ignore", is_flag=True, help="The same with `# amplint: ignore[NAME]`, for amplint alone."),
 )
 
-REPLAY = (
+SHOWING = section(
+    "Instead of findings",
+    click.option("--show-files", is_flag=True, help="List the files that would be checked, and check none."),
+    click.option("--show-settings", is_flag=True, help="Show the settings of these files, and check none."),
+)
+"""What to show instead of findings."""
+
+REPLAY = section(
+    "Replaying fixes",
     click.option(
         "--device",
         type=click.Choice(CHOICES),
@@ -164,10 +282,32 @@ REPLAY = (
 )
 """How fixes are replayed."""
 
-SELECTION = (
-    click.option("--select", multiple=True, metavar="RULES", callback=_words, help="Run these rules only."),
-    click.option("--ignore", multiple=True, metavar="RULES", callback=_words, help="Leave these rules out."),
-    click.option("--extend-select", multiple=True, metavar="RULES", callback=_words, help="Run these rules, too."),
+SELECTION = section(
+    "What to look at, and for what",
+    click.option(
+        "--select",
+        multiple=True,
+        metavar="RULES",
+        callback=_rules,
+        shell_complete=complete_rules,
+        help="Run these rules only.",
+    ),
+    click.option(
+        "--ignore",
+        multiple=True,
+        metavar="RULES",
+        callback=_rules,
+        shell_complete=complete_rules,
+        help="Leave these rules out.",
+    ),
+    click.option(
+        "--extend-select",
+        multiple=True,
+        metavar="RULES",
+        callback=_rules,
+        shell_complete=complete_rules,
+        help="Run these rules, too.",
+    ),
     click.option(
         "--per-file-ignores",
         multiple=True,
@@ -184,46 +324,112 @@ SELECTION = (
     ),
     click.option("--torch-version", metavar="X.Y", callback=_torch, help="The oldest PyTorch the project supports."),
     click.option(
-        "--config", metavar="FILE", callback=as_path, help="The pyproject.toml or amplint.toml for all files."
+        "--config",
+        multiple=True,
+        type=_Whole(),
+        metavar="FILE|TOML",
+        callback=_config,
+        envvar="AMPLINT_CONFIG",
+        help="The pyproject.toml or amplint.toml for all files, or a setting: 'torch-version = \"2.4\"'.",
+    ),
+    click.option("--ignore-noqa", is_flag=True, help="Report what comments suppress, too."),
+    click.option(
+        "--respect-gitignore/--no-respect-gitignore",
+        default=None,
+        help="Whether to leave out what git ignores; as the settings say by default.",
     ),
     click.option("--isolated", is_flag=True, help="Look at no configuration file."),
+    click.option(
+        "--min-severity",
+        type=click.Choice(SEVERITIES),
+        default=INFO,
+        show_default=True,
+        help="Leave out the rules whose findings are less bad than this.",
+    ),
 )
 """What to look at, and for what."""
 
-REPORT = (
+REPORTING = "Report and exit code"
+"""The section of the options of reports."""
+
+REPORT = section(
+    REPORTING,
     click.option(
         "--output-format",
-        type=click.Choice(list(FORMATS)),
-        default="concise",
-        show_default=True,
-        help="The form of the report.",
+        "outputs",
+        multiple=True,
+        metavar="FORMAT[=FILE]",
+        callback=outputs,
+        envvar="AMPLINT_OUTPUT_FORMAT",
+        help=f"The form of the report, and its file; may be given several times. One of {', '.join(FORMATS)}. "
+        "Default: full on a terminal, concise elsewhere.",
     ),
     click.option("--statistics", is_flag=True, help="Report how often each rule found something, instead of what."),
+    click.option(
+        "--fail-on",
+        type=click.Choice(SEVERITIES),
+        default=INFO,
+        show_default=True,
+        help="Exit with 1 only if a finding is this bad or worse.",
+    ),
     click.option("-e", "--exit-zero", is_flag=True, help="Exit with 0 even if there are findings."),
     click.option("--exit-non-zero-on-fix", is_flag=True, help="Exit with 1 even if all findings were fixed."),
 )
 
+_OUTPUT_FILE = click.option(
+    "-o",
+    "--output-file",
+    metavar="FILE",
+    callback=_output,
+    envvar="AMPLINT_OUTPUT_FILE",
+    help="Write the report to a file; - is stdout.",
+)
+
 RUN = (
-    click.option(
-        "-o", "--output-file", metavar="FILE", callback=_output, help="Write the report to a file; - is stdout."
-    ),
-    click.option(
-        "-j", "--jobs", type=click.IntRange(0), default=0, help="Processes to use; 0: one for each processor."
-    ),
-    click.option("-n", "--no-cache", is_flag=True, help="Neither read nor write the cache."),
-    click.option("--cache-dir", metavar="FOLDER", callback=as_path, help="Where the cache lies."),
-    click.option("--stdin-filename", metavar="PATH", help="What to call the text that is read from `-`."),
-    click.option("-q", "--quiet", is_flag=True, help="No summary, no progress."),
-    click.option("-v", "--verbose", is_flag=True, help="Say more about the run."),
-    click.option(
-        "--color",
-        type=click.Choice(["auto", "always", "never"]),
-        default="auto",
-        show_default=True,
-        help="When to use colours.",
+    *section(REPORTING, _OUTPUT_FILE),
+    *section(
+        "The run",
+        click.option(
+            "-j", "--jobs", type=click.IntRange(0), default=0, help="Processes to use; 0: one for each processor."
+        ),
+        click.option(
+            "-n", "--no-cache", is_flag=True, envvar="AMPLINT_NO_CACHE", help="Neither read nor write the cache."
+        ),
+        click.option(
+            "--cache-dir", metavar="FOLDER", callback=as_path, envvar="AMPLINT_CACHE_DIR", help="Where the cache lies."
+        ),
+        click.option("--stdin-filename", metavar="PATH", help="What to call the text that is read from `-`."),
+        click.option("-q", "--quiet", is_flag=True, help="No summary, no progress."),
+        click.option("-v", "--verbose", is_flag=True, help="Say more about the run."),
+        click.option(
+            "--color",
+            type=click.Choice(["auto", "always", "never"]),
+            default="auto",
+            show_default=True,
+            help="When to use colours.",
+        ),
     ),
 )
 """How to go about it."""
+
+TEAM = section(
+    "What is new",
+    click.option(
+        "--baseline", metavar="FILE", callback=as_file, help="Neither report nor fix the findings that this file knows."
+    ),
+    click.option(
+        "--update-baseline", is_flag=True, help="Write all findings to the baseline; those that are fixed go."
+    ),
+    click.option("--since", metavar="REVISION", help="Only findings on lines that have changed since a git revision."),
+    click.option("--shard", metavar="I/N", callback=_shard, help="Only the I-th of N parts of the files; see `merge`."),
+)
+"""Which of the findings are new."""
+
+
+TEXT_OR_JSON = click.option(
+    "--output-format", type=click.Choice(["text", "json"]), default="text", show_default=True, help="The form."
+)
+"""For commands that tell what amplint knows."""
 
 
 def with_options(*options: Callable[[Command], Command]) -> Callable[[Command], Command]:

@@ -4,58 +4,57 @@ from __future__ import annotations
 
 import errno
 import os
-import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 import click
 
 from amplint.cli.console import Console, say, wants_color
 from amplint.cli.options import Options
+from amplint.cli.outputs import Output
 from amplint.cli.summary import Result
 from amplint.cli.targets import Targets
-from amplint.report import renderer
+from amplint.report import FORMATS, renderer
 from amplint.report.view import View
 from amplint.source import Source
 from amplint.system import atomic
 
 
 def write_report(wanted: Targets, result: Result, options: Options, console: Console) -> None:
-    """Write all findings to where they are wanted, in the form in which they are wanted.
+    """Write all findings to where they are wanted, in the forms in which they are wanted.
 
     Args:
         wanted: the files, for the texts that some formats show.
         result: what was found in them.
-        options: where the report goes, and its form.
+        options: where the reports go, and their forms.
         console: hears of a file that cannot be written.
     """
 
     def source(path: str) -> Source | None:
         return result.source(path, wanted.read)
 
-    # Where stdin is fixed, its text has stdout for itself.
-    stream = sys.stderr if wanted.stdin is not None and options.fix else sys.stdout
-    if options.output_file is None:
-        view = View(source, options.unsafe_fixes, wants_color(options.color, stream))
-        for piece in _pieces(result, view, options):
-            say(stream, piece)
-        return
-    view = View(source, options.unsafe_fixes, options.color == "always")
-    write_file(options.output_file, "".join(_pieces(result, view, options)), console)
+    for output in options.outputs:
+        if output.path is None:
+            view = View(source, options.unsafe_fixes, wants_color(options.color, options.stream))
+            for piece in _pieces(output, result, view, options.statistics):
+                say(options.stream, piece)
+        else:
+            view = View(source, options.unsafe_fixes, options.color == "always")
+            write_file(output.path, "".join(_pieces(output, result, view, options.statistics)), console)
 
 
-def refuse_to_overwrite(wanted: Targets, outputs: Mapping[str, Path | None]) -> None:
+def refuse_to_overwrite(wanted: Targets, outputs: Iterable[tuple[str, Path | None]]) -> None:
     """Raise where a report would take the place of code, or of another report.
 
     Args:
         wanted: the files that are checked.
-        outputs: the files that are to be written, by their options; None where an option is not given.
+        outputs: options, and the files that are to be written for them; None where an option names none.
 
     Raises:
         click.UsageError: one would.
     """
     taken = {os.path.realpath(each.path): f"`{each.display}`, which is checked" for each in wanted.files}
-    for option, path in outputs.items():
+    for option, path in outputs:
         if path is None:
             continue
         if os.path.realpath(path) in taken:
@@ -105,10 +104,10 @@ def refuse_astray(path: Path) -> None:
             raise OSError(errno.ELOOP, "it is a link that leads out of its folder")
 
 
-def _pieces(result: Result, view: View, options: Options) -> Iterator[str]:
-    if not options.statistics:
-        return renderer(options.output_format)(result.diagnostics, view)
+def _pieces(output: Output, result: Result, view: View, counted: bool) -> Iterator[str]:
+    if not counted:
+        return renderer(output.format)(result.diagnostics, view)
     from amplint.report import statistics
 
-    render = statistics.render_json if options.output_format in ("json", "jsonl") else statistics.render
+    render = statistics.render if FORMATS[output.format].for_people else statistics.render_json
     return render(result.diagnostics, view, sum(len(report.partly) for report in result.reports))

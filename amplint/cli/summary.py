@@ -9,6 +9,7 @@ from pathlib import Path
 from amplint.cli.console import Console
 from amplint.cli.options import Options
 from amplint.diagnostics import Applicability, Diagnostic, FileReport
+from amplint.report.view import View
 from amplint.source import Source, SourceError
 
 
@@ -53,7 +54,7 @@ def summarize(result: Result, options: Options, console: Console) -> None:
         for line in _fixes(result):
             console.note(line)
     if checked:
-        for line in _lines(result, checked, options):
+        for line in (*_lines(result, checked, options), *_next_steps(result, options)):
             console.note(line)
     for report in result.reports:
         for row, function, how in report.partly:
@@ -87,11 +88,16 @@ def _lines(result: Result, checked: int, options: Options) -> Iterator[str]:
     done = sum(sum(applied.values()) for applied in result.fixed.values())
     where = f" in {count(len(result.fixed), 'file')}"
     if options.diff:
-        would = f"Would fix {count(done, 'finding')}{where}" if done else "Nothing to fix"
+        verb = "suppress" if options.adds_comments else "fix"
+        would = f"Would {verb} {count(done, 'finding')}{where}" if done else f"Nothing to {verb}"
         yield would + _more(diagnostics, options)
         return
     if done:
-        yield f"Fixed {count(done, 'finding')}{where}"
+        yield f"{'Suppressed' if options.adds_comments else 'Fixed'} {count(done, 'finding')}{where}"
+    if options.fix_only:
+        if not done:
+            yield "Nothing to fix"
+        return
     if not diagnostics:
         yield f"No findings{' remain' if done else ''} in {count(checked, 'file')}"
         return
@@ -99,6 +105,20 @@ def _lines(result: Result, checked: int, options: Options) -> Iterator[str]:
     found = f"{total} {'remains' if len(diagnostics) == 1 else 'remain'}" if done else f"Found {total}"
     paths = len({diagnostic.path for diagnostic in diagnostics})
     yield f"{found} in {paths} of {count(checked, 'file')}{_more(diagnostics, options)}"
+    if not (options.exit_zero or options.fails(diagnostics)):
+        yield f"None of them counts for the exit code, which `--fail-on {options.fail_on}` sets"
+
+
+def _next_steps(result: Result, options: Options) -> Iterator[str]:
+    """What marks stand for, and where to read on: for whoever reads the report, not for programs."""
+    if options.diff or not result.diagnostics or not any(one.is_for_people for one in options.outputs):
+        return
+    view = View(lambda path: None, options.unsafe_fixes)
+    if options.statistics and any(view.applies(one.fix) for one in result.diagnostics):
+        fix = "`--fix --unsafe-fixes`" if options.unsafe_fixes else "`--fix`"
+        yield f"[*] {fix} repairs all of them, [-] some"
+    ((code, _),) = Counter(one.code for one in result.diagnostics).most_common(1)
+    yield f"`amplint explain {code}` says why it matters and what to write instead"
 
 
 def _more(diagnostics: list[Diagnostic], options: Options) -> str:

@@ -10,14 +10,12 @@ from typing import NamedTuple
 import click
 
 from amplint.cli.console import Console
-from amplint.cli.options import Options
+from amplint.cli.options import STDIN, Options
 from amplint.engine.config import ConfigError, Settings, SettingsResolver
 from amplint.engine.discovery import Excluded, FoundFile, Passed, Problem, discover
 from amplint.engine.registry import rule_index
 from amplint.engine.selection import active_codes
 from amplint.system.reading import read_file, read_stream
-
-STDIN = "-"
 
 
 class Targets(NamedTuple):

@@ -13,9 +13,10 @@ import click
 
 from amplint.cli.against import AgainstError, patched_files
 from amplint.cli.console import CLEAN, FAILED, FINDINGS, Console, say, wants_color
+from amplint.cli.help import SectionedCommand, section
 from amplint.cli.ledger import Ledger
 from amplint.cli.linting import lint
-from amplint.cli.options import REPLAY, RUN, SELECTION, Options, as_file, with_options
+from amplint.cli.options import REPLAY, REPORTING, RUN, SELECTION, Options, as_file, with_options
 from amplint.cli.proof import fixable_findings, how_to_replay, replays_shown
 from amplint.cli.reporting import refuse_to_overwrite, write_file
 from amplint.cli.summary import count
@@ -73,7 +74,8 @@ _AGAINST = click.option(
     metavar="OLD",
     help="Judge what a patch does: the paths against another path, or a git revision of them.",
 )
-_REPORT = (
+_REPORT = section(
+    REPORTING,
     click.option(
         "--output-format", type=click.Choice(list(FORMATS)), default="text", show_default=True, help="The form of the report."
     ),
@@ -81,9 +83,9 @@ _REPORT = (
 )  # fmt: skip
 
 
-@click.command("verify", context_settings={"help_option_names": ["-h", "--help"]})
+@click.command("verify", cls=SectionedCommand, context_settings={"help_option_names": ["-h", "--help"]})
 @click.argument("paths", nargs=-1)
-@with_options(_UNSAFE, _AGAINST, _TRUST, *REPLAY, *SELECTION, *_REPORT, *RUN)
+@with_options(*section("What is replayed", _UNSAFE, _AGAINST, _TRUST), *REPLAY, *SELECTION, *_REPORT, *RUN)
 def verify(evidence: Path | None, against: str | None, **values: Any) -> int:
     """Replay the fix of every finding on a device, and say whether it holds.
 
@@ -140,7 +142,7 @@ def _reported(
 ) -> int:
     """Write down what replaying comes to, as it comes; the exit code. `nothing` is said where there is nothing to replay."""
     options, kept, console, how = run
-    refuse_to_overwrite(wanted, {"--evidence": kept, "--output-file": options.output_file})
+    refuse_to_overwrite(wanted, [("--evidence", kept), ("--output-file", options.output_file)])
     ledger = Ledger(kept, console)
     if not ledger.open():
         return FAILED  # now, not after minutes of work

@@ -26,7 +26,8 @@ from amplint.diagnostics import FileReport, Footing
 from amplint.engine import registry, report_codec
 from amplint.engine.cache_storage import Storage
 from amplint.engine.config import Settings
-from amplint.system.reading import read_file
+from amplint.engine.config_values import KEYS
+from amplint.system import reading
 
 _KEEP = 8
 """How many files stay for one root: one for each settings, the latest ones."""
@@ -37,6 +38,7 @@ _ENTERED = "^"
 _CLOCK_NS = 2_000_000_000
 """The coarsest resolution of file times there is (FAT), in nanoseconds."""
 
+_Status = os.stat_result | reading.Stamp
 Stamp = Sequence[int]
 _UNTRUSTED: Stamp = (0, 0, 0)
 
@@ -79,8 +81,9 @@ class Cache:
         setting = settings.root / settings.cache_dir if settings.cache_dir else None
         self._storage = Storage(settings.root, setting, folder)
         self._root = str(settings.root).rstrip(os.sep) + os.sep
-        # Which files are excluded decides on what is checked, not on what is found; where the settings come from, on neither.
-        choice = repr((replace(settings, exclude=(), cache_dir="", origin=""), _engine()))
+        # What decides on which files are looked at, and what becomes of findings, does not decide on what is found.
+        others = {each.field: getattr(Settings, each.field) for each in KEYS.values() if not each.finds}
+        choice = repr((replace(settings, origin="", **others), _engine()))
         self._name = f"{digest(choice.encode())}.cache"
         self._entries, self._others = self._load()
         self._standing = _Standing(self._others)
@@ -102,7 +105,7 @@ class Cache:
             return {}, {}
         return entries, others
 
-    def by_stamp(self, key: str, display: str, stat: os.stat_result) -> FileReport | None:
+    def by_stamp(self, key: str, display: str, stat: _Status) -> FileReport | None:
         """The report on a file that was not touched since.
 
         Args:
@@ -115,7 +118,7 @@ class Cache:
             return None
         return self._report(key, display, entry)
 
-    def by_content(self, key: str, display: str, stat: os.stat_result | None, content: str) -> FileReport | None:
+    def by_content(self, key: str, display: str, stat: _Status | None, content: str) -> FileReport | None:
         """The report on a file that holds the same bytes as then.
 
         Args:
@@ -142,7 +145,7 @@ class Cache:
         except report_codec.Damaged:
             return None
 
-    def keep(self, key: str, stat: os.stat_result | None, content: str, report: FileReport) -> None:
+    def keep(self, key: str, stat: _Status | None, content: str, report: FileReport) -> None:
         """Remember a report; one with an error is not kept.
 
         Args:
@@ -231,11 +234,11 @@ class _Standing:
 
     def _look(self, path: str) -> str:
         try:
-            status = os.stat(path)
-            stamp, content = self.seen.get(path, (_UNTRUSTED, ""))
-            if stamp == [status.st_size, status.st_mtime_ns, status.st_ctime_ns]:
+            status = reading.stamp(path)
+            seen_as, content = self.seen.get(path, (_UNTRUSTED, ""))
+            if seen_as == [status.st_size, status.st_mtime_ns, status.st_ctime_ns]:
                 return str(content)
-            content = digest(read_file(path))
+            content = digest(reading.read_file(path))
         except OSError:
             return ""
         seen = [_stamp(status), content]
@@ -263,7 +266,7 @@ def _check_seen(stamp: Any, content: Any) -> None:
         raise ValueError(stamp, content)
 
 
-def _stamp(stat: os.stat_result | None) -> list[int]:
+def _stamp(stat: _Status | None) -> list[int]:
     if stat is None:
         return list(_UNTRUSTED)
     last = max(stat.st_mtime_ns, stat.st_ctime_ns)

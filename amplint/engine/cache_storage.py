@@ -102,6 +102,18 @@ class Storage:
         _put(self._folder / name, _seal(secret, name, data) + data)
         self._prune(Path(name).suffix, keep)
 
+    def clear(self) -> tuple[Path, int]:
+        """Remove what is kept, of this root and of others; gives the folder in which it lay, and of how many roots it was.
+
+        Raises:
+            OSError: the folder must not be used.
+        """
+        try:
+            _refuse_foreign(self._base, stat.S_IWOTH)
+        except FileNotFoundError:
+            return self._base, 0
+        return self._base, sum(map(_remove, _folders(self._base)))
+
     def _secret(self) -> bytes:
         """What this user's files are sealed with.
 
@@ -180,13 +192,24 @@ def _put(path: Path, data: bytes) -> None:
 
 def _forget(base: Path) -> None:
     """Remove the folders that were not written to for the longest time; roots come and go."""
-    folders = [path for path in base.iterdir() if _FOLDER.fullmatch(path.name) and not path.is_symlink()]
-    for folder in sorted(folders, key=_age)[_ROOTS:]:
-        with suppress(OSError):  # another run was faster, or there is something that is not ours
-            for path in folder.iterdir():
-                if path.name in _MARKS or path.suffix in (".cache", ".tmp"):
-                    path.unlink()
-            folder.rmdir()
+    for folder in sorted(_folders(base), key=_age)[_ROOTS:]:
+        _remove(folder)
+
+
+def _folders(base: Path) -> list[Path]:
+    """The folders of the roots."""
+    return [path for path in base.iterdir() if _FOLDER.fullmatch(path.name) and not path.is_symlink()]
+
+
+def _remove(folder: Path) -> bool:
+    """Remove the folder of a root with all that amplint wrote there; whether that is done."""
+    with suppress(OSError):  # another run was faster, or there is something that is not ours
+        for path in folder.iterdir():
+            if path.name in _MARKS or path.suffix in (".cache", ".tmp"):
+                path.unlink()
+        folder.rmdir()
+        return True
+    return False
 
 
 def _seal(secret: bytes, name: str, data: bytes) -> bytes:

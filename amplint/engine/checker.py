@@ -13,12 +13,22 @@ from amplint.diagnostics import ALONE, Diagnostic, FileReport, Position, Range
 from amplint.engine.config import Settings
 from amplint.engine.driving_facts import with_place
 from amplint.engine.registry import RuleInfo, rule_index
-from amplint.engine.selection import SYNTAX_ERROR, UNUSED_SUPPRESSION, active_codes, names
+from amplint.engine.selection import (
+    SYNTAX_ERROR,
+    UNUSED_SUPPRESSION,
+    active_codes,
+    fixable_codes,
+    names,
+    severities,
+)
 from amplint.python_ast import gate
 from amplint.source import FileLocation, InvalidNotebook, Source, SourceError, is_notebook
 
 if TYPE_CHECKING:
     from amplint.model.caller_contexts import CallerContext
+
+
+_UNFIXABLE = "the settings want none for this rule"
 
 
 def check_bytes(display: str, data: bytes, settings: Settings, path: Path, explicit: bool = False) -> FileReport:
@@ -142,10 +152,39 @@ def check_source(
     if report.error and not report.diagnostics:
         return report
     selected = [diagnostic for diagnostic in report.diagnostics if diagnostic.code in active]
-    kept = suppress(source, selected, active, names(index))
+    kept = tuple(selected) if settings.ignore_noqa else suppress(source, selected, active, names(index))
     if report.error:  # a comment may be there for a rule that crashed
         kept = tuple(diagnostic for diagnostic in kept if diagnostic.code != UNUSED_SUPPRESSION)
-    return replace(report, diagnostics=kept, entered=entered)
+    return replace(report, diagnostics=_as_wanted(kept, settings, index), entered=entered)
+
+
+def _as_wanted(
+    diagnostics: tuple[Diagnostic, ...], settings: Settings, index: tuple[RuleInfo, ...]
+) -> tuple[Diagnostic, ...]:
+    """Findings with the severity that the settings give them, and without the fixes that these do not want."""
+    if not (settings.severity or settings.unfixable or settings.fixable != Settings.fixable):
+        return diagnostics
+    repaired, severity = fixable_codes(settings, index), severities(settings, index)
+    changed = (replace(each, severity=severity.get(each.code, "")) for each in diagnostics)
+    return tuple(
+        each if not each.fix or each.code in repaired else replace(each, fix=None, no_fix=_UNFIXABLE)
+        for each in changed
+    )
+
+
+def check_again(
+    source: Source, settings: Settings, path: Path, entered: tuple[CallerContext, ...], facts: frozenset[str]
+) -> FileReport:
+    """The report on a text that fixes have changed, under what was known of the file before.
+
+    Args:
+        source: the text as it is now.
+        settings: those that hold for the file.
+        path: where it lies.
+        entered: how other files enter its functions.
+        facts: what the files of the run establish.
+    """
+    return withdraw(check_source(source, settings, path, entered=entered), facts)
 
 
 def with_location(source: Source, settings: Settings, path: Path, entered: tuple[CallerContext, ...] = ()) -> Source:

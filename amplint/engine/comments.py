@@ -10,6 +10,10 @@ from typing import NamedTuple
 from amplint.source import Source
 
 _NO_CODE = {tokenize.COMMENT, tokenize.NL, tokenize.INDENT, tokenize.DEDENT, tokenize.ENDMARKER, tokenize.ENCODING}
+_LINE_ENDS = {tokenize.NL, tokenize.NEWLINE}
+# From Python 3.12 and 3.14 on; before, such a string is one token.
+_STRING_STARTS = {getattr(tokenize, "FSTRING_START", None), getattr(tokenize, "TSTRING_START", None)}
+_STRING_ENDS = {getattr(tokenize, "FSTRING_END", None), getattr(tokenize, "TSTRING_END", None)}
 
 
 class Comment(NamedTuple):
@@ -37,12 +41,30 @@ def _tokens(source: Source) -> Iterator[tokenize.TokenInfo]:
         return
 
 
-def comments(source: Source) -> list[Comment]:
-    """All comments of a file, in order; of a broken file, those before the break."""
+class CommentLayout(NamedTuple):
+    """The comments of a file, in order; the rows of its logical lines; the rows at whose end a comment can stand, because no
+    string and no backslash goes on in the next one. Of a broken file, what comes before the break."""
+
+    comments: list[Comment]
+    statements: list[range]
+    open_rows: frozenset[int]
+
+    def row_for(self, row: int) -> int:
+        """The row at whose end a comment can stand that speaks of a row: that row, or the last one of its logical line."""
+        around = (rows.stop - 1 for rows in self.statements if row in rows)
+        return row if row in self.open_rows else next(around, row)
+
+
+def layout(source: Source) -> CommentLayout:
+    """What a file's tokens tell of its comments and lines."""
     found: list[tokenize.TokenInfo] = []
     statements: list[range] = []
-    first, fresh, decorator = 0, True, False
+    open_rows: set[int] = set()
+    first, fresh, decorator, depth = 0, True, False, 0
     for token in _tokens(source):
+        depth += (token.type in _STRING_STARTS) - (token.type in _STRING_ENDS)
+        if token.type in _LINE_ENDS and not depth:
+            open_rows.add(token.start[0])
         if token.type == tokenize.COMMENT:
             found.append(token)
         elif token.type == tokenize.NEWLINE:
@@ -53,7 +75,7 @@ def comments(source: Source) -> list[Comment]:
         elif fresh and token.type not in _NO_CODE:
             fresh, decorator = False, token.string == "@"
             first = first or token.start[0]
-    return [_comment(source, token, statements) for token in found]
+    return CommentLayout([_comment(source, token, statements) for token in found], statements, frozenset(open_rows))
 
 
 def _comment(source: Source, token: tokenize.TokenInfo, statements: list[range]) -> Comment:

@@ -3,117 +3,24 @@
 from __future__ import annotations
 
 import os
-import sys
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterable, Mapping
 from itertools import chain
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
-from amplint.engine import gitignore
+from amplint.engine import config_text
 from amplint.engine.config_values import KEYS
+from amplint.engine.nearest import nearest
 from amplint.engine.oldest_torch import oldest_torch
+from amplint.engine.settings import ConfigError, Overrides, Settings
 from amplint.system.reading import SETTINGS_LIMIT, is_below, read_file
 
+__all__ = ["ConfigError", "FILE_NAMES", "INLINE", "Overrides", "Settings", "SettingsResolver", "inline", "load"]
+
+INLINE = "--config"
+"""Where settings come from that the command line spells out."""
 FILE_NAMES = ("amplint.toml", "pyproject.toml")
 """Configuration files, in order of precedence within one folder."""
-
-
-class ConfigError(Exception):
-    """Settings that cannot be used; the message is one line that names the place, and the nearest valid name."""
-
-
-@dataclass(frozen=True)
-class Settings:
-    """How the files below one configuration file are checked.
-
-    `root` is the folder that patterns are relative to; `origin` names the configuration file in messages.
-    """
-
-    root: Path
-    select: tuple[str, ...] = ()
-    """Selectors of the rules to run; empty: the default set."""
-    extend_select: tuple[str, ...] = ()
-    ignore: tuple[str, ...] = ()
-    per_file_ignores: tuple[tuple[str, tuple[str, ...]], ...] = ()
-    exclude: tuple[str, ...] = ()
-    """Patterns in the manner of gitignore, on top of `amplint.engine.discovery.DEFAULT_EXCLUDES`."""
-    torch: tuple[int, int] = (2, 3)
-    """The oldest PyTorch (major, minor) that the project supports; where the settings name none, its dependencies may."""
-    wrappers: tuple[tuple[str, str], ...] = ()
-    """Modules whose source is not at hand, each with the file (relative to `root`) that says what they do."""
-    cache_dir: str = ""
-    """The folder (relative to `root`) of the cache; empty: `amplint.engine.cache_storage` knows one."""
-    origin: str = ""
-
-    def excludes(self, path: str, folder: bool = False) -> bool:
-        """Whether `exclude` names a path, or a folder above it.
-
-        Args:
-            path: the absolute path.
-            folder: whether it is one of a folder, of which some patterns speak only.
-        """
-        return self._matches("exclude", self.exclude, path, folder)
-
-    def ignored_in(self, path: str) -> tuple[str, ...]:
-        """The selectors that `per_file_ignores` has for this absolute path."""
-        found: list[str] = []
-        for pattern, selectors in self.per_file_ignores:
-            # A leading "!" speaks of every file but these, which gitignore, where it takes back, has no word for.
-            positive = pattern.removeprefix("!")
-            if self._matches("per-file-ignores", (positive,), path) == (positive == pattern):
-                found.extend(selectors)
-        return tuple(found)
-
-    def _matches(self, key: str, written: tuple[str, ...], path: str, folder: bool = False) -> bool:
-        try:
-            return bool(gitignore.is_ignored(written, str(self.root), path, folder))
-        except ValueError as error:
-            raise ConfigError(f"{self.place(key)}: bad pattern: {error}") from error
-
-    def place(self, key: str) -> str:
-        """Where a value of `key` was written, for messages."""
-        return f"{self.origin}: `{key}`" if self.origin else f"`--{key}`"
-
-
-class Overrides(NamedTuple):
-    """What the command line says; None and empty leave the configuration file's word. Patterns are relative to `cwd`."""
-
-    select: tuple[str, ...] | None = None
-    extend_select: tuple[str, ...] = ()
-    ignore: tuple[str, ...] = ()
-    per_file_ignores: tuple[tuple[str, tuple[str, ...]], ...] | None = None
-    exclude: tuple[str, ...] = ()
-    torch: tuple[int, int] | None = None
-
-    def over(self, settings: Settings, cwd: str) -> Settings:
-        """The settings with this put over them; `--select` starts afresh, the others add."""
-        root = str(settings.root)
-        if self.select is not None:
-            settings = replace(settings, select=self.select, extend_select=(), ignore=())
-        ignores = self.per_file_ignores
-        if ignores is not None:
-            moved = ((gitignore.rebase((pattern,), cwd, root), selectors) for pattern, selectors in ignores)
-            settings = replace(settings, per_file_ignores=tuple((p, s) for found, s in moved for p in found))
-        return replace(
-            settings,
-            extend_select=settings.extend_select + self.extend_select,
-            ignore=tuple(word for word in settings.ignore if word not in self.extend_select) + self.ignore,
-            exclude=settings.exclude + gitignore.rebase(self.exclude, cwd, root),
-            torch=self.torch or settings.torch,
-        )
-
-
-def nearest(word: str, valid: list[str]) -> str:
-    """What to add to a complaint about a word: "; did you mean `x`?", or nothing when no valid word is near.
-
-    Args:
-        word: what somebody wrote.
-        valid: what they may have meant.
-    """
-    import difflib
-
-    near = difflib.get_close_matches(word.lower(), [name.lower() for name in valid], 1, 0.5)
-    return next((f"; did you mean `{name}`?" for name in valid if near and name.lower() == near[0]), "")
 
 
 def _display(path: Path) -> str:
@@ -121,30 +28,33 @@ def _display(path: Path) -> str:
     return str(path) if shown.startswith(os.pardir) else shown
 
 
+def _place(path: Path, keys: tuple[str, ...]) -> str:
+    row = config_text.row_of(path, keys)
+    return f"{_display(path)}:{row}:" if row else f"{_display(path)}:"
+
+
 def _table(path: Path) -> dict[str, Any] | None:
     """The table of amplint in a file; None when it has none."""
     try:
-        data = read_file(path, SETTINGS_LIMIT)
-    except OSError as error:
-        raise ConfigError(f"{_display(path)}: cannot be read: {error.strerror or error}") from error
-    own = path.name != "pyproject.toml"
-    if not own and b"amplint" not in data:
-        return None  # says nothing to us: not worth importing a parser for
-    if sys.version_info >= (3, 11):
-        import tomllib
-    else:
-        import tomli as tomllib  # type: ignore[import-not-found, unused-ignore]
-    try:
-        document = tomllib.loads(data.decode())
-    except ValueError as error:  # beside what is no TOML: text that is no UTF-8, a number of 5,000 digits
-        raise ConfigError(f"{_display(path)}: is not valid TOML: {error}") from error
-    except RecursionError as error:
-        raise ConfigError(f"{_display(path)}: is nested too deeply") from error
-    tools = {"amplint": document} if own else document.get("tool")
-    table = tools.get("amplint") if isinstance(tools, dict) else None
-    if table is not None and not isinstance(table, dict):
-        raise ConfigError(f"{_display(path)}: `tool.amplint` must be a table")
-    return table
+        return config_text.table_of(path)
+    except ValueError as error:
+        raise ConfigError(f"{_display(path)}: {error}") from error
+
+
+def _values(table: Mapping[str, Any], place: Callable[..., str]) -> dict[str, Any]:
+    """What a table says, by the fields of `Settings`; `place` begins a message about the key that it is given."""
+    values: dict[str, Any] = {}
+    for name, value in table.items():
+        if name not in KEYS:
+            near = nearest(name, list(KEYS)) or f"; the keys are {', '.join(KEYS)}"
+            raise ConfigError(f"{place(name)} unknown key `{name}`{near}")
+        try:
+            values[KEYS[name].field] = KEYS[name].kind.read(value)
+        except ValueError as error:
+            message, *inside = error.args
+            shown = ".".join([name, *(each if each.isidentifier() else f'"{each}"' for each in inside)])
+            raise ConfigError(f"{place(name, *inside)} `{shown}` {message}") from error
+    return values
 
 
 def load(path: Path) -> Settings:
@@ -153,23 +63,35 @@ def load(path: Path) -> Settings:
     Raises:
         ConfigError: the file cannot be read or parsed, or holds an unknown key or a bad value.
     """
-    table = _table(path) or {}
-    values: dict[str, Any] = {}
-    for key, value in table.items():
-        if key not in KEYS:
-            raise ConfigError(f"{_display(path)}: unknown key `{key}`{nearest(key, list(KEYS))}")
-        name, read = KEYS[key]
-        try:
-            values[name] = read(value)
-        except ValueError as error:
-            raise ConfigError(f"{_display(path)}: `{key}` {error}") from error
     root = Path(os.path.abspath(path.parent))
+    values = _values(_table(path) or {}, lambda *keys: _place(path, keys))
     settings = Settings(root, origin=_display(path), **({"torch": _target(root)} | values))
     for module, file in settings.wrappers:
+        _refuse_outside(settings, "wrappers", file)
         _check_wrapper(settings, module, file)
-    if settings.cache_dir:
-        _refuse_outside(settings, "cache-dir", settings.cache_dir)
+    for key, file in (("cache-dir", settings.cache_dir), ("baseline", settings.baseline)):
+        if file:
+            _refuse_outside(settings, key, file)
     return settings
+
+
+def inline(texts: Iterable[str]) -> tuple[tuple[str, Any], ...]:
+    """The fields of `Settings` that lines of TOML fill, as the command line gives them; later ones count.
+
+    Raises:
+        ConfigError: one is no TOML, or holds an unknown key or a bad value.
+    """
+    values: dict[str, Any] = {}
+    for text in texts:
+        try:
+            table = config_text.parsed(text)
+        except ValueError as error:
+            raise ConfigError(f"{INLINE}: `{text}` {error}") from error
+        values |= _values(table, lambda *keys: f"{INLINE}:")
+    given = Settings(Path.cwd(), origin=INLINE, **values)
+    for module, file in given.wrappers:
+        _check_wrapper(given, module, file)
+    return tuple(values.items())
 
 
 def _target(root: Path) -> tuple[int, int]:
@@ -187,7 +109,6 @@ def _check_wrapper(settings: Settings, module: str, file: str) -> None:
     place = settings.place("wrappers")
     if not all(part.isidentifier() for part in module.split(".")):
         raise ConfigError(f'{place}: "{module}" is not the name of a module')
-    _refuse_outside(settings, "wrappers", file)
     try:
         data = read_file(settings.root / file, SETTINGS_LIMIT)
         compile(data, file, "exec", 0x400, dont_inherit=True)  # ast.PyCF_ONLY_AST

@@ -1,9 +1,9 @@
 """Which files a run looks at.
 
-Folders are walked for `*.py` and `*.ipynb`, in the order of names, past what `.gitignore` files, the settings' `exclude` and
-`DEFAULT_EXCLUDES` name; symbolic links to folders are not followed, so that no loop matters. A file that is named itself is
-taken whatever it is called, unless `exclude` names it: pre-commit names every file. A file that is found under several names
-(links, hard links, other spellings) comes once, under the first that is no link.
+Folders are walked for `*.py` and `*.ipynb`, or what the settings `include`, in the order of names, past what `.gitignore`
+files, the settings' `exclude` and `DEFAULT_EXCLUDES` name; symbolic links to folders are not followed, so that no loop
+matters. A file that is named itself is taken whatever it is called, unless `exclude` names it: pre-commit names every file. A
+file that is found under several names (links, hard links, other spellings) comes once, under the first that is no link.
 """
 
 from __future__ import annotations
@@ -177,7 +177,7 @@ class _Walk:
                 if settings.excludes(path, folder):
                     yield Excluded(self._display(path))
                 elif folder:
-                    above = self._ignores_above(path)
+                    above = self._ignores_above(path) if settings.respect_gitignore else ()
                     # Whoever names a folder that git ignores means it.
                     yield from self._folder(path, () if _ignored(path, above, folder=True) else above)
                 else:
@@ -209,7 +209,9 @@ class _Walk:
             with os.scandir(folder) as scan:
                 entries = sorted(scan, key=lambda entry: entry.name)
             settings = self._resolver.for_folder(Path(folder))
-            if any(entry.name == ".gitignore" for entry in entries):
+            if not settings.respect_gitignore:
+                ignores = ()
+            elif any(entry.name == ".gitignore" for entry in entries):
                 ignores += self._ignores_in(folder)
         except OSError as error:
             yield Problem(self._display(folder), _why(error))
@@ -223,7 +225,7 @@ class _Walk:
 
     def _entry(self, entry: os.DirEntry[str], settings: Settings, ignores: _Ignores) -> Iterator[Discovered | _Folder]:
         folder = entry.is_dir(follow_symlinks=False)
-        if folder and entry.name in DEFAULT_EXCLUDES or not folder and not entry.name.endswith(_SUFFIXES):
+        if folder and entry.name in DEFAULT_EXCLUDES or not folder and not settings.includes(entry.path, _SUFFIXES):
             return
         if _ignored(entry.path, ignores, folder) or settings.excludes(entry.path, folder):
             return

@@ -75,7 +75,7 @@ def fix_source(source: Source, lint: Lint, unsafe: bool) -> FixOutcome:
         except limits.TooCostly as problem:
             return FixOutcome(source.text, report=first, error=f"fixing {problem}; nothing was fixed")
         if not used:
-            return _encodable(source, first, FixOutcome(current.text, applied, report, _left_out(harm)))
+            return encodable(source, first, FixOutcome(current.text, applied, report, _left_out(harm)))
         if text in texts or round_ == _ROUNDS and len(wanted) >= len(fixable(first, unsafe)):
             return FixOutcome(
                 source.text, report=first, error=f"the fixes of {_codes(used)} never settle; nothing was fixed"
@@ -88,7 +88,25 @@ def fix_source(source: Source, lint: Lint, unsafe: bool) -> FixOutcome:
         if report.error and not first.error:
             return FixOutcome(source.text, report=first, error=f"after the fixes of {_codes(used)}: {report.error}")
         applied.update(diagnostic.code for diagnostic in used)
-    return _encodable(source, first, FixOutcome(current.text, applied, report, _left_out(harm)))
+    return encodable(source, first, FixOutcome(current.text, applied, report, _left_out(harm)))
+
+
+def fixed_by(source: Source, diagnostic: Diagnostic) -> str | None:
+    """The text after the fix of one finding; None where that would do harm, has no edits, or is not written in its encoding.
+
+    Args:
+        source: the file.
+        diagnostic: a finding in it.
+    """
+    if not _edits(diagnostic) or _flaw(diagnostic, source):
+        return None
+    try:
+        with limits.bounded():
+            text, used = _apply_harmless(source, [diagnostic], set())
+    except limits.TooCostly:
+        return None
+    outcome = FixOutcome(text, Counter(diagnostic.code for diagnostic in used))
+    return outcome.text if encodable(source, outcome.report, outcome).applied else None
 
 
 def fixable(report: FileReport, unsafe: bool) -> list[Diagnostic]:
@@ -119,8 +137,14 @@ def _flaw(diagnostic: Diagnostic, source: Source) -> str:
     return _AGAIN if stutters(source.text, _edits(diagnostic)) else ""
 
 
-def _encodable(source: Source, first: FileReport, outcome: FixOutcome) -> FixOutcome:
-    """The outcome, if its text can be written without other bytes changing, else that nothing was fixed."""
+def encodable(source: Source, first: FileReport, outcome: FixOutcome) -> FixOutcome:
+    """The outcome, if its text can be written without other bytes changing, else that nothing was fixed.
+
+    Args:
+        source: the file as it stands.
+        first: what was found in it.
+        outcome: what was made of it.
+    """
     if not outcome.applied:
         return outcome
     message = f"its text cannot be written back in {source.encoding} byte for byte; nothing was fixed"

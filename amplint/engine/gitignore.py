@@ -232,10 +232,11 @@ def rebase(patterns: Sequence[str], written_in: str, root: str) -> tuple[str, ..
 def _rebase(pattern: str, written_in: str, root: str) -> str | None:
     bare = pattern.removeprefix("!")
     negated = pattern[: len(pattern) - len(bare)]
+    bare = "/" + bare[2:] if bare.startswith("./") else bare
     anchored = "/" in bare.rstrip("/") and not bare.startswith("**/")
     if written_in == root or not anchored:
-        return pattern
-    parts = bare.lstrip("/").removeprefix("./").split("/")
+        return negated + bare
+    parts = bare.lstrip("/").split("/")
     way = os.path.relpath(written_in, root).split(os.sep)
     if os.pardir not in way:  # the root lies above
         return negated + "/" + "/".join([*way, *parts])

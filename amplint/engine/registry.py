@@ -9,8 +9,9 @@ from __future__ import annotations
 import importlib
 import json
 import os
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from functools import lru_cache
+from itertools import chain
 from types import ModuleType
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -25,7 +26,7 @@ INDEX = "_index.json"
 
 
 class RegistryError(Exception):
-    """A rule pack cannot be loaded, or two rules share a code or a name; the message is one line."""
+    """A rule pack cannot be loaded, or two share a code, a name or a prefix of codes; the message is one line."""
 
 
 class RuleInfo(NamedTuple):
@@ -79,12 +80,12 @@ def load_rules() -> tuple[Rule, ...]:
     """All installed rules, in the order of their codes. Imports LibCST.
 
     Raises:
-        RegistryError: no rule pack is installed, one cannot be loaded, or two rules share a code or a name.
+        RegistryError: no rule pack is installed, one cannot be loaded, or two share a code, a name or a prefix of codes.
     """
     with installed.Only():
-        rules = sorted((rule for pack in _packs() for rule in _rules(pack)), key=lambda rule: rule.code)
-    _refuse_doubles(map(RuleInfo.of, rules))
-    return tuple(rules)
+        packs = {pack.__name__: list(_rules(pack)) for pack in _packs()}
+    _refuse_collisions({name: list(map(RuleInfo.of, rules)) for name, rules in packs.items()})
+    return tuple(sorted(chain.from_iterable(packs.values()), key=lambda rule: rule.code))
 
 
 @lru_cache(maxsize=1)
@@ -95,17 +96,31 @@ def rule_index() -> tuple[RuleInfo, ...]:
         RegistryError: as `load_rules`.
     """
     with installed.Only():
-        infos = sorted(info for pack in _packs() for info in _read_index(pack) or map(RuleInfo.of, _rules(pack)))
-    _refuse_doubles(infos)
-    return tuple(infos)
+        packs = {pack.__name__: _read_index(pack) or list(map(RuleInfo.of, _rules(pack))) for pack in _packs()}
+    _refuse_collisions(packs)
+    return tuple(sorted(chain.from_iterable(packs.values())))
 
 
-def _refuse_doubles(infos: Iterable[RuleInfo]) -> None:
+def _refuse_collisions(packs: Mapping[str, Sequence[RuleInfo]]) -> None:
+    """Raise unless each code, each name, and the letters that the codes of a pack begin with, belong to one rule or pack.
+
+    Args:
+        packs: the rules of each pack, by its name.
+    """
     seen: set[str] = set()
-    for info in infos:
-        if info.code in seen or info.name in seen:
-            raise RegistryError(f"{info.code} ({info.name}) shares its code or its name with another installed rule")
-        seen |= {info.code, info.name}
+    owners: dict[str, str] = {}
+    for pack, infos in packs.items():
+        for info in infos:
+            if info.code in seen or info.name in seen:
+                raise RegistryError(
+                    f"{info.code} ({info.name}) shares its code or its name with another installed rule"
+                )
+            seen |= {info.code, info.name}
+            owner = owners.setdefault(info.code.rstrip("0123456789"), pack)
+            if owner != pack:
+                raise RegistryError(
+                    f"rule packs {owner!r} and {pack!r} share a code prefix: {info.code} needs other letters"
+                )
     if not seen:
         raise RegistryError("no rules are installed; reinstall amplint")
 

@@ -78,16 +78,17 @@ def _diagnostic(diagnostic: Diagnostic) -> list[Any]:
     related = [[one.message, one.path, _range(one.range)] for one in diagnostic.related]
     return [
         diagnostic.code, diagnostic.name, diagnostic.message, _range(diagnostic.range), diagnostic.note, related,
-        _fix(diagnostic.fix), sorted(diagnostic.needs), diagnostic.no_fix,
+        _fix(diagnostic.fix), sorted(diagnostic.needs), diagnostic.no_fix, diagnostic.severity,
     ]  # fmt: skip
 
 
 def _read_diagnostic(path: str, value: Any) -> Diagnostic:
-    code, name, message, place, note, related, fix, needs, no_fix = value
+    code, name, message, place, note, related, fix, needs, no_fix, severity = value
     texts = (_text(code), _text(name), _text(message))
     others = tuple(Related(_text(text), _read_range(where), _text(file)) for text, file, where in related)
-    about = frozenset(map(_text, needs)), path, _text(no_fix)
-    return Diagnostic(*texts, _read_range(place), _text(note), others, _read_fix(fix), *about)
+    rest = path, _text(no_fix), _text(severity)
+    needed = frozenset(map(_text, needs))
+    return Diagnostic(*texts, _read_range(place), _text(note), others, _read_fix(fix), needed, *rest)
 
 
 def _range(place: Range) -> list[int]:

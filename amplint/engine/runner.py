@@ -14,7 +14,7 @@ from amplint.diagnostics import FileReport
 from amplint.engine.checker import matters, withdraw
 from amplint.engine.run_caches import RunCaches
 from amplint.engine.tasks import Task, check_all, check_one, collector_paused
-from amplint.system.reading import read_file
+from amplint.system.reading import Stamp, read_file, stamp
 
 if TYPE_CHECKING:
     from amplint.engine.cache import Cache
@@ -239,7 +239,7 @@ class _Pending(NamedTuple):
     """A file that must be parsed, its position in the run, and where its report is to be kept."""
 
     task: Task
-    stat: os.stat_result | None
+    stat: os.stat_result | Stamp | None
     cache: Cache | None = None
     key: str = ""
     content: str = ""
@@ -250,7 +250,7 @@ def _look(item: FoundFile, caches: RunCaches, few: bool) -> FileReport | _Pendin
     """What the cache or the bytes of a file say without parsing it."""
     path = os.fspath(item.path)
     try:
-        status = os.stat(path)
+        status = stamp(path)
         cache = None if few else caches.of(item.settings)
         key = cache.key(path, item.explicit) if cache else ""
         report = cache.by_stamp(key, item.display, status) if cache else None

@@ -8,7 +8,8 @@ from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from amplint.engine.config import ConfigError, Settings, nearest
+from amplint.engine.config import ConfigError, Settings
+from amplint.engine.nearest import nearest
 from amplint.engine.registry import RuleInfo, rule_index
 
 if TYPE_CHECKING:
@@ -51,7 +52,8 @@ def all_rules() -> dict[str, RuleInfo]:
     return {info.code: info for info in (*rule_index(), *ENGINE_RULES)}
 
 
-_PREFIX = re.compile(r"[A-Z]+\d*")
+_PREFIX = re.compile(r"[A-Z]+\d*", re.IGNORECASE)
+_LISTED = "; `amplint rules` lists them"
 _FULL = 100  # more specific than any prefix
 
 
@@ -64,52 +66,60 @@ def select(selector: str, known: Mapping[str, str]) -> frozenset[str]:
     """The codes that a selector stands for; none when it is unknown.
 
     Args:
-        selector: a code, a prefix of codes, a name, or `ALL`.
+        selector: a code, a prefix of codes, a name, or `ALL`, in upper or lower case.
         known: the name of each code.
     """
-    if selector == ALL:
+    word = selector.upper()
+    if word == ALL:
         return frozenset(known)
-    if selector in known:
-        return frozenset((selector,))
-    if _PREFIX.fullmatch(selector):
-        letters = selector.rstrip("0123456789")
-        return frozenset(code for code in known if code.startswith(selector) and code.rstrip("0123456789") == letters)
-    return frozenset(code for code, name in known.items() if name == selector)
+    if word in known:
+        return frozenset((word,))
+    if _PREFIX.fullmatch(word):
+        letters = word.rstrip("0123456789")
+        return frozenset(code for code in known if code.startswith(word) and code.rstrip("0123456789") == letters)
+    return frozenset(code for code, name in known.items() if name == selector.lower())
 
 
-def check_selectors(selectors: Iterable[str], known: Mapping[str, str], place: str) -> None:
-    """See to it that every selector stands for a rule.
+def unknown_rule(selectors: Iterable[str], known: Mapping[str, str]) -> str:
+    """What is wrong with the first selector that stands for no rule; empty when all do.
 
     Args:
         selectors: as the user wrote them.
         known: the name of each code.
-        place: where they were written, as the message begins.
-
-    Raises:
-        ConfigError: one does not; the message begins with `place`.
     """
     for selector in selectors:
         if not select(selector, known):
             near = nearest(selector, [*known, *known.values(), ALL])
-            raise ConfigError(f"{place}: unknown rule `{selector}`{near}")
+            return f"unknown rule `{selector}`{near or _LISTED}"
+    return ""
 
 
-def _specificity(selector: str, known: Mapping[str, str]) -> int:
-    if selector == ALL:
-        return 0
-    return len(selector) if selector not in known and _PREFIX.fullmatch(selector) else _FULL
-
-
-@lru_cache(maxsize=64)
-def _selected(settings: Settings, rules: tuple[Selectable, ...]) -> frozenset[str]:
-    known = names(rules)
+def _check(settings: Settings, rules: Sequence[Selectable], known: Mapping[str, str]) -> None:
+    """Raise for what settings say of rules that do not exist, or of options that they do not have."""
     for key, selectors in (
         ("select", settings.select),
         ("extend-select", settings.extend_select),
         ("ignore", settings.ignore),
         ("per-file-ignores", [word for _, words in settings.per_file_ignores for word in words]),
+        ("fixable", settings.fixable),
+        ("unfixable", settings.unfixable),
+        ("severity", [selector for selector, _ in settings.severity]),
+        ("rules", [selector for selector, _ in settings.rules]),
     ):
-        check_selectors(selectors, known, settings.place(key))
+        if problem := unknown_rule(selectors, known):
+            raise ConfigError(f"{settings.place(key)}: {problem}")
+
+
+def _specificity(selector: str, known: Mapping[str, str]) -> int:
+    if selector.upper() == ALL:
+        return 0
+    return len(selector) if selector.upper() not in known and _PREFIX.fullmatch(selector) else _FULL
+
+
+@lru_cache(maxsize=64)
+def _selected(settings: Settings, rules: tuple[Selectable, ...]) -> frozenset[str]:
+    known = names(rules)
+    _check(settings, rules, known)
     if settings.select:
         active = {SYNTAX_ERROR}  # a file that cannot be read is never clean; only naming it in `ignore` silences it
     else:
@@ -144,3 +154,38 @@ def active_codes(settings: Settings, path: Path, rules: Sequence[Selectable]) ->
         return active
     known = names(rules)
     return active.difference(*(select(selector, known) for selector in settings.ignored_in(str(path))))
+
+
+def rules_named(selectors: Iterable[str], known: Mapping[str, str]) -> frozenset[str]:
+    """The codes that any of some selectors stands for.
+
+    Args:
+        selectors: as the user wrote them.
+        known: the name of each code.
+    """
+    return frozenset[str]().union(*(select(selector, known) for selector in selectors))
+
+
+@lru_cache(maxsize=64)
+def fixable_codes(settings: Settings, rules: tuple[Selectable, ...]) -> frozenset[str]:
+    """The codes whose fixes may be applied.
+
+    Args:
+        settings: those that hold for a file.
+        rules: all that there are.
+    """
+    known = names(rules)
+    return rules_named(settings.fixable, known) - rules_named(settings.unfixable, known)
+
+
+@lru_cache(maxsize=64)
+def severities(settings: Settings, rules: tuple[Selectable, ...]) -> Mapping[str, str]:
+    """The severity of each code to which the settings give one; of several words on a code the most specific counts.
+
+    Args:
+        settings: those that hold for a file.
+        rules: all that there are.
+    """
+    known = names(rules)
+    ordered = sorted(settings.severity, key=lambda entry: _specificity(entry[0], known))
+    return {code: severity for selector, severity in ordered for code in select(selector, known)}

@@ -13,21 +13,22 @@ from dataclasses import replace
 from typing import NamedTuple
 
 from amplint.diagnostics import Diagnostic, Edit, Fix
-from amplint.engine.comments import Comment, comments
-from amplint.engine.config import nearest
+from amplint.engine.comments import Comment, layout
+from amplint.engine.nearest import nearest
 from amplint.engine.selection import SYNTAX_ERROR, UNKNOWN_SUPPRESSION, UNUSED_SUPPRESSION, names, select
 from amplint.source import Source
 
 # Compiled when first used: most runs meet no such comment.
-_NOQA = r"#\s*(?P<word>noqa)(?!\w)(?:\s*:\s*(?P<words>[A-Z]+\d+(?![\w-])(?:[,\s]+[A-Z]+\d+(?![\w-]))*))?"
-_OWN = r"#\s*amplint\s*:\s*(?P<word>[\w-]+)(?P<list>\s*\[(?P<words>[^\]#]*)(?P<end>\])?)?"
+NOQA = r"#\s*(?P<word>noqa)(?!\w)(?:\s*:\s*(?P<words>[A-Z]+\d+(?![\w-])(?:[,\s]+[A-Z]+\d+(?![\w-]))*))?"
+OWN = r"#\s*amplint\s*:\s*(?P<word>[\w-]+)(?P<list>\s*\[(?P<words>[^\]#]*)(?P<end>\])?)?"
 _WORD = r"[^\s,]+"
 _LONGEST = 10_000
 """Characters; a longer comment is no suppression, whatever it says."""
 _FEW = 64
 """Rows; a comment that speaks of more is asked about every finding."""
 _ACTIONS = ["ignore", "file-ignore"]
-_ENGINE_CODES = frozenset(names(()))
+ENGINE_CODES = frozenset(names(()))
+"""What the engine itself reports."""
 
 
 class _Word(NamedTuple):
@@ -124,7 +125,7 @@ def suppress(
     if "amplint" not in source.text and "noqa" not in source.text.lower():
         return tuple(diagnostics)
     known = {**names(()), **known}
-    directives = [directive for comment in comments(source) for directive in _directives(comment, known)]
+    directives = [directive for comment in layout(source).comments for directive in _directives(comment, known)]
     at = _Rows(directives)
     used: set[tuple[int, str]] = set()
     kept: list[Diagnostic] = []
@@ -154,9 +155,9 @@ def _unsilenced(diagnostic: Diagnostic, at: _Rows, used: set[tuple[int, str]]) -
 def _directives(comment: Comment, known: Mapping[str, str]) -> Iterator[_Directive]:
     if len(comment.text) > _LONGEST:
         return
-    for match in re.finditer(_NOQA, comment.text, re.IGNORECASE):
+    for match in re.finditer(NOQA, comment.text, re.IGNORECASE):
         yield _directive(comment, match, "noqa", known)
-    for match in re.finditer(_OWN, comment.text):
+    for match in re.finditer(OWN, comment.text):
         near = nearest(match["word"], _ACTIONS)
         if match["word"] not in _ACTIONS and not match["list"] and not near:
             continue  # prose
@@ -227,7 +228,7 @@ def _unused(run: _Run, directive: _Directive) -> Iterator[Diagnostic]:
 
 
 def _is_unused(run: _Run, word: _Word, directive: _Directive) -> bool:
-    judged = bool(word.codes) and word.codes <= run.active and not word.codes & _ENGINE_CODES
+    judged = bool(word.codes) and word.codes <= run.active and not word.codes & ENGINE_CODES
     return judged and not any((directive.start, code) in run.used for code in word.codes)
 
 

@@ -38,6 +38,11 @@ class Library:
         return {root.partition(".")[0] for root in self.roots}
 
 
+_DEEPSPEED = ("deepspeed.accelerator", "deepspeed.comm", "deepspeed.profiling", "deepspeed.utils.logger")
+_MEGATRON = ("megatron.core.mpu", "megatron.core.parallel_state", "megatron.mpu")
+_FAIRSCALE = ("fairscale.nn.checkpoint", "fairscale.nn.model_parallel")
+"""Process groups, layers and logs of libraries for training on many GPUs."""
+
 LIBRARIES = (
     Library(
         "accelerate",
@@ -137,6 +142,7 @@ LIBRARIES = (
         "the stage of ZeRO decides what there is to clip",
         told=(("deepspeed", "fp16", ".backward("),),
         words=("deepspeed",),
+        beside=_DEEPSPEED,
         optimizers=("deepspeed.ops.adam", "deepspeed.ops.adagrad", "deepspeed.ops.lamb", "deepspeed.ops.lion"),
     ),
     Library(
@@ -203,8 +209,8 @@ LIBRARIES = (
         "a `ClassificationTask` runs the loop, and scales as `set_amp_args` says, by apex or on its own",
     ),
     Library("ColossalAI", ("colossalai",), "", "a booster owns the gradients"),
-    Library("Megatron", ("megatron",), "", "its optimizers scale, unscale and clip on their own"),
-    Library("FairScale", ("fairscale",), "", "its wrappers own the gradients"),
+    Library("Megatron", ("megatron",), "", "its optimizers scale, unscale and clip on their own", beside=_MEGATRON),
+    Library("FairScale", ("fairscale",), "", "its wrappers own the gradients", beside=_FAIRSCALE),
 )
 
 OTHER_FRAMEWORKS = frozenset(

@@ -15,7 +15,7 @@ _UNSAFE = re.compile(
     "\x00-\x1f\x7f-\x9f"  # control characters
     "\u00ad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f"  # invisible: soft hyphen, joiners, fillers, marks
     "\u200b-\u200f\u2028-\u202e\u2060-\u206f"  # zero width, separators of lines and paragraphs, bidirectional controls
-    "\u3164\ufeff\uffa0\ufff0-\ufffb"
+    "\u3164\ufeff\uffa0\ufff0-\ufffb\ufffe\uffff"
     "\U0001bca0-\U0001bca3\U0001d173-\U0001d17a\U000e0000-\U000e0fff"  # shorthand, music, tags, variation selectors
     "\ud800-\udfff"  # unpaired surrogates: the bytes of a file name that are no text
     "]"

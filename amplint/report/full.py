@@ -7,6 +7,7 @@ import unicodedata
 from collections.abc import Iterator, Sequence
 
 from amplint.diagnostics import Diagnostic, Edit, Fix, Range
+from amplint.engine.severity import severity
 from amplint.notebook import CellsCrossed
 from amplint.report import diff
 from amplint.report.escape import printable
@@ -22,8 +23,9 @@ def render(diagnostics: Sequence[Diagnostic], view: View) -> Iterator[str]:
     """A block for each finding, a blank line after each."""
     for diagnostic in diagnostics:
         mark = view.paint(view.mark(diagnostic.fix), "mark")
-        name = view.paint(f"({diagnostic.name})", "quiet")
-        yield f"{view.paint(diagnostic.code, 'code')} {view.paint(diagnostic.message, 'bold')} {name}{mark}\n"
+        level = severity(diagnostic)
+        code, said = view.paint(f"{diagnostic.code} {level}:", level), view.paint(diagnostic.message, "bold")
+        yield f"{code} {said} {view.paint(f'({diagnostic.name})', 'quiet')}{mark}\n"
         yield from _places(diagnostic, view)
         if diagnostic.note:
             yield f"  {view.paint('note:', 'bold')} {printable(diagnostic.note)}\n"

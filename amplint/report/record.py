@@ -6,7 +6,9 @@ import os
 from typing import Any
 
 from amplint.diagnostics import Diagnostic, Fix, Position, category
+from amplint.engine.rule_pages import page_address
 from amplint.engine.selection import all_rules
+from amplint.engine.severity import severity
 from amplint.report.view import View
 from amplint.source import Source
 
@@ -68,7 +70,7 @@ def record(diagnostic: Diagnostic, view: View) -> dict[str, Any]:
         "noqa_row": _place(diagnostic.range.start)["row"],
         "note": diagnostic.note,
         "related": related,
-        "severity": rule.severity if rule else None,
+        "severity": severity(diagnostic),
         "since": rule.since if rule else None,
-        "url": None,
+        "url": page_address(diagnostic.code),
     }

@@ -9,8 +9,11 @@ from amplint.diagnostics import Applicability, Fix
 from amplint.report.escape import printable
 from amplint.source import Source
 
-STYLES = {"bold": "1", "code": "1;31", "quiet": "2", "mark": "36", "place": "34", "added": "32", "removed": "31"}
-"""The parameters of the terminal sequence for each style."""
+STYLES = {
+    "bold": "1", "code": "1;31", "quiet": "2", "mark": "36", "place": "34", "added": "32", "removed": "31",
+    "error": "1;31", "warning": "1;33", "info": "1;36",
+}  # fmt: skip
+"""The parameters of the terminal sequence for each style, those of severities among them."""
 
 
 class View(NamedTuple):

@@ -8,7 +8,7 @@ import libcst as cst
 
 from amplint.model.events import Region
 from amplint.model.torch import names as torch_names
-from amplint.model.torch.precision import ANY_HALF, DEFAULT_DTYPE, DTYPES, EITHER_HALF
+from amplint.model.torch.precision import ANY_HALF, DEFAULT_DTYPE, DTYPES, EITHER_HALF, FLOAT32
 from amplint.roles.context_values import ContextValues
 from amplint.syntax.classes import Classes
 from amplint.syntax.names import Names, dotted
@@ -59,13 +59,17 @@ class RegionSettings:
             device = self.device(given["device_type"])
         enabled = "maybe" if any(name not in torch_names.AUTOCAST for name in meanings) else "yes"
         cached = self.flag(given.get("cache_enabled")) == "yes"
-        return Region(device or "?", self._dtype(given, device), self.flag(given.get("enabled"), enabled), cached)
+        enabled, dtypes = self.flag(given.get("enabled"), enabled), self._lowering(given, device)
+        if FLOAT32 in dtypes and len(dtypes) > 1:  # a run that chooses it wants no lower precision
+            enabled, dtypes = "maybe" if enabled == "yes" else enabled, dtypes - {FLOAT32}
+        return Region(device or "?", one_dtype(dtypes), enabled, cached)
 
-    def _dtype(self, given: RegionArguments, device: str) -> str:
+    def _lowering(self, given: RegionArguments, device: str) -> set[str]:
+        """The dtypes that a region may be given."""
         node = given.get("dtype")
         if node is None or (isinstance(node, cst.Name) and node.value == "None"):
-            return DEFAULT_DTYPE.get(device, EITHER_HALF)
-        return self.dtype(node)
+            return {DEFAULT_DTYPE.get(device, EITHER_HALF)}
+        return self._dtypes(node, 0)
 
     def dtype(self, node: cst.BaseExpression) -> str:
         """The dtype that an expression names, "half" for one of both; "?" when it is chosen elsewhere."""

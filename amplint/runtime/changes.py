@@ -1,6 +1,6 @@
 """What differs between two texts of a program: statements, and in those that have a counterpart the smallest expressions.
 
-Comments, layout and docstrings are no difference.
+Comments, layout and docstrings are no difference, nor are the names of local variables.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ from textwrap import shorten
 
 from amplint.diagnostics import Edit
 from amplint.python_ast.definitions import around
+from amplint.runtime.renamed_locals import rename
 
 _ALIKE = 0.5
 """The share of text that two statements have in common at least, if one has become the other."""
@@ -63,7 +64,10 @@ def changes(before: str, after: str, through_contexts: bool = False) -> list[Cha
         through_contexts: whether it is no difference that statements move into `with` blocks or out of them.
     """
     comparison = _Comparison(through_contexts)
-    found = list(comparison.blocks(ast.parse(before).body, ast.parse(after).body))
+    mine, theirs = ast.parse(before), ast.parse(after)
+    found = list(comparison.blocks(mine.body, theirs.body))
+    if found and rename(mine, [one.before for one in found], [one.after for one in found]):
+        found = list(comparison.blocks(mine.body, theirs.body))
     gone = [one.old for one in found if one.new is None and isinstance(one.old, ast.stmt)]
     settled: set[int] = set()
     paired: list[Change] = []
@@ -73,8 +77,8 @@ def changes(before: str, after: str, through_contexts: bool = False) -> list[Cha
             if old is None or id(new) in settled:
                 continue
             paired.append(Change(old, new, old, new))
-            for mine, theirs in _inner(old, new):
-                paired += comparison.blocks(mine, theirs)
+            for inner in _inner(old, new):
+                paired += comparison.blocks(*inner)
             settled |= {id(each) for statement in (old, new) for each in ast.walk(statement)}
     return paired + [
         one for one in found if id(one.old or one.new) not in settled and id(one.new or one.old) not in settled

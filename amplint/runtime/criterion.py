@@ -70,7 +70,7 @@ def judge(
     """The verdict on a repair.
 
     Args:
-        observations: the answers to the first four questions. Without one that answers the first, nothing can be said.
+        observations: the answers to the first four questions. Without one that answers the first, a repair can only be refuted.
         shown: what is shown of them (measure, figures, series, basis, what was assumed); its verdict is replaced.
         others: the kinds of other defects that are there before and after: what is wrong may be theirs.
         beyond: the changed statements of which the evidence does not speak (`amplint.runtime.changes`).
@@ -81,18 +81,19 @@ def judge(
     new, lost = spoiled[Question.NEW], spoiled[Question.LOST]
     left = [one for one in defect if one.is_left]
     astray = [one for one in by_question[Question.MEANT] if one.is_left]
-    wrong = spoiled[Question.GONE] + spoiled[Question.MEANT] + [one for one in left + astray if not one.same]
+    wrong = spoiled[Question.GONE] + spoiled[Question.MEANT]
+    wrong += [one for one in left + astray if defect and not one.same]
     mended = [one for one in defect if one.after and not one.before]
     remains: tuple[str, ...] = ()
     if lost or (new and not others):
         verdict, reason = REFUTED, _reason(lost or new)
-    elif not defect:
-        verdict, reason = NOT_REPLAYABLE, shown.reason or "nothing was observed from which to judge"
     elif others and (new or wrong or left or astray):
         verdict, reason = NOT_REPLAYABLE, f"another defect remains on the path: {', '.join(others)}"
         shown = replace(shown, others=tuple(others))
     elif wrong or (left and not mended):
         verdict, reason = REFUTED, _reason(wrong or left)
+    elif not defect:
+        verdict, reason = NOT_REPLAYABLE, shown.reason or "nothing was observed from which to judge"
     elif astray:
         verdict, reason = (
             NOT_REPLAYABLE,
@@ -116,8 +117,7 @@ def unmeasured(observed: Sequence[Observation], shown: Outcome) -> Outcome:
         observed: what was observed besides.
         shown: what is shown, with the reason why nothing was measured.
     """
-    spoiled = [one for one in observed if one.is_spoiled and one.question is not Question.GONE]
-    return judge([Observation(Question.GONE, "the finding", False, False), *spoiled], shown) if spoiled else shown
+    return judge([one for one in observed if one.question is not Question.GONE], shown)
 
 
 def remaining(left: Sequence[Observation]) -> tuple[str, ...]:

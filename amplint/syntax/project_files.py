@@ -29,7 +29,7 @@ from amplint.source import FileLocation, Source, SourceError
 from amplint.syntax.bindings import Bindings, collect
 from amplint.syntax.tree import Tree
 from amplint.system import limits
-from amplint.system.reading import is_below, read_file
+from amplint.system.reading import is_below, read_file, stamp
 
 _LARGEST = 400_000
 """Bytes; a larger module is data, or generated."""
@@ -226,7 +226,7 @@ class Modules:
         try:
             if not (is_wrapper or self._is_inside(path)):
                 raise PermissionError(path)
-            status = path.stat()
+            status = stamp(path)
             digest, module = _read(str(path), name, is_wrapper, status.st_size, status.st_mtime_ns)
         except OSError:
             digest, module = "", None

@@ -1,13 +1,13 @@
-"""Files as they were at a git revision, written beside the tree; git reads objects for it, and runs nothing of the repository."""
+"""Files as they were at a git revision: git reads objects for it, and runs nothing of the repository."""
 
 from __future__ import annotations
 
 import os
 import subprocess
 import tempfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path, PurePosixPath
-from typing import BinaryIO, NamedTuple
+from typing import BinaryIO
 
 from amplint.system.reading import SOURCE_LIMIT
 
@@ -16,16 +16,12 @@ _SETTINGS = ("pyproject.toml", "amplint.toml", "setup.cfg", "requirements.txt", 
 _REGULAR = ("100644", "100755")
 _ALONE = {"GIT_ALLOW_PROTOCOL": "", "GIT_NO_LAZY_FETCH": "1", "GIT_OPTIONAL_LOCKS": "0", "GIT_NO_REPLACE_OBJECTS": "1"}
 """What is not in the repository stays out: nothing is fetched, by whatever program the repository names for that."""
+_ELSEWHERE = ("GIT_DIR", "GIT_WORK_TREE", "GIT_INDEX_FILE", "GIT_PREFIX", "GIT_COMMON_DIR")
+"""What git tells its hooks: the repository that is asked for is the one that the folder lies in."""
 
 
 class RevisionError(Exception):
     """A revision that cannot be read; the message is one line."""
-
-
-class _Entry(NamedTuple):
-    name: str
-    identity: str
-    size: int
 
 
 def top_of(folder: Path) -> Path | None:
@@ -54,25 +50,71 @@ def write_revision(top: Path, revision: str, folder: Path) -> None:
     Raises:
         RevisionError: git knows no such revision, or cannot read it.
     """
-    tree = _git(top, "rev-parse", "--verify", "--quiet", "--end-of-options", revision + "^{tree}")
-    if tree.returncode:
-        raise RevisionError(f"`{revision}` is no revision of the git repository")
-    identity = os.fsdecode(tree.stdout).strip()
-    listed = _git(top, "ls-tree", "-r", "-z", "-l", "--full-tree", identity)
+    names = files_at(top, revision)
+    for name, data in contents(top, names):
+        path = folder / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(data)
+    (folder / ".git").mkdir(exist_ok=True)  # marks the top, as in the repository
+
+
+def files_at(top: Path, revision: str) -> dict[str, str]:
+    """The Python files, notebooks and settings of a revision: the identity of the content of each, by its path, with slashes.
+
+    Args:
+        top: the top folder of the repository.
+        revision: any name that git has for a commit or a tree.
+
+    Raises:
+        RevisionError: git knows no such revision, or cannot read it.
+    """
+    tree = _tree(top, revision)
+    listed = _git(top, "ls-tree", "-r", "-z", "-l", "--full-tree", tree)
     if listed.returncode:
         raise RevisionError(f"git cannot read `{revision}`: {_last_line(listed.stderr)}")
-    entries = list(_entries(os.fsdecode(listed.stdout)))
+    return dict(_entries(os.fsdecode(listed.stdout)))
+
+
+def contents(top: Path, identities: Mapping[str, str]) -> Iterator[tuple[str, bytes]]:
+    """What files of a revision hold, those left out that the repository lacks.
+
+    Args:
+        top: the top folder of the repository.
+        identities: those of the contents, by whatever names they are to be given back under.
+
+    Raises:
+        RevisionError: git cannot be run.
+    """
     with tempfile.TemporaryFile() as answers:
-        asked = "".join(f"{entry.identity}\n" for entry in entries).encode()
+        asked = "".join(f"{identity}\n" for identity in identities.values()).encode()
         _git(top, "cat-file", "--batch", given=asked, answers=answers)
         answers.seek(0)
-        for entry in entries:
+        for name in identities:
             data = _next_blob(answers)
             if data is not None:
-                path = folder / entry.name
-                path.parent.mkdir(parents=True, exist_ok=True)
-                path.write_bytes(data)
-    (folder / ".git").mkdir(exist_ok=True)  # marks the top, as in the repository
+                yield name, data
+
+
+def parting(top: Path, revision: str) -> str:
+    """The commit from which both a revision and the one that is checked out come; the revision where there is none.
+
+    Args:
+        top: the top folder of the repository.
+        revision: any name that git has for a commit or a tree.
+
+    Raises:
+        RevisionError: git knows no such revision.
+    """
+    tree = _tree(top, revision)
+    base = _git(top, "merge-base", "--end-of-options", revision, "HEAD")
+    return os.fsdecode(base.stdout).split()[0] if base.returncode == 0 else tree
+
+
+def _tree(top: Path, revision: str) -> str:
+    found = _git(top, "rev-parse", "--verify", "--quiet", "--end-of-options", revision + "^{tree}")
+    if found.returncode:
+        raise RevisionError(f"`{revision}` is no revision of the git repository")
+    return os.fsdecode(found.stdout).strip()
 
 
 def _git(
@@ -86,7 +128,7 @@ def _git(
             input=given,
             stdout=subprocess.PIPE if answers is None else answers,
             stderr=subprocess.PIPE,
-            env={**os.environ, **_ALONE, "LC_ALL": "C"},
+            env={**_surroundings(), **_ALONE, "LC_ALL": "C"},
         )
     except FileNotFoundError as error:
         raise RevisionError("`git` is not installed, or not on the PATH") from error
@@ -94,19 +136,23 @@ def _git(
         raise RevisionError(f"git cannot be run: {error.strerror or error}") from error
 
 
+def _surroundings() -> dict[str, str]:
+    return {name: value for name, value in os.environ.items() if name not in _ELSEWHERE}
+
+
 def _last_line(said: bytes) -> str:
     lines = os.fsdecode(said).strip().splitlines()
     return lines[-1] if lines else "it does not say why"
 
 
-def _entries(listed: str) -> Iterator[_Entry]:
+def _entries(listed: str) -> Iterator[tuple[str, str]]:
     for line in filter(None, listed.split("\0")):
         facts, _, name = line.partition("\t")
         mode, _, identity, size = facts.split()
         path = PurePosixPath(name)
         wanted = path.suffix in _WANTED or path.name in _SETTINGS
         if wanted and mode in _REGULAR and int(size) <= SOURCE_LIMIT and _stays_inside(name, path.parts):
-            yield _Entry(name, identity, int(size))
+            yield name, identity
 
 
 def _stays_inside(name: str, parts: Sequence[str]) -> bool:

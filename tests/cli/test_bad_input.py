@@ -258,12 +258,16 @@ def test_loops_of_links(project: Path) -> None:
         (
             "pyproject.toml",
             "[tool.amplint]\nselekt = []\n",
-            "pyproject.toml: unknown key `selekt`; did you mean `select`?",
+            "pyproject.toml:2: unknown key `selekt`; did you mean `select`?",
         ),
         ("pyproject.toml", "[tool]\namplint = 3\n", "pyproject.toml: `tool.amplint` must be a table"),
-        ("amplint.toml", "select = 'AMP101'\n", "amplint.toml: `select` must be a list of strings"),
-        ("amplint.toml", "select = ['AMP999']\n", "amplint.toml: `select`: unknown rule `AMP999`"),
-        ("amplint.toml", "ignore = ['flags-her']\n", "amplint.toml: `ignore`: unknown rule `flags-her`; did you mean"),
+        ("amplint.toml", "select = 'AMP101'\n", "amplint.toml:1: `select` must be a list of strings"),
+        ("amplint.toml", "select = ['AMP999']\n", "amplint.toml:1: `select`: unknown rule `AMP999`"),
+        (
+            "amplint.toml",
+            "ignore = ['flags-her']\n",
+            "amplint.toml:1: `ignore`: unknown rule `flags-her`; did you mean",
+        ),
     ],
 )
 def test_settings_that_are_of_no_use(project: Path, name: str, text: str, message: str) -> None:

@@ -22,7 +22,10 @@ def test_findings_are_lines_as_flake8_prints_them() -> None:
         "pkg/b.py:2:1: DEM102 `demo_unsafe` is called [unsafe]\n"
         "pkg/b.py:3:1: DEM103 `demo_display` is called\n"
     )
-    assert result.stderr == "Found 4 findings in 2 of 3 files; 2 fixable with `--fix`, 1 more with `--unsafe-fixes`\n"
+    assert result.stderr == (
+        "Found 4 findings in 2 of 3 files; 2 fixable with `--fix`, 1 more with `--unsafe-fixes`\n"
+        "`amplint explain DEM101` says why it matters and what to write instead\n"
+    )
     assert result.exit_code == 1
 
 
@@ -146,5 +149,5 @@ def test_an_unknown_rule_in_a_configuration_file() -> None:
     write(a=SAFE)
     Path("amplint.toml").write_text("select = ['DEM9']\n")
     result = amplint()
-    assert result.stderr.startswith("error: amplint.toml: `select`: unknown rule `DEM9`")
+    assert result.stderr.startswith("error: amplint.toml:1: `select`: unknown rule `DEM9`")
     assert (result.stdout, result.exit_code) == ("", 2)

@@ -19,7 +19,8 @@ posix = pytest.mark.skipif(os.name != "posix", reason="needs file names that Win
 ESC, CSI, BEL, BIDI, HIDDEN = "\x1b", "\x9b", "\x07", "\u202e", "\u200b"
 TITLE = f"{ESC}]0;pwned{BEL}"
 OBEYED = re.compile("[\x00-\x09\x0b-\x1f\x7f-\x9f\u061c\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff\ud800-\udfff]")
-COMMAND = re.compile(r"^\s*::(?!error title=amplint)|##(vso|teamcity)?\[", re.MULTILINE)
+OURS = r"::(?:error|warning|notice) title=amplint |##vso\[task\.logissue type=(?:error|warning);"
+COMMAND = re.compile(rf"^(?!{OURS})\s*::|(?<!^)##(?:vso|teamcity)?\[|^(?!{OURS})##(?:vso|teamcity)?\[", re.MULTILINE)
 
 TRAINING = f"""\
 import torch
@@ -54,11 +55,12 @@ def assert_harmless(done: subprocess.CompletedProcess[str]) -> None:
         ("--output-format", "concise"),
         ("--output-format", "full", "--unsafe-fixes"),
         ("--output-format", "github"),
+        *(("--output-format", name) for name in ("azure", "grouped", "junit", "pylint")),
         ("--statistics",),
         ("--fix", "--show-fixes", "--verbose"),
         ("--verbose", "--exclude", NAMES[0], *NAMES),
     ],
-    ids=["concise", "full", "github", "statistics", "fix", "excluded"],
+    ids=["concise", "full", "github", "azure", "grouped", "junit", "pylint", "statistics", "fix", "excluded"],
 )
 def test_reports_and_notes(tree: Path, arguments: tuple[str, ...]) -> None:
     done = amplint("--no-cache", *arguments, cwd=tree)
@@ -124,6 +126,14 @@ def test_json_keeps_the_exact_text(tree: Path, name: str) -> None:
     found = json.loads(done.stdout) if name == "json" else list(map(json.loads, done.stdout.splitlines()))
     assert {os.path.basename(one["filename"]) for one in found} == set(NAMES)
     assert any(ESC in one["message"] and BIDI in one["message"] for one in found)
+
+
+@posix
+@pytest.mark.parametrize("name", ["gitlab", "rdjson", "sarif"])
+def test_json_for_others_shows_nothing_that_a_terminal_obeys(tree: Path, name: str) -> None:
+    done = amplint("--no-cache", "--output-format", name, cwd=tree)
+    assert OBEYED.search(done.stdout) is None
+    json.loads(done.stdout)
 
 
 @posix

@@ -7,7 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from amplint.engine.config import ConfigError, Overrides, Settings, SettingsResolver, load
+from amplint.engine.config import ConfigError, Overrides, Settings, SettingsResolver, inline, load
+from amplint.engine.config_values import KEYS
 
 
 def write(path: Path, text: str) -> Path:
@@ -58,15 +59,15 @@ per-file-ignores = { "tests/" = ["AMP1"], "*.py" = [] }
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("selct = []", "pyproject.toml: unknown key `selct`; did you mean `select`?"),
-        ("extend_select = []", "pyproject.toml: unknown key `extend_select`; did you mean `extend-select`?"),
-        ("zzz = 1", "pyproject.toml: unknown key `zzz`"),
-        ("select = 'AMP101'", "pyproject.toml: `select` must be a list of strings"),
-        ("ignore = [1]", "pyproject.toml: `ignore` must be a list of strings"),
-        ("per-file-ignores = ['a']", "pyproject.toml: `per-file-ignores` must be a table of patterns"),
-        ("per-file-ignores = {a = 'AMP1'}", "pyproject.toml: `per-file-ignores` must be a list of strings"),
-        ("torch-version = 2.1", 'pyproject.toml: `torch-version` must be a string such as "2.4"'),
-        ("torch-version = 'two'", 'pyproject.toml: `torch-version` "two" is not a version such as "2.4"'),
+        ("selct = []", "pyproject.toml:4: unknown key `selct`; did you mean `select`?"),
+        ("extend_select = []", "pyproject.toml:4: unknown key `extend_select`; did you mean `extend-select`?"),
+        ("zzz = 1", "pyproject.toml:4: unknown key `zzz`"),
+        ("select = 'AMP101'", "pyproject.toml:4: `select` must be a list of strings"),
+        ("ignore = [1]", "pyproject.toml:4: `ignore` must be a list of strings"),
+        ("per-file-ignores = ['a']", "pyproject.toml:4: `per-file-ignores` must be a table of patterns"),
+        ("per-file-ignores = {a = 'AMP1'}", "pyproject.toml:4: `per-file-ignores.a` must be a list of strings"),
+        ("torch-version = 2.1", 'pyproject.toml:4: `torch-version` must be a string such as "2.4"'),
+        ("torch-version = 'two'", 'pyproject.toml:4: `torch-version` "two" is not a version such as "2.4"'),
         ("select = [", "pyproject.toml: is not valid TOML: "),
     ],
 )
@@ -169,5 +170,80 @@ def test_patterns_typed_above_the_configuration_file(tmp_path: Path) -> None:
 
 def test_a_bad_pattern_is_named(tmp_path: Path) -> None:
     settings = load(pyproject(tmp_path, "exclude = ['!']"))
-    with pytest.raises(ConfigError, match="^pyproject.toml: `exclude`: bad pattern"):
+    with pytest.raises(ConfigError, match="^pyproject.toml:4: `exclude`: bad pattern"):
         settings.excludes(str(tmp_path / "a.py"))
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("# first\nselect = 'AMP101'", "5: `select` must be a list of strings"),
+        ("select = []", "4: `select` names no rule; leave it out for the default set"),
+        ("ignore = ['']", "4: `ignore` holds an empty string, which names no rule"),
+        (
+            "[tool.amplint.per-file-ignores]\n'a' = ['AMP1']\n'b/**' = 'AMP1'",
+            '6: `per-file-ignores."b/**"` must be a list',
+        ),
+        (
+            "per-file-ignores = 3",
+            '4: `per-file-ignores` must be a table of patterns, each with a list of rules: "tests/**"',
+        ),
+        ("wrappers = { x = 1 }", "4: `wrappers` must be a table of modules"),
+        ("severity = 'error'", "4: `severity` must be a table of rules"),
+        ("[tool.amplint.severity]\nAMP101 = 'bad'", '5: `severity.AMP101` must be "error" or "warning" or "info"'),
+        ("rules = { AMP401 = 8 }", "4: `rules.AMP401` must be a table of the options of the rule"),
+        ("fix = 'yes'", "4: `fix` must be true or false"),
+        ("cache-dir = ''", "4: `cache-dir` must be a string"),
+        ("torch-version = '99.0'", '4: `torch-version` there is no PyTorch "99.0"'),
+        ("torch-version = '0.1'", '4: `torch-version` there is no PyTorch "0.1"'),
+        ("torch-version = '1.14'", '4: `torch-version` there is no PyTorch "1.14"'),
+        ("zzz = 1", "4: unknown key `zzz`; the keys are select, extend-select, ignore, "),
+    ],
+)
+def test_the_row_and_the_key_of_a_bad_value_are_named(tmp_path: Path, text: str, message: str) -> None:
+    with pytest.raises(ConfigError) as error:
+        load(pyproject(tmp_path, text))
+    assert str(error.value).startswith(f"pyproject.toml:{message}")
+    assert "\n" not in str(error.value)
+
+
+def test_the_table_of_pyproject_is_not_for_a_file_of_its_own(tmp_path: Path) -> None:
+    with pytest.raises(ConfigError) as error:
+        load(write(tmp_path / "amplint.toml", "[tool.amplint]\nselect = ['AMP1']\n"))
+    assert str(error.value) == "amplint.toml: `[tool.amplint]` is for pyproject.toml; here the keys stand without it"
+
+
+def test_every_key_has_a_field_and_an_example_that_can_be_read(tmp_path: Path) -> None:
+    for key in KEYS.values():
+        settings = (
+            load(write(tmp_path / "amplint.toml", f"{key.name} = {key.example}\n")) if key.name != "wrappers" else None
+        )
+        if settings is not None:
+            assert getattr(settings, key.field) != getattr(Settings(tmp_path), key.field), key.name
+
+
+def test_settings_on_the_command_line_go_over_the_file_and_under_the_options(tmp_path: Path) -> None:
+    pyproject(tmp_path, "select = ['AMP1']\nignore = ['AMP104']\nexclude = ['a']")
+    given = inline(["select = ['AMP2']", "exclude = ['./gen/*.py']\nfix = true", "select = ['AMP3']"])
+    (tmp_path / "src").mkdir()
+    overrides = Overrides(ignore=("AMP301",), inline=given)
+    settings = SettingsResolver(overrides).for_file(tmp_path / "a.py")
+    assert (settings.select, settings.ignore, settings.fix) == (("AMP3",), ("AMP104", "AMP301"), True)
+    assert not settings.excludes(str(tmp_path / "a"))
+    assert settings.excludes(str(tmp_path / "gen" / "x.py"))
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("selct = []", "--config: unknown key `selct`; did you mean `select`?"),
+        ("select = 1", "--config: `select` must be a list of strings"),
+        ("select = [", "--config: `select = [` is not valid TOML: "),
+        ("wrappers = { x = 'nowhere.py' }", "--config: `wrappers`: nowhere.py cannot be read: No such file"),
+    ],
+)
+def test_bad_settings_on_the_command_line(text: str, message: str) -> None:
+    with pytest.raises(ConfigError) as error:
+        inline([text])
+    assert str(error.value).startswith(message)
+    assert "\n" not in str(error.value)

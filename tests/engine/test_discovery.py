@@ -193,7 +193,7 @@ def test_a_broken_configuration_file_stops_its_folder_only() -> None:
     touch("a/x.py", "b/y.py")
     Path("a/amplint.toml").write_text("selct = []")
     found = everything(".")
-    assert found[0] == Problem("", "a/amplint.toml: unknown key `selct`; did you mean `select`?")
+    assert found[0] == Problem("", "a/amplint.toml:1: unknown key `selct`; did you mean `select`?")
     assert [item.display for item in found[1:]] == ["b/y.py"]
 
 

@@ -109,7 +109,7 @@ def test_patterns_that_are_refused_in_settings(tmp_path: Path) -> None:
             done = amplint(".", cwd=tmp_path)
             if key == "exclude" or pattern != "!":
                 (problem,) = problems(done)
-                assert problem.startswith(f"amplint.toml: `{key}`: bad pattern: ")
+                assert problem.startswith(f"amplint.toml:1: `{key}`: bad pattern: ")
                 assert done.returncode == 2
 
 

@@ -98,3 +98,11 @@ def test_a_code_or_name_taken_twice_is_refused(tmp_path: Path, question: str, co
     run = ask(tmp_path, question)
     assert run.stdout.startswith("RegistryError: ")
     assert run.stdout.endswith("shares its code or its name with another installed rule\n")
+
+
+@both
+def test_letters_that_another_pack_uses_are_refused(tmp_path: Path, question: str) -> None:
+    make_pack(tmp_path, "my_rules", amp990=RULE.format(code="AMP990", name="bad-house"))
+    run = ask(tmp_path, question)
+    said = "rule packs 'amplint_rules' and 'my_rules' share a code prefix: AMP990 needs other letters"
+    assert (run.stdout, run.stderr) == (f"RegistryError: {said}\n", "")

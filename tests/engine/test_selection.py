@@ -32,6 +32,10 @@ def test_the_default_set() -> None:
     ("selector", "codes"),
     [
         ("AMP101", {"AMP101"}),
+        ("amp101", {"AMP101"}),
+        ("amp1", {"AMP101", "AMP104"}),
+        ("Clip-Before-Unscale", {"AMP101"}),
+        ("all", {"AMP101", "AMP104", "AMP202", "HOUSE1"} | ENGINE),
         ("AMP1", {"AMP101", "AMP104"}),
         ("AMP", {"AMP101", "AMP104", "AMP202"} | ENGINE),
         ("HOUSE", {"HOUSE1"}),
@@ -73,10 +77,10 @@ def test_a_pattern_may_speak_of_all_other_files() -> None:
 @pytest.mark.parametrize(
     ("selector", "near"),
     [
-        ("AMP9999", ""),
+        ("AMP9999", "; `amplint rules` lists them"),
+        ("AMP105", "; `amplint rules` lists them"),
+        ("amp105", "; `amplint rules` lists them"),
         ("AM", ""),
-        ("amp101", "; did you mean `AMP101`?"),
-        ("AMP105", "; did you mean `AMP10"),
         ("clip-before-unscaled", "; did you mean `clip-before-unscale`?"),
         ("AMP0", ""),
         ("", ""),

@@ -10,9 +10,8 @@ from dataclasses import dataclass, replace
 from functools import cache
 from random import Random
 
-from fixture_harness import Fixture
-
 from amplint.engine.fixer import apply
+from amplint.testing import Fixture
 
 from .expressions import EXPRESSIONS
 from .program_text import Change, ProgramText

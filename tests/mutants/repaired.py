@@ -6,13 +6,14 @@ import ast
 from dataclasses import dataclass, replace
 from functools import cached_property
 
-from fixture_harness import Fixture, fixtures_of
+from fixture_harness import fixtures_of
 
 from amplint.diagnostics import Diagnostic
 from amplint.engine.fixer import apply
 from amplint.engine.registry import load_rules
 from amplint.runtime.verify import Repair
 from amplint.source import Source
+from amplint.testing import Fixture
 
 TIMED = frozenset({"AMP401", "AMP402"})
 """Rules whose fixes are judged by the time that a GPU takes, and not at all without one."""

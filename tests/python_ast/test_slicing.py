@@ -7,7 +7,7 @@ from textwrap import dedent
 
 import libcst as cst
 import pytest
-from fixture_harness import Fixture, fixtures_of
+from fixture_harness import fixtures_of
 from lowered import in_loop
 
 from amplint.python_ast import gate
@@ -15,6 +15,7 @@ from amplint.python_ast.slicing import relevant_rows
 from amplint.rule import File, Rule
 from amplint.source import Source
 from amplint.syntax.tree import Tree
+from amplint.testing import Fixture
 
 FILLER = '''
 

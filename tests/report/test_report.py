@@ -7,6 +7,7 @@ import re
 from pathlib import Path
 
 import pytest
+from checkout import ROOT
 
 from amplint.diagnostics import Applicability, Diagnostic, Edit, Fix, Related
 from amplint.report import FORMATS, renderer, statistics
@@ -75,7 +76,7 @@ def test_marks_tell_what_becomes_of_a_finding() -> None:
 
 def test_full() -> None:
     assert text("full") == (
-        "AMP101 Gradients are clipped while still scaled: by 100%, too (clip-before-unscale) [*]\n"
+        "AMP101 error: Gradients are clipped while still scaled: by 100%, too (clip-before-unscale) [*]\n"
         "  --> src/train.py:7:2\n"
         "  3 | def train(model, scaler, loss):\n"
         "  4 |     scaler.scale(loss).backward()\n"
@@ -91,7 +92,7 @@ def test_full() -> None:
         "    +     scaler.unscale_(optimizer)\n"
         "          torch.nn.utils.clip_grad_norm_(\n"
         "\n"
-        "AMP107 The schedule moves on (scheduler-not-gated) [unsafe]\n"
+        "AMP107 warning: The schedule moves on (scheduler-not-gated) [unsafe]\n"
         "  --> src/train.py:9:19\n"
         "  8 |         model.parameters(), 1.0)\n"
         '  9 |     größe = "日本"; lr.step()\n'
@@ -106,7 +107,7 @@ def test_full() -> None:
 
 def test_full_without_the_text() -> None:
     assert "".join(renderer("full")([stepped()], View(lambda path: None))) == (
-        "AMP107 The schedule moves on (scheduler-not-gated) [unsafe]\n"
+        "AMP107 warning: The schedule moves on (scheduler-not-gated) [unsafe]\n"
         "  --> src/train.py:9:19\n"
         "  fix: Remove the call (unsafe)\n"
         "\n"
@@ -121,7 +122,7 @@ def test_full_shows_places_in_other_files() -> None:
     )
     shown = "".join(renderer("full")([found], View({"src/loop.py": other, "src/train.py": SOURCE}.get)))
     assert shown == (
-        "AMP201 Bad (backward-in-autocast)\n"
+        "AMP201 warning: Bad (backward-in-autocast)\n"
         "  --> src/train.py:1:1\n"
         "  1 | import torch\n"
         "    | ^^^^^^\n"
@@ -144,7 +145,7 @@ def test_full_at_the_end_of_a_file(size: int) -> None:
 def test_colours_add_nothing_but_colours() -> None:
     for name in ("concise", "full"):
         colored = text(name, VIEW._replace(color=True))
-        assert "\x1b[1;31mAMP101\x1b[0m" in colored
+        assert f"\x1b[1;31mAMP101{' error:' if name == 'full' else ''}\x1b[0m" in colored
         assert re.sub(r"\x1b\[[0-9;]*m", "", colored) == text(name)
 
 
@@ -187,7 +188,7 @@ def test_json(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         ],
         "severity": "error",
         "since": "0.1.0",
-        "url": None,
+        "url": (ROOT / "rules" / "amp101_clip_before_unscale.py").as_uri(),
     }
     assert (second["fix"]["applicability"], second["related"]) == ("unsafe", [])
 
@@ -206,7 +207,7 @@ def test_github() -> None:
     assert text("github").splitlines() == [
         f"::error title=amplint (AMP101),file={path},line=7,col=2,endLine=8,endColumn=27"
         f"::{path}:7:2: AMP101 Gradients are clipped while still scaled: by 100%25, too",
-        f"::error title=amplint (AMP107),file={path},line=9,col=19,endLine=9,endColumn=28"
+        f"::warning title=amplint (AMP107),file={path},line=9,col=19,endLine=9,endColumn=28"
         f"::{path}:9:19: AMP107 The schedule moves on",
     ]
 
@@ -219,7 +220,9 @@ def test_github_escapes_what_would_end_a_property() -> None:
 
 @pytest.mark.parametrize("name", FORMATS)
 def test_nothing_found(name: str) -> None:
-    assert "".join(renderer(name)([], VIEW)) == ("[]\n" if name == "json" else "")
+    shown = "".join(renderer(name)([], VIEW))
+    assert bool(shown) == FORMATS[name].is_document
+    assert shown == "[]\n" or name not in ("json", "gitlab")
 
 
 def test_statistics() -> None:

@@ -19,6 +19,8 @@ UNSEEN = Observation(Question.GONE, "norm", True, True)
     ("observed", "verdict"),
     [
         ([], NOT_REPLAYABLE),
+        ([Observation(Question.MEANT, "it", True, False)], REFUTED),
+        ([Observation(Question.MEANT, "it", False, False, same=False)], NOT_REPLAYABLE),
         ([GONE], CONFIRMED),
         ([GONE, LEFT], PARTLY),
         ([LEFT], REFUTED),
@@ -52,6 +54,13 @@ def test_another_defect_excuses_what_is_wrong_and_nothing_that_is_lost() -> None
     assert judge([GONE, lost], SHOWN, others=("other",)).verdict == REFUTED
 
 
+LOCAL = "def work(a):\n    out = f(a)\n    g(out)\n    return out\n"
+BRANCHES = (
+    "def work(a):\n    if a:\n        out = f(1)\n        g(out)\n    else:\n        out = f(2)\n        h(out)\n"
+)
+CLOSURE = "def work(a):\n    out = f(a)\n    return lambda: g(out)\n"
+
+
 @pytest.mark.parametrize(
     ("before", "after", "texts"),
     [
@@ -60,6 +69,12 @@ def test_another_defect_excuses_what_is_wrong_and_nothing_that_is_lost() -> None
         ("f()\ng()\n", "g()\n", ["f()"]),
         ("if a:\n    f()\n", "if a and b:\n    f()\n", ["if a and b:"]),
         ("f()\ng()\nh()\n", "g()\nif a:\n    f()\nh()\n", ["f()", "if a:"]),
+        (LOCAL, LOCAL.replace("out", "found"), []),
+        (BRANCHES, BRANCHES.replace("out = f(1)\n        g(out)", "found = f(1)\n        g(found)"), []),
+        (LOCAL, LOCAL.replace("out =", "found ="), ["g(out)", "return out"]),
+        (LOCAL, LOCAL.replace("out", "a"), ["a = f(a)", "g(a)", "return a"]),
+        (BRANCHES + "    h(out)\n", BRANCHES.replace("out = f(1)", "found = f(1)") + "    h(out)\n", ["found = f(1)"]),
+        (CLOSURE, CLOSURE.replace("out", "found"), ["found = f(a)", "return lambda: g(found)"]),
     ],
 )
 def test_statements_that_differ_are_named_and_comments_are_none(before: str, after: str, texts: list[str]) -> None:

@@ -21,6 +21,7 @@ from amplint.model.events import (
     Escape,
     Event,
     Forward,
+    GradAccess,
     Report,
     Scale,
 )
@@ -74,9 +75,12 @@ class Side:
         rows = range(statement.lineno, (statement.end_lineno or statement.lineno) + 1)
         return [event for event in self.walk.events if event.site >= 0 and self._row(event) in rows]
 
-    def acts_in(self, statement: ast.stmt) -> bool:
-        """Whether more than a report happens on the path in the rows of a statement."""
-        return any(not isinstance(event, (Forward, Report)) for event in self.events_in(statement))
+    def acts_in(self, statement: ast.stmt, kind: HazardKind) -> bool:
+        """Whether more happens on the path in the rows of a statement than that something is computed or shown; gradients count
+        as something to show, unless a defect is about that."""
+        shows = (Forward, Report) if kind is HazardKind.GRAD_READ_BEFORE_UNSCALE else (Forward, Report, GradAccess)
+        events = self.events_in(statement)
+        return any(not isinstance(event, shows) or getattr(event, "writes", False) for event in events)
 
     def _row(self, event: Event) -> int:
         program = self.file.analysis.program
@@ -124,16 +128,17 @@ def not_followed(found: Sequence[Change], before: Side, after: Side, kind: Hazar
     return [one for one in found if not following.follows(one, before, after)]
 
 
-def on_path(found: Sequence[Change], before: Side, after: Side) -> list[Change]:
+def on_path(found: Sequence[Change], before: Side, after: Side, kind: HazardKind) -> list[Change]:
     """Those changes in whose statements something happens on the path: the work of others also logs, renames and adds.
 
     Args:
         found: the changes.
         before: the text as it stands.
         after: the text with the repair.
+        kind: that of the defect.
     """
     sides = [(one, ((one.before, before), (one.after, after))) for one in found]
-    return [one for one, pairs in sides if any(side.acts_in(statement) for statement, side in pairs if statement)]
+    return [one for one, pairs in sides if any(side.acts_in(statement, kind) for statement, side in pairs if statement)]
 
 
 def computes_losses(found: Sequence[Change], after: Side) -> bool:

@@ -112,17 +112,18 @@ def _remade(walk: Walk) -> set[str]:
 
 
 def _cleared(walk: Walk) -> float:
-    """Behind how many of the steps of optimizers gradients are cleared before the next backward pass: a share."""
-    steps = clearings = 0
-    is_due = False
+    """Between how many of the steps of optimizers and the backward pass after them gradients are cleared: a share."""
+    between: list[bool] = []
+    stepped = cleared = False
     for event in walk.events:
         if isinstance(event, (ScalerStep, OptimizerStep)):
-            steps, is_due = steps + 1, True
+            stepped, cleared = True, False
         elif isinstance(event, ZeroGrad):
-            clearings, is_due = clearings + is_due, False
-        elif isinstance(event, Backward):
-            is_due = False
-    return clearings / steps if steps else 0.0
+            cleared = True
+        elif isinstance(event, Backward) and stepped:
+            between.append(cleared)
+            stepped = False
+    return sum(between) / len(between) if between else 0.0
 
 
 def _regions(walk: Walk) -> set[str]:
@@ -195,8 +196,11 @@ def _same_way(step: Step | None, right: Step) -> bool:
 
 def _is_near(vector: torch.Tensor, right: torch.Tensor | None, tolerance: float) -> bool:
     assert right is not None, "only steps that were taken are compared"
-    size = float(right.norm())
-    return vector.shape == right.shape and float((vector - right).norm()) <= tolerance * size
+    if vector.shape != right.shape:
+        return False
+    finite = right.isfinite()
+    apart, size = (float(each[finite].norm()) for each in (vector - right, right))
+    return torch.equal(vector.isfinite(), finite) and apart <= tolerance * size
 
 
 # -- what is shown -----------------------------------------------------------------------------------------------------

@@ -10,6 +10,7 @@ from itertools import islice
 
 from amplint.hazards.found import Found
 from amplint.model.observables import RAISED, Observable
+from amplint.model.protocol.hazard import HazardKind
 from amplint.rule import File
 from amplint.runtime.changes import Change
 from amplint.runtime.criterion import Observation, Question, judge, unmeasured
@@ -83,6 +84,11 @@ class PathReplay:
             altered = alterations(changed, sides[1])
             player = Trial(first, second, subject, self.device, self.seed, altered, by_scalers)
             observed = [*self._observed(player)]
+            if player.plain.before.readings and not player.plain.after.readings:
+                # Nobody is told of the gradients any more, or in another unit: that may be meant.
+                observed = [one for one in observed if one.what != READING]
+                is_about_it = kind is HazardKind.GRAD_READ_BEFORE_UNSCALE
+                kept = [one for one in kept if not (is_about_it and one.question is Question.MEANT)]
             try:
                 taken = path_measures.take(self.observable.measure, player, self.found.hazard)
             except NotReplayable as problem:
@@ -99,10 +105,6 @@ class PathReplay:
             return replace(taken.shown(self.observable.measure, PATH), reason=reason, others=tuple(self._others))
         taken = replace(taken, assumed=(*taken.assumed, *player.assumed))
         beyond = not_followed(changed, *sides, kind)
-        if self.is_patch and player.plain.before.readings and not player.plain.after.readings:
-            # Nobody is told of the norm any more, which may be meant.
-            observed = [one for one in observed if one.what != READING]
-            beyond = [*beyond, *(one for one in changed if one.new is None and one not in beyond)]
         return self._told(taken, kept, observed, beyond, sides)
 
     def _told(
@@ -115,7 +117,7 @@ class PathReplay:
     ) -> Outcome:
         if not taken.ordinary:
             observed = [one for one in observed if one.question is not Question.GONE]
-        beyond = on_path(beyond, *sides) if self.is_patch else beyond
+        beyond = on_path(beyond, *sides, self.found.hazard.kind) if self.is_patch else beyond
         if computes_losses([one for one in beyond if alteration(one) is None], sides[1]):
             observed = told_without_values(observed)
         texts = tuple(dict.fromkeys(one.text for one in beyond))

@@ -59,7 +59,7 @@ class Trial:
 
     @cached_property
     def plain(self) -> Trio:
-        """The runs by which everything else is judged: the gradients of all optimizers overflow where there is a scaler."""
+        """The runs by which everything else is judged: the gradients of all optimizers that scalers step overflow."""
         return self.play(everywhere=True)
 
     def play(
@@ -74,9 +74,10 @@ class Trial:
         optimizers = sorted(used(self.before.events) | used(self.after.events))
         if not optimizers or "" in optimizers:
             raise NotReplayable("an optimizer cannot be told")
-        overflowing = [self.subject] if self.subject in optimizers and not everywhere else optimizers
+        scaled = scalers_of(self.before.events).keys() | scalers_of(self.after.events).keys()
+        overflowing = [self.subject] if self.subject in optimizers and not everywhere else sorted(scaled)
         if spared:
-            overflowing = [name for name in optimizers if name != spared]
+            overflowing = [name for name in sorted(scaled) if name != spared]
         if recheck or (everywhere and not any(isinstance(event, Scale) for event in self.events)):
             overflowing = []
 

@@ -123,18 +123,59 @@ def test_a_name_without_a_value_on_another_path_is_told() -> None:
     assert patched("AMP201", INSIDE, moved.replace("scale(loss)", "scale(losses)")).verdict == REFUTED
 
 
-def test_a_norm_that_is_not_read_any_more_is_named() -> None:
-    text = INSIDE.replace("                scaler.scale(loss).backward()\n", "").replace(
-        "        scaler.step(optimizer)\n",
-        "        scaler.scale(loss).backward()\n        scaler.unscale_(optimizer)\n"
-        "        norm = max(p.grad.abs().max() for p in net.parameters())\n        print(norm)\n"
-        "        scaler.unscale_(optimizer)\n        scaler.step(optimizer)\n",
+READ = INSIDE.replace("                scaler.scale(loss).backward()\n", "").replace(
+    "        scaler.step(optimizer)\n",
+    "        scaler.scale(loss).backward()\n        scaler.unscale_(optimizer)\n"
+    "        norm = max(p.grad.abs().max() for p in net.parameters())\n        print(norm)\n        scaler.step(optimizer)\n",
+)
+NOT_READ = "\n".join(line for line in READ.split("\n") if "norm" not in line)
+
+
+def test_a_norm_that_is_shown_may_go_unless_the_finding_is_about_it() -> None:
+    again = READ.replace(
+        "        scaler.step(optimizer)\n", "        scaler.unscale_(optimizer)\n        scaler.step(optimizer)\n"
     )
-    mended = "\n".join(line for line in text.split("\n") if "norm" not in line).replace(
-        "        scaler.unscale_(optimizer)\n", "", 1
+    assert patched("AMP110", again, NOT_READ).verdict == CONFIRMED
+    scaled = READ.replace("        scaler.unscale_(optimizer)\n", "")
+    assert patched("AMP102", scaled, READ).verdict == CONFIRMED
+    found = patched("AMP102", scaled, NOT_READ)
+    assert (found.verdict, found.reason) == (
+        NOT_REPLAYABLE,
+        "with the fix, gradients are not read any more, or not as they are",
     )
-    found = patched("AMP110", text, mended)
-    assert found.verdict == NOT_REPLAYABLE and "norm" in found.reason, found
+
+
+CLEARED_BEHIND = """\
+import torch
+
+
+class Trainer:
+    def fit(self, batch):
+        if self.amp:
+            with torch.amp.autocast("cuda", dtype=torch.float16):
+                outputs = self.model(batch)
+                loss = self.criterion(outputs, batch)
+                self.scaler.scale(loss).backward()
+            self.scaler.step(self.optimizer)
+            self.optimizer.zero_grad()
+            self.scaler.update()
+        else:
+            outputs = self.model(batch)
+            self.criterion(outputs, batch).backward()
+            self.optimizer.step()
+"""
+
+
+def test_gradients_may_be_cleared_in_front_of_the_pass_and_a_local_variable_may_have_another_name() -> None:
+    mended = CLEARED_BEHIND.replace("                self.scaler.scale", "            self.scaler.scale")
+    in_front = mended.replace("            self.optimizer.zero_grad()\n", "").replace(
+        "        if self.amp:\n", "        if self.amp:\n            self.optimizer.zero_grad()\n"
+    )
+    named = in_front.replace("outputs", "predictions", 2)
+    for text in (mended, in_front, named):
+        assert patched("AMP201", CLEARED_BEHIND, text).verdict == CONFIRMED, text
+    lost = in_front.replace("            self.optimizer.zero_grad()\n", "")
+    assert patched("AMP201", CLEARED_BEHIND, lost).verdict == REFUTED
 
 
 NO_DEVICE = """\

@@ -7,10 +7,15 @@ import re
 from collections import Counter
 
 import pytest
-from fixture_claims import CLAIMS, CLAIMS_ABOUT_FINDINGS, complaints, hold, lost_comments
-from fixture_harness import DRESSED, TABS, WINDOWS, WRAPPED, Fixture, Found, Variant, dressed, fixtures_of, read_marks
+from fixture_harness import DRESSED, dressed, fixtures_of
 
 from amplint.source import Source
+from amplint.testing import Fixture
+from amplint.testing.checks import CLAIMS, CLAIMS_ABOUT_FINDINGS
+from amplint.testing.claims import hold_claims
+from amplint.testing.dresses import TABS, WINDOWS, WRAPPED, Variant
+from amplint.testing.fix_claims import complaints, lost_comments
+from amplint.testing.fixtures import Marked, read_marks
 
 PLAIN = Source("x.py", "def f(x):\n    if x:\n        return 'ä'\n")
 
@@ -20,7 +25,7 @@ def test_marks_are_read() -> None:
         "a  # expect: AMP101 safe, AMP104 none\nb  # todo: AMP101, AMP301 (in a helper)\nc  # x # todo-clean: AMP107\n"
     )
     marks = read_marks(text)
-    assert marks.expect == Counter([Found(1, "AMP101", "safe"), Found(1, "AMP104", "none")])
+    assert marks.expect == Counter([Marked(1, "AMP101", "safe"), Marked(1, "AMP104", "none")])
     assert marks.todo == {(2, "AMP101"), (2, "AMP301")}
     assert marks.todo_clean == {(3, "AMP107")}
 
@@ -72,11 +77,11 @@ def test_unbound_and_idle_names_are_noticed() -> None:
 
 def test_every_claim_that_does_not_hold_is_named() -> None:
     fixture = next(each for each in fixtures_of("AMP101") if each.fixed_path.exists())
-    hold(fixture, (*CLAIMS, *CLAIMS_ABOUT_FINDINGS))
+    hold_claims(fixture, (*CLAIMS, *CLAIMS_ABOUT_FINDINGS))
     unmarked = Fixture(fixture.path.with_name("flagged_unmarked.py"))
     vars(unmarked)["source"] = Source(fixture.source.path, fixture.source.text.replace("# expect", "# expected"))
     with pytest.raises(AssertionError) as raised:
-        hold(unmarked, (*CLAIMS, *CLAIMS_ABOUT_FINDINGS))
+        hold_claims(unmarked, (*CLAIMS, *CLAIMS_ABOUT_FINDINGS))
     named = re.findall(r"^(\w+): ", str(raised.value), re.MULTILINE)
     assert named == ["findings_are_those_marked", "a_fixture_is_what_its_name_says", "fixes_make_the_fixed_file"]
 

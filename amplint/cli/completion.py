@@ -1,0 +1,43 @@
+"""What a shell offers on the Tab key: files, rules, keys of settings."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import click
+
+if TYPE_CHECKING:
+    from click.shell_completion import CompletionItem
+
+
+def complete_files(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
+    """See `complete_rules`: whatever files the shell knows."""
+    from click.shell_completion import CompletionItem
+
+    return [CompletionItem(incomplete, type="file")]
+
+
+def complete_rules(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
+    """Codes and names of rules, also behind the last comma of a list.
+
+    Args:
+        ctx: click's.
+        param: the parameter that is completed.
+        incomplete: what is typed so far.
+    """
+    from click.shell_completion import CompletionItem
+
+    from amplint.engine.selection import ALL, all_rules
+
+    before, comma, word = incomplete.rpartition(",")
+    known = all_rules().values()
+    words = [ALL, *(info.code for info in known), *(info.name for info in known)]
+    fitting = (each for each in words if each.lower().startswith(word.lower()))
+    return [CompletionItem(before + comma + each) for each in fitting]
+
+
+def complete_keys(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[str]:
+    """See `complete_rules`: keys of settings."""
+    from amplint.engine.config_values import KEYS
+
+    return [name for name in KEYS if name.startswith(incomplete)]

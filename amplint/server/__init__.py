@@ -1,0 +1,1 @@
+"""The language server: findings, fixes and the pages of rules inside editors; imports pygls."""

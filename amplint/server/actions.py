@@ -1,0 +1,75 @@
+"""What an editor offers to do about findings: apply a fix, apply all safe ones, write a comment that ignores it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from lsprotocol import types
+
+from amplint.diagnostics import Applicability, Diagnostic
+from amplint.server import findings
+from amplint.server.checks import Checked
+from amplint.server.client_places import ClientPlaces
+from amplint.source import Source
+
+FIX_ALL = "source.fixAll.amplint"
+"""The kind of the action that applies all safe fixes, as editors name it to have it done on saving."""
+KINDS = (types.CodeActionKind.QuickFix, FIX_ALL)
+_NO_FIXES = frozenset({"AMP900", "AMP901", "AMP902"})
+
+
+def offered(checked: Checked, places: ClientPlaces, params: types.CodeActionParams) -> list[types.CodeAction]:
+    """The actions for a place in a document; that which applies all fixes has no edit yet.
+
+    Args:
+        checked: the document.
+        places: tells where things are in it.
+        params: what the editor asks for.
+    """
+    wanted = params.context.only
+    found: list[types.CodeAction] = []
+    if _wants(wanted, types.CodeActionKind.QuickFix):
+        # Some editors name the findings of the whole row beside the place of the cursor.
+        named = [each.range for each in params.context.diagnostics if each.source == findings.SOURCE]
+        here = findings.at(checked, places, params.text_document.uri, params.range, *named)
+        found += [action for finding in here for action in _about(finding, checked, places)]
+    if _wants(wanted, FIX_ALL) and any(_is_safe(finding) for finding in checked.report.diagnostics):
+        title = "Apply all safe fixes of amplint"
+        found.append(types.CodeAction(title, FIX_ALL, data=checked.snapshot.uri))
+    return found
+
+
+def _wants(wanted: Sequence[types.CodeActionKind | str] | None, kind: str) -> bool:
+    """Whether an editor that wants some kinds wants this one: each stands for those below it, too."""
+    return wanted is None or any(f"{kind}.".startswith(f"{getattr(each, 'value', each)}.") for each in wanted)
+
+
+def _is_safe(finding: Diagnostic) -> bool:
+    return finding.fix is not None and finding.fix.applicability is Applicability.SAFE
+
+
+def _about(finding: Diagnostic, checked: Checked, places: ClientPlaces) -> Iterator[types.CodeAction]:
+    shown = [findings.diagnostic(finding, places)]
+    fix = finding.fix
+    if (
+        fix is not None
+        and fix.applicability is not Applicability.DISPLAY
+        and (text := checked.fixed(finding)) is not None
+    ):
+        mark = "" if _is_safe(finding) else ", unsafe"
+        title = f"{fix.title} ({finding.code}{mark})"
+        yield types.CodeAction(
+            title, types.CodeActionKind.QuickFix, shown, is_preferred=_is_safe(finding), edit=places.edit(text)
+        )
+    if checked.source is not None and finding.code not in _NO_FIXES:
+        text = _ignored(checked.source, finding)
+        yield types.CodeAction(
+            f"Ignore {finding.code} here", types.CodeActionKind.QuickFix, shown, edit=places.edit(text)
+        )
+
+
+def _ignored(source: Source, finding: Diagnostic) -> str:
+    """The text with a comment at the end of the row of a finding that ignores it."""
+    row = finding.range.start.row
+    end = source.line_starts[row - 1] + len(source.line(row).rstrip())
+    return f"{source.text[:end]}  # amplint: ignore[{finding.code}]{source.text[end:]}"

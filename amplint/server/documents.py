@@ -1,0 +1,119 @@
+"""What the editor holds: texts and notebooks, as the bytes that it would save."""
+
+from __future__ import annotations
+
+import io
+import json
+import re
+import tokenize
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+from urllib.parse import unquote
+
+from lsprotocol import types
+from pygls.uris import to_fs_path
+from pygls.workspace import TextDocument, Workspace
+
+_LINE = re.compile(r"[^\r\n]*(?:\r\n|\r|\n)|[^\r\n]+")
+
+
+@dataclass(frozen=True)
+class Snapshot:
+    """A document at one moment: the address that the editor gives it, where it lies, and its bytes.
+
+    `cells` are the addresses of all cells of a notebook, in their order; empty for a text.
+    """
+
+    uri: str
+    path: Path
+    data: bytes
+    version: int | None = None
+    cells: tuple[str, ...] = ()
+
+
+class OpenText(TextDocument):
+    """A text whose lines end as in the protocol; `str.splitlines`, which pygls uses, also ends them at a form feed."""
+
+    @property
+    def lines(self) -> Sequence[str]:
+        """Its lines, each with its end."""
+        return tuple(split_lines(self.source))
+
+
+class OpenDocuments(Workspace):
+    """The texts, notebooks and folders that are open in the editor."""
+
+    @classmethod
+    def of(cls, workspace: Workspace) -> OpenDocuments:
+        """The same folders, nothing open yet."""
+        folders = list(workspace.folders.values())
+        return cls(workspace.root_uri, workspace_folders=folders, position_encoding=workspace.position_encoding)
+
+    def _create_text_document(
+        self, doc_uri: str, source: str | None = None, version: int | None = None, language_id: str | None = None
+    ) -> TextDocument:
+        return OpenText(doc_uri, source, version, language_id, position_codec=self.position_codec)
+
+    @property
+    def roots(self) -> list[Path]:
+        """The folders of the workspace, the innermost first."""
+        uris = [folder.uri for folder in self.folders.values()] or [uri for uri in [self.root_uri] if uri]
+        paths = [Path(path) for path in map(to_fs_path, uris) if path]
+        return sorted(paths, key=lambda path: -len(path.parts))
+
+    def uris(self) -> list[str]:
+        """The addresses of all texts and notebooks; a cell stands under its notebook."""
+        texts = [text.uri for uri, text in self.text_documents.items() if uri not in self._cell_in_notebook]
+        return [*texts, *(notebook.uri for notebook in self.notebook_documents.values())]
+
+    def owner(self, uri: str) -> str:
+        """The address of the notebook that a cell belongs to; any other address is its own."""
+        notebook = self.get_notebook_document(cell_uri=uri)
+        return uri if notebook is None else notebook.uri
+
+    def snapshot(self, uri: str) -> Snapshot | None:
+        """A text or a notebook as it is now; None for what is not open, or lies in no file."""
+        path = to_fs_path(uri)
+        if not path:
+            return None
+        notebook = self.get_notebook_document(notebook_uri=uri)
+        if notebook is not None:
+            data = json.dumps(self._written(notebook)).encode()
+            cells = tuple(cell.document for cell in notebook.cells)
+            return Snapshot(uri, Path(path), data, notebook.version, cells)
+        if unquote(uri) not in self.text_documents:
+            return None
+        text = self.get_text_document(uri)
+        return Snapshot(uri, Path(path), encoded(text.source), text.version)
+
+    def texts(self) -> Iterator[Snapshot]:
+        """All texts as they are now."""
+        found = (self.snapshot(uri) for uri in self.uris())
+        yield from (each for each in found if each is not None and not each.cells)
+
+    def _written(self, notebook: types.NotebookDocument) -> dict[str, Any]:
+        """A notebook as the JSON document that would be saved, as far as it matters here."""
+        cells = []
+        for cell in notebook.cells:
+            text = self.get_text_document(cell.document)
+            kind = "code" if cell.kind is types.NotebookCellKind.Code else "markdown"
+            metadata = {"vscode": {"languageId": text.language_id or "python"}}
+            cells.append({"cell_type": kind, "metadata": metadata, "source": text.source})
+        return {"cells": cells, "metadata": {}, "nbformat": 4, "nbformat_minor": 5}
+
+
+def split_lines(text: str) -> list[str]:
+    """The lines of a text, each with its end."""
+    return _LINE.findall(text)
+
+
+def encoded(text: str) -> bytes:
+    """A text as the bytes that an editor would save: in UTF-8, unless it names another encoding that has its characters."""
+    data = text.encode(errors="replace")
+    try:
+        encoding = tokenize.detect_encoding(io.BytesIO(data).readline)[0]
+        return data if encoding == "utf-8-sig" else text.encode(encoding)
+    except (SyntaxError, LookupError, UnicodeError):
+        return data

@@ -1,0 +1,116 @@
+"""Which document is checked when: soon after the last key, again when what it rests on has changed, never twice as it is."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Iterable
+
+from amplint.server.checks import Checked, ProjectChecks
+from amplint.server.documents import OpenDocuments
+from amplint.server.worker import Worker
+
+PAUSE = 0.15
+"""Seconds without another key before a document is checked."""
+_LATER = 0.8
+"""Seconds until documents are checked again that rest on something that has changed."""
+
+
+class LiveChecks:
+    """Checks what is open.
+
+    Args:
+        worker: runs the checks.
+        checks: knows how.
+        documents: gives what is open.
+        publish: is given each answer that nobody has asked for.
+    """
+
+    def __init__(
+        self,
+        worker: Worker,
+        checks: ProjectChecks,
+        documents: Callable[[], OpenDocuments],
+        publish: Callable[[Checked], None],
+    ) -> None:
+        self._worker = worker
+        self._checks = checks
+        self._documents = documents
+        self._publish = publish
+        self._known: dict[str, Checked] = {}
+        self._timers: dict[str, asyncio.TimerHandle] = {}
+        self._tasks: set[asyncio.Task[None]] = set()
+        self._one = asyncio.Lock()
+
+    async def current(self, uri: str) -> Checked | None:
+        """The report on a document as it is now; None when it is not open."""
+        async with self._one:
+            documents = self._documents()
+            snapshot = documents.snapshot(uri)
+            if snapshot is None:
+                return None
+            known = self._known.get(uri)
+            if known is not None and known.snapshot == snapshot:
+                return known
+            roots, held = documents.roots, list(documents.texts())
+
+            def check() -> Checked:
+                checked = self._known[uri] = self._checks.check(snapshot, roots, held)
+                return checked
+
+            return await asyncio.wrap_future(self._worker.submit(check))
+
+    def soon(self, uri: str, delay: float = PAUSE) -> None:
+        """Check a document, and publish the answer, unless it changes meanwhile.
+
+        Args:
+            uri: its address.
+            delay: the seconds to wait.
+        """
+        self._cancel(uri)
+        self._timers[uri] = asyncio.get_running_loop().call_later(delay, self._start, uri)
+
+    def _cancel(self, uri: str) -> None:
+        timer = self._timers.pop(uri, None)
+        if timer is not None:
+            timer.cancel()
+
+    def _start(self, uri: str) -> None:
+        self._timers.pop(uri, None)
+        task = asyncio.ensure_future(self._run(uri))
+        self._tasks.add(task)  # the loop itself keeps no task alive
+        task.add_done_callback(self._tasks.discard)
+
+    async def _run(self, uri: str) -> None:
+        checked = await self.current(uri)
+        if checked is not None and uri not in self._timers:
+            self._publish(checked)
+
+    def resting_on(self, path: str) -> list[str]:
+        """The other documents whose reports rest on a file."""
+        return [
+            uri for uri, known in self._known.items() if path in known.rests_on and path != str(known.snapshot.path)
+        ]
+
+    def outdated(self, uris: Iterable[str]) -> None:
+        """What is known of documents holds no more, though their texts are the same."""
+        for uri in uris:
+            self._known.pop(uri, None)
+
+    def again(self, uris: Iterable[str]) -> None:
+        """Check documents once more, when nothing more changes."""
+        for uri in uris:
+            self.soon(uri, _LATER)
+
+    def drop(self, uri: str) -> None:
+        """A document is closed."""
+        self._cancel(uri)
+        self._known.pop(uri, None)
+
+    def forget_files(self) -> None:
+        """Files may have come or gone: which ones there are is looked up with the next check."""
+        self._worker.submit(self._checks.forget)
+
+    def forget(self) -> None:
+        """Settings have changed, or files have: nothing holds that is known."""
+        self.forget_files()
+        self._known.clear()

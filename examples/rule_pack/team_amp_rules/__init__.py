@@ -1,0 +1,1 @@
+"""House rules of one team for mixed precision: one module for each rule."""
