@@ -17,7 +17,9 @@ from amplint.cli.console import FAILED, INTERRUPTED, Unwritable, one_line, open_
 if TYPE_CHECKING:
     from click.shell_completion import CompletionItem
 
-COMMANDS = ("check", "clean", "config", "explain", "merge", "report", "rules", "server", "trace", "verify", "version")
+COMMANDS = (
+    "check", "clean", "config", "explain", "merge", "profile", "report", "rules", "server", "trace", "verify", "version",
+)  # fmt: skip
 """Each is a module of this package that holds a click command of the same name."""
 
 _MEANT = {"help": "-h", "fix": "check --fix", "lint": "check", "list": "rules", "settings": "config"}
