@@ -56,7 +56,11 @@ function restart(): Promise<void> {
 async function stop(): Promise<void> {
   const old = client;
   client = undefined;
-  await old?.dispose();
+  try {
+    await old?.dispose();
+  } catch (error) {
+    output.warn(`the server did not stop as it should: ${error}`); // the next one starts all the same
+  }
 }
 
 async function start(): Promise<void> {
