@@ -189,7 +189,13 @@ def _finite(ctx: click.Context, param: click.Parameter, value: float) -> float:
 
 
 def as_path(ctx: click.Context, param: click.Parameter, value: str | None) -> Path | None:
-    """The value of an option that names a file; a click callback."""
+    """The value of an option that names a file; a click callback.
+
+    Args:
+        ctx: click's.
+        param: the option.
+        value: what was written; None where the option is not given.
+    """
     return None if value is None else Path(value)
 
 
