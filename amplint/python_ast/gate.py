@@ -125,7 +125,7 @@ _ONLY_AST = 0x400
 
 
 def parse(text: str) -> ast.Module:
-    """The stdlib tree of a file; where it is written for a newer Python than the running one, as near as that comes.
+    """The stdlib tree of a file.
 
     Raises:
         SyntaxError: as Python raises it.
@@ -133,19 +133,6 @@ def parse(text: str) -> ast.Module:
         TooLong: the parser would take too much memory.
     """
     limits.refuse_long(text, limits.WORDS)
-    try:
-        return _parsed(text)
-    except SyntaxError:
-        from amplint.python_ast.newer_syntax import in_older_words  # few files need it
-
-        older = in_older_words(text)
-        with suppress(SyntaxError):
-            if older != text:
-                return _parsed(older)
-        raise
-
-
-def _parsed(text: str) -> ast.Module:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         try:
@@ -158,7 +145,20 @@ def _parsed(text: str) -> ast.Module:
         except SyntaxError as error:
             if "too many" in error.msg:
                 raise TooDeep from error
+            if (tree := _in_older_words(text)) is not None:
+                return tree
             raise
+
+
+def _in_older_words(text: str) -> ast.Module | None:
+    """The tree of a file for a newer Python than the running one, as near as that comes; None where it is none."""
+    from amplint.python_ast.newer_syntax import in_older_words  # few files need it
+
+    older = in_older_words(text)
+    with suppress(SyntaxError, RecursionError, MemoryError, SystemError):
+        if older != text:
+            return cast("ast.Module", compile(older, "<unknown>", "exec", _ONLY_AST, dont_inherit=True))
+    return None
 
 
 def is_python(text: str) -> bool:
