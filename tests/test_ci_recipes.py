@@ -91,6 +91,7 @@ def test_what_the_page_tells_to_run_runs(tmp_path: Path) -> None:
     for number in (1, 2, 3):
         assert run(f"amplint --shard {number}/3 --exit-zero --output-format json -o part{number}.json") == 0
     told = [line for line in commands() if "--history" not in line or find_spec("bokeh")]
+    told = [line for line in told if "--watch" not in line]  # which ends with Ctrl-C
     assert first in told and len(told) >= 8
     assert {line: run(line) for line in [first, *told]}.keys() == {first, *told}
     written = {path.name for path in tmp_path.iterdir()}

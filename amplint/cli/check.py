@@ -14,7 +14,7 @@ from amplint.cli.console import CLEAN, FAILED, FINDINGS, Console
 from amplint.cli.help import SectionedCommand
 from amplint.cli.linting import lint, resolver_of
 from amplint.cli.option_values import GivenSettings
-from amplint.cli.options import FIXING, REPLAY, REPORT, RUN, SELECTION, SHOWING, TEAM, Options, with_options
+from amplint.cli.options import FIXING, REPLAY, REPORT, RUN, SELECTION, SHOWING, TEAM, WATCHING, Options, with_options
 from amplint.cli.outputs import Output, settled
 from amplint.cli.summary import Result, summarize
 from amplint.engine.config import ConfigError, Settings, SettingsResolver
@@ -33,7 +33,7 @@ _UNASKED = (ParameterSource.DEFAULT, ParameterSource.DEFAULT_MAP)
 
 @click.command("check", cls=SectionedCommand, context_settings={"help_option_names": ["-h", "--help"]})
 @click.argument("paths", nargs=-1, shell_complete=complete_files)
-@with_options(*FIXING, *REPLAY, *SELECTION, *SHOWING, *TEAM, *REPORT, *RUN)
+@with_options(*FIXING, *REPLAY, *SELECTION, *SHOWING, *TEAM, *REPORT, *RUN, *WATCHING)
 def check(**values: Any) -> int:
     """Check files and folders (the current one when none is named); `-` reads stdin.
 
@@ -43,6 +43,14 @@ def check(**values: Any) -> int:
     """
     options = Options(**values)
     _refuse_idle(options)
+    if options.watch:
+        from amplint.cli.watch import watched
+
+        return watched(options, lambda: _once(options))
+    return _once(options)
+
+
+def _once(options: Options) -> int:
     console = Console(options.quiet, options.verbose, options.color)
     try:
         resolver = resolver_of(options)

@@ -81,6 +81,7 @@ class Options(NamedTuple):
     update_baseline: bool = False
     since: str | None = None
     shard: Shard | None = None
+    watch: bool = False
 
     @property
     def adds_comments(self) -> bool:
@@ -339,6 +340,11 @@ TEXT_OR_JSON = click.option(
     "--output-format", type=click.Choice(["text", "json"]), default="text", show_default=True, help="The form."
 )
 """For commands that tell what amplint knows."""
+
+WATCHING = section(
+    "The run",
+    click.option("--watch", is_flag=True, help="Check again whenever a file changes, until Ctrl-C."),
+)
 
 
 def with_options(*options: Callable[[Command], Command]) -> Callable[[Command], Command]:

@@ -21,6 +21,11 @@ _ELSEWHERE = ("GIT_DIR", "GIT_WORK_TREE", "GIT_INDEX_FILE", "GIT_PREFIX", "GIT_C
 """What git tells its hooks: the repository that is asked for is the one that the folder lies in."""
 
 
+def bears_on_findings(name: str) -> bool:
+    """Whether a file of this name is one that is checked, or that settings are read from; the name may be a path."""
+    return name.endswith(_WANTED) or os.path.basename(name) in _SETTINGS
+
+
 class RevisionError(Exception):
     """A revision that cannot be read; the message is one line."""
 
@@ -178,8 +183,12 @@ def _entries(listed: str) -> Iterator[tuple[str, str]]:
         facts, _, name = line.partition("\t")
         mode, _, identity, size = facts.split()
         path = PurePosixPath(name)
-        wanted = path.suffix in _WANTED or path.name in _SETTINGS
-        if wanted and mode in _REGULAR and int(size) <= SOURCE_LIMIT and _stays_inside(name, path.parts):
+        if (
+            bears_on_findings(name)
+            and mode in _REGULAR
+            and int(size) <= SOURCE_LIMIT
+            and _stays_inside(name, path.parts)
+        ):
             yield name, identity
 
 
