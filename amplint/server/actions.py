@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 
 from lsprotocol import types
 
 from amplint.diagnostics import Applicability, Diagnostic
 from amplint.engine.suppression import ENGINE_CODES
 from amplint.engine.suppression_edits import with_comments
+from amplint.notebook import CellsCrossed
 from amplint.server import findings
 from amplint.server.checks import Checked
 from amplint.server.client_places import ClientPlaces
@@ -62,4 +64,5 @@ def _about(finding: Diagnostic, checked: Checked, places: ClientPlaces) -> Itera
         yield types.CodeAction(title, _QUICK, shown, is_preferred=_is_safe(finding), edit=places.edit(text))
     if checked.source is not None and finding.code not in ENGINE_CODES:
         text = with_comments(checked.source, [finding], own=True)
-        yield types.CodeAction(f"Ignore {finding.code} here", _QUICK, shown, edit=places.edit(text))
+        with suppress(CellsCrossed):  # a line that only IPython understands takes no comment
+            yield types.CodeAction(f"Ignore {finding.code} here", _QUICK, shown, edit=places.edit(text))

@@ -20,7 +20,7 @@ from amplint.engine.linter import crash
 from amplint.engine.neighbours import neighbours, project_files
 from amplint.engine.registry import RegistryError
 from amplint.engine.runner import RunOptions, check_text
-from amplint.server.documents import Snapshot
+from amplint.server.documents import OpenDocument
 from amplint.source import Source, SourceError
 from amplint.system import reading
 
@@ -37,7 +37,7 @@ class Checked:
     `fault` is the one-line reason why nothing was checked: settings, or rules, that are of no use.
     """
 
-    snapshot: Snapshot
+    snapshot: OpenDocument
     report: FileReport
     source: Source | None = None
     item: FoundFile | None = None
@@ -85,7 +85,7 @@ class ProjectChecks:
         self._resolvers.clear()
         self._families.clear()
 
-    def check(self, snapshot: Snapshot, roots: Sequence[Path], held: Sequence[Snapshot]) -> Checked:
+    def check(self, snapshot: OpenDocument, roots: Sequence[Path], held: Sequence[OpenDocument]) -> Checked:
         """The report on a document; never raises for what stands in it, nor for a bug of amplint.
 
         Args:
@@ -108,7 +108,7 @@ class ProjectChecks:
             why = crash("internal error", error, os.fspath(path))
             return Checked(snapshot, FileReport(os.fspath(path), error=why))
 
-    def _check(self, snapshot: Snapshot, item: FoundFile, resolver: SettingsResolver) -> Checked:
+    def _check(self, snapshot: OpenDocument, item: FoundFile, resolver: SettingsResolver) -> Checked:
         family = self._family(snapshot, item, resolver)
         report = check_text(
             item, snapshot.data, _HOW, None, family, lambda: project_files([item], [item.display], resolver)
@@ -121,7 +121,7 @@ class ProjectChecks:
         located = with_location(source, item.settings, item.path, report.entered)
         return Checked(snapshot, _unknown(report, source, item), located, item, rests_on)
 
-    def _family(self, snapshot: Snapshot, item: FoundFile, resolver: SettingsResolver) -> Sequence[FoundFile]:
+    def _family(self, snapshot: OpenDocument, item: FoundFile, resolver: SettingsResolver) -> Sequence[FoundFile]:
         asks = is_concerned(snapshot.data, item.settings, item.path)
         reason = (asks, *import_statements(snapshot.data))
         known = self._families.get(item.path)

@@ -10,7 +10,7 @@ from pygls.uris import from_fs_path
 from pygls.workspace import PositionCodec
 
 from amplint.diagnostics import Position, Range
-from amplint.server.documents import OpenPart, Snapshot, split_lines
+from amplint.server.documents import OpenDocument, OpenPart, split_lines
 from amplint.source import Source, SourceError
 from amplint.system.reading import read_file
 
@@ -25,7 +25,7 @@ class ClientPlaces:
         versioned: whether the editor knows edits of a certain version of a document.
     """
 
-    def __init__(self, snapshot: Snapshot, source: Source | None, codec: PositionCodec, versioned: bool) -> None:
+    def __init__(self, snapshot: OpenDocument, source: Source | None, codec: PositionCodec, versioned: bool) -> None:
         self._snapshot = snapshot
         self._source = source
         self._codec = codec

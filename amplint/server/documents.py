@@ -27,7 +27,7 @@ class OpenPart(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Snapshot:
+class OpenDocument:
     """A document at one moment: the address that the editor gives it, where it lies, and its bytes.
 
     `parts` are all cells of a notebook, in their order, or the text itself.
@@ -80,7 +80,7 @@ class OpenDocuments(Workspace):
         notebook = self.get_notebook_document(cell_uri=uri)
         return uri if notebook is None else notebook.uri
 
-    def snapshot(self, uri: str) -> Snapshot | None:
+    def snapshot(self, uri: str) -> OpenDocument | None:
         """A text or a notebook as it is now; None for what is not open, or lies in no file."""
         path = to_fs_path(uri)
         if not path:
@@ -89,13 +89,13 @@ class OpenDocuments(Workspace):
         if notebook is not None:
             data = json.dumps(self._written(notebook)).encode()
             cells = tuple(OpenPart(cell.document, self._version(cell.document)) for cell in notebook.cells)
-            return Snapshot(uri, Path(path), data, cells, is_notebook=True)
+            return OpenDocument(uri, Path(path), data, cells, is_notebook=True)
         if unquote(uri) not in self.text_documents:
             return None
         text = self.get_text_document(uri)
-        return Snapshot(uri, Path(path), encoded(text.source), (OpenPart(uri, text.version),))
+        return OpenDocument(uri, Path(path), encoded(text.source), (OpenPart(uri, text.version),))
 
-    def texts(self) -> Iterator[Snapshot]:
+    def texts(self) -> Iterator[OpenDocument]:
         """All texts as they are now."""
         found = (self.snapshot(uri) for uri in self.uris())
         yield from (each for each in found if each is not None and not each.is_notebook)

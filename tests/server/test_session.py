@@ -293,6 +293,28 @@ def test_notebooks(project: Path) -> None:
     play(scene())
 
 
+def test_a_line_for_ipython_takes_no_comment(project: Path) -> None:
+    text = CLIP.replace("        clip_grad", "        %time clip_grad")
+
+    async def scene() -> None:
+        async with editing(project) as editor:
+            uri = cell(project, 0)
+            notebook = types.NotebookDocument(
+                (project / "train.ipynb").as_uri(),
+                "jupyter-notebook",
+                1,
+                [types.NotebookCell(types.NotebookCellKind.Code, uri)],
+            )
+            item = types.TextDocumentItem(uri, "python", 1, text)
+            editor.notebook_document_did_open(types.DidOpenNotebookDocumentParams(notebook, [item]))
+            await editor.codes_are(uri, "AMP101")
+            assert await editor.actions(uri, 12) == []
+            hover = types.HoverParams(types.TextDocumentIdentifier(uri), types.Position(11, 20))
+            assert await editor.text_document_hover_async(hover) is not None
+
+    play(scene())
+
+
 def test_two_roots_have_their_own_settings(project: Path, tmp_path: Path) -> None:
     other = tmp_path / "other"
     other.mkdir()
