@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -12,12 +13,14 @@ from amplint.cli.completion import complete_files
 from amplint.cli.console import CLEAN, FAILED, FINDINGS, Console
 from amplint.cli.help import SectionedCommand
 from amplint.cli.linting import lint, resolver_of
+from amplint.cli.option_values import GivenSettings
 from amplint.cli.options import FIXING, REPLAY, REPORT, RUN, SELECTION, SHOWING, TEAM, WATCHING, Options, with_options
 from amplint.cli.outputs import Output, settled
 from amplint.cli.summary import Result, summarize
 from amplint.engine.config import ConfigError, Settings, SettingsResolver
 from amplint.engine.registry import RegistryError
 from amplint.report import FORMATS
+from amplint.system.reading import is_below
 
 if TYPE_CHECKING:
     from amplint.cli.narrowing import Narrowing
@@ -100,12 +103,20 @@ def _with_settings(options: Options, settings: Settings) -> Options:
     asked = click.get_current_context().get_parameter_source
     if settings.output_format and settings.output_format not in FORMATS:
         raise ConfigError(f"{settings.place('output-format')} must be one of {', '.join(FORMATS)}")
+    fix = settings.fix and _speaks_of_paths(settings, options)
     outputs = (Output(settings.output_format),) if settings.output_format else ()
-    wanted: dict[str, Any] = {"outputs": outputs, "fix": settings.fix, "unsafe_fixes": settings.unsafe_fixes}
+    wanted: dict[str, Any] = {"outputs": outputs, "fix": fix, "unsafe_fixes": settings.unsafe_fixes}
     options = options._replace(**{name: each for name, each in wanted.items() if each and asked(name) in _UNASKED})
     if options.adds_comments:
         return options._replace(fix=False)
     return options._replace(fix=True) if options.fix_only else options
+
+
+def _speaks_of_paths(settings: Settings, options: Options) -> bool:
+    """Whether all paths lie below the settings: those of a tree that somebody else wrote change no file outside of it."""
+    if options.config != GivenSettings():
+        return True
+    return all(is_below(os.path.join(path, "inside"), settings.root) for path in options.paths)
 
 
 def _check(options: Options, resolver: SettingsResolver, console: Console) -> int:

@@ -17,7 +17,7 @@ from amplint.cli.linting import lint
 from amplint.cli.options import STDIN, Options
 from amplint.engine.config import ConfigError
 from amplint.engine.severity import severity
-from amplint.report.history_chart import Snapshot
+from amplint.report.history_chart import PastCommit
 from amplint.system.revisions import RevisionError, latest_commits, top_of, write_revision
 
 _SHORT = 9
@@ -35,7 +35,7 @@ class _Unheard(Console):
         """Nothing is said."""
 
 
-def snapshots(options: Options, most: int, console: Console) -> Iterator[Snapshot]:
+def snapshots(options: Options, most: int, console: Console) -> Iterator[PastCommit]:
     """What is found at the latest commits, the oldest first; one that cannot be checked as a whole is left out, and told.
 
     Args:
@@ -64,7 +64,7 @@ def snapshots(options: Options, most: int, console: Console) -> Iterator[Snapsho
             if counts is None:
                 console.warning("", f"commit {commit.name[:_SHORT]} is left out: not all of it can be checked")
             else:
-                yield Snapshot(commit.name[:_SHORT], commit.day, commit.subject, counts)
+                yield PastCommit(commit.name[:_SHORT], commit.day, commit.subject, counts)
     console.end_progress()
 
 

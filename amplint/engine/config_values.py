@@ -207,7 +207,10 @@ KEYS: Mapping[str, SettingKey] = {
             "output-format", "output_format", TEXT, "full on a terminal, concise elsewhere", '"sarif"',
             "The form of the report, where no option says it.", False,
         ),
-        SettingKey("fix", "fix", FLAG, "false", "true", "Apply the safe fixes without being asked; see `--no-fix`.", False),
+        SettingKey(
+            "fix", "fix", FLAG, "false", "true",
+            "Apply the safe fixes without being asked, if all paths lie below the settings; see `--no-fix`.", False,
+        ),
         SettingKey(
             "unsafe-fixes", "unsafe_fixes", FLAG, "false", "true",
             "Count in unsafe fixes; see `--no-unsafe-fixes`.", False,

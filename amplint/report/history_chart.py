@@ -14,7 +14,7 @@ _LABELS = 12
 """Commits that are named below the chart."""
 
 
-class Snapshot(NamedTuple):
+class PastCommit(NamedTuple):
     """What was found at a commit: its short name, its day (such as 2026-01-31), its subject, and findings by severity."""
 
     commit: str
@@ -23,7 +23,7 @@ class Snapshot(NamedTuple):
     counts: dict[str, int]
 
 
-def history_chart(snapshots: Sequence[Snapshot]) -> str:
+def history_chart(snapshots: Sequence[PastCommit]) -> str:
     """The chart; empty for fewer than two commits.
 
     Args:
@@ -61,7 +61,7 @@ def history_chart(snapshots: Sequence[Snapshot]) -> str:
     return f'<div class="chart" tabindex="0" role="img" aria-label="{words}">{element}</div>{script}\n'
 
 
-def in_words(snapshots: Sequence[Snapshot]) -> str:
+def in_words(snapshots: Sequence[PastCommit]) -> str:
     """What has become of the number of findings, in words."""
     first, last = (sum(one.counts.values()) for one in (snapshots[0], snapshots[-1]))
     noun = "finding" if first == 1 else "findings"

@@ -12,7 +12,7 @@ from amplint.engine.config_values import SEVERITIES
 from amplint.engine.selection import all_rules
 from amplint.engine.severity import severity
 from amplint.report.charts import scripts
-from amplint.report.history_chart import Snapshot, history_chart, in_words
+from amplint.report.history_chart import PastCommit, history_chart, in_words
 from amplint.report.markup import escape, opening, prose
 from amplint.report.view import View
 
@@ -31,7 +31,7 @@ class TeamReport(NamedTuple):
     title: str
     checked: int
     findings: Sequence[Diagnostic]
-    history: Sequence[Snapshot] = ()
+    history: Sequence[PastCommit] = ()
 
 
 def render(report: TeamReport, view: View) -> Iterator[str]:
@@ -72,7 +72,7 @@ def _noun(word: str, number: int) -> str:
     return word if number == 1 or word == "info" else f"{word}s"
 
 
-def _over_time(history: Sequence[Snapshot], chart: str) -> Iterator[str]:
+def _over_time(history: Sequence[PastCommit], chart: str) -> Iterator[str]:
     yield f"<h2>Over time</h2>\n<p>{escape(in_words(history))}</p>\n{chart}"
     rows = (
         [f"<code>{escape(one.commit)}</code> {escape(one.subject)}", one.day, *_numbers(one.counts, "0")]

@@ -29,6 +29,18 @@ def test_the_form_of_the_report_and_fixing_may_be_set() -> None:
     assert Path("a.py").read_text() == "good()\n" + UNSAFE
 
 
+def test_settings_fix_nothing_outside_of_their_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    write(a=SAFE, tree__b=SAFE)
+    Path("tree/amplint.toml").write_text("fix = true\n")
+    Path("tree/link.py").symlink_to("../a.py")
+    monkeypatch.chdir("tree")
+    for path in ("../a.py", "link.py", "..", str(tmp_path)):
+        assert codes(amplint(path)) and Path("../a.py").read_text() == SAFE
+    assert codes(amplint("b.py")) == []
+    assert Path("b.py").read_text() == "good()\n"
+    assert codes(amplint("../a.py", "--config", "amplint.toml")) == []
+
+
 def test_options_go_over_the_environment_and_that_over_the_file(monkeypatch: pytest.MonkeyPatch) -> None:
     write(a=SAFE)
     settings("output-format = 'github'\n")

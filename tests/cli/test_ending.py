@@ -20,7 +20,8 @@ full = pytest.mark.skipif(not os.path.exists("/dev/full"), reason="needs a devic
 linux = pytest.mark.skipif(not sys.platform.startswith("linux"), reason="looks at processes through /proc")
 
 WRITING = ("defect.py", "--diff defect.py", "--fix - <defect.py", "--statistics .", "--output-format json defect.py", "rules",
-           "rules --output-format json", "explain AMP101", "-h", "check -h", "--version")  # fmt: skip
+           "rules --output-format json", "explain AMP101", "config", "version", "--show-settings defect.py",
+           "--add-noqa - <defect.py", "-h", "check -h", "--version")  # fmt: skip
 
 
 def shell(cwd: Path, line: str) -> subprocess.CompletedProcess[str]:
