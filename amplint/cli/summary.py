@@ -110,7 +110,8 @@ def _lines(result: Result, checked: int, options: Options) -> Iterator[str]:
 
 def _next_steps(result: Result, options: Options) -> Iterator[str]:
     """What marks stand for, and where to read on: for whoever reads the report, not for programs."""
-    if options.diff or not result.diagnostics or not any(one.is_for_people for one in options.outputs):
+    read = any(one.is_for_people for one in options.outputs)
+    if options.diff or options.fix_only or not result.diagnostics or not read:
         return
     from amplint.report.view import View
 

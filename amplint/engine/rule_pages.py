@@ -46,7 +46,9 @@ A suppression names no rule
 
 ## What it does
 Reports `# amplint: ignore[...]` with a word that is neither the code, nor the prefix of a code, nor the name of a rule, and
-codes in `# noqa: ...` that begin as amplint's own do but do not exist.
+codes in `# noqa: ...` that begin as amplint's own do but do not exist. Reports, too, what is written as for another linter
+(`# amplint: disable=AMP101`), and a `# noqa` that names a rule of amplint in a way that `noqa` does not know (`# noqa AMP101`,
+`# noqa: clip-before-unscale`): it silences every finding on its line.
 
 ## Why it matters
 The comment does not do what its author thinks it does.
