@@ -59,7 +59,13 @@ class File:
 
     def close(self) -> None:
         """Let go of everything: its parts know each other, so that only the collector of garbage would free them, slowly."""
-        for part in (*vars(self).values(), self):
+        for fact in self._facts.values():
+            if hasattr(fact, "close"):
+                fact.close()
+        parts = [*self._facts.values(), *vars(self).values()]
+        if "program" in vars(self):
+            parts += vars(self.program).values()
+        for part in (*parts, self):
             if hasattr(part, "__dict__"):
                 vars(part).clear()
 

@@ -19,7 +19,7 @@ from enum import Enum
 from typing import Any
 
 from amplint.diagnostics import Applicability, Diagnostic, Fix, NoFix, category
-from amplint.edits.statements import Statement
+from amplint.edits.statement_rows import Statement
 from amplint.file import FLOAT16_TRAINING, MIXED_PRECISION, TRAINING, File
 from amplint.finding import Finding, told_once
 from amplint.hazards.found import Found

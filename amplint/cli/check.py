@@ -72,6 +72,9 @@ def _refuse_idle(options: Options) -> None:
         raise click.UsageError(f"{idle} without `--verify`: nothing is replayed")
     if options.exit_zero and (idle := given("fail-on")):
         raise click.UsageError(f"{idle} with `--exit-zero`: nothing fails")
+    filed = asked("outputs") is ParameterSource.COMMANDLINE and any(one.path for one in options.outputs)
+    if options.diff and (filed or given("output-file")):
+        raise click.UsageError("`--diff` shows a diff and writes no report; redirect it to a file")
 
 
 def _refuse_together(options: Options) -> None:

@@ -104,13 +104,13 @@ def is_concerned(data: bytes, settings: Settings, path: Path) -> bool:
         settings: those that hold for the file.
         path: where it lies.
     """
-    return bool(_concerned(data, settings, path))
+    return any(rule.code in active_codes(settings, path, rule_index()) for rule in _asking(data))
 
 
-def _concerned(data: bytes, settings: Settings, path: Path) -> list[RuleInfo]:
-    asking = [rule for rule in rule_index() if rule.entered and _pattern(rule.entered).search(data)]
-    active = active_codes(settings, path, rule_index()) if asking else ()
-    return [rule for rule in asking if rule.code in active]
+@lru_cache(maxsize=512)
+def _asking(data: bytes) -> tuple[RuleInfo, ...]:
+    """The rules that ask how other files enter a file of these bytes; many a file leads to the same ones."""
+    return tuple(rule for rule in rule_index() if rule.entered and _pattern(rule.entered).search(data))
 
 
 @lru_cache(maxsize=64)

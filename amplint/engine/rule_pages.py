@@ -18,7 +18,10 @@ _ENGINE_PAGES = {
 The file is no valid Python
 
 ## What it does
-Reports that Python cannot parse the file. No rule can look at such a file.
+Reports that the Python which runs amplint cannot parse the file. No rule can look at such a file.
+
+Syntax of a newer Python is read by an older one as near as that comes: type parameters and aliases, any quotes in f-strings,
+template strings, `except A, B`, `except*`. What is left (line ends in a field of an f-string, say) needs the newer Python.
 
 It is reported with every selection of rules, unless `ignore` or `per-file-ignores` names it.
 """,

@@ -93,7 +93,7 @@ class Settings:
 
     def place(self, *keys: str) -> str:
         """Where the value of a key, behind those of the tables around it, was written, for messages."""
-        key = ".".join(keys)
+        key = config_text.shown_key(keys)
         if not self.origin:
             return f"`--{key}`"
         row = config_text.row_of(self.root / Path(self.origin).name, keys)
