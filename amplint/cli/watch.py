@@ -70,9 +70,12 @@ def _changes(paths: list[str]) -> Iterator[list[str]]:
     def matters(change: Change, path: str) -> bool:
         if path in files:
             return True
+        # What is put into a new folder at once is not told by itself, nor what goes with one.
+        gone = change.name == "deleted" and not os.path.splitext(path)[1]
+        is_folder = gone or change.name == "added" and os.path.isdir(path)
         below = max((root for root in paths if path.startswith(os.path.join(root, ""))), key=len, default="")
-        folders = os.path.relpath(path, below or os.sep).split(os.sep)[:-1]
-        return bool(below) and bears_on_findings(path) and DEFAULT_EXCLUDES.isdisjoint(folders)
+        names = os.path.relpath(path, below or os.sep).split(os.sep)
+        return bool(below) and (is_folder or bears_on_findings(path)) and DEFAULT_EXCLUDES.isdisjoint(names)
 
     # Of a file, its folder: an editor puts a new file in the place of the old one.
     roots = sorted({path if os.path.isdir(path) else os.path.dirname(path) for path in paths})
