@@ -68,6 +68,9 @@ def gradient_read(player: Player, hazard: Hazard) -> Measurement:
     Args:
         player: runs the code, the code with the fix, and the reference.
         hazard: the defect.
+
+    Raises:
+        NotReplayable: with the fix, nothing reads gradients where the scale matters.
     """
     if hazard.details == (ADD,):
         return norm_seen(player, hazard)
