@@ -70,7 +70,7 @@ def gradient_read(player: Player, hazard: Hazard) -> Measurement:
         hazard: the defect.
 
     Raises:
-        NotReplayable: with the fix, the gradients are not read any more.
+        NotReplayable: with the fix, nothing reads gradients where the scale matters.
     """
     if hazard.details == (ADD,):
         return norm_seen(player, hazard)
