@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import warnings
 from collections.abc import Iterable
+from contextlib import suppress
 from functools import lru_cache
 from typing import TYPE_CHECKING, cast
 from weakref import WeakValueDictionary
@@ -168,7 +169,20 @@ def _parsed(text: str) -> ast.Module:
         except SyntaxError as error:
             if "too many" in error.msg:
                 raise TooDeep from error
+            if (tree := _in_older_words(text)) is not None:
+                return tree
             raise
+
+
+def _in_older_words(text: str) -> ast.Module | None:
+    """The tree of a file for a newer Python than the running one, as near as that comes; None where it is none."""
+    from amplint.python_ast.newer_syntax import in_older_words  # few files need it
+
+    older = in_older_words(text)
+    with suppress(SyntaxError, RecursionError, MemoryError, SystemError):
+        if older != text:
+            return cast("ast.Module", compile(older, "<unknown>", "exec", _ONLY_AST, dont_inherit=True))
+    return None
 
 
 def is_python(text: str) -> bool:

@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import inspect
 import os
 import runpy
 import sys
 import traceback
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from importlib.util import find_spec
+from importlib import import_module
+from importlib.util import find_spec, module_from_spec, spec_from_file_location
 from pathlib import Path
+from types import ModuleType
+from typing import Any
 
 _OWN = os.path.dirname(os.path.dirname(__file__)) + os.sep
 
@@ -23,18 +27,33 @@ class NoProgram(Exception):
     """There is nothing to run; the message is one line."""
 
 
+def _once(function: Callable[[], Any]) -> None:
+    function()
+
+
 @dataclass(frozen=True)
 class Script:
-    """What `python` is told to run: a file, or with `is_module` the name of a module, and the program's own arguments."""
+    """What `python` is told to run.
+
+    Attributes:
+        target: a file, or the name of a module.
+        arguments: the program's own.
+        is_module: whether the target is a module.
+        function: what is called once the target has been imported; empty where it is run itself.
+        repeat: calls the function as often as is wanted.
+    """
 
     target: str
     arguments: tuple[str, ...] = ()
     is_module: bool = False
+    function: str = ""
+    repeat: Callable[[Callable[[], Any]], None] = _once
 
     @property
     def command(self) -> str:
         """What one would type behind `python`."""
-        return " ".join([*(["-m"] if self.is_module else []), self.target, *self.arguments])
+        target = f"{self.target}:{self.function}" if self.function else self.target
+        return " ".join([*(["-m"] if self.is_module else []), target, *self.arguments])
 
 
 @dataclass(frozen=True)
@@ -53,15 +72,19 @@ def run_script(script: Script) -> Ending:
         script: the program.
 
     Raises:
-        NoProgram: there is no such file or module.
+        NoProgram: there is no such file, module or function.
     """
     with _as_if_alone(script):
         _require(script)
         try:
-            if script.is_module:
+            if script.function:
+                script.repeat(_function(script))
+            elif script.is_module:
                 runpy.run_module(script.target, run_name="__main__", alter_sys=True)
             else:
                 runpy.run_path(script.target, run_name="__main__")
+        except NoProgram:
+            raise
         except EnoughSeen as enough:
             return Ending(0, stopped=str(enough))
         except SystemExit as end:
@@ -78,6 +101,29 @@ def _require(script: Script) -> None:
         raise NoProgram(f"{script.target}: no such file")
     if script.is_module and not _is_module(script.target):
         raise NoProgram(f"{script.target}: no such module")
+
+
+def _function(script: Script) -> Callable[[], Any]:
+    """The function of an imported program that is to be called."""
+    module = import_module(script.target) if script.is_module else _imported(Path(script.target))
+    function: Callable[[], Any] | None = getattr(module, script.function, None)
+    if function is None or not callable(function):
+        raise NoProgram(f"{script.target}: has no function `{script.function}`")
+    try:
+        inspect.signature(function).bind()
+    except TypeError as error:
+        raise NoProgram(f"{script.target}: `{script.function}` cannot be called without arguments: {error}") from None
+    return function
+
+
+def _imported(path: Path) -> ModuleType:
+    """A file as a module of its own name, whatever else has that name."""
+    spec = spec_from_file_location(path.stem, path)
+    if spec is None or spec.loader is None:
+        raise NoProgram(f"{path}: is no Python file")
+    module = sys.modules[path.stem] = module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
 
 
 def _is_module(name: str) -> bool:
@@ -115,4 +161,4 @@ def _of_the_program(error: BaseException) -> str:
 
 
 def _is_between(file: str) -> bool:
-    return file.startswith(_OWN) or "runpy" in file
+    return file.startswith((_OWN, "<frozen importlib")) or "runpy" in file

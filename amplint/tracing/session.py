@@ -146,6 +146,7 @@ class _Session:
             try:
                 yield
             finally:
+                self._enough = ""  # what is yet to be written down must not end the program once more
                 self._hazards = self._judge.hazards(recording.places)
 
     def conclude(self, describe: Describe) -> None:

@@ -147,6 +147,18 @@ def test_a_run_ends_after_so_many_steps_or_at_the_first_loss(tmp_path: Path) -> 
     assert "Step 3 was taken with gradients that are not finite" in done.stderr
 
 
+def test_a_run_ends_once(tmp_path: Path) -> None:
+    """What is written down at the end, such as a gradient that was read, does not end the run again."""
+    (tmp_path / "reads.py").write_text(
+        "import torch\n\nmodel = torch.nn.Linear(2, 1)\noptimizer = torch.optim.SGD(model.parameters(), 0.1)\n"
+        "while True:\n    model(torch.ones(1, 2)).sum().backward()\n    try:\n        optimizer.step()\n"
+        "    finally:\n        norm = model.weight.grad\n"
+    )
+    done = traced(tmp_path, "--steps", "2", "reads.py", device="cpu")
+    assert done.returncode == 0, done.stderr
+    assert "2 steps were traced" in done.stderr
+
+
 def test_the_programs_own_ending_is_kept(tmp_path: Path) -> None:
     (tmp_path / "ends.py").write_text("import sys\nprint(sys.argv)\nsys.exit(7)\n")
     done = traced(tmp_path, "ends.py", "--device", "x", device="cpu")

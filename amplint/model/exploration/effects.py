@@ -127,7 +127,7 @@ class Flows:
         if function is None:
             return Effects()
         frame = Frame(function, call.binding, _INNER)
-        asked = {name for each in effects.asked if _INNER not in (name := frame.need(each))}
+        asked = {name for name in frame.needs(effects.asked) if _INNER not in name}
         for name, condition in call.conditions:
             if key_of(name) in effects.asked:
                 asked |= keys_of(condition)

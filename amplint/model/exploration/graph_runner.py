@@ -213,7 +213,7 @@ class GraphRunner(ABC):
             prefix = below.prefix or f"#{len(self._activations)}/"
             below = changed(below, prefix=prefix, calls=(), conditions=conditions)
             liveness = self._liveness(function, called=True)
-            asked = {*map(below.need, liveness.at_start), *(name for _, each in handed for name in keys_of(each))}
+            asked = {*below.needs(liveness.at_start), *(name for _, each in handed for name in keys_of(each))}
             concern = Concern(frozenset(asked), frozenset(map(below.ref, effects.assigned)))
             self._activations[key] = Activation(below, self._flows.graph(function), liveness, concern, watched)
         return self._activations[key]

@@ -23,12 +23,13 @@ def run_row(record: TraceRecord) -> str:
 
 
 def _line(row: dict[str, Any]) -> str:
-    return json.dumps(_plain(row), allow_nan=False) + "\n"
+    return json.dumps(plain(row), allow_nan=False) + "\n"
 
 
-def _plain(value: Any) -> Any:
+def plain(value: Any) -> Any:
+    """A value as JSON can say it: numbers that it does not have become texts."""
     if isinstance(value, float) and not math.isfinite(value):
         return str(value)
     if isinstance(value, dict):
-        return {name: _plain(each) for name, each in value.items()}
-    return [_plain(each) for each in value] if isinstance(value, (list, tuple)) else value
+        return {name: plain(each) for name, each in value.items()}
+    return [plain(each) for each in value] if isinstance(value, (list, tuple)) else value

@@ -5,9 +5,10 @@ from __future__ import annotations
 import linecache
 from collections.abc import Iterable, Iterator, Sequence
 
+from amplint.report.charts import scripts
 from amplint.report.markup import escape, opening, prose
 from amplint.report.trace.text import course_of, range_in_words
-from amplint.report.trace.timeline import scripts, timeline
+from amplint.report.trace.timeline import timeline
 from amplint.tracing.step_profile import StepProfile
 from amplint.tracing.trace_record import FirstNonFinite, TraceRecord
 
@@ -115,7 +116,7 @@ def _skips(record: TraceRecord) -> Iterator[str]:
     if skipped:
         yield "<h2>Steps that were skipped</h2>\n"
         rows = [(str(one.number), f"{one.scale or 0:g}", ", ".join(one.nonfinite), one.because) for one in skipped]
-        yield _table(("Step", "Scale", "Not finite in", "Because"), rows, record.totals.skipped)
+        yield html_table(("Step", "Scale", "Not finite in", "Because"), rows, record.totals.skipped)
 
 
 def _profile(profile: StepProfile) -> Iterator[str]:
@@ -128,13 +129,13 @@ def _profile(profile: StepProfile) -> Iterator[str]:
         by_dtype = modules.setdefault((one.module, one.kind), {})
         by_dtype[one.dtype] = by_dtype.get(one.dtype, 0.0) + one.seconds
     dtypes["casts"] = sum(one.seconds for one in profile.casts)
-    yield _table(
+    yield html_table(
         ("Computed in", "Time", ""), [(name, _share(one, total), _bar(one, total)) for name, one in _most(dtypes)]
     )
     yield "<h3>Modules</h3>\n"
     names = [name for name, _ in _most(dtypes) if name != "casts"]
     ranked = sorted(modules.items(), key=lambda one: -sum(one[1].values()))
-    yield _table(
+    yield html_table(
         ("Module", "Class", "Time", *names),
         [
             (module or "outside of modules", kind, _share(sum(times.values()), total),
@@ -144,13 +145,13 @@ def _profile(profile: StepProfile) -> Iterator[str]:
     )  # fmt: skip
     if profile.fallbacks:
         yield "<h3>In float32 inside a region</h3>\n"
-        yield _table(
+        yield html_table(
             ("Module", "Class", "Why", "Time"),
             [(one.module, one.kind, one.why, _share(one.seconds, total)) for one in profile.fallbacks],
         )
     if profile.casts:
         yield "<h3>Casts</h3>\n"
-        yield _table(
+        yield html_table(
             ("Module", "From", "To", "Casts", "Taking one back", "Time"),
             [
                 (one.module or "outside of modules", one.source, one.target, str(one.calls), str(one.undone or ""),
@@ -172,8 +173,14 @@ def _bar(seconds: float, total: float) -> str:
     return f'<span class="bar" style="width: {200 * seconds / total:.0f}px"></span>' if total else ""
 
 
-def _table(heads: Iterable[str], rows: Sequence[Sequence[str]], of: int = 0) -> str:
-    """A table, as far as it can be read; `of` is how many rows there would be."""
+def html_table(heads: Iterable[str], rows: Sequence[Sequence[str]], of: int = 0) -> str:
+    """A table, as far as it can be read.
+
+    Args:
+        heads: what stands above the columns.
+        rows: the cells.
+        of: how many rows there would be.
+    """
     head = "".join(f"<th>{one}</th>" for one in heads)
     body = "".join(f"<tr>{''.join(map(_cell, row))}</tr>" for row in rows[:_ROWS])
     left = max(of, len(rows)) - min(len(rows), _ROWS)
