@@ -12,6 +12,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from checkout import ROOT
 from program import amplint, environment, problems
 
 pytest.importorskip("torch", reason="tracing needs torch: pip install 'amplint[verify]'")
@@ -151,6 +152,16 @@ def test_a_page_needs_its_library(tmp_path: Path) -> None:
     done = amplint("trace", "--html", "no/folder/page.html", "--output", "no/folder/a", "a.py", cwd=tmp_path)
     assert (done.returncode, done.stdout) == (2, "")
     assert len(problems(done)) == 1
+
+
+def test_the_readme_shows_what_a_trace_says() -> None:
+    """Up to numbers, which differ in their last digits from one processor to the next."""
+    text = (ROOT / "README.md").read_text("utf-8")
+    shown = text.partition("<!-- trace: begin -->\n```console\n")[2].partition("```")[0].splitlines()
+    command = shown[0].removeprefix("$ amplint ").split()
+    done = amplint(*command, cwd=ROOT / "tests" / "tracing" / "programs", timeout=300)
+    said = [re.sub(r"PyTorch \S+:|[\d.]+", "#", line) for line in done.stderr.splitlines()]
+    assert said[: len(shown) - 1] == [re.sub(r"PyTorch \S+:|[\d.]+", "#", line) for line in shown[1:]]
 
 
 def test_each_rank_has_its_own_record(tmp_path: Path) -> None:
