@@ -11,7 +11,10 @@ if TYPE_CHECKING:
 
     from amplint.tracing.trace_record import TraceRecord
 
-__version__ = "0.1.0"
+try:
+    from amplint.system._version import __version__ as __version__
+except ImportError:  # a copy of the files that was never built
+    __version__ = "0+unknown"
 
 
 def trace(

@@ -15,6 +15,7 @@ from amplint.hazards.analysis import Analysis
 from amplint.lowering.program import Program
 from amplint.model.caller_contexts import CallerContext
 from amplint.model.libraries import told_in
+from amplint.model.rule_options import Option, Value
 from amplint.model.torch import names as torch_names
 from amplint.model.torch.precision import EITHER_HALF, FLOAT16
 from amplint.python_ast import gate
@@ -58,7 +59,13 @@ class File:
 
     def close(self) -> None:
         """Let go of everything: its parts know each other, so that only the collector of garbage would free them, slowly."""
-        for part in (*vars(self).values(), self):
+        for fact in self._facts.values():
+            if hasattr(fact, "close"):
+                fact.close()
+        parts = [*self._facts.values(), *vars(self).values()]
+        if "program" in vars(self):
+            parts += vars(self.program).values()
+        for part in (*parts, self):
             if hasattr(part, "__dict__"):
                 vars(part).clear()
 
@@ -72,6 +79,15 @@ class File:
             self._facts[kind] = kind(self)
         found: Fact = self._facts[kind]
         return found
+
+    def option(self, option: Option[Value]) -> Value:
+        """What the project chooses for an option of a rule."""
+        chosen: Value = self._options.get((option.code, option.name), option.default)
+        return chosen
+
+    @cached_property
+    def _options(self) -> dict[tuple[str, str], Any]:
+        return dict(self.source.place.options) if self.source.place is not None else {}
 
     @property
     def entered(self) -> tuple[CallerContext, ...]:

@@ -1,4 +1,8 @@
-"""amplint inside flake8: the same findings, in the same places, under amplint's own configuration."""
+"""amplint inside flake8: the same findings, in the same places, under amplint's own configuration.
+
+Of flake8's switches, those that choose among findings do so here as everywhere. A rule that is off by default runs when
+`--select` or `--extend-select` names its code; a prefix such as `AMP` chooses among what amplint runs anyway.
+"""
 
 from __future__ import annotations
 
@@ -9,7 +13,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 from functools import lru_cache
 from pathlib import Path
-from typing import ClassVar
+from typing import ClassVar, NamedTuple
 
 from amplint import __version__
 from amplint.diagnostics import FileReport
@@ -19,6 +23,7 @@ from amplint.engine.discovery import FoundFile, discover
 from amplint.engine.neighbours import neighbours, project_files
 from amplint.engine.registry import RegistryError
 from amplint.engine.runner import RunOptions, establish, run
+from amplint.engine.selection import all_rules
 from amplint.report.escape import printable
 from amplint.system import installed
 from amplint.system.reading import read_file
@@ -29,12 +34,31 @@ NOT_CHECKED = "AMP900"
 Violation = tuple[int, int, str, type["Plugin"]]
 
 
+class _Asked(NamedTuple):
+    """What flake8 was asked to do: the paths that it was given, what it shall choose among findings, and whether it shall
+    report what comments suppress."""
+
+    paths: tuple[str, ...] = ()
+    selectors: tuple[str, ...] = ()
+    disable_noqa: bool = False
+
+    @property
+    def targets(self) -> tuple[str, ...]:
+        """The paths; the current folder where there are none."""
+        return self.paths or (".",)
+
+    @property
+    def is_stdin(self) -> bool:
+        """Whether the only file is read from standard input."""
+        return "-" in self.paths
+
+
 class Plugin:
     """What flake8 makes for every file; the arguments are named as flake8 wants them."""
 
     name = "amplint"
     version = __version__
-    _paths: ClassVar[tuple[str, ...]] = ()
+    _asked: ClassVar[_Asked] = _Asked()
 
     def __init__(self, tree: ast.AST, filename: str, lines: list[str]) -> None:
         self._filename = filename
@@ -42,8 +66,9 @@ class Plugin:
 
     @classmethod
     def parse_options(cls, options: argparse.Namespace) -> None:
-        """Learn which files the run is about; flake8 calls this once in every process."""
-        cls._paths = tuple(options.filenames)
+        """Learn which files the run is about, and which rules are named; flake8 calls this once in every process."""
+        selectors = (*(options.select or ()), *(options.extend_select or ()))
+        cls._asked = _Asked(tuple(options.filenames), selectors, options.disable_noqa)
 
     def run(self) -> Iterator[Violation]:
         """Row (from 1), column (from 0) and text of each finding."""
@@ -59,42 +84,46 @@ class Plugin:
             yield start.row, start.column - 1, f"{found.code} {printable(found.message)}", type(self)
 
     def _report(self) -> FileReport:
+        asked = self._asked
         path = Path(os.path.abspath(self._filename))
-        settings = _resolver().for_file(path)
+        settings = _resolver(asked).for_file(path)
         if settings.excludes(str(path)):
             return FileReport(self._filename)
         data = self._data()
-        if "-" not in self._paths and is_concerned(data, settings, path):
-            known = _reports(self._paths).get(path)
+        if not asked.is_stdin and is_concerned(data, settings, path):
+            known = _reports(asked).get(path)
             if known is not None:
                 return replace(known, path=self._filename)
         report = check_bytes(self._filename, data, settings, path)
         needed = frozenset(fact for diagnostic in report.diagnostics for fact in diagnostic.needs) - report.facts
-        return withdraw(report, report.facts | _facts(self._paths, needed)) if needed else report
+        return withdraw(report, report.facts | _facts(asked, needed)) if needed else report
 
     def _data(self) -> bytes:
-        if "-" in self._paths:
+        if self._asked.is_stdin:
             return "".join(self._lines).encode("utf-8")
         return read_file(self._filename)  # the lines have lost their ends and their encoding
 
 
 @lru_cache(maxsize=1)
-def _resolver() -> SettingsResolver:
-    return SettingsResolver(Overrides())
+def _resolver(asked: _Asked) -> SettingsResolver:
+    codes = tuple(code for code in asked.selectors if code in all_rules())
+    return SettingsResolver(Overrides(extend_select=codes, ignore_noqa=asked.disable_noqa))
+
+
+def _found(asked: _Asked) -> list[FoundFile]:
+    return [one for one in discover(asked.targets, _resolver(asked)) if isinstance(one, FoundFile)]
 
 
 @lru_cache(maxsize=1)
-def _reports(paths: tuple[str, ...]) -> dict[Path, FileReport]:
+def _reports(asked: _Asked) -> dict[Path, FileReport]:
     """What a run of amplint on the same paths says of each file: functions are judged as other files call them."""
-    named = paths or (".",)
-    found = [one for one in discover(named, _resolver()) if isinstance(one, FoundFile)]
-    others = neighbours(found, named, _resolver())
+    found = _found(asked)
+    others = neighbours(found, asked.targets, _resolver(asked))
     return {item.path: report for item, report in zip(found, run(found, RunOptions(jobs=1), others=others))}
 
 
 @lru_cache(maxsize=8)
-def _facts(paths: tuple[str, ...], wanted: frozenset[str]) -> frozenset[str]:
-    named = paths or (".",)
-    found = [one for one in discover(named, _resolver()) if isinstance(one, FoundFile)]
+def _facts(asked: _Asked, wanted: frozenset[str]) -> frozenset[str]:
+    found = _found(asked)
     # flake8 has processes of its own.
-    return establish([*found, *project_files(found, named, _resolver())], RunOptions(jobs=1), wanted)
+    return establish([*found, *project_files(found, asked.targets, _resolver(asked))], RunOptions(jobs=1), wanted)

@@ -16,17 +16,19 @@ import sys
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from enum import Enum
+from typing import Any
 
 from amplint.diagnostics import Applicability, Diagnostic, Fix, NoFix, category
-from amplint.edits.statements import Statement
+from amplint.edits.statement_rows import Statement
 from amplint.file import FLOAT16_TRAINING, MIXED_PRECISION, TRAINING, File
 from amplint.finding import Finding, told_once
 from amplint.hazards.found import Found
 from amplint.model.observables import Observable
+from amplint.model.rule_options import Option
 
 __all__ = [
     "Check", "Confidence", "ERROR", "FLOAT16_TRAINING", "File", "Finding", "Found", "HIGH", "INFO", "LOW", "MEDIUM",
-    "MIXED_PRECISION", "Rule", "Severity", "Statement", "TRAINING", "WARNING", "rule",
+    "MIXED_PRECISION", "Option", "Rule", "Severity", "Statement", "TRAINING", "WARNING", "rule",
 ]  # fmt: skip
 
 
@@ -74,7 +76,8 @@ class Rule:
     `entered` is given where it makes a difference to the rule how other files enter the functions of a file: a regular
     expression on its text. If it is found, and functions are entered, the rule looks at the file for that reason alone; if it
     is empty, it looks only at files that it would look at anyway.
-    `observable` is what a replay measures to prove a fix; without one, fixes are not replayed.
+    `observable` is what a replay measures to prove a fix; without one, fixes are not replayed. `options` are what a project
+    may choose; the rule asks `file.option`.
     """
 
     code: str
@@ -92,6 +95,7 @@ class Rule:
     page: str = field(default="", compare=False, repr=False)
     module: str = ""
     observable: Observable | None = None
+    options: tuple[Option[Any], ...] = ()
 
     @property
     def category(self) -> str:
@@ -130,6 +134,7 @@ def rule(
     keeps: tuple[str, ...] = (),
     entered: str | None = None,
     observable: Observable | None = None,
+    options: tuple[Option[Any], ...] = (),
 ) -> Callable[[Check], Rule]:
     """Make a check a rule; the docstring of its module becomes its page, the arguments what `Rule` says of them."""
 
@@ -137,7 +142,7 @@ def rule(
         page = inspect.cleandoc(sys.modules[check.__module__].__doc__ or "")
         return Rule(
             code, str(name), severity, confidence, since, check, fix, default, triggers, amid, keeps, entered, page,
-            check.__module__, observable,
+            check.__module__, observable, options,
         )  # fmt: skip
 
     return wrap

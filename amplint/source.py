@@ -11,7 +11,7 @@ from bisect import bisect_right
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from amplint.diagnostics import Position, Range
 
@@ -36,13 +36,14 @@ class FileLocation(NamedTuple):
     """Where a file lies, and the root of its project, both absolute: what it imports from there is followed.
 
     `wrappers` are files that stand for modules whose source is not at hand, by the name of the module; `entered` is how other
-    files enter its functions.
+    files enter its functions; `options` are those of rules that the project sets, by code and name.
     """
 
     path: Path
     root: Path
     wrappers: tuple[tuple[str, Path], ...] = ()
     entered: tuple[CallerContext, ...] = ()
+    options: tuple[tuple[tuple[str, str], Any], ...] = ()
 
     @property
     def names_entered(self) -> frozenset[str]:

@@ -75,7 +75,7 @@ KIND = HazardKind.UNSCALED_BACKWARD
 
 @rule("AMP103", KIND, ERROR, HIGH, "0.1.0", fix=SAFE, observable=Observable(NORM_SEEN))
 def check(file: File) -> Iterator[Finding]:
-    for found in file.analysis.of(KIND, elsewhere=True):
+    for found in file.analysis.of(KIND, elsewhere=True, halves=True):
         scaler = found.scaler_name
         if not scaler or is_scaled_otherwise(file, found) or _is_ruled_out(file, scaler):
             continue
@@ -100,7 +100,7 @@ def _is_ruled_out(file: File, scaler: str) -> bool:
 
 
 def _act(file: File, found: Found) -> str:
-    if found.origin is not None:
+    if found.origin is not None and not found.is_half:
         call = protocol_edits.fit_for_message(file.tree.text(found.node), "the call")
         return f"`{call}` runs the backward pass of a loss that is"
     return f"The backward pass of `{loss_of(file, found)}` is"
@@ -117,7 +117,7 @@ def _use(found: Found) -> str:
 
 def loss_of(file: File, found: Found) -> str:
     """The loss, as the author wrote it."""
-    call = found.node
+    call = found.act
     if not isinstance(call, cst.Call):
         return "loss"
     if call.args and file.names.any_in(call.func, {"torch.autograd.backward"}):

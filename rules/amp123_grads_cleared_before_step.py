@@ -68,11 +68,11 @@ KIND = HazardKind.GRADS_CLEARED_BEFORE_STEP
 
 @rule("AMP123", KIND, ERROR, HIGH, "0.1.0", fix=DISPLAY, observable=Observable(UNMOVED))
 def check(file: File) -> Iterator[Finding]:
-    for found in file.analysis.of(KIND, elsewhere=True):
+    for found in file.analysis.of(KIND, elsewhere=True, halves=True):
         step = found.related.get("step")
         if step is None or not reaches_the_step(file, found, step):
             continue
-        call = protocol_edits.fit_for_message(file.tree.text(found.node), "zero_grad()")
+        call = protocol_edits.fit_for_message(file.tree.text(found.act), "zero_grad()")
         user = protocol_edits.fit_for_message(file.tree.text(step), "scaler.step")
         yield Finding(
             file.range(hazard_calls.callee_range(file, found.node)),

@@ -65,12 +65,12 @@ from collections.abc import Iterator
 from amplint.diagnostics import UNSAFE, Fix, NoFix
 from amplint.facts.trial_code import Trials
 from amplint.model.observables import PRODUCT_TIME, Observable
-from amplint.rule import INFO, MEDIUM, MIXED_PRECISION, File, Finding, rule
+from amplint.rule import INFO, MEDIUM, MIXED_PRECISION, File, Finding, Option, rule
 
 from ._support.linear_chains import ATTENTIONS, Hidden, Model, models
 from ._support.resize_layers import resized, sizes_of
 
-_MULTIPLE = 8
+MULTIPLE = Option("AMP401", "multiple", 8, "Sizes are to be multiples of it: of 64 for an A100.")
 _SMALLEST = 32
 _SMALLEST_OTHER = 128
 """Products with a smaller side, or a smaller other side, are over before alignment could matter."""
@@ -92,11 +92,12 @@ _SPELLED_OUT = r"\bLinear\([\w.=*,\s]{0,80}?\b(?:\d{2,}|[A-Z][A-Z0-9_]+)\b"
     fix=UNSAFE,
     triggers=(_SPELLED_OUT,),
     observable=Observable(PRODUCT_TIME, tolerance=0.02),
+    options=(MULTIPLE,),
 )
 def check(file: File) -> Iterator[Finding]:
     for model in models(file):
         for hidden in model.hidden:
-            wide = hidden.value % _MULTIPLE and hidden.value >= _SMALLEST and _has_work(hidden)
+            wide = hidden.value % file.option(MULTIPLE) and hidden.value >= _SMALLEST and _has_work(hidden)
             # Nobody waits for a test, and a timing may be of this very size.
             if wide and not file.fact(Trials).everywhere and _EXPORTED.search(file.source.path) is None:
                 yield _finding(file, model, hidden)
@@ -117,13 +118,14 @@ def _has_work(hidden: Hidden) -> bool:
 
 def _finding(file: File, model: Model, hidden: Hidden) -> Finding:
     first, *rest = hidden.producers
-    wanted = -(-hidden.value // _MULTIPLE) * _MULTIPLE
+    multiple = file.option(MULTIPLE)
+    wanted = -(-hidden.value // multiple) * multiple
     related = file.related("also produced here", *(layer.node for layer in rest))
     related += file.related("consumed here", *(layer.node for layer in hidden.consumers))
     return Finding(
         file.range(first.node),
-        f"The hidden size {hidden.value} is not a multiple of {_MULTIPLE}, which slows half-precision products",
-        f"Tensor Cores are fastest with multiples of 8 (64 on an A100); the next multiple of {_MULTIPLE} is {wanted}",
+        f"The hidden size {hidden.value} is not a multiple of {multiple}, which slows half-precision products",
+        f"Tensor Cores are fastest with multiples of 8 (64 on an A100); the next multiple of {multiple} is {wanted}",
         related,
         _fix(file, model, hidden, wanted) or NoFix("the size is not written as a plain number in this file"),
         frozenset({MIXED_PRECISION}),

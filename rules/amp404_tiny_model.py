@@ -62,11 +62,11 @@ import libcst as cst
 from amplint.diagnostics import NoFix
 from amplint.facts.forward_passes import ForwardPass, Forwards
 from amplint.model.torch.operators import Kind, layers_of
-from amplint.rule import INFO, LOW, File, Finding, rule
+from amplint.rule import INFO, LOW, File, Finding, Option, rule
 
 from ._support.linear_chains import size_argument
 
-_FEWEST_WEIGHTS = 2**16
+FEWEST_WEIGHTS = Option("AMP404", "fewest-weights", 2**16, "A model with at least as many weights may gain.")
 _SEQUENTIAL = frozenset({"torch.nn.Sequential"})
 _SIZES = {
     "torch.nn.Linear": ("in_features", "out_features"),
@@ -83,13 +83,13 @@ _REPEATS = (cst.ListComp, cst.GeneratorExp, cst.SetComp, cst.DictComp, cst.For, 
 _Model = cst.ClassDef | cst.Call
 
 
-@rule("AMP404", "tiny-model", INFO, LOW, "0.1.0", default=False)
+@rule("AMP404", "tiny-model", INFO, LOW, "0.1.0", default=False, options=(FEWEST_WEIGHTS,))
 def check(file: File) -> Iterator[Finding]:
     passes = [each for each in file.fact(Forwards).passes if each.trains]
     models = [_model(file, each) for each in passes]
     for model in dict.fromkeys(models):
         number = _weights(file, model) if model is not None else None
-        if model is None or number is None or number >= _FEWEST_WEIGHTS or set(models) != {model}:
+        if model is None or number is None or number >= file.option(FEWEST_WEIGHTS) or set(models) != {model}:
             continue
         if all(each.entry is not None and not _is_fed(file, each) for each in passes):
             name = f"`{model.name.value}`" if isinstance(model, cst.ClassDef) else "The model"

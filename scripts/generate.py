@@ -1,4 +1,4 @@
-"""Brings what is generated up to date: rule index, rule pages, and in the README the rule table and the example's output.
+"""Brings what is generated up to date: rule index, rule pages, settings; in the README the rule table and the example's output.
 
 `--check` writes nothing, names what is out of date, and exits with 1 if anything is.
 """
@@ -11,11 +11,15 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Sequence
+from dataclasses import asdict
 from pathlib import Path
+
+from settings_docs import settings_page, settings_schema
 
 from amplint.diagnostics import CATEGORIES, Applicability
 from amplint.engine.registry import INDEX, RegistryError, RuleInfo, load_rules
 from amplint.model.libraries import LIBRARIES
+from amplint.model.rule_options import options_section
 from amplint.rule import Rule
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -62,7 +66,7 @@ FIX = {
 
 def index(rules: Sequence[Rule]) -> str:
     """The rule index, one rule per line."""
-    entries = (json.dumps(RuleInfo.of(rule)._asdict(), ensure_ascii=False) for rule in rules)
+    entries = (json.dumps(RuleInfo.of(rule)._asdict(), ensure_ascii=False, default=asdict) for rule in rules)
     return "[\n" + ",\n".join(entries) + "\n]\n"
 
 
@@ -78,7 +82,7 @@ def page(rule: Rule) -> str:
         f"[fixtures](../../fixtures/{stem})",
     ]
     summary, _, sections = rule.page.partition("\n")
-    return f"{NOTICE}\n# {rule.code} {rule.name}\n\n{summary}\n\n{' · '.join(facts)}\n{sections}\n"
+    return f"{NOTICE}\n# {rule.code} {rule.name}\n\n{summary}\n\n{' · '.join(facts)}\n{sections}\n{options_section(rule.options)}"
 
 
 def table(rules: Sequence[Rule]) -> str:
@@ -162,7 +166,9 @@ def libraries() -> str:
 def outputs() -> dict[Path, str]:
     """What every generated file must hold."""
     rules = [rule for rule in load_rules() if rule.module.startswith("amplint_rules.")]
-    files = {ROOT / "rules" / INDEX: index(rules), README: readme(rules), ROOT / "docs" / "libraries.md": libraries()}
+    docs = ROOT / "docs"
+    files = {ROOT / "rules" / INDEX: index(rules), README: readme(rules), docs / "libraries.md": libraries()}
+    files |= {docs / "settings.md": settings_page(rules), docs / "settings-schema.json": settings_schema(rules)}
     files[PAGES / "index.md"] = rules_page(rules)
     return files | {PAGES / f"{rule.code.lower()}.md": page(rule) for rule in rules}
 

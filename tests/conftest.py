@@ -166,6 +166,7 @@ def _forget_rules() -> None:
         rule_pages._file,
         checker._triggers,
         checker._code,
+        checker._asking,
     ):
         cache.cache_clear()
 

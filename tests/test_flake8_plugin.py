@@ -163,9 +163,60 @@ def test_settings_that_are_of_no_use(project: Path) -> None:
     (project / "sub" / "amplint.toml").write_text("select = 3\n")
     assert lines(flake8(project, ".").stdout) == [
         "a.py:1:1: BAD006 Flagged",
-        "sub/b.py:1:1: AMP900 Not checked: sub/amplint.toml: `select` must be a list of strings",
+        "sub/b.py:1:1: AMP900 Not checked: sub/amplint.toml:1: `select` must be a list of strings",
     ]
     (project / "sub" / "amplint.toml").write_text("select = ['xyzzy']\n")
     assert lines(flake8(project, ".").stdout)[-1] == (
-        "sub/b.py:1:1: AMP900 Not checked: sub/amplint.toml: `select`: unknown rule `xyzzy`"
+        "sub/b.py:1:1: AMP900 Not checked: sub/amplint.toml:1: `select`: unknown rule `xyzzy`; `amplint rules` lists them"
     )
+
+
+OPT_IN = """\
+import torch
+
+
+def run(model, batch):
+    with torch.autocast("cuda", dtype=torch.bfloat16):
+        return model(batch)
+"""
+"""Code with a finding of a rule that is off by default, AMP403, and no other."""
+
+
+@pytest.mark.parametrize("switch", [["--extend-select", "AMP403"], ["--select", "AMP403,BAD"]])
+def test_a_code_that_is_named_switches_its_rule_on(project: Path, switch: list[str]) -> None:
+    (project / "a.py").write_text(OPT_IN)
+    own = amplint("--no-cache", "--extend-select", "AMP403", cwd=project)
+    assert "AMP403" in own.stdout
+    assert lines(flake8(project, *switch).stdout) == lines(own.stdout)
+
+
+@pytest.mark.parametrize("prefix", ["AMP", "AMP4", "AMP40"])
+def test_a_prefix_chooses_among_what_runs_anyway(project: Path, prefix: str) -> None:
+    (project / "a.py").write_text(OPT_IN + "\n\nflags_here\n")
+    assert lines(flake8(project, "--select", prefix).stdout) == []
+    assert lines(flake8(project, "--select", f"{prefix},BAD").stdout) == ["a.py:9:1: BAD006 Flagged"]
+
+
+def test_a_code_that_does_not_exist_is_nothing_to_flake8(project: Path) -> None:
+    (project / "a.py").write_text("flags_here\n")
+    assert lines(flake8(project, "--extend-select", "AMP999").stdout) == ["a.py:1:1: BAD006 Flagged"]
+
+
+def test_a_file_that_flake8_is_to_leave_alone(project: Path) -> None:
+    (project / "a.py").write_text("# flake8: noqa\nflags_here\n")
+    (project / "b.py").write_text("flags_here\nflags_here  # noqa: BAD006\n")
+    assert lines(flake8(project).stdout) == ["b.py:1:1: BAD006 Flagged"]
+    all_ = ["a.py:2:1", "b.py:1:1", "b.py:2:1"]
+    assert lines(flake8(project, "--disable-noqa").stdout) == [f"{place}: BAD006 Flagged" for place in all_]
+
+
+def test_switches_that_choose_among_findings(project: Path) -> None:
+    for name in ("a", "b"):
+        (project / f"{name}.py").write_text("flags_here\n")
+    assert flake8(project, "--extend-ignore", "BAD006").stdout == ""
+    assert lines(flake8(project, "--per-file-ignores", "a.py:BAD").stdout) == ["b.py:1:1: BAD006 Flagged"]
+    assert lines(flake8(project, "--exclude", "b.py").stdout) == ["a.py:1:1: BAD006 Flagged"]
+    (project / ".flake8").write_text("[flake8]\nselect = AMP,BAD\nextend-ignore = BAD006\n")
+    command = [sys.executable, "-m", "flake8"]
+    done = subprocess.run(command, cwd=project, env=environment(), capture_output=True)
+    assert (done.returncode, done.stdout, done.stderr) == (0, b"", b"")

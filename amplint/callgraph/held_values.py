@@ -47,23 +47,28 @@ class HeldValues:
         self._running: list[ast.expr] = []
         self._steps = 0
 
-    def under(self, path: Path, name: str) -> Iterator[Held]:
+    def under(self, path: Path, name: str, element: str = "") -> Iterator[Held]:
         """What a file assigns to a name or attribute, or hands over under a name.
 
         Args:
             path: the file.
             name: the name.
+            element: the key of the element that is meant, where it is a table.
         """
         for given in self._givings.of(path, name):
-            yield from self._of_given(path, given, name, 0)
+            if element and given.part < 0:
+                yield from self._of_table(path, given.value, element, given.scope, 0)
+            elif not element:
+                yield from self._of_given(path, given, name, 0)
 
-    def handed_to(self, function: Definition, name: str, path: Path) -> Iterator[Held]:
+    def handed_to(self, function: Definition, name: str, path: Path, element: str = "") -> Iterator[Held]:
         """What the calls in a file give a function as the parameter of some name.
 
         Args:
             function: the function, or the class whose constructor it is.
             name: the name of the parameter.
             path: the file with the calls.
+            element: the key of the element that is meant, where it is a table.
         """
         names = _parameters(function.node)
         for call, scope in self._givings.calls(path):
@@ -71,7 +76,10 @@ class HeldValues:
                 continue
             given = dict(zip(names, call.args)) | {each.arg: each.value for each in call.keywords if each.arg}
             if name in given and any(each.definition == function for each in self._of(path, call.func, scope)):
-                yield from self._of(path, given[name], scope, name)
+                value = given[name]
+                yield from (
+                    self._of_table(path, value, element, scope, 0) if element else self._of(path, value, scope, name)
+                )
 
     def of(self, path: Path, text: str) -> Iterator[Held]:
         """What an expression at the top of a file may hold.

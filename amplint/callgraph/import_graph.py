@@ -11,6 +11,7 @@ from amplint.system.reading import read_file
 
 _IMPORT = re.compile(rb"import\b[ \t]*(\([^)]*\)|[^\n#;]*)")
 _NAME = re.compile(rb"\w+")
+_REGISTERS = b".register"
 _KEPT = 256
 """Of so many files the content is kept: of all of them it would take as much memory as the project."""
 
@@ -107,12 +108,25 @@ class ImportGraph:
                     yield from (each for each in below if each is not None)
 
     @cached_property
-    def _importers(self) -> Mapping[Path, list[Path]]:
-        found: dict[Path, list[Path]] = {}
+    def _all_read(self) -> tuple[Mapping[Path, list[Path]], list[Path]]:
+        """Who imports each file, and which files register something; each file is read once for both."""
+        importers: dict[Path, list[Path]] = {}
+        registering: list[Path] = []
         for path in self.files:
+            if _REGISTERS in self.data(path):
+                registering.append(path)
             for other in self.imported(path):
-                found.setdefault(other, []).append(path)
-        return found
+                importers.setdefault(other, []).append(path)
+        return importers, sorted(registering)
+
+    @property
+    def _importers(self) -> Mapping[Path, list[Path]]:
+        return self._all_read[0]
+
+    @property
+    def registering(self) -> list[Path]:
+        """The files whose text registers something (`@LOSSES.register_module()`), in the order of their paths."""
+        return self._all_read[1]
 
     def family(self, path: Path) -> frozenset[Path]:
         """The files that are led to together with a file: what one of them makes may be handed to another."""

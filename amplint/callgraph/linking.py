@@ -37,7 +37,7 @@ class Links:
         self.graph = ImportGraph(files, root)
         self._values = HeldValues(self.graph)
         self._resolved: dict[tuple[Target, str], tuple[Target, ...]] = {}
-        self._under: dict[tuple[Path, str], list[Held]] = {}
+        self._under: dict[tuple[Path, str, str], list[Held]] = {}
 
     def by_file(self, contexts: Iterable[CallerContext]) -> dict[str, tuple[CallerContext, ...]]:
         """The contexts of the functions of each file, by its path, with the targets as that file defines them."""
@@ -69,29 +69,36 @@ class Links:
         return [found for each in behind for found in self._called(each, target._replace(method=""))]
 
     def _by_name(self, name: str, caller: Path) -> Iterator[Held]:
-        """What callers give to parameters of this name in a file; else what the files that it is used with assign to it."""
+        """What callers give to parameters of this name in a file; else what the files that it is used with assign to it.
+
+        Of a table, what its element under a key is given: `losses['main']`.
+        """
+        name, _, element = name.removesuffix("]").partition("[")
+        element = element[1:-1]
         family = sorted(self.graph.family(caller), key=attrgetter("parts"))
         given = False
         for definition in self._taking(caller, name):
             word = definition.node.name.encode()
             for path in family:
-                for each in self._values.handed_to(definition, name, path) if word in self.graph.data(path) else ():
+                for each in (
+                    self._values.handed_to(definition, name, path, element) if word in self.graph.data(path) else ()
+                ):
                     given = True
                     yield each
         for path in family if not given else ():
-            yield from self._assigned(path, name)
+            yield from self._assigned(path, name, element)
 
     def _taking(self, path: Path, name: str) -> list[Definition]:
         """The functions and classes of a file that have a parameter of some name."""
         tops = self._values.definitions.top(path)
         return [Definition(path, each) for each in tops if takes(each, name)]
 
-    def _assigned(self, path: Path, name: str) -> list[Held]:
-        key = path, name
+    def _assigned(self, path: Path, name: str, element: str) -> list[Held]:
+        key = path, name, element
         if key not in self._under:
             data = self.graph.data(path)
             giving = name.encode() in data and _giving(name).search(data) is not None
-            self._under[key] = list(self._values.under(path, name)) if giving else []
+            self._under[key] = list(self._values.under(path, name, element)) if giving else []
         return self._under[key]
 
 

@@ -82,13 +82,12 @@ def patched_files(options: Options, against: str, console: Console) -> Iterator[
         before = _before(options.paths, against, Path(os.path.realpath(folder)))
         wanted, result = lint(options, console)
         now = _Side(*_named(wanted, result.reports, before.base))
-        file = options.config.file
         there = options._replace(
             paths=before.paths,
-            config=options.config._replace(file=file and Path(os.path.abspath(file))),
+            config=options.config.from_anywhere,
             no_cache=True,
         )
-        with _working_in(before.here):
+        with working_in(before.here):
             others, earlier = lint(there, console)
         then = _Side(*_named(others, earlier.reports, before.base_before))
         yield Targets([*wanted.files, *others.files]), list(_pairs(then, now, before.shown))
@@ -151,8 +150,8 @@ def _revision(paths: tuple[str, ...], revision: str, folder: Path) -> _Before:
 
 
 @contextmanager
-def _working_in(folder: Path) -> Iterator[None]:
-    """Stand in a folder, from which settings are looked for and imports followed."""
+def working_in(folder: Path) -> Iterator[None]:
+    """Stand in a folder for a while: from there settings are looked for, and imports followed."""
     here = Path.cwd()
     os.chdir(folder)
     try:

@@ -70,8 +70,9 @@ class Baselines:
         paths = {path for item in wanted.files if (path := self._path_of(item)) is not None}
         if options.baseline is not None:
             paths.add(Path(os.path.abspath(options.baseline)))
-        for path in paths if options.update_baseline else ():
-            refuse_to_overwrite(wanted, [*((one.option, one.path) for one in options.outputs), ("--baseline", path)])
+        if options.update_baseline:
+            outputs = [(one.option, one.path) for one in options.outputs]
+            refuse_to_overwrite(wanted, [*outputs, *(("--baseline", path) for path in paths)])
         self._books = {path: _read(path, options.update_baseline) for path in sorted(paths)}
 
     def __bool__(self) -> bool:

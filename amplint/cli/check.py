@@ -12,7 +12,7 @@ from amplint.cli.completion import complete_files
 from amplint.cli.console import CLEAN, FAILED, FINDINGS, Console
 from amplint.cli.help import SectionedCommand
 from amplint.cli.linting import lint, resolver_of
-from amplint.cli.options import FIXING, REPLAY, REPORT, RUN, SELECTION, SHOWING, TEAM, Options, with_options
+from amplint.cli.options import FIXING, REPLAY, REPORT, RUN, SELECTION, SHOWING, TEAM, WATCHING, Options, with_options
 from amplint.cli.outputs import Output, settled
 from amplint.cli.summary import Result, summarize
 from amplint.engine.config import ConfigError, Settings, SettingsResolver
@@ -30,7 +30,7 @@ _UNASKED = (ParameterSource.DEFAULT, ParameterSource.DEFAULT_MAP)
 
 @click.command("check", cls=SectionedCommand, context_settings={"help_option_names": ["-h", "--help"]})
 @click.argument("paths", nargs=-1, shell_complete=complete_files)
-@with_options(*FIXING, *REPLAY, *SELECTION, *TEAM, *SHOWING, *REPORT, *RUN)
+@with_options(*FIXING, *REPLAY, *SELECTION, *SHOWING, *TEAM, *REPORT, *RUN, *WATCHING)
 def check(**values: Any) -> int:
     """Check files and folders (the current one when none is named); `-` reads stdin.
 
@@ -40,6 +40,14 @@ def check(**values: Any) -> int:
     """
     options = Options(**values)
     _refuse_idle(options)
+    if options.watch:
+        from amplint.cli.watch import watched
+
+        return watched(options, lambda: _once(options))
+    return _once(options)
+
+
+def _once(options: Options) -> int:
     console = Console(options.quiet, options.verbose, options.color)
     try:
         resolver = resolver_of(options)
@@ -64,6 +72,9 @@ def _refuse_idle(options: Options) -> None:
         raise click.UsageError(f"{idle} without `--verify`: nothing is replayed")
     if options.exit_zero and (idle := given("fail-on")):
         raise click.UsageError(f"{idle} with `--exit-zero`: nothing fails")
+    filed = asked("outputs") is ParameterSource.COMMANDLINE and any(one.path for one in options.outputs)
+    if options.diff and (filed or given("output-file")):
+        raise click.UsageError("`--diff` shows a diff and writes no report; redirect it to a file")
 
 
 def _refuse_together(options: Options) -> None:
@@ -87,13 +98,10 @@ def _with_settings(options: Options, settings: Settings) -> Options:
         ConfigError: these name a form of the report that there is not.
     """
     asked = click.get_current_context().get_parameter_source
-    wanted: dict[str, Any] = {
-        "outputs": (Output(settings.output_format),) if settings.output_format else (),
-        "fix": settings.fix,
-        "unsafe_fixes": settings.unsafe_fixes,
-    }
     if settings.output_format and settings.output_format not in FORMATS:
         raise ConfigError(f"{settings.place('output-format')} must be one of {', '.join(FORMATS)}")
+    outputs = (Output(settings.output_format),) if settings.output_format else ()
+    wanted: dict[str, Any] = {"outputs": outputs, "fix": settings.fix, "unsafe_fixes": settings.unsafe_fixes}
     options = options._replace(**{name: each for name, each in wanted.items() if each and asked(name) in _UNASKED})
     if options.adds_comments:
         return options._replace(fix=False)
@@ -147,8 +155,8 @@ def _linted(options: Options, resolver: SettingsResolver, console: Console, prov
     if options.update_baseline and narrowing is not None:
         narrowing.end(result, console)
         return FAILED if console.failed else CLEAN
-    due = result.diagnostics or any(one.is_due for one in options.outputs)
-    if due and not (options.diff or options.fix_only):
+    is_due = result.diagnostics or any(one.is_due for one in options.outputs)
+    if is_due and not options.diff and not options.fix_only:
         from amplint.cli.reporting import write_report
 
         write_report(wanted, result, options, console)
@@ -171,6 +179,6 @@ def _exit_code(result: Result, options: Options, failed: bool) -> int:
         return FAILED
     if options.diff:
         return FINDINGS if result.fixed else CLEAN
-    remains = not options.fix_only and options.fails(result.diagnostics)
+    remains = options.fails(result.diagnostics) and not options.fix_only
     remains = remains or options.exit_non_zero_on_fix and bool(result.fixed)
     return FINDINGS if remains and not options.exit_zero else CLEAN

@@ -7,7 +7,7 @@ from pathlib import Path
 import click
 
 from amplint.cli.console import CLEAN, FAILED, Console, one_line
-from amplint.cli.options import as_path
+from amplint.cli.option_values import as_path
 from amplint.cli.summary import count
 from amplint.engine.cache_storage import VARIABLE, Storage
 from amplint.engine.config import ConfigError, Overrides, SettingsResolver

@@ -11,20 +11,14 @@ if TYPE_CHECKING:
 
 
 def complete_files(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
-    """See `complete_rules`: whatever files the shell knows."""
+    """Whatever files the shell knows."""
     from click.shell_completion import CompletionItem
 
     return [CompletionItem(incomplete, type="file")]
 
 
 def complete_rules(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
-    """Codes and names of rules, also behind the last comma of a list.
-
-    Args:
-        ctx: click's.
-        param: the parameter that is completed.
-        incomplete: what is typed so far.
-    """
+    """Codes and names of rules, also behind the last comma of a list."""
     from click.shell_completion import CompletionItem
 
     from amplint.engine.selection import ALL, all_rules
@@ -37,7 +31,7 @@ def complete_rules(ctx: click.Context, param: click.Parameter, incomplete: str) 
 
 
 def complete_keys(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[str]:
-    """See `complete_rules`: keys of settings."""
+    """Keys of settings."""
     from amplint.engine.config_values import KEYS
 
     return [name for name in KEYS if name.startswith(incomplete)]

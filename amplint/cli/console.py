@@ -98,6 +98,8 @@ def wants_color(choice: str, stream: TextIO) -> bool:
 class Console:
     """What is said to the user of one run, and whether anything went wrong.
 
+    `unchecked` is what was not checked and why: the name of a file, empty for the run as a whole, and the message.
+
     Args:
         quiet: nothing but problems.
         verbose: details, too.
@@ -106,6 +108,7 @@ class Console:
 
     def __init__(self, quiet: bool = False, verbose: bool = False, color: str = "auto") -> None:
         self.failed = False
+        self.unchecked: list[tuple[str, str]] = []
         self.verbose = verbose
         self._quiet = quiet
         self._colored = wants_color(color, sys.stderr)
@@ -121,6 +124,8 @@ class Console:
             message: what is wrong, without a final period.
         """
         self.failed = True
+        if (display, message) not in self.unchecked:
+            self.unchecked.append((display, message))
         self._line("error", "1;31", display, message)
 
     def warning(self, display: str, message: str) -> None:

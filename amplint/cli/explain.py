@@ -13,6 +13,7 @@ from amplint.cli.options import TEXT_OR_JSON
 from amplint.cli.rules import chosen_rules, rule_record
 from amplint.engine.registry import RegistryError, RuleInfo
 from amplint.engine.rule_pages import rule_page
+from amplint.model.rule_options import options_section
 
 
 def _bold_headings(page: str) -> str:
@@ -46,4 +47,4 @@ def _shown(info: RuleInfo, page: str) -> str:
     fix = f"{info.fix} fix" if info.fix else "no fix"
     on = "on by default" if info.default else "runs when selected"
     marks = f"{info.category}, {info.severity}, {info.confidence} confidence, {fix}, {on}, since {info.since}"
-    return f"# {info.code} {info.name}\n\n{marks}\n\n{page.rstrip()}\n"
+    return f"# {info.code} {info.name}\n\n{marks}\n\n{page.rstrip()}\n{options_section(info.options)}"

@@ -83,8 +83,10 @@ def _part(wanted: Targets, options: Options, resolver: SettingsResolver) -> RunP
         return RunPart(wanted.files, others, [])
     if wanted.stdin is not None:
         raise click.UsageError(f"`--shard` parts files, and `{STDIN}` is one")
+    from amplint.cli.reporting import refuse_to_overwrite
     from amplint.engine.shards import part_of
 
+    refuse_to_overwrite(wanted, [(one.option, one.path) for one in options.outputs])  # files of other parts, too
     return part_of(options.shard, wanted.files, others)
 
 

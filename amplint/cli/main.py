@@ -17,7 +17,9 @@ from amplint.cli.console import FAILED, INTERRUPTED, Unwritable, one_line, open_
 if TYPE_CHECKING:
     from click.shell_completion import CompletionItem
 
-COMMANDS = ("check", "clean", "config", "explain", "merge", "profile", "rules", "server", "trace", "verify", "version")
+COMMANDS = (
+    "check", "clean", "config", "explain", "merge", "profile", "report", "rules", "server", "trace", "verify", "version",
+)  # fmt: skip
 """Each is a module of this package that holds a click command of the same name."""
 
 _MEANT = {"help": "-h", "fix": "check --fix", "lint": "check", "list": "rules", "settings": "config"}
@@ -102,11 +104,13 @@ def _refuse_unknown(word: str, ctx: click.Context) -> None:
 
 
 def _why(error: Exception) -> str:
-    """Why nothing more could be done: often because click could not write its help."""
+    """Why nothing more could be done: often because click could not write its help, which Python may find out later."""
     try:
         say(sys.stdout, "")
     except Unwritable as unwritable:
         error = unwritable
+    if isinstance(error, OSError) and error.filename is None:
+        return f"standard output cannot be written: {error.strerror or error}"
     return str(error)
 
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import math
-import os
 import sys
 from collections.abc import Callable, Iterable
 from pathlib import Path
@@ -11,13 +9,14 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TextIO, TypeVar
 
 import click
 
+from amplint.cli import option_values as read
 from amplint.cli.completion import complete_rules
 from amplint.cli.help import section
 from amplint.cli.outputs import Output, outputs
 from amplint.diagnostics import Diagnostic
-from amplint.engine.config import ConfigError, Overrides, inline
-from amplint.engine.config_values import torch_version
-from amplint.engine.severity import INFO, SEVERITIES, codes_below, is_at_least, severity
+from amplint.engine.config import Overrides
+from amplint.engine.config_values import SEVERITIES
+from amplint.engine.severity import INFO, is_at_least, severity
 from amplint.report import FORMATS
 from amplint.runtime.device_names import AUTO, CHOICES
 
@@ -31,13 +30,6 @@ TIMEOUT = 60.0
 """Seconds of processor time that one replay may take, unless told otherwise."""
 
 Command = TypeVar("Command", bound=Callable[..., Any])
-
-
-class GivenSettings(NamedTuple):
-    """What `--config` says: the one configuration file for all files, and fields of `Settings` that are spelled out."""
-
-    file: Path | None = None
-    inline: tuple[tuple[str, Any], ...] = ()
 
 
 class Options(NamedTuple):
@@ -66,7 +58,7 @@ class Options(NamedTuple):
     per_file_ignores: tuple[tuple[str, tuple[str, ...]], ...] = ()
     exclude: tuple[str, ...] = ()
     torch_version: tuple[int, int] | None = None
-    config: GivenSettings = GivenSettings()
+    config: read.GivenSettings = read.GivenSettings()
     ignore_noqa: bool = False
     respect_gitignore: bool | None = None
     isolated: bool = False
@@ -89,6 +81,7 @@ class Options(NamedTuple):
     update_baseline: bool = False
     since: str | None = None
     shard: Shard | None = None
+    watch: bool = False
 
     @property
     def adds_comments(self) -> bool:
@@ -107,111 +100,11 @@ class Options(NamedTuple):
     @property
     def overrides(self) -> Overrides:
         """What is said here about settings."""
-        ignore = self.ignore if self.min_severity == INFO else self.ignore + codes_below(self.min_severity)
         return Overrides(
-            self.select or None, self.extend_select, ignore, self.per_file_ignores or None, self.exclude,
-            self.torch_version, self.fixable, self.unfixable, self.ignore_noqa, self.respect_gitignore, self.config.inline,
+            self.select or None, self.extend_select, self.ignore, self.per_file_ignores or None, self.exclude,
+            self.torch_version, self.fixable, self.unfixable, self.ignore_noqa, self.respect_gitignore, self.min_severity,
+            self.config.inline,
         )  # fmt: skip
-
-
-def _words(ctx: click.Context, param: click.Parameter, values: tuple[str, ...]) -> tuple[str, ...]:
-    """The items of comma-separated lists."""
-    return tuple(word.strip() for value in values for word in value.split(",") if word.strip())
-
-
-def _rules(ctx: click.Context, param: click.Parameter, values: tuple[str, ...]) -> tuple[str, ...]:
-    """The selectors of comma-separated lists."""
-    for value in values:
-        if not _words(ctx, param, (value,)):
-            raise click.BadParameter("it names no rule", ctx, param)
-    return _words(ctx, param, values)
-
-
-def _per_file(
-    ctx: click.Context, param: click.Parameter, values: tuple[str, ...]
-) -> tuple[tuple[str, tuple[str, ...]], ...]:
-    """`PATTERN:RULE,RULE,PATTERN:RULE`: an item without a colon adds a rule to the pattern before it."""
-    found: list[tuple[str, list[str]]] = []
-    for value in values:
-        before = len(found)
-        for word in _words(ctx, param, (value,)):
-            pattern, colon, rule = word.rpartition(":")
-            if colon and pattern and rule:
-                found.append((pattern, [rule]))
-            elif not colon and len(found) > before:
-                found[-1][1].append(word)
-            else:
-                raise click.BadParameter(f"`{value}` is not of the form PATTERN:RULE,...", ctx, param)
-    return tuple((pattern, tuple(rules)) for pattern, rules in found)
-
-
-def _torch(ctx: click.Context, param: click.Parameter, value: str | None) -> tuple[int, int] | None:
-    try:
-        return None if value is None else torch_version(value)
-    except ValueError as error:
-        raise click.BadParameter(str(error), ctx, param) from error
-
-
-def _config(ctx: click.Context, param: click.Parameter, values: tuple[str, ...]) -> GivenSettings:
-    """A file, and settings as TOML: what holds a `=` and is no file is TOML."""
-    texts = [value for value in values if "=" in value and not os.path.exists(value)]
-    files = [Path(value) for value in values if value not in texts]
-    if len(files) > 1:
-        raise click.BadParameter("only one of them can be a file", ctx, param)
-    try:
-        return GivenSettings(files[0] if files else None, inline(texts))
-    except ConfigError as error:
-        raise click.UsageError(str(error), ctx) from error
-
-
-class _Whole(click.types.StringParamType):
-    """Text of which an environment variable holds one value, spaces and all."""
-
-    def split_envvar_value(self, rv: str) -> list[str]:
-        return [rv]
-
-
-def _shard(ctx: click.Context, param: click.Parameter, value: str | None) -> Shard | None:
-    if value is None:
-        return None
-    from amplint.engine.shards import Shard
-
-    number, slash, of = value.partition("/")
-    if not (slash and number.isdecimal() and of.isdecimal() and 1 <= int(number) <= int(of)):
-        raise click.BadParameter(f"`{value}` is not of the form I/N, such as 1/4", ctx, param)
-    return Shard(int(number), int(of))
-
-
-def _finite(ctx: click.Context, param: click.Parameter, value: float) -> float:
-    if not math.isfinite(value):
-        raise click.BadParameter(f"{value} is no number of seconds", ctx, param)
-    return value
-
-
-def as_path(ctx: click.Context, param: click.Parameter, value: str | None) -> Path | None:
-    """The value of an option that names a file; a click callback."""
-    return None if value is None else Path(value)
-
-
-def _output(ctx: click.Context, param: click.Parameter, value: str | None) -> Path | None:
-    """The file of a report; None stands for standard output, and so does `-`."""
-    return None if value == "-" else as_path(ctx, param, value)
-
-
-def as_file(ctx: click.Context, param: click.Parameter, value: str | None) -> Path | None:
-    """The value of an option that names a file to write, beside the report; a click callback.
-
-    Args:
-        ctx: click's.
-        param: the option, for the message.
-        value: what was written; None where the option is not given.
-
-    Raises:
-        click.BadParameter: it is `-`, which elsewhere stands for standard output.
-    """
-    if value == "-":
-        raise click.BadParameter("standard output is for the report; name a file", ctx, param)
-    return as_path(ctx, param, value)
 
 
 FIXING = section(
@@ -226,7 +119,7 @@ FIXING = section(
         "--fixable",
         multiple=True,
         metavar="RULES",
-        callback=_rules,
+        callback=read.rule_words,
         shell_complete=complete_rules,
         help="Apply fixes of these rules only.",
     ),
@@ -234,7 +127,7 @@ FIXING = section(
         "--unfixable",
         multiple=True,
         metavar="RULES",
-        callback=_rules,
+        callback=read.rule_words,
         shell_complete=complete_rules,
         help="Apply no fixes of these rules.",
     ),
@@ -274,7 +167,7 @@ REPLAY = section(
         "--timeout",
         type=click.FloatRange(0, min_open=True),
         metavar="SECONDS",
-        callback=_finite,
+        callback=read.seconds,
         default=TIMEOUT,
         show_default=True,
         help="What one replay may take of processor time.",
@@ -288,7 +181,7 @@ SELECTION = section(
         "--select",
         multiple=True,
         metavar="RULES",
-        callback=_rules,
+        callback=read.rule_words,
         shell_complete=complete_rules,
         help="Run these rules only.",
     ),
@@ -296,7 +189,7 @@ SELECTION = section(
         "--ignore",
         multiple=True,
         metavar="RULES",
-        callback=_rules,
+        callback=read.rule_words,
         shell_complete=complete_rules,
         help="Leave these rules out.",
     ),
@@ -304,7 +197,7 @@ SELECTION = section(
         "--extend-select",
         multiple=True,
         metavar="RULES",
-        callback=_rules,
+        callback=read.rule_words,
         shell_complete=complete_rules,
         help="Run these rules, too.",
     ),
@@ -312,23 +205,28 @@ SELECTION = section(
         "--per-file-ignores",
         multiple=True,
         metavar="PATTERN:RULES",
-        callback=_per_file,
+        callback=read.per_file_ignores,
         help="Leave rules out of the files that match.",
     ),
     click.option(
         "--exclude",
         multiple=True,
         metavar="PATTERNS",
-        callback=_words,
+        callback=read.comma_list,
         help="Leave out these files and folders, in the manner of .gitignore.",
     ),
-    click.option("--torch-version", metavar="X.Y", callback=_torch, help="The oldest PyTorch the project supports."),
+    click.option(
+        "--torch-version",
+        metavar="X.Y",
+        callback=read.oldest_torch_version,
+        help="The oldest PyTorch the project supports.",
+    ),
     click.option(
         "--config",
         multiple=True,
-        type=_Whole(),
+        type=read.WholeText(),
         metavar="FILE|TOML",
-        callback=_config,
+        callback=read.given_settings,
         envvar="AMPLINT_CONFIG",
         help="The pyproject.toml or amplint.toml for all files, or a setting: 'torch-version = \"2.4\"'.",
     ),
@@ -380,7 +278,7 @@ _OUTPUT_FILE = click.option(
     "-o",
     "--output-file",
     metavar="FILE",
-    callback=_output,
+    callback=read.report_file,
     envvar="AMPLINT_OUTPUT_FILE",
     help="Write the report to a file; - is stdout.",
 )
@@ -396,7 +294,11 @@ RUN = (
             "-n", "--no-cache", is_flag=True, envvar="AMPLINT_NO_CACHE", help="Neither read nor write the cache."
         ),
         click.option(
-            "--cache-dir", metavar="FOLDER", callback=as_path, envvar="AMPLINT_CACHE_DIR", help="Where the cache lies."
+            "--cache-dir",
+            metavar="FOLDER",
+            callback=read.as_path,
+            envvar="AMPLINT_CACHE_DIR",
+            help="Where the cache lies.",
         ),
         click.option("--stdin-filename", metavar="PATH", help="What to call the text that is read from `-`."),
         click.option("-q", "--quiet", is_flag=True, help="No summary, no progress."),
@@ -415,13 +317,21 @@ RUN = (
 TEAM = section(
     "What is new",
     click.option(
-        "--baseline", metavar="FILE", callback=as_file, help="Neither report nor fix the findings that this file knows."
+        "--baseline",
+        metavar="FILE",
+        callback=read.as_file,
+        help="Neither report nor fix the findings that this file knows.",
     ),
     click.option(
         "--update-baseline", is_flag=True, help="Write all findings to the baseline; those that are fixed go."
     ),
     click.option("--since", metavar="REVISION", help="Only findings on lines that have changed since a git revision."),
-    click.option("--shard", metavar="I/N", callback=_shard, help="Only the I-th of N parts of the files; see `merge`."),
+    click.option(
+        "--shard",
+        metavar="I/N",
+        callback=read.shard,
+        help="Only the I-th of N parts of the files; see `merge`.",
+    ),
 )
 """Which of the findings are new."""
 
@@ -430,6 +340,11 @@ TEXT_OR_JSON = click.option(
     "--output-format", type=click.Choice(["text", "json"]), default="text", show_default=True, help="The form."
 )
 """For commands that tell what amplint knows."""
+
+WATCHING = section(
+    "The run",
+    click.option("--watch", is_flag=True, help="Check again whenever a file changes, until Ctrl-C."),
+)
 
 
 def with_options(*options: Callable[[Command], Command]) -> Callable[[Command], Command]:

@@ -57,7 +57,8 @@ def outputs(ctx: click.Context, param: click.Parameter, values: tuple[str, ...])
 def settled(named: Sequence[Output], file: Path | None, statistics: bool, stream: TextIO) -> tuple[Output, ...]:
     """What is to be written: each report with its place, and the default where none is named.
 
-    That is `full` on a terminal, and `concise` elsewhere: in a pipe, in a file, and where editors run the program.
+    That is `full` on a terminal, and `concise` elsewhere: in a pipe, in a file, and where editors or pre-commit run the
+    program.
 
     Args:
         named: the reports that were named.
@@ -84,5 +85,6 @@ def settled(named: Sequence[Output], file: Path | None, statistics: bool, stream
 
 
 def _default(file: Path | None, stream: TextIO) -> str:
-    shown = file is None and stream.isatty() and os.environ.get("TERM") != "dumb"
-    return "full" if shown else "concise"
+    # pre-commit runs its hooks on a terminal of its own making, to get colours.
+    parsed = os.environ.get("TERM") == "dumb" or os.environ.get("PRE_COMMIT")
+    return "full" if file is None and stream.isatty() and not parsed else "concise"

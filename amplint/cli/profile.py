@@ -13,7 +13,8 @@ import click
 
 from amplint.cli.console import CLEAN, FAILED, FINDINGS, INTERRUPTED, Console, say
 from amplint.cli.linting import lint
-from amplint.cli.options import Options, as_file
+from amplint.cli.option_values import as_file
+from amplint.cli.options import Options
 from amplint.cli.reporting import write_file
 from amplint.cli.trace_outputs import NoOutput
 from amplint.diagnostics import Diagnostic

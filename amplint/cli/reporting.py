@@ -33,13 +33,14 @@ def write_report(wanted: Targets, result: Result, options: Options, console: Con
     def source(path: str) -> Source | None:
         return result.source(path, wanted.read)
 
+    view = View(source, options.unsafe_fixes, unchecked=tuple(console.unchecked))
     for output in options.outputs:
         if output.path is None:
-            view = View(source, options.unsafe_fixes, wants_color(options.color, options.stream))
+            view = view._replace(color=wants_color(options.color, options.stream))
             for piece in _pieces(output, result, view, options.statistics):
                 say(options.stream, piece)
         else:
-            view = View(source, options.unsafe_fixes, options.color == "always")
+            view = view._replace(color=options.color == "always")
             write_file(output.path, "".join(_pieces(output, result, view, options.statistics)), console)
 
 

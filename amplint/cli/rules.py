@@ -63,4 +63,5 @@ def chosen_rules(selectors: Iterable[str], console: Console) -> list[RuleInfo]:
 def rule_record(info: RuleInfo) -> dict[str, Any]:
     """What is known of a rule, as a program reads it."""
     keys = ("code", "name", "summary", "fix", "default", "category", "severity", "confidence", "since")
-    return {key: getattr(info, key) for key in keys}
+    options = [{"name": each.name, "default": each.default, "doc": each.doc} for each in info.options]
+    return {key: getattr(info, key) for key in keys} | {"options": options}

@@ -9,9 +9,10 @@ import click
 from click.core import ParameterSource
 
 from amplint.cli.console import FAILED, Console, one_line
+from amplint.cli.linting import resolver_of
 from amplint.cli.options import SELECTION, Options, with_options
 from amplint.engine.config import ConfigError, SettingsResolver
-from amplint.engine.registry import RegistryError, rule_index
+from amplint.engine.registry import RegistryError
 
 
 @click.command("server", context_settings={"help_option_names": ["-h", "--help"]})
@@ -30,10 +31,10 @@ def server(**values: Any) -> int:
 
     def read(arguments: Sequence[str]) -> Callable[[], SettingsResolver]:
         options = _with(given, arguments)
-        return lambda: SettingsResolver(options.overrides, options.config.file, options.isolated)
+        resolver_of(options)  # tells now what is of no use
+        return lambda: resolver_of(options)
 
     try:
-        rule_index()
         serve(read)
     except (ConfigError, RegistryError) as error:
         Console().problem("", str(error))
@@ -52,6 +53,8 @@ def _with(given: Options, arguments: Sequence[str]) -> Options:
         why = error.format_message() if isinstance(error, click.UsageError) else "only options are understood"
         raise ConfigError(one_line(why)) from error
     asked = context.get_parameter_source
-    return given._replace(
+    options = given._replace(
         **{name: value for name, value in context.params.items() if asked(name) is ParameterSource.COMMANDLINE}
     )
+    file = options.config.file
+    return options._replace(config=options.config._replace(file=file and file.absolute()))

@@ -9,7 +9,6 @@ from pathlib import Path
 from amplint.cli.console import Console
 from amplint.cli.options import Options
 from amplint.diagnostics import Applicability, Diagnostic, FileReport
-from amplint.report.view import View
 from amplint.source import Source, SourceError
 
 
@@ -111,8 +110,11 @@ def _lines(result: Result, checked: int, options: Options) -> Iterator[str]:
 
 def _next_steps(result: Result, options: Options) -> Iterator[str]:
     """What marks stand for, and where to read on: for whoever reads the report, not for programs."""
-    if options.diff or not result.diagnostics or not any(one.is_for_people for one in options.outputs):
+    read = any(one.is_for_people for one in options.outputs)
+    if options.diff or options.fix_only or not result.diagnostics or not read:
         return
+    from amplint.report.view import View
+
     view = View(lambda path: None, options.unsafe_fixes)
     if options.statistics and any(view.applies(one.fix) for one in result.diagnostics):
         fix = "`--fix --unsafe-fixes`" if options.unsafe_fixes else "`--fix`"

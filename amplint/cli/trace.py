@@ -9,7 +9,7 @@ from pathlib import Path
 import click
 
 from amplint.cli.console import CLEAN, FAILED, FINDINGS, Console, say
-from amplint.cli.options import as_file
+from amplint.cli.option_values import as_file
 from amplint.cli.trace_outputs import NoOutput, TraceOutputs, seen_defects
 from amplint.runtime.device_names import AUTO, CHOICES
 from amplint.runtime.devices import DeviceError, find_device, require_torch

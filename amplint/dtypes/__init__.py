@@ -41,6 +41,12 @@ class Dtypes:
             Statements(file.tree, file.names, file.contexts, file.classes, _BUDGET) for _ in range(2)
         )
 
+    def close(self) -> None:
+        """Let go of what was followed: frames and the functions defined in them know each other."""
+        for flow in (self._idle, self._elsewhere):
+            vars(flow.top).clear()
+            vars(flow).clear()
+
     @cached_property
     def _flow(self) -> Statements:
         flow = self._idle

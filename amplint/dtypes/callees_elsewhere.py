@@ -77,8 +77,11 @@ class CalleesElsewhere:
         held = {each for value in map(callees.unwrapped, objects or [instance]) for each in self._expressions(value)}
         if held:
             return [Target(path, f"{text}{element}", True, method) for path, text in sorted(held)]
-        name = path_of(instance).rpartition(".")[2]
-        return [Target("", name, True, method)] if name and self._is_given(instance) else []
+        key = literal_key(instance)
+        whole = instance.value if key and isinstance(instance, cst.Subscript) else instance
+        name = path_of(whole).rpartition(".")[2]
+        element = f"[{key!r}]" if key else ""
+        return [Target("", f"{name}{element}", True, method)] if name and self._is_given(whole) else []
 
     def _expressions(self, value: cst.BaseExpression) -> list[tuple[str, str]]:
         """What may be held by an expression that something of another file stands in: files, each with an expression there."""

@@ -112,6 +112,8 @@ class Calls(Functions):
         base = self.evaluate(func.value, frame)
         if name == "backward":
             self.reach(base, frame)
+        if isinstance(base, Tensor) and (kept := self.kept.get(dotted(func))) is not None:
+            return self._apply(kept, node, name, arguments, frame)
         if isinstance(base, Choice) and name not in layers.SAME_MODULE:
             return joined([self._method_of(each, node, func, name, arguments, frame) for each in base.options])
         return self._method_of(base, node, func, name, arguments, frame)

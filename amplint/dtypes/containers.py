@@ -9,6 +9,7 @@ import libcst as cst
 from amplint.dtypes.lattice import join_values
 from amplint.dtypes.literals import joined
 from amplint.dtypes.values import UNKNOWN, Items, Record, Value
+from amplint.syntax.words import string_value
 
 RECORD_MAKERS = frozenset({"builtins.dict", "collections.OrderedDict", "types.SimpleNamespace", "torch.nn.ModuleDict"})
 """What makes a dictionary, or an object, of its keyword arguments and of the dictionary that it is given."""
@@ -18,7 +19,7 @@ def text_key(node: cst.BaseExpression | None) -> str | None:
     """The key that an expression spells out as a string; None for any other."""
     if not isinstance(node, cst.SimpleString):
         return None
-    value = node.evaluated_value
+    value = string_value(node)
     return value if isinstance(value, str) else None
 
 

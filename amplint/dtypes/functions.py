@@ -51,6 +51,7 @@ class Functions(TensorCalls):
     def __init__(self, tree: Tree, names: Names, contexts: Contexts, classes: Classes, budget: int) -> None:
         super().__init__(tree, names, contexts, budget)
         self.classes = classes
+        self.kept = {}
         self.leaving: dict[Operation, bool] = {}
         """The calls of what is not defined here, where autocast or an argument tells of half precision, and whether they
         stand in the code of a loss."""

@@ -9,7 +9,6 @@ import libcst as cst
 
 from amplint.file import File
 from amplint.syntax.tree import Tree
-from amplint.syntax.words import words
 
 _LARGE = 500
 """Products of two smaller numbers are no large ones."""
@@ -28,7 +27,7 @@ def idle_functions(tree: Tree, sought: Iterable[cst.CSTNode]) -> list[cst.Functi
     waiting = {_top(tree, node) for node in sought}
     if not waiting:
         return tree.find(cst.FunctionDef)
-    unsettled: dict[cst.CSTNode, frozenset[str]] = {each: frozenset(words(each)) for each in tree.module.body}
+    unsettled: dict[cst.CSTNode, frozenset[str]] = {each: tree.words(each) for each in tree.module.body}
     while waiting:
         names = frozenset().union(*(_names(statement, unsettled.pop(statement)) for statement in waiting))
         waiting = {statement for statement, said in unsettled.items() if not names.isdisjoint(said)}
@@ -37,8 +36,8 @@ def idle_functions(tree: Tree, sought: Iterable[cst.CSTNode]) -> list[cst.Functi
 
 def large_numbers(tree: Tree) -> Iterator[cst.CSTNode]:
     """The nodes that may be numbers beyond what float16 holds."""
-    yield from (each for each in tree.find(cst.Integer) if each.evaluated_value >= _LARGE)
-    yield from (each for each in tree.find(cst.Float) if each.evaluated_value >= _LARGE)
+    yield from (each for each in tree.find(cst.Integer) if int(each.value, 0) >= _LARGE)
+    yield from (each for each in tree.find(cst.Float) if float(each.value) >= _LARGE)
     yield from (each for each in tree.find(cst.BinaryOperation) if isinstance(each.operator, _MAKERS))
     yield from (each for each in tree.find(cst.Attribute) if each.attr.value == "finfo")
 

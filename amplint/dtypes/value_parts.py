@@ -15,6 +15,7 @@ from amplint.dtypes.operators import Operators
 from amplint.dtypes.values import UNKNOWN, Choice, DType, Finfo, Instance, Items, Layer, Number, Record, Tensor, Value
 from amplint.model.records import changed
 from amplint.model.torch import precision
+from amplint.syntax.bindings import dotted
 from amplint.syntax.nodes import children
 
 _DTYPES = {
@@ -25,6 +26,9 @@ _DTYPES = {
 
 class ValueParts(Operators, ABC):
     """Takes values apart, and puts them together; how an expression is evaluated is left to the floor above."""
+
+    kept: dict[str, Value]
+    """The layers that attributes hold of objects of which nothing else is known: `args.criterion`."""
 
     @abstractmethod
     def evaluate(self, node: cst.BaseExpression, frame: StackFrame) -> Value:
@@ -99,7 +103,9 @@ class ValueParts(Operators, ABC):
         named = self._dtype(node)
         if named is not None:
             return named
-        return self.part(self.evaluate(node.value, frame), node.attr.value, frame)
+        base = self.evaluate(node.value, frame)
+        kept = self.kept.get(dotted(node)) if isinstance(base, Tensor) else None
+        return kept if kept is not None else self.part(base, node.attr.value, frame)
 
     def part(self, base: Value, name: str, frame: StackFrame) -> Value:
         """An attribute of a value.
@@ -243,3 +249,5 @@ class ValueParts(Operators, ABC):
             if isinstance(owner, Instance):
                 before = owner.attributes.get(target.attr.value)
                 owner.attributes[target.attr.value] = value if before is None else join_values(before, value)
+            elif isinstance(owner, Tensor) and isinstance(value, (Layer, Choice)) and (path := dotted(target)):
+                self.kept[path] = join_values(self.kept.get(path, value), value)

@@ -209,8 +209,17 @@ class Unimporter:
         )
 
 
+_MENTIONING = frozenset(
+    {
+        ast.Name, ast.Global, ast.Nonlocal, ast.Constant, ast.arg, ast.FunctionDef, ast.AsyncFunctionDef, ast.Assign,
+        ast.AnnAssign, ast.AugAssign, ast.Expr,
+    }
+)  # fmt: skip
+"""What may name an import, or hold a text that does."""
+
+
 def _mentions(module: ast.Module, says_all: bool) -> Iterator[str]:
-    for node in (node for level in levels(module) for node in level):
+    for node in (node for level in levels(module) for node in level if type(node) in _MENTIONING):
         if isinstance(node, ast.Name):
             yield node.id
         elif isinstance(node, (ast.Global, ast.Nonlocal)):

@@ -19,8 +19,10 @@ from amplint.engine.selection import (
     active_codes,
     fixable_codes,
     names,
+    rule_options,
     severities,
 )
+from amplint.engine.severity import is_at_least, severity
 from amplint.python_ast import gate
 from amplint.source import FileLocation, InvalidNotebook, Source, SourceError, is_notebook
 
@@ -102,13 +104,13 @@ def is_concerned(data: bytes, settings: Settings, path: Path) -> bool:
         settings: those that hold for the file.
         path: where it lies.
     """
-    return bool(_concerned(data, settings, path))
+    return any(rule.code in active_codes(settings, path, rule_index()) for rule in _asking(data))
 
 
-def _concerned(data: bytes, settings: Settings, path: Path) -> list[RuleInfo]:
-    asking = [rule for rule in rule_index() if rule.entered and _pattern(rule.entered).search(data)]
-    active = active_codes(settings, path, rule_index()) if asking else ()
-    return [rule for rule in asking if rule.code in active]
+@lru_cache(maxsize=512)
+def _asking(data: bytes) -> tuple[RuleInfo, ...]:
+    """The rules that ask how other files enter a file of these bytes; many a file leads to the same ones."""
+    return tuple(rule for rule in rule_index() if rule.entered and _pattern(rule.entered).search(data))
 
 
 @lru_cache(maxsize=64)
@@ -161,14 +163,15 @@ def check_source(
 def _as_wanted(
     diagnostics: tuple[Diagnostic, ...], settings: Settings, index: tuple[RuleInfo, ...]
 ) -> tuple[Diagnostic, ...]:
-    """Findings with the severity that the settings give them, and without the fixes that these do not want."""
-    if not (settings.severity or settings.unfixable or settings.fixable != Settings.fixable):
-        return diagnostics
-    repaired, severity = fixable_codes(settings, index), severities(settings, index)
-    changed = (replace(each, severity=severity.get(each.code, "")) for each in diagnostics)
+    """Findings with the severity that the settings give them, those that are bad enough, and without unwanted fixes."""
+    given, repaired = severities(settings, index), fixable_codes(settings, index)
+    if given:
+        diagnostics = tuple(replace(each, severity=given.get(each.code, "")) for each in diagnostics)
+    if settings.min_severity != Settings.min_severity:
+        diagnostics = tuple(each for each in diagnostics if is_at_least(severity(each), settings.min_severity))
     return tuple(
         each if not each.fix or each.code in repaired else replace(each, fix=None, no_fix=_UNFIXABLE)
-        for each in changed
+        for each in diagnostics
     )
 
 
@@ -197,7 +200,8 @@ def with_location(source: Source, settings: Settings, path: Path, entered: tuple
         entered: how other files enter its functions.
     """
     wrappers = tuple((module, settings.root / file) for module, file in settings.wrappers)
-    return replace(source, place=FileLocation(path, settings.root, wrappers, entered))
+    options = rule_options(settings, rule_index()) if settings.rules else ()
+    return replace(source, place=FileLocation(path, settings.root, wrappers, entered, options))
 
 
 def matters(data: bytes, settings: Settings) -> bool:

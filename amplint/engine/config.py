@@ -52,7 +52,7 @@ def _values(table: Mapping[str, Any], place: Callable[..., str]) -> dict[str, An
             values[KEYS[name].field] = KEYS[name].kind.read(value)
         except ValueError as error:
             message, *inside = error.args
-            shown = ".".join([name, *(each if each.isidentifier() else f'"{each}"' for each in inside)])
+            shown = config_text.shown_key([name, *inside])
             raise ConfigError(f"{place(name, *inside)} `{shown}` {message}") from error
     return values
 
@@ -67,11 +67,11 @@ def load(path: Path) -> Settings:
     values = _values(_table(path) or {}, lambda *keys: _place(path, keys))
     settings = Settings(root, origin=_display(path), **({"torch": _target(root)} | values))
     for module, file in settings.wrappers:
-        _refuse_outside(settings, "wrappers", file)
+        _refuse_outside(settings, file, "wrappers", module)
         _check_wrapper(settings, module, file)
     for key, file in (("cache-dir", settings.cache_dir), ("baseline", settings.baseline)):
         if file:
-            _refuse_outside(settings, key, file)
+            _refuse_outside(settings, file, key)
     return settings
 
 
@@ -99,14 +99,14 @@ def _target(root: Path) -> tuple[int, int]:
     return oldest_torch(root) or Settings.torch
 
 
-def _refuse_outside(settings: Settings, key: str, file: str) -> None:
+def _refuse_outside(settings: Settings, file: str, *keys: str) -> None:
     # Settings come with a tree, and whoever clones one has not agreed to what lies beside it being read or written.
     if not is_below(settings.root / file, settings.root):
-        raise ConfigError(f'{settings.place(key)}: "{file}" does not lie below the folder of the settings')
+        raise ConfigError(f'{settings.place(*keys)}: "{file}" does not lie below the folder of the settings')
 
 
 def _check_wrapper(settings: Settings, module: str, file: str) -> None:
-    place = settings.place("wrappers")
+    place = settings.place("wrappers", module)
     if not all(part.isidentifier() for part in module.split(".")):
         raise ConfigError(f'{place}: "{module}" is not the name of a module')
     try:

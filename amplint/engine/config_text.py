@@ -93,5 +93,10 @@ def row_of(path: Path, keys: Sequence[str]) -> int:
     return best[1]
 
 
-def _parts(dotted: str) -> list[str]:
-    return [part.strip("\"'") for part in re.findall(_PART, dotted)]
+def shown_key(keys: Sequence[str]) -> str:
+    """Keys within each other as TOML writes them: `rules.AMP401`, `wrappers."library.amp"`."""
+    return ".".join(key if re.fullmatch(r"[\w-]+", key) else f'"{key}"' for key in keys)
+
+
+def _parts(written: str) -> list[str]:
+    return [part.strip("\"'") for part in re.findall(_PART, written)]

@@ -11,6 +11,7 @@ _VERSION = re.compile(r"(\d{1,3})\.(\d{1,3})(?:\.\d+)?")
 _LAST_OF_1 = 13
 """PyTorch 1.13 was followed by 2.0."""
 SEVERITIES = ("error", "warning", "info")
+"""From the worst; `amplint.rule.Severity` says what each means."""
 
 
 def torch_version(text: str) -> tuple[int, int]:
@@ -203,7 +204,7 @@ KEYS: Mapping[str, SettingKey] = {
             "Whether files that git ignores are left out.", False,
         ),
         SettingKey(
-            "output-format", "output_format", TEXT, '"concise"', '"full"',
+            "output-format", "output_format", TEXT, "full on a terminal, concise elsewhere", '"sarif"',
             "The form of the report, where no option says it.", False,
         ),
         SettingKey("fix", "fix", FLAG, "false", "true", "Apply the safe fixes without being asked; see `--no-fix`.", False),
@@ -217,7 +218,7 @@ KEYS: Mapping[str, SettingKey] = {
         ),
         SettingKey(
             "baseline", "baseline", TEXT, "none", '"amplint-baseline.json"',
-            "The file, relative to the settings, of findings that are known and not reported.", False,
+            "The file, relative to the settings, of findings that are known: they are neither reported nor fixed.", False,
         ),
     )
 }  # fmt: skip

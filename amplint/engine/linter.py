@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import sys
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -169,4 +170,6 @@ def _syntax_error(source: Source, error: SyntaxError) -> Diagnostic:
     column = min(max((error.offset or 1) - 1, 0), len(source.line(row)))
     start = source.inside_cell(source.offset(row, column))
     message = f"Syntax error: {_LINE.sub(lambda match: source.line_name(int(match[1])), error.msg)}"
-    return Diagnostic(SYNTAX_ERROR, "syntax-error", message, source.range(start, start), path=source.path)
+    running = ".".join(map(str, sys.version_info[:2]))
+    note = f"read by Python {running}, which runs amplint; newer syntax wants a newer one"
+    return Diagnostic(SYNTAX_ERROR, "syntax-error", message, source.range(start, start), note, path=source.path)

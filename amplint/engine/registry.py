@@ -16,6 +16,7 @@ from types import ModuleType
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from amplint.diagnostics import category
+from amplint.model.rule_options import Option
 from amplint.system import installed
 
 if TYPE_CHECKING:
@@ -48,6 +49,7 @@ class RuleInfo(NamedTuple):
     entered: str | None = None
     keeps: tuple[str, ...] = ()
     amid: str = ""
+    options: tuple[Option[Any], ...] = ()
 
     @property
     def category(self) -> str:
@@ -72,7 +74,20 @@ class RuleInfo(NamedTuple):
             rule.entered,
             rule.keeps,
             rule.amid,
+            rule.options,
         )
+
+    @classmethod
+    def read(cls, entry: dict[str, Any]) -> RuleInfo:
+        """What an entry of an index says.
+
+        Raises:
+            TypeError, KeyError, AttributeError: it is none.
+        """
+        options = tuple(
+            Option(**{name: _frozen(value) for name, value in each.items()}) for each in entry.get("options", ())
+        )
+        return cls(**{name: _frozen(value) for name, value in entry.items()} | {"options": options})
 
 
 @lru_cache(maxsize=1)
@@ -156,8 +171,14 @@ def _read_index(pack: ModuleType) -> list[RuleInfo] | None:
     """The index of a pack; None when it has none, or one of other modules than it has now."""
     try:
         with open(os.path.join(pack.__path__[0], INDEX), encoding="utf-8") as file:
-            infos = [RuleInfo(**{name: _frozen(value) for name, value in entry.items()}) for entry in json.load(file)]
-    except (OSError, ValueError, TypeError, KeyError):  # a stale or broken index costs time, not results
+            infos = [RuleInfo.read(entry) for entry in json.load(file)]
+    except (
+        OSError,
+        ValueError,
+        TypeError,
+        KeyError,
+        AttributeError,
+    ):  # a stale or broken index costs time, not results
         return None
     return infos if sorted(info.module for info in infos) == _module_names(pack) else None
 

@@ -18,7 +18,10 @@ _ENGINE_PAGES = {
 The file is no valid Python
 
 ## What it does
-Reports that Python cannot parse the file. No rule can look at such a file.
+Reports that the Python which runs amplint cannot parse the file. No rule can look at such a file.
+
+Syntax of a newer Python is read by an older one as near as that comes: type parameters and aliases, any quotes in f-strings,
+template strings, `except A, B`, `except*`. What is left (line ends in a field of an f-string, say) needs the newer Python.
 
 It is reported with every selection of rules, unless `ignore` or `per-file-ignores` names it.
 """,
@@ -43,7 +46,9 @@ A suppression names no rule
 
 ## What it does
 Reports `# amplint: ignore[...]` with a word that is neither the code, nor the prefix of a code, nor the name of a rule, and
-codes in `# noqa: ...` that begin as amplint's own do but do not exist.
+codes in `# noqa: ...` that begin as amplint's own do but do not exist. Reports, too, what is written as for another linter
+(`# amplint: disable=AMP101`), and a `# noqa` that names a rule of amplint in a way that `noqa` does not know (`# noqa AMP101`,
+`# noqa: clip-before-unscale`): it silences every finding on its line.
 
 ## Why it matters
 The comment does not do what its author thinks it does.

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
-from functools import lru_cache
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import lru_cache, partial
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from amplint.engine.config import ConfigError, Settings
 from amplint.engine.nearest import nearest
@@ -14,6 +14,8 @@ from amplint.engine.registry import RuleInfo, rule_index
 
 if TYPE_CHECKING:
     from typing import Protocol
+
+    from amplint.model.rule_options import Option
 
     class Selectable(Protocol):
         """What a selector looks at: `amplint.rule.Rule` and `amplint.engine.registry.RuleInfo` both will do."""
@@ -24,6 +26,8 @@ if TYPE_CHECKING:
         def name(self) -> str: ...
         @property
         def default(self) -> bool: ...
+        @property
+        def options(self) -> tuple[Option[Any], ...]: ...
 
 
 ALL = "ALL"
@@ -94,7 +98,7 @@ def unknown_rule(selectors: Iterable[str], known: Mapping[str, str]) -> str:
     return ""
 
 
-def _check(settings: Settings, rules: Sequence[Selectable], known: Mapping[str, str]) -> None:
+def _check(settings: Settings, rules: tuple[Selectable, ...], known: Mapping[str, str]) -> None:
     """Raise for what settings say of rules that do not exist, or of options that they do not have."""
     for key, selectors in (
         ("select", settings.select),
@@ -108,6 +112,7 @@ def _check(settings: Settings, rules: Sequence[Selectable], known: Mapping[str, 
     ):
         if problem := unknown_rule(selectors, known):
             raise ConfigError(f"{settings.place(key)}: {problem}")
+    rule_options(settings, rules)
 
 
 def _specificity(selector: str, known: Mapping[str, str]) -> int:
@@ -189,3 +194,36 @@ def severities(settings: Settings, rules: tuple[Selectable, ...]) -> Mapping[str
     known = names(rules)
     ordered = sorted(settings.severity, key=lambda entry: _specificity(entry[0], known))
     return {code: severity for selector, severity in ordered for code in select(selector, known)}
+
+
+@lru_cache(maxsize=64)
+def rule_options(settings: Settings, rules: tuple[Selectable, ...]) -> tuple[tuple[tuple[str, str], Any], ...]:
+    """The options of rules that the settings choose, by code and name.
+
+    Args:
+        settings: those that hold for a file.
+        rules: all that there are.
+
+    Raises:
+        ConfigError: there is no such option, or it takes no such value.
+    """
+    chosen: list[tuple[tuple[str, str], Any]] = []
+    for selector, values in settings.rules:
+        found = [rule for rule in rules if selector.lower() in (rule.code.lower(), rule.name)]
+        options = {option.name: option for rule in found for option in rule.options}
+        for name, value in values:
+            place = partial(settings.place, "rules", selector, name)
+            if name not in options:
+                there = nearest(name, list(options)) or f"; it has {' and '.join(options) or 'none'}"
+                raise ConfigError(f"{place()}: `{selector}` has no such option{there}")
+            chosen.append(((options[name].code, name), _option_value(options[name], value, place)))
+    return tuple(chosen)
+
+
+def _option_value(option: Option[Any], value: Any, place: Callable[[], str]) -> Any:
+    if isinstance(option.default, int):
+        if type(value) is not int or value < 1:
+            raise ConfigError(f"{place()} must be a whole number above 0")
+    elif not isinstance(value, tuple) or not all(isinstance(each, str) for each in value):
+        raise ConfigError(f"{place()} must be a list of strings")
+    return value

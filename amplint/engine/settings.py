@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from amplint.engine import config_text, gitignore
+from amplint.engine.config_values import SEVERITIES
 
 
 class ConfigError(Exception):
@@ -40,6 +41,8 @@ class Settings:
     """Selectors of rules, each with the severity that counts instead of the rule's own."""
     rules: tuple[tuple[str, tuple[tuple[str, Any], ...]], ...] = ()
     """Selectors of single rules, each with the options of the rule that are set."""
+    min_severity: str = SEVERITIES[-1]
+    """What a finding must be as bad as to be reported."""
     ignore_noqa: bool = False
     """Whether suppression comments count for nothing."""
     include: tuple[str, ...] = ()
@@ -88,11 +91,12 @@ class Settings:
         except ValueError as error:
             raise ConfigError(f"{self.place(key)}: bad pattern: {error}") from error
 
-    def place(self, key: str) -> str:
-        """Where a value of `key` was written, for messages."""
+    def place(self, *keys: str) -> str:
+        """Where the value of a key, behind those of the tables around it, was written, for messages."""
+        key = config_text.shown_key(keys)
         if not self.origin:
             return f"`--{key}`"
-        row = config_text.row_of(self.root / Path(self.origin).name, (key,))
+        row = config_text.row_of(self.root / Path(self.origin).name, keys)
         return f"{self.origin}:{row}: `{key}`" if row else f"{self.origin}: `{key}`"
 
 
@@ -112,6 +116,7 @@ class Overrides(NamedTuple):
     unfixable: tuple[str, ...] = ()
     ignore_noqa: bool = False
     respect_gitignore: bool | None = None
+    min_severity: str = SEVERITIES[-1]
     inline: tuple[tuple[str, Any], ...] = ()
 
     def over(self, settings: Settings, cwd: str) -> Settings:
@@ -137,6 +142,7 @@ class Overrides(NamedTuple):
             fixable=self.fixable or settings.fixable,
             unfixable=settings.unfixable + self.unfixable,
             ignore_noqa=self.ignore_noqa,
+            min_severity=self.min_severity,
             respect_gitignore=settings.respect_gitignore if self.respect_gitignore is None else self.respect_gitignore,
         )
 
@@ -150,8 +156,8 @@ class Overrides(NamedTuple):
             values["per_file_ignores"] = _moved(values["per_file_ignores"], cwd, root)
         if "wrappers" in values:
             values["wrappers"] = tuple((module, os.path.join(cwd, file)) for module, file in values["wrappers"])
-        if "cache_dir" in values:
-            values["cache_dir"] = os.path.join(cwd, values["cache_dir"])
+        for field in {"cache_dir", "baseline"} & values.keys():
+            values[field] = os.path.join(cwd, values[field])
         return replace(settings, **values)
 
 

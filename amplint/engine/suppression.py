@@ -15,7 +15,14 @@ from typing import NamedTuple
 from amplint.diagnostics import Diagnostic, Edit, Fix
 from amplint.engine.comments import Comment, layout
 from amplint.engine.nearest import nearest
-from amplint.engine.selection import SYNTAX_ERROR, UNKNOWN_SUPPRESSION, UNUSED_SUPPRESSION, names, select
+from amplint.engine.selection import (
+    ALL,
+    SYNTAX_ERROR,
+    UNKNOWN_SUPPRESSION,
+    UNUSED_SUPPRESSION,
+    names,
+    select,
+)
 from amplint.source import Source
 
 # Compiled when first used: most runs meet no such comment.
@@ -43,7 +50,7 @@ class _Word(NamedTuple):
 class _Directive(NamedTuple):
     """One suppression: from its `#` at `start` up to `end`; it names `words`, or everything when it is `bare`.
 
-    One with a `fault`, in words, does nothing.
+    One with a `fault`, in words, does nothing. One with a `doubt` does more than its author is likely to think.
     """
 
     comment: Comment
@@ -53,6 +60,7 @@ class _Directive(NamedTuple):
     bare: bool
     words: tuple[_Word, ...]
     fault: str = ""
+    doubt: str = ""
 
     @property
     def own(self) -> bool:
@@ -156,25 +164,44 @@ def _directives(comment: Comment, known: Mapping[str, str]) -> Iterator[_Directi
     if len(comment.text) > _LONGEST:
         return
     for match in re.finditer(NOQA, comment.text, re.IGNORECASE):
-        yield _directive(comment, match, "noqa", known)
+        directive = _directive(comment, match, "noqa", known)
+        if directive.bare and _names_rule(comment.text[match.end() :], known):
+            directive = directive._replace(
+                doubt="Suppression of everything: `noqa` takes codes behind a colon, and no names"
+            )
+        yield directive
     for match in re.finditer(OWN, comment.text):
         near = nearest(match["word"], _ACTIONS)
-        if match["word"] not in _ACTIONS and not match["list"] and not near:
+        rule_follows = _names_rule(comment.text[match.end() :], known)
+        if match["word"] not in _ACTIONS and not match["list"] and not near and not rule_follows:
             continue  # prose
         directive = _directive(comment, match, match["word"], known)
         if match["word"] not in _ACTIONS:
-            directive = directive._replace(fault=f"Suppression with unknown action `{match['word']}`{near}")
+            meant = near or "; did you mean `ignore[...]`?"
+            directive = directive._replace(fault=f"Suppression with unknown action `{match['word']}`{meant}")
         elif match["list"] and not match["end"]:
             directive = directive._replace(fault="Suppression without a closing bracket")
         elif match["list"] and not directive.words:
             directive = directive._replace(fault="Suppression names no rule")
-        elif (
-            not match["list"]
-            and (word := re.search(_WORD, comment.text[match.end() :]))
-            and select(word.group(), known)
-        ):
+        elif not match["list"] and rule_follows:
             directive = directive._replace(fault="Suppression names its rules without brackets")
         yield directive
+
+
+def _names_rule(text: str, known: Mapping[str, str]) -> bool:
+    """Whether a text begins with a code, a prefix of codes, or the name of a rule, or with what was meant for a code, behind a
+    colon or the like."""
+    found = re.match(r"[\s:=(\[]*([\w-]+)", text)
+    word = found[1] if found else ""
+    if any(re.match(rf"{prefix}\w*\d", word) for prefix in _prefixes(known)):
+        return True
+    written = word.isupper() or "-" in word or word.upper() in known
+    return written and word != ALL and bool(select(word, known))
+
+
+def _prefixes(known: Mapping[str, str]) -> frozenset[str]:
+    """The letters that codes begin with."""
+    return frozenset(code.rstrip("0123456789") for code in known)
 
 
 def _directive(comment: Comment, match: re.Match[str], action: str, known: Mapping[str, str]) -> _Directive:
@@ -188,7 +215,7 @@ def _directive(comment: Comment, match: re.Match[str], action: str, known: Mappi
 
 
 def _about(run: _Run, directives: list[_Directive], at: _Rows) -> Iterator[Diagnostic]:
-    prefixes = frozenset(code.rstrip("0123456789") for code in run.known)
+    prefixes = _prefixes(run.known)
     for directive in directives:
         for diagnostic in [*_unknown(run, directive, prefixes), *_unused(run, directive)]:
             # Its own comment says nothing about this finding, unless it names its code.
@@ -200,8 +227,8 @@ def _about(run: _Run, directives: list[_Directive], at: _Rows) -> Iterator[Diagn
 
 
 def _unknown(run: _Run, directive: _Directive, prefixes: frozenset[str]) -> Iterator[Diagnostic]:
-    if directive.fault:
-        yield run.finding(UNKNOWN_SUPPRESSION, directive.start, directive.end, directive.fault)
+    if directive.fault or directive.doubt:
+        yield run.finding(UNKNOWN_SUPPRESSION, directive.start, directive.end, directive.fault or directive.doubt)
         return
     for word in directive.words:
         if word.codes or (not directive.own and word.text.rstrip("0123456789") not in prefixes):

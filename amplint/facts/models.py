@@ -25,6 +25,8 @@ _UNWRAPS = re.compile(r"unwrap|^get_model$|de_?parallel", re.IGNORECASE)
 """What helpers are called that give back the module in a wrapper of it."""
 _INSIDE = frozenset({"module", "_orig_mod"})
 """The attributes under which the wrappers of PyTorch hold the module that they were given."""
+_AVERAGED = re.compile(r"(^|[._])(ema|swa)([._]|$)", re.IGNORECASE)
+"""What averages of a model's weights are called: `ema.module` stands for the model where another name does."""
 _MAX_NAMES = 4
 
 
@@ -58,9 +60,9 @@ class Models:
         """The first name of a model in its function or class: `net` for `ddp` where `ddp = DDP(net)`, and for `ddp.module`."""
         for _ in range(_MAX_NAMES):
             model = self._unwrapped(model)
-            others = [
-                other for value in self._held(model) if path_of(other := self._unwrapped(value)) != path_of(model)
-            ]
+            choices = (each for value in self._held(model) for each in _choices(value))
+            held = [each for value in choices if path_of(each := self._unwrapped(value)) != path_of(model)]
+            others = [each for each in held if not _AVERAGED.search(path_of(each))] or held
             if not others or len({path_of(other) for other in others}) > 1 or not path_of(others[0]):
                 break
             model = others[0]
@@ -168,6 +170,11 @@ class Models:
         inside = [item for item in self._tree.find(cst.WithItem) if function in self._tree.ancestors(item)]
         regions = [*decorating, *(self._file.contexts.of(item.item) for item in inside)]
         return any(region is not None and region.lowers for region in regions)
+
+
+def _choices(value: cst.BaseExpression) -> list[cst.BaseExpression]:
+    """What a conditional expression may be; any other one alone."""
+    return [*_choices(value.body), *_choices(value.orelse)] if isinstance(value, cst.IfExp) else [value]
 
 
 def _construction(call: cst.Call) -> cst.Call:

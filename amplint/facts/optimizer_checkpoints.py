@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, lru_cache
 
 import libcst as cst
 
@@ -60,10 +60,14 @@ class OptimizerStates:
         )
 
     def _named(self, value: cst.BaseExpression) -> list[cst.BaseExpression]:
-        """A value, or else the places that read the name which it is given."""
+        """A value, or else the places that read the name which it is given, or the list that it is put into."""
         use = self._flow.use(value)
         names = [path_of(each) for each in targets(use.node) if isinstance(each, cst.Name)]
-        return self._flow.reads(names[0], value) if use.how is How.ASSIGNED and len(names) == 1 else [value]
+        if isinstance(use.node, cst.Call) and use.name == "append" and isinstance(use.node.func, cst.Attribute):
+            names = [path_of(use.node.func.value)]
+        elif use.how is not How.ASSIGNED:
+            names = []
+        return self._flow.reads(names[0], value) if len(names) == 1 and names[0] else [value]
 
     def _placed(self, optimizer: cst.BaseExpression, value: cst.BaseExpression) -> SavedState | None:
         """What a state is put into, seen from its expression outwards."""
@@ -146,7 +150,11 @@ class OptimizerStates:
 
 def says_save(call: cst.CSTNode) -> bool:
     """Whether what is called saves something, by its name."""
-    name = called_name(call)
+    return _is_named_for_saving(called_name(call))
+
+
+@lru_cache(maxsize=4096)
+def _is_named_for_saving(name: str) -> bool:
     says_other = vocabulary.LOADS.search(name) or vocabulary.FINDS.search(name)
     return vocabulary.SAVES.search(name) is not None and says_other is None
 

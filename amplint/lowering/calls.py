@@ -60,14 +60,6 @@ class CallReader:
         self._gradients = gradients
         self._backward = BackwardReader(builder, read)
         self._read = read
-        self._methods = {
-            "scale": self._on_scale,
-            "unscale_": self._on_unscale,
-            "step": self._on_step,
-            "update": self._on_update,
-            "zero_grad": self._on_zero_grad,
-            "backward": self._on_backward,
-        }
 
     def read(self, call: cst.Call) -> Provenance:
         """Emit the events of a call, its arguments first."""
@@ -123,8 +115,8 @@ class CallReader:
         attribute = func.attr.value
         if is_grad(func.value):
             return self._gradients.grad_method(call, func)
-        if attribute in self._methods:
-            return self._methods[attribute](call, func)
+        if attribute in _METHODS:
+            return _METHODS[attribute](self, call, func)
         if attribute in CLIP_METHODS and not self._names.any_in(func, torch_names.CLIPS):
             return self._enter(call) or self._gradients.clip_method(call, func)
         if not call.args and self._advances_rates(func):
@@ -283,3 +275,13 @@ class CallReader:
         if isinstance(node, (cst.List, cst.Tuple, cst.Dict)):
             return any(self._gives(item.value) for item in node.elements)
         return False
+
+
+_METHODS = {
+    "scale": CallReader._on_scale,
+    "unscale_": CallReader._on_unscale,
+    "step": CallReader._on_step,
+    "update": CallReader._on_update,
+    "zero_grad": CallReader._on_zero_grad,
+    "backward": CallReader._on_backward,
+}

@@ -48,6 +48,10 @@ class BlockReader:
             block = block.body
         return self._block(block.body) if block is not None else Seq()
 
+    def close(self) -> None:
+        """Let go of the other readers: they know each other, so that only the collector of garbage would free them."""
+        vars(self._expressions).clear()
+
     def _block(self, statements: Sequence[cst.CSTNode]) -> Seq:
         return self._builder.block(partial(self._statements, statements))
 

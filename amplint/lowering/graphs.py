@@ -72,7 +72,9 @@ class Graphs:
 def _graph(program: Program, key: str) -> Function:
     node = program.definition(key)
     scope = FunctionScope(program, node)
-    body: Node = BlockReader(FunctionBuilder(scope)).read(node if isinstance(node, cst.Module) else node.body)
+    reader = BlockReader(FunctionBuilder(scope))
+    body: Node = reader.read(node if isinstance(node, cst.Module) else node.body)
+    reader.close()
     params: tuple[str, ...] = ()
     local = frozenset({"self"})
     around = program.tree.enclosing(node, cst.FunctionDef)

@@ -207,7 +207,7 @@ class Program:
 
     def telling(self) -> list[str]:
         """The keys of the functions in whose text gradients are computed or scaled, or that lead to such or to other files."""
-        telling = {key for key, node in self.definitions.items() if _tells(node)}
+        telling = {key for key, node in self.definitions.items() if self._tells(node)}
         telling |= {
             self.key(method)
             for info in self.classes.own
@@ -224,6 +224,10 @@ class Program:
             telling |= more
         return [key for key in self.definitions if key in telling]
 
+    def _tells(self, node: cst.FunctionDef | cst.Module) -> bool:
+        """Whether a word of the protocol stands in a function, or it is the module."""
+        return isinstance(node, cst.Module) or any(map(_TELLING_WORD.search, self.tree.words(node)))
+
     def leads_elsewhere(self) -> bool:
         """Whether some call runs a function of another file."""
         return any(True for _ in self._led_to())
@@ -232,8 +236,3 @@ class Program:
         """The functions of other files that calls run."""
         found = map(self.callees.of, self.tree.find(cst.Call))
         return (each.node for each in found if each is not None and each.key in self.elsewhere)
-
-
-def _tells(node: cst.FunctionDef | cst.Module) -> bool:
-    """Whether a word of the protocol stands in a function, or it is the module."""
-    return isinstance(node, cst.Module) or _TELLING_WORD.search(" ".join(words(node))) is not None

@@ -227,17 +227,21 @@ _TRAINS = re.compile(r"scaler|optim|\.amp(\.|$)", re.IGNORECASE)
 _ROOTS = tuple(root for library in LIBRARIES if library.steps for root in library.roots)
 _BESIDE = tuple(part for library in LIBRARIES for part in (*library.beside, *library.optimizers))
 _OPTIMIZERS = tuple(part for library in LIBRARIES for part in library.optimizers)
+_SHARED = (b"fp16", b"backward", b"Trainer", b"LightningModule", b"precision")
+"""Words that many of the ways to tell a library hold: most texts are settled by these few."""
 _TOLD: dict[bytes, list[tuple[list[bytes], tuple[str, ...]]]] = {}
-"""What tells a library to scale, by its first word: the other words, and the identifiers."""
+"""What tells a library to scale, by a word that it holds: all words, and the identifiers."""
 for _library in LIBRARIES:
-    for _first, *_others in _library.told:
-        _TOLD.setdefault(_first.encode(), []).append(([other.encode() for other in _others], _library.words))
+    for _way in _library.told:
+        _words = [word.encode() for word in _way]
+        _first = next((word for word in _SHARED if any(word in each for each in _words)), _words[0])
+        _TOLD.setdefault(_first, []).append((_words, _library.words))
 
 
 def told_in(data: bytes) -> tuple[str, ...]:
     """The identifiers by which a text tells libraries to scale; empty when it tells none."""
     ways = [way for first, told in _TOLD.items() if first in data for way in told]
-    return tuple(word for others, words in ways if all(other in data for other in others) for word in words)
+    return tuple(word for held, words in ways if all(each in data for each in held) for word in words)
 
 
 def has_own_protocol(qualified: str) -> bool:

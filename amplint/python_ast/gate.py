@@ -5,8 +5,10 @@ from __future__ import annotations
 import re
 import warnings
 from collections.abc import Iterable
+from contextlib import suppress
 from functools import lru_cache
 from typing import TYPE_CHECKING, cast
+from weakref import WeakValueDictionary
 
 from amplint.model import libraries
 from amplint.system import limits
@@ -22,9 +24,9 @@ class TooDeep(Exception):
     """The file is nested deeper than Python's own parser goes."""
 
 
-_LITERALS = (b"utocast", b"uto_cast", b"GradScaler", b".unscale_", b"custom_fwd", b"custom_bwd")
-"""A text that uses AMP holds one of these, or trains with something called a scaler that it gets from elsewhere, or saves the
-states of what does; looking for literals is many times faster than for a pattern."""
+_LITERALS = (b"utocast", b"uto_cast", b".unscale_")
+"""A text that uses AMP holds one of these, or makes something called a scaler, or trains with one that it gets from elsewhere,
+or saves the states of what does, or defines passes of its own; looking for literals is many times faster than for a pattern."""
 
 
 _CONTEXT = r"(?<![a-z])(?:amp|ctx|fp16|half|cast)(?![a-z])|precision|mixed|(?<!null)(?<!app_)context(?!lib|var)"
@@ -75,7 +77,9 @@ def may_matter(data: bytes, triggers: Iterable[str] = ()) -> bool:
     """
     if any(literal in data for literal in _LITERALS):
         return True
-    if b"caler" in data and (b"backward" in data or b".state_dict()" in data):
+    if b"caler" in data and _holds(data, (b"GradScaler", b"backward", b".state_dict()")):
+        return True
+    if b"custom_" in data and _holds(data, (b"custom_fwd", b"custom_bwd")):
         return True
     if libraries.told_in(data) or own_contexts(data) or (b"backward" in data and _enters_imported(data)):
         return True
@@ -94,6 +98,16 @@ def is_triggered(data: bytes, triggers: Iterable[str]) -> bool:
         if _holds(data, literals) and searched.search(data) is not None:
             return True
     return False
+
+
+def may_trigger(data: bytes, trigger: str) -> bool:
+    """Whether the bytes of a file hold a literal of which every match of a trigger holds one.
+
+    Args:
+        data: the content of a file.
+        trigger: a pattern of a rule.
+    """
+    return _holds(data, _byte_pattern(trigger)[0])
 
 
 def own_contexts(data: bytes) -> frozenset[str]:
@@ -123,14 +137,25 @@ _ONLY_AST = 0x400
 """`ast.PyCF_ONLY_AST`; the module `ast` itself would be half of what checking one clean file costs."""
 
 
+_TREES: WeakValueDictionary[str, ast.Module] = WeakValueDictionary()
+"""The trees that somebody still holds, by their texts: a file is read for itself, for those that import it, and for links."""
+
+
 def parse(text: str) -> ast.Module:
-    """The stdlib tree of a file.
+    """The stdlib tree of a file; nobody changes it, for others may hold the same.
 
     Raises:
         SyntaxError: as Python raises it.
         TooDeep: the nesting exceeds what Python's parser takes.
         TooLong: the parser would take too much memory.
     """
+    known = _TREES.get(text)
+    if known is None:
+        known = _TREES[text] = _parsed(text)
+    return known
+
+
+def _parsed(text: str) -> ast.Module:
     limits.refuse_long(text, limits.WORDS)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
@@ -144,7 +169,20 @@ def parse(text: str) -> ast.Module:
         except SyntaxError as error:
             if "too many" in error.msg:
                 raise TooDeep from error
+            if (tree := _in_older_words(text)) is not None:
+                return tree
             raise
+
+
+def _in_older_words(text: str) -> ast.Module | None:
+    """The tree of a file for a newer Python than the running one, as near as that comes; None where it is none."""
+    from amplint.python_ast.newer_syntax import in_older_words  # few files need it
+
+    older = in_older_words(text)
+    with suppress(SyntaxError, RecursionError, MemoryError, SystemError):
+        if older != text:
+            return cast("ast.Module", compile(older, "<unknown>", "exec", _ONLY_AST, dont_inherit=True))
+    return None
 
 
 def is_python(text: str) -> bool:

@@ -12,7 +12,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 
 from amplint.model import libraries
-from amplint.python_ast.gate import AMP_WORDS, CONTEXT_NAME, own_contexts, pattern
+from amplint.python_ast.gate import AMP_WORDS, CONTEXT_NAME, may_trigger, own_contexts, pattern
 from amplint.python_ast.walk import levels
 from amplint.source import Source
 
@@ -81,10 +81,11 @@ def relevant_rows(
         triggers: the patterns of the rules that run (`amplint.rule.Rule`).
         entered: the names of the functions, classes and methods that other files enter.
     """
-    units = _units(source, module, sorted(set(triggers)))
+    data = source.text.encode()
+    units = _units(source, data, module, sorted(set(triggers)))
     if not entered and not any(unit.marked or any(method.marked for method in unit.methods) for unit in units):
         return []
-    told = bool(libraries.told_in(source.text.encode()))
+    told = bool(libraries.told_in(data))
     _keep(units, told, entered)
     rows: set[int] = set()
     for unit in units:
@@ -100,8 +101,11 @@ def relevant_rows(
 
 def _declared(block: Sequence[ast.stmt]) -> Iterator[int]:
     """The rows of what does nothing but declare an option of a program, in a block and below it; no block becomes empty."""
-    options = [each for each in block if _declares(each)]
-    kept = [each for each in block if each not in options] or options[:1]
+    options: list[ast.stmt] = []
+    kept: list[ast.stmt] = []
+    for each in block:
+        (options if type(each) is ast.Expr and _declares(each) else kept).append(each)
+    kept = kept or options[:1]
     shared = {row for each in kept for row in (each.lineno, each.end_lineno)}
     for each in options:
         rows = range(each.lineno, (each.end_lineno or each.lineno) + 1)
@@ -212,14 +216,14 @@ def _kept_words(unit: _Unit) -> frozenset[str]:
 # -- reading -------------------------------------------------------------------------------------------------------------
 
 
-def _units(source: Source, module: ast.Module, triggers: list[str]) -> list[_Unit]:
+def _units(source: Source, data: bytes, module: ast.Module, triggers: list[str]) -> list[_Unit]:
     units = [_unit(statement) for statement in module.body]
-    told = (f"^{word}$" for word in libraries.told_in(source.text.encode()))
+    told = (f"^{word}$" for word in libraries.told_in(data))
     amp = pattern((*AMP_WORDS, *told, *(trigger for trigger in triggers if not _is_text(trigger))))
     telling = frozenset(filter(amp.search, frozenset().union(*map(_all_words, units)))).union(
-        _aliases(module, amp), _contexts(units, module), own_contexts(source.text.encode())
+        _aliases(module, amp), _contexts(units, module), own_contexts(data)
     )
-    rows = _rows_of(source, tuple(trigger for trigger in triggers if _is_text(trigger)))
+    rows = _rows_of(source, tuple(each for each in triggers if _is_text(each) and may_trigger(data, each)))
     for unit in (each for whole in units for each in (whole, *whole.methods)):
         unit.marked = not telling.isdisjoint(unit.words) or any(unit.first <= row <= unit.last for row in rows)
     return units

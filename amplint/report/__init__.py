@@ -44,6 +44,7 @@ FORMATS = {
     "junit": Format("junit", is_document=True),
     "pylint": Format("pylint"),
     "rdjson": Format("rdjson", is_document=True),
+    "markdown": Format("markdown", is_document=True),
 }
 """The output formats, as the user calls them."""
 

@@ -81,7 +81,6 @@ def _runs(document: dict[str, Any]) -> dict[str, Any]:
         for run in runs:
             rules = run["tool"]["driver"].get("rules", [])
             for result in run["results"]:
-                result.pop("ruleIndex", None)
                 assert isinstance(result["ruleId"], str)
             assert all(isinstance(rule["id"], str) for rule in rules)
     except (KeyError, TypeError, AttributeError, AssertionError) as error:
@@ -145,11 +144,14 @@ def _merged_sarif(contents: Sequence[dict[str, Any]]) -> str:
         return json.dumps(contents[0], indent=2) + "\n"
     rules = {rule["id"]: rule for run in runs for rule in run["tool"]["driver"].get("rules", [])}
     codes = sorted(rules)
-    results = _without_repeats(result for run in runs for result in run["results"])
-    for result in results:
-        if result["ruleId"] in rules:
-            result["ruleIndex"] = codes.index(result["ruleId"])
+    found = [result for run in runs for result in run["results"]]
+    for result in found:
+        # Minus one is SARIF's word for a rule that is not listed.
+        result["ruleIndex"] = codes.index(result["ruleId"]) if result["ruleId"] in rules else -1
+    results = _without_repeats(iter(found))
     whole = {**runs[0], "results": sorted(results, key=_sarif_order)}
+    failed = _without_repeats(each for run in runs for each in run.get("invocations", ()))
+    whole |= {"invocations": failed} if failed else {}
     whole["tool"] = {"driver": {**whole["tool"]["driver"], "rules": [rules[code] for code in codes]}}
     return json.dumps({**contents[0], "runs": [whole]}, indent=2) + "\n"
 

@@ -38,9 +38,23 @@ def render(diagnostics: Sequence[Diagnostic], view: View) -> Iterator[str]:
         },
         "columnKind": "unicodeCodePoints",
         "originalUriBaseIds": {_ROOT: {"description": {"text": "The folder in which amplint was run"}}},
+        **({"invocations": [_invocation(view)]} if view.unchecked else {}),
         "results": [_result(one, codes.index(one.code), mark, view) for one, mark in zip(diagnostics, marks)],
     }
     yield json.dumps({"$schema": SCHEMA, "version": "2.1.0", "runs": [run]}, indent=2) + "\n"
+
+
+def _invocation(view: View) -> dict[str, Any]:
+    """What was not checked, so that nobody takes the run for clean."""
+    notifications = [
+        {
+            "level": "error",
+            "message": {"text": message},
+            **({"locations": [{"physicalLocation": {"artifactLocation": _artifact(path)}}]} if path else {}),
+        }
+        for path, message in view.unchecked
+    ]
+    return {"executionSuccessful": False, "toolExecutionNotifications": notifications}
 
 
 def _rule(code: str, level: str) -> dict[str, Any]:
@@ -90,10 +104,13 @@ def _result(one: Diagnostic, rule: int, mark: str, view: View) -> dict[str, Any]
 
 
 def _location(place: Range, path: str, view: View) -> dict[str, Any]:
-    """A place in a file; of a notebook, the rows of its JSON, and the cell by name."""
-    here = file_place(place, path, view)
-    columns = {"startColumn": here.column, "endColumn": here.end_column} if here.column else {}
-    region = {"startLine": here.row, "endLine": here.end_row, **columns}
+    """A place in a file, and what stands there; of a notebook, the rows of its JSON, and the cell by name."""
+    here, source = file_place(place, path, view), view.source(path)
+    region: dict[str, Any] = {"startLine": here.row, "endLine": here.end_row}
+    if here.column:
+        region |= {"startColumn": here.column, "endColumn": here.end_column}
+        snippet = "" if source is None else source.text[place.start.offset : place.end.offset]
+        region |= {"snippet": {"text": snippet}} if snippet else {}
     cell = {"logicalLocations": [{"name": f"cell {place.start.cell}"}]} if place.start.cell else {}
     return {"physicalLocation": {"artifactLocation": _artifact(path), "region": region}, **cell}
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 from amplint.diagnostics import Applicability, Fix
@@ -20,12 +20,13 @@ class View(NamedTuple):
     """What the formats share.
 
     `source` gives the text that a path's findings refer to, None when it cannot be read any more. `unsafe`: unsafe fixes
-    count as applicable.
+    count as applicable. `unchecked` is what was not checked, and why; the path is empty where it is about the whole run.
     """
 
     source: Callable[[str], Source | None]
     unsafe: bool = False
     color: bool = False
+    unchecked: Sequence[tuple[str, str]] = ()
 
     def applies(self, fix: Fix | None) -> bool:
         """Whether `--fix` would apply the fix."""

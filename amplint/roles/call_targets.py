@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from functools import cached_property
+from functools import cached_property, lru_cache
 
 import libcst as cst
 
@@ -23,6 +23,7 @@ _WORTH_FOLLOWING = re.compile(
     re.IGNORECASE,
 )
 """A call in which no word says that it has to do with training is not followed into another file."""
+
 _MAX_NAMES = 3
 """From an object to the name that it was given by, and so on, so many times."""
 
@@ -79,7 +80,7 @@ class Callees:
         key = id(call), id(inside), wherever
         known = self._known.get(key)
         if known is None:
-            abroad = wherever or any(map(_WORTH_FOLLOWING.search, words(call)))
+            abroad = wherever or any(map(_is_worth_following, words(call)))
             known = self._known[key] = call, self._of(call, inside, abroad)
         return known[1]
 
@@ -236,3 +237,9 @@ class Callees:
     ) -> Callee | None:
         key = self._enter(node)
         return Callee(key, node, receiver, made) if key is not None else None
+
+
+@lru_cache(maxsize=1024)
+def _is_worth_following(word: str) -> bool:
+    """Whether a word says that a call has to do with training."""
+    return _WORTH_FOLLOWING.search(word) is not None

@@ -1,6 +1,6 @@
 """What differs between two texts of a program: statements, and in those that have a counterpart the smallest expressions.
 
-Comments, layout and docstrings are no difference, nor are the names of local variables.
+Comments, layout and docstrings are no difference, nor are the names of local variables, and the order of keywords.
 """
 
 from __future__ import annotations
@@ -64,7 +64,7 @@ def changes(before: str, after: str, through_contexts: bool = False) -> list[Cha
         through_contexts: whether it is no difference that statements move into `with` blocks or out of them.
     """
     comparison = _Comparison(through_contexts)
-    mine, theirs = ast.parse(before), ast.parse(after)
+    mine, theirs = _parsed(before), _parsed(after)
     found = list(comparison.blocks(mine.body, theirs.body))
     if found and rename(mine, [one.before for one in found], [one.after for one in found]):
         found = list(comparison.blocks(mine.body, theirs.body))
@@ -83,6 +83,15 @@ def changes(before: str, after: str, through_contexts: bool = False) -> list[Cha
     return paired + [
         one for one in found if id(one.old or one.new) not in settled and id(one.new or one.old) not in settled
     ]
+
+
+def _parsed(text: str) -> ast.Module:
+    """A text, with the keywords of each call in the same order."""
+    module = ast.parse(text)
+    for call in ast.walk(module):
+        if isinstance(call, ast.Call) and all(each.arg for each in call.keywords):
+            call.keywords.sort(key=lambda each: each.arg or "")
+    return module
 
 
 def changes_in(found: Iterable[Change], before: str, after: str, functions: Collection[str]) -> list[Change]:

@@ -7,15 +7,16 @@ from collections.abc import Iterator, Sequence
 from lsprotocol import types
 
 from amplint.diagnostics import Applicability, Diagnostic
+from amplint.engine.suppression import ENGINE_CODES
+from amplint.engine.suppression_edits import with_comments
 from amplint.server import findings
 from amplint.server.checks import Checked
 from amplint.server.client_places import ClientPlaces
-from amplint.source import Source
 
 FIX_ALL = "source.fixAll.amplint"
 """The kind of the action that applies all safe fixes, as editors name it to have it done on saving."""
-KINDS = (types.CodeActionKind.QuickFix, FIX_ALL)
-_NO_FIXES = frozenset({"AMP900", "AMP901", "AMP902"})
+_QUICK = types.CodeActionKind.QuickFix
+KINDS = (_QUICK, FIX_ALL)
 
 
 def offered(checked: Checked, places: ClientPlaces, params: types.CodeActionParams) -> list[types.CodeAction]:
@@ -28,7 +29,7 @@ def offered(checked: Checked, places: ClientPlaces, params: types.CodeActionPara
     """
     wanted = params.context.only
     found: list[types.CodeAction] = []
-    if _wants(wanted, types.CodeActionKind.QuickFix):
+    if _wants(wanted, _QUICK.value):
         # Some editors name the findings of the whole row beside the place of the cursor.
         named = [each.range for each in params.context.diagnostics if each.source == findings.SOURCE]
         here = findings.at(checked, places, params.text_document.uri, params.range, *named)
@@ -58,18 +59,7 @@ def _about(finding: Diagnostic, checked: Checked, places: ClientPlaces) -> Itera
     ):
         mark = "" if _is_safe(finding) else ", unsafe"
         title = f"{fix.title} ({finding.code}{mark})"
-        yield types.CodeAction(
-            title, types.CodeActionKind.QuickFix, shown, is_preferred=_is_safe(finding), edit=places.edit(text)
-        )
-    if checked.source is not None and finding.code not in _NO_FIXES:
-        text = _ignored(checked.source, finding)
-        yield types.CodeAction(
-            f"Ignore {finding.code} here", types.CodeActionKind.QuickFix, shown, edit=places.edit(text)
-        )
-
-
-def _ignored(source: Source, finding: Diagnostic) -> str:
-    """The text with a comment at the end of the row of a finding that ignores it."""
-    row = finding.range.start.row
-    end = source.line_starts[row - 1] + len(source.line(row).rstrip())
-    return f"{source.text[:end]}  # amplint: ignore[{finding.code}]{source.text[end:]}"
+        yield types.CodeAction(title, _QUICK, shown, is_preferred=_is_safe(finding), edit=places.edit(text))
+    if checked.source is not None and finding.code not in ENGINE_CODES:
+        text = with_comments(checked.source, [finding], own=True)
+        yield types.CodeAction(f"Ignore {finding.code} here", _QUICK, shown, edit=places.edit(text))

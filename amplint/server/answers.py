@@ -22,16 +22,27 @@ class Answers:
         worker: runs what takes time.
         live: knows the report on each document.
         documents: gives what is open.
+        client: gives what the editor can do.
     """
 
-    def __init__(self, worker: Worker, live: LiveChecks, documents: Callable[[], OpenDocuments]) -> None:
+    def __init__(
+        self,
+        worker: Worker,
+        live: LiveChecks,
+        documents: Callable[[], OpenDocuments],
+        client: Callable[[], types.ClientCapabilities],
+    ) -> None:
         self._worker = worker
         self._live = live
         self._documents = documents
+        self._client = client
 
     def places(self, checked: Checked) -> ClientPlaces:
         """Tells the editor where things are in a document."""
-        return ClientPlaces(checked.snapshot, checked.source, self._documents().position_codec)
+        workspace = self._client().workspace
+        edits = workspace.workspace_edit if workspace else None
+        versioned = bool(edits and edits.document_changes)
+        return ClientPlaces(checked.snapshot, checked.source, self._documents().position_codec, versioned)
 
     async def diagnostics(self, params: types.DocumentDiagnosticParams) -> types.RelatedFullDocumentDiagnosticReport:
         """The findings in a text; those in notebooks are published, for editors do not ask for them."""

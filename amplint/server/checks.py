@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import os
+from collections import Counter
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import NamedTuple
 
 from amplint.callgraph.import_graph import import_statements
 from amplint.diagnostics import Diagnostic, FileReport
+from amplint.engine.baseline import LIMIT, BaselineError, known_by, read_baseline, sort_out
 from amplint.engine.checker import check_again, is_concerned, with_location
 from amplint.engine.config import ConfigError, SettingsResolver
 from amplint.engine.discovery import DEFAULT_EXCLUDES, FoundFile
@@ -18,7 +20,7 @@ from amplint.engine.linter import crash
 from amplint.engine.neighbours import neighbours, project_files
 from amplint.engine.registry import RegistryError
 from amplint.engine.runner import RunOptions, check_text
-from amplint.server.documents import Snapshot
+from amplint.server.documents import OpenDocument
 from amplint.source import Source, SourceError
 from amplint.system import reading
 
@@ -35,7 +37,7 @@ class Checked:
     `fault` is the one-line reason why nothing was checked: settings, or rules, that are of no use.
     """
 
-    snapshot: Snapshot
+    snapshot: OpenDocument
     report: FileReport
     source: Source | None = None
     item: FoundFile | None = None
@@ -54,7 +56,7 @@ class Checked:
         known = frozenset[str]().union(*(each.needs for each in report.diagnostics))
 
         def lint(source: Source) -> FileReport:
-            return check_again(source, item.settings, item.path, report.entered, known)
+            return _unknown(check_again(source, item.settings, item.path, report.entered, known), source, item)
 
         return fix_source(self.source, lint, unsafe=False)
 
@@ -83,7 +85,7 @@ class ProjectChecks:
         self._resolvers.clear()
         self._families.clear()
 
-    def check(self, snapshot: Snapshot, roots: Sequence[Path], held: Sequence[Snapshot]) -> Checked:
+    def check(self, snapshot: OpenDocument, roots: Sequence[Path], held: Sequence[OpenDocument]) -> Checked:
         """The report on a document; never raises for what stands in it, nor for a bug of amplint.
 
         Args:
@@ -94,7 +96,7 @@ class ProjectChecks:
         path = snapshot.path
         reading.hold({os.fspath(each.path): each.data for each in held})
         try:
-            root = next((each for each in roots if each in path.parents), path.parent)
+            root = next(each for each in (*roots, *path.parents) if each in path.parents and each.is_dir())
             resolver = self._resolver(root)
             item = FoundFile(path, os.fspath(path), resolver.for_file(path))
             if _is_left_out(item, root):
@@ -106,7 +108,7 @@ class ProjectChecks:
             why = crash("internal error", error, os.fspath(path))
             return Checked(snapshot, FileReport(os.fspath(path), error=why))
 
-    def _check(self, snapshot: Snapshot, item: FoundFile, resolver: SettingsResolver) -> Checked:
+    def _check(self, snapshot: OpenDocument, item: FoundFile, resolver: SettingsResolver) -> Checked:
         family = self._family(snapshot, item, resolver)
         report = check_text(
             item, snapshot.data, _HOW, None, family, lambda: project_files([item], [item.display], resolver)
@@ -116,11 +118,10 @@ class ProjectChecks:
             source = Source.from_bytes(item.display, snapshot.data)
         except SourceError:
             return Checked(snapshot, report, rests_on=rests_on)
-        return Checked(
-            snapshot, report, with_location(source, item.settings, item.path, report.entered), item, rests_on
-        )
+        located = with_location(source, item.settings, item.path, report.entered)
+        return Checked(snapshot, _unknown(report, source, item), located, item, rests_on)
 
-    def _family(self, snapshot: Snapshot, item: FoundFile, resolver: SettingsResolver) -> Sequence[FoundFile]:
+    def _family(self, snapshot: OpenDocument, item: FoundFile, resolver: SettingsResolver) -> Sequence[FoundFile]:
         asks = is_concerned(snapshot.data, item.settings, item.path)
         reason = (asks, *import_statements(snapshot.data))
         known = self._families.get(item.path)
@@ -134,6 +135,25 @@ class ProjectChecks:
             os.chdir(root)  # where the file lies that no settings file speaks of, and what messages are relative to
             self._resolvers[root] = self.resolver()
         return self._resolvers[root]
+
+
+def _unknown(report: FileReport, source: Source, item: FoundFile) -> FileReport:
+    """The report without the findings that the baseline of the settings knows.
+
+    Raises:
+        ConfigError: the baseline is none, or is missing.
+    """
+    if not item.settings.baseline or not report.diagnostics:
+        return report
+    path = item.settings.root / item.settings.baseline
+    try:
+        known = read_baseline(reading.read_file(path, LIMIT))
+    except (OSError, BaselineError) as error:
+        why = getattr(error, "strerror", None) or error
+        raise ConfigError(f"{item.settings.place('baseline')}: {item.settings.baseline}: {why}") from error
+    name = Path(os.path.relpath(item.path, path.parent)).as_posix()
+    found = [(finding, known_by(finding, source)) for finding in report.diagnostics]
+    return replace(report, diagnostics=tuple(sort_out(found, known.get(name, Counter()), Counter()).unknown))
 
 
 def _is_left_out(item: FoundFile, root: Path) -> bool:

@@ -10,7 +10,7 @@ from pygls.uris import from_fs_path
 from pygls.workspace import PositionCodec
 
 from amplint.diagnostics import Position, Range
-from amplint.server.documents import Snapshot, split_lines
+from amplint.server.documents import OpenDocument, OpenPart, split_lines
 from amplint.source import Source, SourceError
 from amplint.system.reading import read_file
 
@@ -22,12 +22,14 @@ class ClientPlaces:
         snapshot: the document.
         source: the same as amplint reads it; None where it cannot.
         codec: knows the units that the editor counts in.
+        versioned: whether the editor knows edits of a certain version of a document.
     """
 
-    def __init__(self, snapshot: Snapshot, source: Source | None, codec: PositionCodec) -> None:
+    def __init__(self, snapshot: OpenDocument, source: Source | None, codec: PositionCodec, versioned: bool) -> None:
         self._snapshot = snapshot
         self._source = source
         self._codec = codec
+        self._versioned = versioned
         self._others: dict[str, Source | None] = {}
 
     def location(self, place: Range, path: str = "") -> types.Location:
@@ -43,8 +45,7 @@ class ClientPlaces:
         if other:
             uri = from_fs_path(path) or ""
         else:
-            cells, cell = self._snapshot.cells, place.start.cell
-            uri = cells[cell - 1] if cells and 0 < cell <= len(cells) else self._snapshot.uri
+            uri = self._part(place.start.cell).uri
         return types.Location(uri, types.Range(start, end))
 
     def _position(self, place: Position, source: Source | None) -> types.Position:
@@ -61,20 +62,31 @@ class ClientPlaces:
                 self._others[path] = None
         return self._others[path]
 
-    def edit(self, text: str) -> types.WorkspaceEdit:
-        """What turns the document into another text, line by line."""
-        changes = {uri: list(self._changes(old, new)) for uri, old, new in self._parts(text) if old != new}
-        return types.WorkspaceEdit(changes=changes)
+    def _part(self, number: int) -> OpenPart:
+        """A cell by its number, counted from 1; the text itself for 0."""
+        return self._snapshot.parts[min(max(number, 1), len(self._snapshot.parts)) - 1]
 
-    def _parts(self, text: str) -> Iterator[tuple[str, str, str]]:
-        """The parts of the document that the editor knows by an address, each as it is and as it is to be."""
+    def edit(self, text: str) -> types.WorkspaceEdit:
+        """What turns the document into another text, line by line; an editor that can refuses it for a later version."""
+        changed = [(part, list(self._changes(old, new))) for part, old, new in self._texts(text) if old != new]
+        if not self._versioned:
+            return types.WorkspaceEdit(changes={part.uri: edits for part, edits in changed})
+        return types.WorkspaceEdit(
+            document_changes=[
+                types.TextDocumentEdit(types.OptionalVersionedTextDocumentIdentifier(part.uri, part.version), edits)
+                for part, edits in changed
+            ]
+        )
+
+    def _texts(self, text: str) -> Iterator[tuple[OpenPart, str, str]]:
+        """The parts of the document, each as it is and as it is to be."""
         assert self._source is not None
         notebook = self._source.notebook
         if notebook is None:
-            yield self._snapshot.uri, self._source.text, text
+            yield self._part(0), self._source.text, text
             return
         for number, old, new in zip(notebook.numbers, notebook.written(self._source.text), notebook.written(text)):
-            yield self._snapshot.cells[number - 1], old, new
+            yield self._part(number), old, new
 
     def _changes(self, old: str, new: str) -> Iterator[types.TextEdit]:
         before, after = split_lines(old), split_lines(new)

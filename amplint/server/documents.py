@@ -9,7 +9,7 @@ import tokenize
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 from urllib.parse import unquote
 
 from lsprotocol import types
@@ -19,18 +19,25 @@ from pygls.workspace import TextDocument, Workspace
 _LINE = re.compile(r"[^\r\n]*(?:\r\n|\r|\n)|[^\r\n]+")
 
 
+class OpenPart(NamedTuple):
+    """What the editor has an address for: a text, or a cell of a notebook."""
+
+    uri: str
+    version: int | None = None
+
+
 @dataclass(frozen=True)
-class Snapshot:
+class OpenDocument:
     """A document at one moment: the address that the editor gives it, where it lies, and its bytes.
 
-    `cells` are the addresses of all cells of a notebook, in their order; empty for a text.
+    `parts` are all cells of a notebook, in their order, or the text itself.
     """
 
     uri: str
     path: Path
     data: bytes
-    version: int | None = None
-    cells: tuple[str, ...] = ()
+    parts: tuple[OpenPart, ...]
+    is_notebook: bool = False
 
 
 class OpenText(TextDocument):
@@ -73,7 +80,7 @@ class OpenDocuments(Workspace):
         notebook = self.get_notebook_document(cell_uri=uri)
         return uri if notebook is None else notebook.uri
 
-    def snapshot(self, uri: str) -> Snapshot | None:
+    def snapshot(self, uri: str) -> OpenDocument | None:
         """A text or a notebook as it is now; None for what is not open, or lies in no file."""
         path = to_fs_path(uri)
         if not path:
@@ -81,17 +88,20 @@ class OpenDocuments(Workspace):
         notebook = self.get_notebook_document(notebook_uri=uri)
         if notebook is not None:
             data = json.dumps(self._written(notebook)).encode()
-            cells = tuple(cell.document for cell in notebook.cells)
-            return Snapshot(uri, Path(path), data, notebook.version, cells)
+            cells = tuple(OpenPart(cell.document, self._version(cell.document)) for cell in notebook.cells)
+            return OpenDocument(uri, Path(path), data, cells, is_notebook=True)
         if unquote(uri) not in self.text_documents:
             return None
         text = self.get_text_document(uri)
-        return Snapshot(uri, Path(path), encoded(text.source), text.version)
+        return OpenDocument(uri, Path(path), encoded(text.source), (OpenPart(uri, text.version),))
 
-    def texts(self) -> Iterator[Snapshot]:
+    def texts(self) -> Iterator[OpenDocument]:
         """All texts as they are now."""
         found = (self.snapshot(uri) for uri in self.uris())
-        yield from (each for each in found if each is not None and not each.cells)
+        yield from (each for each in found if each is not None and not each.is_notebook)
+
+    def _version(self, uri: str) -> int | None:
+        return self.get_text_document(uri).version
 
     def _written(self, notebook: types.NotebookDocument) -> dict[str, Any]:
         """A notebook as the JSON document that would be saved, as far as it matters here."""

@@ -7,16 +7,17 @@ from collections.abc import Iterable
 from lsprotocol import types
 
 from amplint.diagnostics import Diagnostic
-from amplint.engine.registry import load_rules
+from amplint.engine.rule_pages import page_address, rule_page
 from amplint.engine.selection import UNUSED_SUPPRESSION, all_rules
+from amplint.engine.severity import ERROR, INFO, WARNING, severity
 from amplint.server.checks import Checked
 from amplint.server.client_places import ClientPlaces
 
 SOURCE = "amplint"
 _SEVERITIES = {
-    "error": types.DiagnosticSeverity.Error,
-    "warning": types.DiagnosticSeverity.Warning,
-    "info": types.DiagnosticSeverity.Information,
+    ERROR: types.DiagnosticSeverity.Error,
+    WARNING: types.DiagnosticSeverity.Warning,
+    INFO: types.DiagnosticSeverity.Information,
 }
 _TAGS = {
     "AMP209": [types.DiagnosticTag.Deprecated],
@@ -25,13 +26,13 @@ _TAGS = {
 
 
 def by_address(checked: Checked, places: ClientPlaces) -> dict[str, list[types.Diagnostic]]:
-    """What to show in each part of a document, by its address; all cells of a notebook are there.
+    """What to show in each part of a document, by its address; those in which nothing was found are there, too.
 
     Args:
         checked: the document.
         places: tells where things are in it.
     """
-    parts: dict[str, list[types.Diagnostic]] = {uri: [] for uri in checked.snapshot.cells or (checked.snapshot.uri,)}
+    parts: dict[str, list[types.Diagnostic]] = {part.uri: [] for part in checked.snapshot.parts}
     if checked.report.error:
         first = next(iter(parts.values()), [])
         first.append(_not_checked(checked.report.error))
@@ -48,7 +49,7 @@ def diagnostic(finding: Diagnostic, places: ClientPlaces) -> types.Diagnostic:
         finding: the finding.
         places: tells where things are.
     """
-    rule = all_rules().get(finding.code)
+    address = page_address(finding.code)
     related = [
         types.DiagnosticRelatedInformation(places.location(other.range, other.path), other.message)
         for other in finding.related
@@ -56,8 +57,9 @@ def diagnostic(finding: Diagnostic, places: ClientPlaces) -> types.Diagnostic:
     return types.Diagnostic(
         places.location(finding.range).range,
         "\n".join(filter(None, (finding.message, finding.note))),
-        _SEVERITIES[rule.severity if rule else "error"],
+        _SEVERITIES[severity(finding)],
         finding.code,
+        types.CodeDescription(address) if address else None,
         source=SOURCE,
         tags=_TAGS.get(finding.code),
         related_information=related,
@@ -66,7 +68,7 @@ def diagnostic(finding: Diagnostic, places: ClientPlaces) -> types.Diagnostic:
 
 def _not_checked(why: str) -> types.Diagnostic:
     start = types.Position(0, 0)
-    message = f"Not checked: {why}"
+    message = f"Not checked: {why.removesuffix('; not checked')}"
     return types.Diagnostic(types.Range(start, start), message, types.DiagnosticSeverity.Warning, source=SOURCE)
 
 
@@ -98,6 +100,4 @@ def pages(findings: Iterable[Diagnostic]) -> str:
 
 
 def _page(code: str) -> str:
-    info = all_rules()[code]
-    page = next((rule.page for rule in load_rules() if rule.code == code), info.summary)
-    return f"# {code} {info.name}\n\n{page.strip()}"
+    return f"# {code} {all_rules()[code].name}\n\n{rule_page(code).strip()}"

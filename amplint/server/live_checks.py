@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import asyncio
+import logging
+import time
 from collections.abc import Callable, Iterable
 
 from amplint.server.checks import Checked, ProjectChecks
 from amplint.server.documents import OpenDocuments
 from amplint.server.worker import Worker
 
+_LOGGER = logging.getLogger(__name__)
+
 PAUSE = 0.15
-"""Seconds without another key before a document is checked."""
+"""Seconds without another key before a document is checked; more where checking it takes longer."""
 _LATER = 0.8
 """Seconds until documents are checked again that rest on something that has changed."""
 
@@ -22,6 +26,7 @@ class LiveChecks:
         worker: runs the checks.
         checks: knows how.
         documents: gives what is open.
+        tell: is given each answer that is new.
         publish: is given each answer that nobody has asked for.
     """
 
@@ -30,13 +35,17 @@ class LiveChecks:
         worker: Worker,
         checks: ProjectChecks,
         documents: Callable[[], OpenDocuments],
+        tell: Callable[[Checked], None],
         publish: Callable[[Checked], None],
     ) -> None:
         self._worker = worker
         self._checks = checks
         self._documents = documents
+        self._tell = tell
         self._publish = publish
+        self._outdated = 0  # how often something changed that checks may rest on which are under way
         self._known: dict[str, Checked] = {}
+        self._took: dict[str, float] = {}
         self._timers: dict[str, asyncio.TimerHandle] = {}
         self._tasks: set[asyncio.Task[None]] = set()
         self._one = asyncio.Lock()
@@ -51,21 +60,20 @@ class LiveChecks:
             known = self._known.get(uri)
             if known is not None and known.snapshot == snapshot:
                 return known
-            roots, held = documents.roots, list(documents.texts())
+            roots, held, outdated = documents.roots, list(documents.texts()), self._outdated
+            began = time.monotonic()
+            checked = await asyncio.wrap_future(self._worker.submit(lambda: self._checks.check(snapshot, roots, held)))
+            self._took[uri] = time.monotonic() - began
+            if outdated == self._outdated:
+                self._known[uri] = checked
+            self._tell(checked)
+            return checked
 
-            def check() -> Checked:
-                checked = self._known[uri] = self._checks.check(snapshot, roots, held)
-                return checked
+    def soon(self, uri: str) -> None:
+        """Check a document after a pause, and publish the answer, unless it changes meanwhile."""
+        self._after(uri, max(PAUSE, min(self._took.get(uri, 0.0), _LATER)))
 
-            return await asyncio.wrap_future(self._worker.submit(check))
-
-    def soon(self, uri: str, delay: float = PAUSE) -> None:
-        """Check a document, and publish the answer, unless it changes meanwhile.
-
-        Args:
-            uri: its address.
-            delay: the seconds to wait.
-        """
+    def _after(self, uri: str, delay: float) -> None:
         self._cancel(uri)
         self._timers[uri] = asyncio.get_running_loop().call_later(delay, self._start, uri)
 
@@ -78,7 +86,12 @@ class LiveChecks:
         self._timers.pop(uri, None)
         task = asyncio.ensure_future(self._run(uri))
         self._tasks.add(task)  # the loop itself keeps no task alive
-        task.add_done_callback(self._tasks.discard)
+        task.add_done_callback(self._ended)
+
+    def _ended(self, task: asyncio.Task[None]) -> None:
+        self._tasks.discard(task)
+        if not task.cancelled() and task.exception() is not None:
+            _LOGGER.error("a check failed", exc_info=task.exception())
 
     async def _run(self, uri: str) -> None:
         checked = await self.current(uri)
@@ -93,21 +106,24 @@ class LiveChecks:
 
     def outdated(self, uris: Iterable[str]) -> None:
         """What is known of documents holds no more, though their texts are the same."""
+        self._outdated += 1
         for uri in uris:
             self._known.pop(uri, None)
 
     def again(self, uris: Iterable[str]) -> None:
         """Check documents once more, when nothing more changes."""
         for uri in uris:
-            self.soon(uri, _LATER)
+            self._after(uri, _LATER)
 
     def drop(self, uri: str) -> None:
         """A document is closed."""
         self._cancel(uri)
         self._known.pop(uri, None)
+        self._took.pop(uri, None)
 
     def forget_files(self) -> None:
         """Files may have come or gone: which ones there are is looked up with the next check."""
+        self._outdated += 1
         self._worker.submit(self._checks.forget)
 
     def forget(self) -> None:

@@ -17,11 +17,11 @@ from amplint.server import actions, findings
 from amplint.server.answers import Answers
 from amplint.server.checks import Checked, ProjectChecks, ResolverMaker
 from amplint.server.documents import OpenDocuments
-from amplint.server.live_checks import PAUSE, LiveChecks
+from amplint.server.live_checks import LiveChecks
 from amplint.server.worker import Worker
 
 _PYTHON = "*.py"
-_SETTINGS = ("amplint.toml", "pyproject.toml", "setup.cfg", "requirements.txt", ".gitignore")
+_SETTINGS = ("amplint.toml", "pyproject.toml", "setup.cfg", "requirements.txt", ".gitignore", "amplint-baseline.json")
 _CELLS = types.NotebookDocumentSyncOptions(
     [types.NotebookDocumentFilterWithCells([types.NotebookCellLanguage("python")], notebook="jupyter-notebook")]
 )
@@ -47,10 +47,11 @@ class Session:
         self._read = read
         self._worker = worker
         self._checks = ProjectChecks(read(()))
-        self._live = LiveChecks(worker, self._checks, self._documents, self._publish)
-        self._answers = Answers(worker, self._live, self._documents)
+        self._live = LiveChecks(worker, self._checks, self._documents, self._tell_of, self._publish)
+        self._answers = Answers(worker, self._live, self._documents, lambda: self.server.client_capabilities)
         self._told: set[str] = set()
         self._pulls = False
+        self._watches = False
         self._register()
 
     def _documents(self) -> OpenDocuments:
@@ -94,8 +95,9 @@ class Session:
 
     def _initialized(self, _: types.InitializedParams) -> None:
         workspace = self.server.client_capabilities.workspace
-        watches = workspace and workspace.did_change_watched_files
-        if watches and watches.dynamic_registration:
+        watches = workspace.did_change_watched_files if workspace else None
+        self._watches = bool(watches and watches.dynamic_registration)
+        if self._watches:
             patterns = [types.FileSystemWatcher(f"**/{name}") for name in (_PYTHON, *_SETTINGS)]
             options = types.DidChangeWatchedFilesRegistrationOptions(patterns)
             registration = types.Registration("files", types.WORKSPACE_DID_CHANGE_WATCHED_FILES, options)
@@ -140,19 +142,20 @@ class Session:
     # -- documents ----------------------------------------------------------------------------------------------------
 
     def _opened(self, params: types.DidOpenTextDocumentParams) -> None:
-        self._check_soon(params.text_document.uri, 0)
+        self._check_soon(params.text_document.uri)
 
     def _changed(self, params: types.DidChangeTextDocumentParams) -> None:
         self._check_soon(params.text_document.uri)
 
-    def _check_soon(self, uri: str, delay: float = PAUSE) -> None:
+    def _check_soon(self, uri: str) -> None:
         if not self._pulls:
-            self._live.soon(uri, delay)
+            self._live.soon(uri)
         self._outdate(to_fs_path(uri) or "")
 
     def _saved(self, params: types.DidSaveTextDocumentParams) -> None:
-        """Nothing that counts has changed, unless the text was saved as a new file, which only the disk tells."""
-        self._live.forget_files()
+        """The text is known; where the editor does not tell of new files, this may be one."""
+        if not self._watches:
+            self._live.forget_files()
 
     def _closed(self, params: types.DidCloseTextDocumentParams) -> None:
         uri = params.text_document.uri
@@ -204,14 +207,17 @@ class Session:
 
     # -- what the editor is told --------------------------------------------------------------------------------------
 
-    def _publish(self, checked: Checked) -> None:
+    def _tell_of(self, checked: Checked) -> None:
         if checked.fault:
             self._tell(checked.fault)
         if checked.report.error:
             self._log(f"{checked.report.path}: {checked.report.error}")
-        version = None if checked.snapshot.cells else checked.snapshot.version
+
+    def _publish(self, checked: Checked) -> None:
+        versions = dict(checked.snapshot.parts)
         for uri, shown in findings.by_address(checked, self._answers.places(checked)).items():
-            self.server.text_document_publish_diagnostics(types.PublishDiagnosticsParams(uri, shown, version))
+            told = types.PublishDiagnosticsParams(uri, shown, versions.get(uri))
+            self.server.text_document_publish_diagnostics(told)
 
     async def _apply_fixes(self, uri: str) -> None:
         edit, error = await self._answers.fixes(uri)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import libcst as cst
@@ -13,6 +13,8 @@ LOCAL = "<local>"
 """Prefix of what the file itself defines: `<local>.autocast` is a class or function of this file."""
 
 SCOPES = (cst.Module, cst.FunctionDef, cst.ClassDef, cst.Lambda)
+BOUNDARIES = frozenset({*SCOPES, cst.Param})
+"""What stands in one of these may be evaluated in another scope than it; below all else, the scope is one and the same."""
 
 
 @dataclass(frozen=True)
@@ -95,6 +97,26 @@ def targets(statement: cst.CSTNode) -> list[cst.BaseExpression]:
     if isinstance(statement, cst.Assign):
         return [each.target for each in statement.targets]
     return [statement.target] if isinstance(statement, (cst.AnnAssign, cst.AugAssign, cst.NamedExpr)) else []
+
+
+def unpacked(target: cst.Tuple | cst.List, value: cst.BaseExpression | None) -> Sequence[cst.BaseExpression | None]:
+    """What each element of a target gets of a tuple or list; None for a starred one, and where that does not show.
+
+    Args:
+        target: what is unpacked into.
+        value: what is unpacked.
+    """
+    wanted = len(target.elements)
+    nothing: list[None] = [None] * wanted
+    if not isinstance(value, (cst.Tuple, cst.List)) or any(
+        isinstance(each, cst.StarredElement) for each in value.elements
+    ):
+        return nothing
+    given = [each.value for each in value.elements]
+    star = next((at for at, each in enumerate(target.elements) if isinstance(each, cst.StarredElement)), None)
+    if star is None:
+        return given if len(given) == wanted else nothing
+    return [*given[:star], None, *given[len(given) - (wanted - star - 1) :]] if len(given) >= wanted - 1 else nothing
 
 
 def collect(tree: Tree, module: str = LOCAL) -> Bindings:
@@ -206,9 +228,5 @@ def _targets(tree: Tree, target: cst.CSTNode, value: cst.BaseExpression | None) 
     if isinstance(target, cst.Name):
         yield scope_of(tree, target), target.value, Binding(value=value, node=target)
     elif isinstance(target, (cst.Tuple, cst.List)):
-        values: list[cst.BaseExpression | None] = [None] * len(target.elements)
-        if isinstance(value, (cst.Tuple, cst.List)) and len(value.elements) == len(target.elements):
-            values = [element.value for element in value.elements]
-        for element, part in zip(target.elements, values):
-            starred = isinstance(element, cst.StarredElement)
-            yield from _targets(tree, element.value, None if starred else part)
+        for element, part in zip(target.elements, unpacked(target, value)):
+            yield from _targets(tree, element.value, part)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import libcst as cst
 
 from amplint.syntax import literal_dispatch
+from amplint.syntax.bindings import unpacked
 from amplint.syntax.class_info import ClassInfo as ClassInfo
 from amplint.syntax.library_classes import LibraryClasses
 from amplint.syntax.names import LOCAL, UNKNOWN, Names
@@ -68,10 +69,8 @@ class Classes:
     def _attribute(self, target: cst.BaseExpression, value: cst.BaseExpression) -> None:
         if isinstance(target, (cst.Tuple, cst.List)):
             value = self.libraries.returned(value) or value if isinstance(value, cst.Call) else value
-            same = isinstance(value, (cst.Tuple, cst.List)) and len(value.elements) == len(target.elements)
-            for index, element in enumerate(target.elements):
-                part = value.elements[index].value if same and isinstance(value, (cst.Tuple, cst.List)) else value
-                self._attribute(element.value, part)
+            for element, part in zip(target.elements, unpacked(target, value)):
+                self._attribute(element.value, part or value)
         elif isinstance(target, cst.Attribute) and isinstance(target.value, cst.Name):
             info = self.owner(target)
             if info is not None and target.value.value == "self":

@@ -12,7 +12,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator
 import libcst as cst
 
 from amplint.model.torch import names as torch_names
-from amplint.syntax.bindings import LOCAL, SCOPES, Binding, Bindings, collect, dotted, is_loaded, scope_of
+from amplint.syntax.bindings import BOUNDARIES, LOCAL, SCOPES, Binding, Bindings, collect, dotted, is_loaded, scope_of
 from amplint.syntax.tree import Tree
 
 __all__ = ["LOCAL", "UNKNOWN", "Binding", "Names", "dotted"]
@@ -41,6 +41,7 @@ class Names:
         self._known: dict[int, tuple[cst.CSTNode, frozenset[str]]] = {}
         self._resolved: dict[tuple[int, str], frozenset[str]] = {}
         self._scope_of: dict[int, tuple[cst.CSTNode, cst.CSTNode]] = {}
+        self._around: dict[cst.CSTNode, list[cst.CSTNode]] = {}
 
     def graft(self, bindings: Bindings) -> None:
         """Take in what the names of another file mean."""
@@ -103,11 +104,20 @@ class Names:
 
     def scope(self, node: cst.CSTNode) -> cst.CSTNode:
         """The innermost scope in which `node` is evaluated; decorators, defaults and bases belong outside their own."""
-        # A dozen rules ask of one and the same use of a name.
-        found = self._scope_of.get(id(node))
-        if found is None:
-            found = self._scope_of[id(node)] = node, scope_of(self._tree, node)
-        return found[1]
+        # A dozen rules ask of one and the same use of a name, and what stands in one statement mostly shares a scope.
+        known = self._scope_of
+        found = known.get(id(node))
+        if found is not None:
+            return found[1]
+        chain, above = [node], self._tree.parent(node)
+        while above is not None and found is None and type(above) not in BOUNDARIES:
+            found = known.get(id(above))
+            chain.append(above)
+            above = self._tree.parent(above)
+        scope = scope_of(self._tree, chain[-1]) if found is None else found[1]
+        for each in chain:
+            known[id(each)] = each, scope
+        return scope
 
     def bindings(self, name: str, node: cst.CSTNode) -> list[Binding]:
         """All bindings of `name` in the scope that a use at `node` would see; empty for builtins and unknown names.
@@ -215,12 +225,12 @@ class Names:
                 return each, bindings
         return None
 
-    def _scopes(self, innermost: cst.CSTNode) -> Iterator[cst.CSTNode]:
+    def _scopes(self, innermost: cst.CSTNode) -> list[cst.CSTNode]:
         """The scopes in which a name is looked up; the body of a class is none for the functions in it."""
-        yield innermost
-        for above in self._tree.ancestors(innermost):
-            if type(above) in SCOPES and type(above) is not cst.ClassDef:
-                yield above
+        if innermost not in self._around:
+            above = (each for each in self._tree.ancestors(innermost) if type(each) in SCOPES)
+            self._around[innermost] = [innermost, *(each for each in above if type(each) is not cst.ClassDef)]
+        return self._around[innermost]
 
     def _spellings(self, last: set[str]) -> set[str]:
         """The local names that may stand for a qualified name which ends in one of `last`."""

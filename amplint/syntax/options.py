@@ -10,6 +10,7 @@ import libcst as cst
 
 from amplint.syntax.access_paths import called_name
 from amplint.syntax.tree import Tree
+from amplint.syntax.words import string_value
 
 
 class Unspelled(Exception):
@@ -34,7 +35,7 @@ def _attributes(call: cst.Call) -> Iterator[str]:
     """The attributes that a declared option may be found under."""
     for arg in call.args:
         if arg.keyword is None and isinstance(arg.value, cst.SimpleString):
-            yield str(arg.value.evaluated_value).lstrip("-").replace("-", "_")
+            yield str(string_value(arg.value)).lstrip("-").replace("-", "_")
 
 
 def _literals(given: dict[str, cst.BaseExpression], tree: Tree) -> Iterator[object]:

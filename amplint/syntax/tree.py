@@ -24,6 +24,7 @@ from amplint.syntax.positions import FORM_FEEDS, Positions
 from amplint.system import limits
 
 NodeT = TypeVar("NodeT", bound=cst.CSTNode)
+_WORDS: tuple[type[cst.Name] | type[cst.Integer] | type[cst.Float], ...] = (cst.Name, cst.Integer, cst.Float)
 
 
 def _last(node: cst.CSTNode) -> cst.CSTNode:
@@ -77,13 +78,17 @@ class Tree:
 
     def _index(self) -> None:
         stack: list[cst.CSTNode] = [self.module]
+        order, by_type, parents, pop = self._order, self._by_type, self._parents, stack.pop
         while stack:
-            node = stack.pop()
-            self._order[id(node)] = len(self._order)
-            self._by_type[type(node)].append(node)
-            for child in reversed(children(node)):
-                self._parents[id(child)] = node
-                stack.append(child)
+            node = pop()
+            order[id(node)] = len(order)
+            by_type[type(node)].append(node)
+            below = children(node)
+            if below:
+                for child in below:
+                    parents[id(child)] = node
+                below.reverse()
+                stack += below
 
     def graft(self, other: Tree) -> None:
         """Take in the nodes of another file: from now on they may be asked about here, but `find` does not bring them."""
@@ -121,6 +126,11 @@ class Tree:
         """
         found, orders = self.find(kind, around=scope), self._orders(scope)
         return found[bisect_left(found, orders.start, key=self.order) : bisect_left(found, orders.stop, key=self.order)]
+
+    def words(self, scope: cst.CSTNode) -> frozenset[str]:
+        """The identifiers and literals at and below a node: what `amplint.syntax.words.words` finds, from the index."""
+        named = (node.value for kind in _WORDS for node in self.inside(scope, kind))
+        return frozenset(named).union(node.value.strip("'\"") for node in self.inside(scope, cst.SimpleString))
 
     def _orders(self, scope: cst.CSTNode) -> range:
         """The numbers of the nodes at and below `scope`."""

@@ -16,7 +16,7 @@ from functools import cached_property
 import libcst as cst
 
 from amplint.syntax.access_paths import called_name, path_of
-from amplint.syntax.bindings import is_loaded, targets
+from amplint.syntax.bindings import is_loaded, targets, unpacked
 from amplint.syntax.call_arguments import PassedArguments
 from amplint.syntax.classes import Classes
 from amplint.syntax.names import Names, dotted
@@ -176,23 +176,22 @@ class ValueFlow(ValueUses):
         binder = self._tree.enclosing(target, cst.Assign, cst.For, cst.WithItem, cst.FunctionDef)
         match binder:
             case cst.Assign(targets=[cst.AssignTarget(target=cst.Tuple() as pattern)], value=cst.Call() as call):
-                elements = list(self._elements_returned(call, [each.value for each in pattern.elements], target))
+                elements = list(self._elements_returned(call, pattern, target))
                 yield from elements or [call]
             case cst.Assign(value=cst.Call() as call) | cst.WithItem(item=cst.Call() as call):
                 yield call
 
-    def _elements_returned(
-        self, call: cst.Call, pattern: list[cst.BaseExpression], target: cst.Name
-    ) -> Iterator[cst.BaseExpression]:
+    def _elements_returned(self, call: cst.Call, pattern: cst.Tuple, target: cst.Name) -> Iterator[cst.BaseExpression]:
         """What a call gives to one of several targets, where every tuple that it returns has as many elements."""
-        function = self._arguments.called(call) if target in pattern else None
+        places = [at for at, each in enumerate(pattern.elements) if each.value is target]
+        function = self._arguments.called(call) if places else None
         if function is not None and self._classes.libraries.is_of_wrapper(function):
             returned = [value for value in [self._classes.libraries.returned(call)] if value is not None]
         else:
             returned = list(self.returned(function))
-        tuples = [value for value in returned if isinstance(value, cst.Tuple) and len(value.elements) == len(pattern)]
-        if len(tuples) == len(returned):
-            yield from (value.elements[pattern.index(target)].value for value in tuples)
+        parts = [part for value in returned for at in places if (part := unpacked(pattern, value)[at]) is not None]
+        if len(parts) == len(returned):
+            yield from parts
 
     def meant(self, node: cst.BaseExpression | None) -> list[cst.BaseExpression]:
         """What may be assigned to what an expression names; the expression itself if it names nothing."""

@@ -21,3 +21,10 @@ def words(node: cst.CSTNode) -> Iterator[str]:
             yield current.value
         else:
             waiting.extend(reversed(children(current)))
+
+
+def string_value(node: cst.SimpleString) -> str | bytes:
+    """What a string stands for; of a plain one, its text tells."""
+    text = node.value
+    is_plain = text[0] in "'\"" and text[:3] not in ("'''", '"""') and "\\" not in text
+    return text[1:-1] if is_plain else node.evaluated_value

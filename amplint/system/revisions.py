@@ -7,7 +7,8 @@ import subprocess
 import tempfile
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path, PurePosixPath
-from typing import BinaryIO
+from time import gmtime, strftime
+from typing import BinaryIO, NamedTuple
 
 from amplint.system.reading import SOURCE_LIMIT
 
@@ -20,8 +21,21 @@ _ELSEWHERE = ("GIT_DIR", "GIT_WORK_TREE", "GIT_INDEX_FILE", "GIT_PREFIX", "GIT_C
 """What git tells its hooks: the repository that is asked for is the one that the folder lies in."""
 
 
+def bears_on_findings(name: str) -> bool:
+    """Whether a file of this name is one that is checked, or that settings are read from; the name may be a path."""
+    return name.endswith(_WANTED) or os.path.basename(name) in _SETTINGS
+
+
 class RevisionError(Exception):
     """A revision that cannot be read; the message is one line."""
+
+
+class NamedCommit(NamedTuple):
+    """A commit: its name, its day in UTC (such as 2026-01-31), and the first line of its message."""
+
+    name: str
+    day: str
+    subject: str
 
 
 def top_of(folder: Path) -> Path | None:
@@ -110,6 +124,25 @@ def parting(top: Path, revision: str) -> str:
     return os.fsdecode(base.stdout).split()[0] if base.returncode == 0 else tree
 
 
+def latest_commits(top: Path, most: int) -> list[NamedCommit]:
+    """The commits that led to the one which is checked out, each time by the first parent; the oldest first.
+
+    Args:
+        top: the top folder of the repository.
+        most: how many at most.
+
+    Raises:
+        RevisionError: there is none yet, or git cannot read them.
+    """
+    asked = ("rev-list", "--first-parent", f"--max-count={most}", "--format=%H%x00%ct%x00%s", "HEAD", "--")
+    listed = _git(top, *asked)
+    if listed.returncode:
+        raise RevisionError("the git repository has no commits yet")
+    lines = (line.split("\0") for line in listed.stdout.decode("utf-8", "replace").split("\n") if "\0" in line)
+    found = [NamedCommit(name, strftime("%Y-%m-%d", gmtime(int(seconds))), rest[0]) for name, seconds, *rest in lines]
+    return found[::-1]
+
+
 def _tree(top: Path, revision: str) -> str:
     found = _git(top, "rev-parse", "--verify", "--quiet", "--end-of-options", revision + "^{tree}")
     if found.returncode:
@@ -150,8 +183,12 @@ def _entries(listed: str) -> Iterator[tuple[str, str]]:
         facts, _, name = line.partition("\t")
         mode, _, identity, size = facts.split()
         path = PurePosixPath(name)
-        wanted = path.suffix in _WANTED or path.name in _SETTINGS
-        if wanted and mode in _REGULAR and int(size) <= SOURCE_LIMIT and _stays_inside(name, path.parts):
+        if (
+            bears_on_findings(name)
+            and mode in _REGULAR
+            and int(size) <= SOURCE_LIMIT
+            and _stays_inside(name, path.parts)
+        ):
             yield name, identity
 
 

@@ -186,13 +186,22 @@ class Readings:
         if isinstance(call.func, cst.Attribute) and name in vocabulary.KEEPS and isinstance(call.func.value, cst.Name):
             return self._loads(call.func.value.value, call, use)
         if vocabulary.SHOWS.match(name) and not vocabulary.FINITE.search(name):
-            return self._end(use, MEASURE, call)
+            return _NOTHING if self._is_of_trouble(call) else self._end(use, MEASURE, call)
         if name in _MEASURES | _PASSES or vocabulary.FINITE.search(name):
             return self._result(call, name, use)
         if use.at is not None and called_name(call.func) == "getattr":
             return self._on(call, use)  # `getattr(numpy, statistic)(norms)`
         unknown = use.at is not None and path_of(call.func) and name not in _NOT_SHOWN
         return self._end(use, MEASURE, call) if unknown and not name.endswith("_") else _NOTHING
+
+    def _is_of_trouble(self, node: cst.CSTNode) -> bool:
+        """Whether a place is reached only where something has been found to be NaN or infinite, which no scale changes."""
+        below = node
+        for above in self._tree.ancestors(node):
+            if isinstance(above, cst.If) and below is above.body and _finds_trouble(above.test):
+                return True
+            below = above
+        return False
 
     def _changes_gradients(self, call: cst.Call, name: str) -> bool:
         """Whether a call multiplies gradients by its argument, or clips them."""
@@ -257,6 +266,15 @@ class Readings:
         if not calls and use.at is not None and self._tree.root(statement) is self._tree.module:
             return self._end(use, MEASURE, use.at)
         return _Step(tuple(_Use(call, use.at) for call in calls))
+
+
+def _finds_trouble(test: cst.BaseExpression) -> bool:
+    """Whether a test holds where something is NaN or infinite: `isnan(x).any()`, `not isfinite(x).all()`."""
+    negated = isinstance(test, cst.UnaryOperation) and isinstance(test.operator, cst.Not)
+    if isinstance(test, cst.BooleanOperation) and isinstance(test.operator, cst.And):
+        return _finds_trouble(test.left) or _finds_trouble(test.right)
+    asked = " ".join(words(test))
+    return "finite" in asked if negated else vocabulary.TROUBLE.search(asked) is not None
 
 
 def _gradients(node: cst.CSTNode) -> Iterator[cst.Attribute]:

@@ -70,3 +70,32 @@ TRAIN = """
 def test_what_holds_a_loss_leads_to_it(tmp_path: Path, held: str, called: str, expected: set[str]) -> None:
     root = project(tmp_path, losses=LOSSES, train=TRAIN.format(held=held, called=called))
     assert {each for each in found_in(root, select=("AMP3",)) if each.startswith("losses")} == expected
+
+
+def test_an_element_of_a_table_that_an_object_was_given_leads_to_a_loss(tmp_path: Path) -> None:
+    trainer = """
+        import torch
+
+        class Trainer:
+            def __init__(self, net, losses, loader):
+                self.net, self.losses, self.loader = net, losses, loader
+                self.optimizer = torch.optim.AdamW(net.parameters())
+                self.scaler = torch.amp.GradScaler("cuda")
+
+            def train(self):
+                for x, weights in self.loader:
+                    self.optimizer.zero_grad()
+                    with torch.autocast("cuda", dtype=torch.float16):
+                        loss = self.losses["a"](x @ weights)
+                    self.scaler.scale(loss).backward()
+                    self.scaler.step(self.optimizer)
+                    self.scaler.update()
+    """
+    main = """
+        from losses import Entropy, Square
+        from trainer import Trainer
+
+        Trainer(net, {"a": Entropy(), "b": Square()}, loader).train()
+    """
+    root = project(tmp_path, losses=LOSSES, trainer=trainer, main=main)
+    assert {each for each in found_in(root, select=("AMP3",)) if each.startswith("losses")} == {"losses.py:7 AMP305"}

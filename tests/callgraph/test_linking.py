@@ -144,6 +144,26 @@ def test_a_parameter_is_what_the_project_makes_under_its_name(tmp_path: Path, ma
     assert targets(root, Target("", "criterion", True)) == {"losses.py Focal"}
 
 
+@pytest.mark.parametrize(
+    "making",
+    [
+        "losses = {'focal': Focal(), 'dice': Dice()}",
+        "focal, dice = Focal(), Dice()\nlosses = {'focal': focal, 'dice': dice}",
+        "losses = torch.nn.ModuleDict({'focal': Focal(), 'dice': Dice()})",
+        "run(losses={'dice': Dice(), 'focal': Focal()})",
+        "train(0, {'dice': Dice(), 'focal': Focal()})",
+        "table = {'dice': Dice(), 'focal': build(1)}\ntrain(0, table)",
+        "train(0, losses={**more, 'focal': Focal()})",
+    ],
+)
+def test_an_element_of_a_table_is_what_the_project_puts_under_its_key(tmp_path: Path, making: str) -> None:
+    main = f"import torch\nfrom losses import Dice, Focal, build\nfrom engine import train\n{making}"
+    engine = "def train(model, losses):\n    losses['focal'](model)\n"
+    root = project(tmp_path, losses=LOSSES, engine=engine, main=main)
+    assert targets(root, Target("", "losses['focal']", True)) == {"losses.py Focal"}
+    assert targets(root, Target("", "weights['focal']", True)) == set()
+
+
 def test_a_name_in_an_unrelated_program_says_nothing(tmp_path: Path) -> None:
     root = project(tmp_path, losses=LOSSES, engine="", other="from losses import Focal\ncriterion = Focal()")
     assert targets(root, Target("", "criterion", True)) == set()

@@ -146,7 +146,7 @@ def test_the_settings_may_name_it() -> None:
     assert amplint().stdout == "b.py:1:1: DEM101 `demo_safe` is called [*]\n"
     assert codes(amplint("--isolated")) == ["DEM101", "DEM101"]
     Path("sub/amplint.toml").write_text('baseline = "../known.json"\n')
-    assert amplint("sub").stderr.startswith("error: sub/amplint.toml: `baseline`: ")
+    assert amplint("sub").stderr.startswith("error: sub/amplint.toml:1: `baseline`: ")
 
 
 def test_notebooks_and_standard_input() -> None:

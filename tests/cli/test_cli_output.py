@@ -127,6 +127,7 @@ def test_rules() -> None:
     assert listed["DEM201"] == {
         "code": "DEM201", "name": "demo-optional", "summary": "Calls of demo_optional", "fix": "safe", "default": False,
         "category": "dem", "severity": "error", "confidence": "high", "since": "1.0",
+        "options": [],
     }  # fmt: skip
     assert {"AMP900", "AMP901", "AMP902"} <= set(listed)
 

@@ -90,6 +90,8 @@ def test_the_severity_of_a_rule_may_be_set_and_the_cache_knows() -> None:
     settings("severity = { DEM = 'info', demo-unsafe = 'warning' }\n")
     assert severities() == ["info", "warning"]
     assert severities() == ["info", "warning"]
+    assert codes(amplint("--min-severity", "warning")) == ["DEM102"]
+    assert (amplint("--fail-on", "warning").exit_code, amplint("--fail-on", "error").exit_code) == (1, 0)
     settings("severity = { DEM9 = 'info' }\n")
     assert amplint().stderr.startswith("error: amplint.toml:1: `severity`: unknown rule `DEM9`")
 

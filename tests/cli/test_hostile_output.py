@@ -55,12 +55,24 @@ def assert_harmless(done: subprocess.CompletedProcess[str]) -> None:
         ("--output-format", "concise"),
         ("--output-format", "full", "--unsafe-fixes"),
         ("--output-format", "github"),
-        *(("--output-format", name) for name in ("azure", "grouped", "junit", "pylint")),
+        *(("--output-format", name) for name in ("azure", "grouped", "junit", "markdown", "pylint")),
         ("--statistics",),
         ("--fix", "--show-fixes", "--verbose"),
         ("--verbose", "--exclude", NAMES[0], *NAMES),
     ],
-    ids=["concise", "full", "github", "azure", "grouped", "junit", "pylint", "statistics", "fix", "excluded"],
+    ids=[
+        "concise",
+        "full",
+        "github",
+        "azure",
+        "grouped",
+        "junit",
+        "markdown",
+        "pylint",
+        "statistics",
+        "fix",
+        "excluded",
+    ],
 )
 def test_reports_and_notes(tree: Path, arguments: tuple[str, ...]) -> None:
     done = amplint("--no-cache", *arguments, cwd=tree)

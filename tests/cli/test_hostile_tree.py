@@ -177,7 +177,7 @@ def test_wrapper_files(tree: Path, kind: str) -> None:
     (problem,) = problems(done)
     if kind == "endless":  # the link leads out of the tree
         message = '"wrapper.py" does not lie below the folder of the settings'
-    assert problem.startswith("sub/amplint.toml: `wrappers`: ") and message in problem
+    assert problem.startswith("sub/amplint.toml:2: `wrappers.library`: ") and message in problem
     assert done.returncode == 2
 
 
@@ -210,7 +210,9 @@ def test_wrappers_lie_below_the_settings(tree: Path, file: str) -> None:
     file = file.format(outside=outside)
     (tree / "amplint.toml").write_text(f'[wrappers]\n"library" = "{file}"\n')
     done = amplint("--no-cache", "flagged.py", cwd=tree)
-    assert problems(done) == [f'amplint.toml: `wrappers`: "{file}" does not lie below the folder of the settings']
+    assert problems(done) == [
+        f'amplint.toml:2: `wrappers.library`: "{file}" does not lie below the folder of the settings'
+    ]
     assert done.returncode == 2
 
 

@@ -22,7 +22,7 @@ def parts(*arguments: str, of: int = 3) -> list[str]:
     return names
 
 
-@pytest.mark.parametrize("form", ["json", "jsonl"])
+@pytest.mark.parametrize("form", ["gitlab", "json", "jsonl", "sarif"])
 def test_the_parts_make_the_report_of_one_run(form: str) -> None:
     files = parts("--output-format", form)
     whole = amplint("--output-format", form).stdout
@@ -59,6 +59,16 @@ def sarif(code: str, path: str, line: int) -> dict[str, Any]:
             }
         ],
     }
+
+
+def test_what_one_run_did_not_check_is_told_of_the_whole() -> None:
+    Path("nul.py").write_bytes(b"GradScaler = 1\0")
+    Path("clean.py").write_text("x = 1\n")
+    for name in ("clean", "nul"):
+        amplint("--isolated", "--no-cache", "--output-format", f"sarif={name}", f"{name}.py")
+    (run,) = json.loads(amplint("merge", "clean", "nul", "clean", "nul").stdout)["runs"]
+    (invocation,) = run["invocations"]
+    assert invocation["toolExecutionNotifications"][0]["message"]["text"] == "contains NUL bytes"
 
 
 def test_logs_of_sarif_become_one_run_with_all_rules() -> None:

@@ -66,6 +66,8 @@ def test_output_file_is_for_the_report_without_a_file() -> None:
         (("--output-format", "json=x", "--output-format", "full", "-o", "x"), "would overwrite what `--output-format`"),
         (("--statistics", "--output-format", "junit"), "`--statistics` has no form for `junit`"),
         (("--fail-on", "error", "--exit-zero"), "`--fail-on` with `--exit-zero`: nothing fails"),
+        (("--diff", "-o", "x"), "`--diff` shows a diff and writes no report"),
+        (("--diff", "--output-format", "sarif=x"), "`--diff` shows a diff and writes no report"),
         (("--fail-on", "fatal"), "'fatal' is not one of"),
     ],
 )
@@ -80,12 +82,16 @@ def test_what_cannot_be_together_is_one_line(arguments: tuple[str, ...], message
 # -- for people --------------------------------------------------------------------------------------------------------
 
 
-def on_a_terminal(*arguments: str, term: str = "xterm") -> str:
-    """What a run says on a terminal."""
+def on_a_terminal(*arguments: str, **variables: str) -> str:
+    """What a run says on a terminal, with these variables in its environment."""
     pty = pytest.importorskip("pty", reason="there are no terminals on this system")
     ours, theirs = pty.openpty()
     run = subprocess.Popen(
-        [*AMPLINT, *arguments], env={**environment(), "TERM": term}, stdin=theirs, stdout=theirs, stderr=theirs
+        [*AMPLINT, *arguments],
+        env={**environment(), "TERM": "xterm", **variables},
+        stdin=theirs,
+        stdout=theirs,
+        stderr=theirs,
     )
     os.close(theirs)
     data = b""
@@ -103,7 +109,8 @@ def test_full_on_a_terminal_and_concise_elsewhere() -> None:
     write(a=AMP)
     assert "AMP101 error: Gradients are clipped" in (shown := on_a_terminal("a.py")) and "\n  --> a.py:8:5\n" in shown
     line = "a.py:8:5: AMP101 Gradients are clipped"
-    assert line in on_a_terminal("a.py", term="dumb"), "editors parse what a dumb terminal shows"
+    assert line in on_a_terminal("a.py", TERM="dumb"), "editors parse what a dumb terminal shows"
+    assert line in on_a_terminal("a.py", PRE_COMMIT="1")
     assert line in on_a_terminal("a.py", "--output-format", "concise")
     assert line in amplint("a.py", "--select", "AMP").stdout
     assert line not in on_a_terminal("a.py", "-o", "report.txt") and line in Path("report.txt").read_text()

@@ -125,5 +125,5 @@ def test_settings_place_the_cache_below_their_folder_only(project: Path, where: 
     (project / "amplint.toml").write_text(f'cache-dir = "{where}"\n')
     done = amplint(".", cwd=project)
     (problem,) = problems(done)
-    assert problem.startswith("amplint.toml: `cache-dir`: ")
+    assert problem.startswith("amplint.toml:1: `cache-dir`: ")
     assert done.returncode == 2

@@ -239,7 +239,7 @@ def test_settings_on_the_command_line_go_over_the_file_and_under_the_options(tmp
         ("selct = []", "--config: unknown key `selct`; did you mean `select`?"),
         ("select = 1", "--config: `select` must be a list of strings"),
         ("select = [", "--config: `select = [` is not valid TOML: "),
-        ("wrappers = { x = 'nowhere.py' }", "--config: `wrappers`: nowhere.py cannot be read: No such file"),
+        ("wrappers = { x = 'nowhere.py' }", "--config: `wrappers.x`: nowhere.py cannot be read: No such file"),
     ],
 )
 def test_bad_settings_on_the_command_line(text: str, message: str) -> None:

@@ -215,6 +215,12 @@ def test_a_finding_about_a_comment_can_be_suppressed_by_its_code() -> None:
         ("# amplint: ignore[AMP101", "Suppression without a closing bracket"),
         ("# amplint: ignore AMP101", "Suppression names its rules without brackets"),
         ("# amplint: ignroe[AMP101]", "Suppression with unknown action `ignroe`; did you mean `ignore`?"),
+        ("# amplint: disable=AMP101", "Suppression with unknown action `disable`; did you mean `ignore[...]`?"),
+        ("# amplint: skip clip-before-unscale", "Suppression with unknown action `skip`; did you mean `ignore[...]`?"),
+        ("# noqa: clip-before-unscale", "Suppression of everything: `noqa` takes codes behind a colon, and no names"),
+        ("# noqa AMP101", "Suppression of everything: "),
+        ("# noqa: AMP", "Suppression of everything: "),
+        ("# noqa: AMP1O1", "Suppression of everything: "),
         ("# amplint: fileignore", "Suppression with unknown action `fileignore`; did you mean `file-ignore`?"),
     ],
 )
@@ -223,6 +229,31 @@ def test_what_names_no_rule(comment: str, message: str) -> None:
     assert (found.code, found.name) == ("AMP902", "unknown-suppression")
     assert found.message.startswith(message)
     assert found.fix is None
+
+
+@pytest.mark.parametrize(
+    "comment",
+    [
+        "# noqa",
+        "# noqa: E501",
+        "# noqa E501",
+        "# noqa: amp is off here",
+        "# noqa: all",
+        "# noqa ALL",
+        "# noqa  # AMP101 is meant",
+        "# noqa since the region ends before-unscale",
+        "# amplint: what it says of this is true",
+        "# amplint: AMP is off here",
+    ],
+)
+def test_prose_is_left_alone(comment: str) -> None:
+    assert diagnostics(f"x  {comment}\n") == ()
+
+
+def test_a_prefix_counts_for_all_of_its_codes() -> None:
+    assert run("x  # noqa: AMP1\n", ("AMP101", 1), ("AMP104", 1), ("AMP201", 1)) == [("AMP201", 1)]
+    assert run("x  # noqa: AMP1\n") == [("AMP901", 1)]
+    assert run("x  # amplint: ignore[amp1, Backward-In-Autocast]\n", ("AMP101", 1), ("AMP201", 1)) == []
 
 
 def test_places_are_those_of_the_words() -> None:

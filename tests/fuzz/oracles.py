@@ -10,7 +10,7 @@ from dataclasses import replace
 from typing import NamedTuple
 
 from .cases import Case
-from .examined import Examined, python_takes
+from .examined import Examined, parses, python_takes
 from .fix_oracles import FIX_ORACLES, codes
 
 
@@ -60,7 +60,7 @@ def no_crash(examined: Examined) -> Iterator[str]:
 
 
 def syntax(examined: Examined) -> Iterator[str]:
-    """What Python takes is no syntax error, and what it does not take is one, or is refused."""
+    """What Python takes is no syntax error; what it does not take, in older words either, is one, or is refused."""
     if examined.case.is_notebook:
         return
     told = [one for one in examined.report.diagnostics if one.code == "AMP900"]
@@ -70,6 +70,7 @@ def syntax(examined: Examined) -> Iterator[str]:
     if takes and "cannot be decoded" in examined.report.error:
         yield f"Python reads it: {examined.report.error}"
     silenced = b"ignore" in examined.case.data or b"noqa" in examined.case.data.lower()
+    takes = takes or examined.source is not None and parses(examined.source.text)
     if not takes and not told and not examined.report.error and not silenced:
         yield "Python does not take it: no syntax error is told"
 

@@ -80,6 +80,31 @@ def test_an_inherited_loop_and_an_overriding_method_are_one_hazard(
     assert codes(root, "base.py") == []
 
 
+PLAIN = HALF.replace("backward(self, loss)", "prepare(self)").replace("self.scaler.scale(loss).backward()", "pass")
+CLEARS = "self.optimizer.zero_grad()"
+UNSCALED = "The backward pass of `loss` is not scaled, although `self.scaler` steps the optimizer"
+
+
+@pytest.mark.parametrize(
+    ("half", "between", "code", "there", "message"),
+    [
+        (PLAIN, "pass", "AMP103", 27, UNSCALED),
+        (HALF, CLEARS, "AMP123", 23, "`self.optimizer.zero_grad()` clears the gradients before"),
+    ],
+)
+def test_what_the_base_does_alone_is_told_at_the_method_that_relies_on_it(
+    tmp_path: Path, half: str, between: str, code: str, there: int, message: str
+) -> None:
+    base = BASE.format(act="pass", between=between).replace("self.scaler = None", "self.epochs = 0")
+    root = project(tmp_path, base=base, train=half.format(more=STEP))
+    found = only(check(root, "train.py"))
+    assert (found.code, found.fix) == (code, None)
+    assert found.message.startswith(message)
+    (place,) = [place for place in found.related if place.path == str(root / "base.py")]
+    assert (place.message, place.range.start.row) == ("it happens here", there)
+    assert codes(root, "base.py") == []
+
+
 @pytest.mark.parametrize(
     ("act", "between", "more"),
     [

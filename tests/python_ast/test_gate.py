@@ -75,3 +75,10 @@ def test_syntax_errors_are_those_of_python(text: str) -> None:
 def test_nesting_that_python_itself_does_not_take(text: str) -> None:
     with pytest.raises((gate.TooDeep, IndentationError)):
         gate.parse(text)
+
+
+def test_a_tree_is_made_once_while_somebody_holds_it() -> None:
+    text = "scaler.step(optimizer)\n"
+    held = gate.parse(text)
+    assert gate.parse("".join(text)) is held
+    assert ast.dump(held) == ast.dump(ast.parse(text))

@@ -119,6 +119,9 @@ def test_sarif_follows_its_schema_and_tells_all(reports: dict[str, str], tree: P
     for result, one in zip(run["results"], listed):
         assert rules[result["ruleIndex"]]["id"] == result["ruleId"]
         assert result["level"] == {"error": "error", "info": "note"}[one["severity"]]
+        snippet = {"AMP101": "torch.nn.utils.clip_grad_norm_", "AMP209": "torch.cuda.amp.GradScaler"}[one["code"]]
+        region = result["locations"][0]["physicalLocation"]["region"]
+        assert one["cell"] or region["snippet"] == {"text": snippet}
         assert [other["message"]["text"] for other in result.get("relatedLocations", [])] == [
             other["message"] for other in one["related"]
         ]
@@ -233,7 +236,7 @@ def test_gitlab_has_what_code_quality_asks_for(reports: dict[str, str], tree: Pa
 def test_junit_follows_its_schema_and_is_read(reports: dict[str, str], tree: Path, tmp_path: Path) -> None:
     etree = pytest.importorskip("lxml.etree", reason="lxml is not installed")
     schema = etree.XMLSchema(etree.parse(SCHEMAS / "junit-10.xsd"))
-    schema.assertValid(etree.fromstring(reports["junit"].encode()))
+    schema.assertValid(etree.fromstring(reports["junit"].encode("ascii")))
     schema.assertValid(etree.fromstring("".join(renderer("junit")([], View(lambda path: None))).encode()))
     parser = pytest.importorskip("junitparser", reason="junitparser is not installed")
     (tmp_path / "junit.xml").write_text(reports["junit"], "utf-8")
@@ -279,6 +282,23 @@ def test_json_points_to_pages_that_are_there(reports: dict[str, str]) -> None:
     for one in found(reports):
         page = Path(url2pathname(one["url"].removeprefix("file://")))
         assert page.read_text("utf-8").startswith('"""') and one["code"].lower() in page.name
+
+
+def test_what_was_not_checked_is_told(tmp_path: Path) -> None:
+    etree = pytest.importorskip("lxml.etree", reason="lxml is not installed")
+    (tmp_path / "broken.py").write_bytes(b"GradScaler = 1\0")
+    wanted = ("--output-format", "sarif=a.sarif", "--output-format", "junit=a.xml")
+    assert amplint("--no-cache", "--isolated", *wanted, "broken.py", "no <file>.py", cwd=tmp_path).returncode == 2
+    (invocation,) = sarif((tmp_path / "a.sarif").read_text("utf-8"))["invocations"]
+    assert not invocation["executionSuccessful"]
+    assert sorted(
+        (one["message"]["text"], one["locations"][0]["physicalLocation"]["artifactLocation"]["uri"])
+        for one in invocation["toolExecutionNotifications"]
+    ) == [("contains NUL bytes", "broken.py"), ("does not exist", "no%20%3Cfile%3E.py")]
+    document = etree.parse(tmp_path / "a.xml")
+    etree.XMLSchema(etree.parse(SCHEMAS / "junit-10.xsd")).assertValid(document)
+    assert document.getroot().attrib["errors"] == "2"
+    assert sorted(one.attrib["message"] for one in document.iter("error")) == ["contains NUL bytes", "does not exist"]
 
 
 @pytest.mark.parametrize("text", ["\ufffe\uffff\ud800\x00\x1b]]>&<", "a\nb\r\n::error::c"])

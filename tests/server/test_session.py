@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import importlib.util
+import sys
 from collections.abc import Callable, Coroutine
 from pathlib import Path
 from typing import Any
@@ -13,8 +14,10 @@ import pytest
 if importlib.util.find_spec("pytest_lsp") is None or importlib.util.find_spec("pygls") is None:
     pytest.skip("pytest-lsp is not installed", allow_module_level=True)
 
+import misbehaving_pack
 from editor import CLIP, Editor, applied, editing
 from lsprotocol import types
+from program import amplint
 
 Scene = Callable[..., Coroutine[Any, Any, None]]
 
@@ -40,6 +43,7 @@ def test_a_finding_and_what_becomes_of_it(project: Path) -> None:
             (found,) = await editor.codes_are(uri, "AMP101")
             assert (found.range.start.line, found.range.start.character) == (11, 8)
             assert found.severity == types.DiagnosticSeverity.Error and found.source == "amplint"
+            assert found.code_description is not None and "amp101" in found.code_description.href
             assert found.message.startswith("Gradients are clipped before `scaler` unscales them\n")
             (related,) = found.related_information or ()
             assert related.message == "scaled here" and related.location.uri == uri
@@ -72,19 +76,33 @@ def test_fixes_and_comments_are_offered(project: Path) -> None:
             assert applied(CLIP, edits(fix, uri)) == fixed
             assert ignore.title == "Ignore AMP101 here" and not ignore.is_preferred
             text = applied(CLIP, edits(ignore, uri))
-            assert "max_norm=1.0)  # amplint: ignore[AMP101]\n" in text
+            assert "max_norm=1.0)  # amplint: ignore[clip-before-unscale]\n" in text
             editor.type(uri, text)
             await editor.codes_are(uri)
             assert every.kind == "source.fixAll.amplint" and every.edit is None
             assert await editor.actions(uri, 3, "quickfix") == []
+            editor.type(uri, CLIP, 3)
+            (found,) = await editor.codes_are(uri, "AMP101")
+            # Some editors name the findings of the row, wherever in it the cursor is.
+            context = types.CodeActionContext([found], only=["quickfix"])
+            start = types.Range(types.Position(11, 0), types.Position(11, 0))
+            asked = types.CodeActionParams(types.TextDocumentIdentifier(uri), start, context)
+            assert len(await editor.text_document_code_action_async(asked) or ()) == 2
 
     play(scene())
 
 
 def edits(action: types.CodeAction, uri: str) -> list[types.TextEdit]:
-    """The edits of an action in one document."""
-    assert action.edit is not None and action.edit.changes is not None
-    return list(action.edit.changes[uri])
+    """The edits of an action in one document, of which the editor is told the version."""
+    assert action.edit is not None
+    return edits_of(action.edit, uri)
+
+
+def edits_of(whole: types.WorkspaceEdit, uri: str) -> list[types.TextEdit]:
+    found = [each for each in whole.document_changes or () if isinstance(each, types.TextDocumentEdit)]
+    (edit,) = (each for each in found if each.text_document.uri == uri)
+    assert edit.text_document.version is not None
+    return [each for each in edit.edits if isinstance(each, types.TextEdit)]
 
 
 def test_all_safe_fixes_at_once(project: Path) -> None:
@@ -117,7 +135,7 @@ def test_the_command_that_fixes(project: Path) -> None:
             uri = editor.open(project / "train.py")
             await editor.workspace_execute_command_async(types.ExecuteCommandParams("amplint.applyFixes", [uri]))
             (edit,) = asked
-            assert edit.edit.changes is not None and "unscale_" in applied(CLIP, edit.edit.changes[uri])
+            assert "unscale_" in applied(CLIP, edits_of(edit.edit, uri))
 
     play(scene())
 
@@ -290,6 +308,61 @@ def test_two_roots_have_their_own_settings(project: Path, tmp_path: Path) -> Non
     play(scene())
 
 
+def test_folders_come_and_go(project: Path, tmp_path: Path) -> None:
+    (tmp_path / "amplint.toml").write_text('ignore = ["AMP101"]\n')
+    inner = project / "inner"
+    inner.mkdir()
+    (inner / "train.py").write_text(CLIP)
+
+    async def scene() -> None:
+        async with editing(project) as editor:
+            uri = editor.open(inner / "train.py")
+            new = editor.open(project / "not" / "yet" / "there.py", CLIP)
+            await editor.codes_are(uri, "AMP101")
+            await editor.codes_are(new, "AMP101")
+            (project / "amplint.toml").unlink()
+            there, gone = (types.WorkspaceFolder(each.as_uri(), each.name) for each in (inner, project))
+            event = types.WorkspaceFoldersChangeEvent([there], [gone])
+            editor.workspace_did_change_workspace_folders(types.DidChangeWorkspaceFoldersParams(event))
+            await editor.codes_are(uri)
+
+    play(scene())
+
+
+def test_a_rule_that_crashes_is_told_and_the_server_lives(project: Path, tmp_path: Path) -> None:
+    site = misbehaving_pack.install(tmp_path / "site")
+
+    async def scene() -> None:
+        async with editing(project, site=site) as editor:
+            uri = editor.open(project / "train.py", "crashes_here\nflags_here\n")
+            told, found = await editor.codes_are(uri, "None", "BAD006")
+            assert told.message.startswith("Not checked: rule BAD001 crashed at misbehaving_rules")
+            assert found.range.start.line == 1
+            assert any("rule BAD001 crashed" in each.message for each in editor.log_messages)
+            editor.type(uri, "flags_here\n")
+            await editor.codes_are(uri, "BAD006")
+
+    play(scene())
+
+
+def test_a_rule_that_never_ends_is_interrupted(project: Path, tmp_path: Path) -> None:
+    site = misbehaving_pack.install(tmp_path / "site")
+    impatient = tmp_path / "impatient.py"
+    impatient.write_text(
+        "from amplint.__main__ import main\nfrom amplint.system import limits\n\nlimits.SECONDS = 0.5\nmain()\n"
+    )
+
+    async def scene() -> None:
+        async with editing(project, site=site, program=[sys.executable, str(impatient)]) as editor:
+            uri = editor.open(project / "train.py", "spins_here\n")
+            (told,) = await editor.codes_are(uri, "None")
+            assert told.message == "Not checked: took more than 0.5 s"
+            editor.type(uri, "flags_here\n")
+            await editor.codes_are(uri, "BAD006")
+
+    play(scene())
+
+
 def saved(path: Path, text: str, editor: Editor) -> None:
     """A file is written on the disk, and the editor, which watches it, says so."""
     path.write_text(text)
@@ -302,6 +375,8 @@ def test_settings_files_are_watched(project: Path) -> None:
         async with editing(project) as editor:
             uri = editor.open(project / "train.py")
             await editor.codes_are(uri, "AMP101")
+            (registration,) = editor.registered
+            assert registration.method == types.WORKSPACE_DID_CHANGE_WATCHED_FILES
             saved(project / "amplint.toml", 'ignore = ["AMP101"]\n', editor)
             await editor.codes_are(uri)
             saved(project / "amplint.toml", "ignroe = []\n", editor)
@@ -310,6 +385,25 @@ def test_settings_files_are_watched(project: Path) -> None:
             assert "unknown key `ignroe`; did you mean `ignore`?" in editor.messages[0].message
             saved(project / "amplint.toml", "", editor)
             await editor.codes_are(uri, "AMP101")
+
+    play(scene())
+
+
+def test_what_the_baseline_knows_is_not_shown(project: Path) -> None:
+    (project / "amplint.toml").write_text('baseline = "amplint-baseline.json"\n')
+    assert amplint("--update-baseline", cwd=project).returncode == 0
+
+    async def scene() -> None:
+        async with editing(project) as editor:
+            twice = CLIP + CLIP.partition("clip_grad_norm_\n")[2].replace("def train", "def again")
+            uri = editor.open(project / "train.py", "\n" + CLIP)
+            await editor.codes_are(uri)
+            editor.type(uri, twice)
+            (found,) = await editor.codes_are(uri, "AMP101")
+            assert found.range.start.line > 12
+            saved(project / "amplint-baseline.json", "{", editor)
+            await editor.until(lambda: bool(editor.messages))
+            assert "amplint-baseline.json: is no JSON" in editor.messages[0].message
 
     play(scene())
 
@@ -344,6 +438,11 @@ def test_findings_on_demand(project: Path) -> None:
             assert isinstance(report, types.RelatedFullDocumentDiagnosticReport)
             assert [each.code for each in report.items] == ["AMP101"]
             assert uri not in editor.diagnostics  # they would be there twice
+            saved(project / "amplint.toml", "select = 3\n", editor)
+            await editor.until(lambda: editor.diagnostic_refresh_count > 0)
+            report = await editor.text_document_diagnostic_async(asked)
+            assert isinstance(report, types.RelatedFullDocumentDiagnosticReport) and not report.items
+            assert "`select` must be a list of strings" in editor.messages[0].message
 
     play(scene())
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -38,6 +39,15 @@ def train(model, loader, optimizer):
 
 class Editor(LanguageClient):
     """A client that remembers what is published, and waits for it."""
+
+    def __init__(self) -> None:
+        super().__init__(converter_factory=default_converter)
+        register_lsp_features(self)
+        self.registered: list[types.Registration] = []
+        self.feature(types.CLIENT_REGISTER_CAPABILITY)(partial(self._register))
+
+    def _register(self, params: types.RegistrationParams) -> None:
+        self.registered += params.registrations
 
     async def until(self, holds: Callable[[], bool]) -> None:
         """Wait until something holds of what the server has told."""
@@ -101,16 +111,22 @@ def applied(text: str, edits: Sequence[types.TextEdit]) -> str:
 
 @asynccontextmanager
 async def editing(
-    *roots: Path, pulls: bool = False, arguments: Sequence[str] = (), options: Any = None
+    *roots: Path,
+    pulls: bool = False,
+    arguments: Sequence[str] = (),
+    options: Any = None,
+    site: Path | None = None,
+    program: Sequence[str] = AMPLINT,
 ) -> AsyncIterator[Editor]:
     """A session on some folders, ended in an orderly way."""
-    editor = Editor(converter_factory=default_converter)
-    register_lsp_features(editor)
-    program, *rest = AMPLINT
-    await editor.start_io(program, *rest, "server", *arguments, env=environment(), cwd=roots[0])
+    editor = Editor()
+    command, *rest = program
+    await editor.start_io(command, *rest, "server", *arguments, env=environment(site), cwd=roots[0])
     capabilities = client_capabilities("visual-studio-code")
     assert capabilities.text_document is not None
     capabilities.text_document.diagnostic = types.DiagnosticClientCapabilities() if pulls else None
+    assert capabilities.workspace is not None
+    capabilities.workspace.diagnostics = types.DiagnosticWorkspaceClientCapabilities(refresh_support=pulls)
     folders = [types.WorkspaceFolder(root.as_uri(), root.name) for root in roots]
     asked = types.InitializeParams(
         capabilities, root_uri=roots[0].as_uri(), workspace_folders=folders, initialization_options=options

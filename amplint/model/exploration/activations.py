@@ -30,6 +30,7 @@ class Activation:
     watched: bool = False
     summaries: dict[PathState, Summary] = field(default_factory=dict)
     events: dict[int, Event] = field(default_factory=dict)
+    callees: dict[int, Activation] = field(default_factory=dict)
     frames: dict[tuple[int, ...], Frame] = field(default_factory=dict)
     deaths: dict[tuple[int, int], Death] = field(default_factory=dict)
     asked: dict[int, frozenset[str]] = field(default_factory=dict)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from dataclasses import fields
 from functools import cached_property
 
@@ -99,6 +99,12 @@ class Frame:
         if need not in self._needs:
             self._needs[need] = self.key(need) if is_key(need) else self.ref(need)
         return self._needs[need]
+
+    def needs(self, needs: Collection[str]) -> Iterator[str]:
+        """Needs as the root function would write them, and what they are parts of: for a parameter that gets
+        `outputs["scores"]`, what is known of `outputs` counts."""
+        for name in map(self.need, needs):
+            yield from (name,) if is_key(name) else reference(name).wholes
 
     @cached_property
     def _needs(self) -> dict[str, str]:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from functools import cached_property
+from typing import Any, TypeVar
 
 from amplint.model.event_graph import Call, Function
 from amplint.model.events import Assign, Backward, InnerGrad, Report, Scale, SchedulerStep
@@ -12,6 +13,8 @@ from amplint.model.exploration.flow_graph import Ask, FlowGraph, Iterate
 from amplint.model.exploration.flow_graph_builder import flow_graph
 from amplint.model.records import frozen
 from amplint.model.references import key_of, reference
+
+Known = TypeVar("Known")
 
 MAX_DEPTH = 6
 """Calls inside calls are followed so deep."""
@@ -38,6 +41,19 @@ class Flows:
         self._graphs: dict[str, FlowGraph] = {}
         self._effects: dict[str, Effects] = {}
         self._of_calls: dict[int, Effects] = {}
+        self._worked_out: dict[object, Any] = {}
+
+    def once(self, key: object, work_out: Callable[[], Known]) -> Known:
+        """What is worked out once for all that explore these graphs.
+
+        Args:
+            key: tells it from all else.
+            work_out: gives it.
+        """
+        if key not in self._worked_out:
+            self._worked_out[key] = work_out()
+        known: Known = self._worked_out[key]
+        return known
 
     def function(self, key: str) -> Function | None:
         """The function of this key; None where its graph is not known."""
@@ -111,7 +127,7 @@ class Flows:
         if function is None:
             return Effects()
         frame = Frame(function, call.binding, _INNER)
-        asked = {name for each in effects.asked if _INNER not in (name := frame.need(each))}
+        asked = {name for name in frame.needs(effects.asked) if _INNER not in name}
         for name, condition in call.conditions:
             if key_of(name) in effects.asked:
                 asked |= keys_of(condition)

@@ -64,7 +64,6 @@ class GraphRunner(ABC):
 
     def __init__(self, flows: Flows, protocol: Protocol, conditions: Conditions) -> None:
         self._flows, self._protocol, self._conditions = flows, protocol, conditions
-        self._live: dict[tuple[str, bool], Liveness] = {}
         self._activations: dict[object, Activation] = {}
 
     @abstractmethod
@@ -77,10 +76,8 @@ class GraphRunner(ABC):
         return Activation(Frame(function), self._flows.graph(function), self._liveness(function, False), concern)
 
     def _liveness(self, function: Function, called: bool) -> Liveness:
-        key = function.key, called
-        if key not in self._live:
-            self._live[key] = Liveness(self._flows.graph(function), self._flows, called)
-        return self._live[key]
+        flows = self._flows
+        return flows.once((Liveness, function.key, called), lambda: Liveness(flows.graph(function), flows, called))
 
     def _step(self, block: Block, states: list[PathState], run: Run) -> Ways:
         """Where states go from a block, and as which."""
@@ -173,9 +170,7 @@ class GraphRunner(ABC):
         function = self._callee(call, frame)
         if function is None:
             return Returned(dict.fromkeys(states))
-        entered = self._activation(
-            function, call, frame, bool(block.raises) or (block.fails and run.activation.watched)
-        )
+        entered = self._entered(block, call, function, run)
         given = {entered.frame.key(key_of(name)): Truth(truth) for name, truth in call.truths}
         target = frame.ref(call.target) if call.target else ""
         back = Returned()
@@ -197,10 +192,19 @@ class GraphRunner(ABC):
         """What tells the names of a call from others; empty for a number."""
         return ""
 
-    def _activation(self, function: Function, call: Call, frame: Frame, watched: bool) -> Activation:
-        """How a call enters a function; the same for all calls that hand over the same."""
+    def _entered(self, block: Block, call: Call, function: Function, run: Run) -> Activation:
+        """How the call of a block enters a function."""
+        frame, callees = run.activation.at(block), run.activation.callees
+        mark = self._mark(function, frame)
+        if mark or block.number not in callees:
+            watched = bool(block.raises) or (block.fails and run.activation.watched)
+            callees[block.number] = self._activation(frame.entering(function, call, mark), watched)
+        return callees[block.number]
+
+    def _activation(self, below: Frame, watched: bool) -> Activation:
+        """How a frame is entered; the same for all calls that hand over the same."""
+        function = below.function
         effects = self._flows.of(function)
-        below = frame.entering(function, call, self._mark(function, frame))
         conditions = tuple(each for each in below.conditions if key_of(each[0]) in effects.asked)
         handed = tuple((name, caller.told(condition)) for name, condition, caller in conditions)
         nest = below.around.prefix if below.around is not None else ""
@@ -209,7 +213,7 @@ class GraphRunner(ABC):
             prefix = below.prefix or f"#{len(self._activations)}/"
             below = changed(below, prefix=prefix, calls=(), conditions=conditions)
             liveness = self._liveness(function, called=True)
-            asked = {*map(below.need, liveness.at_start), *(name for _, each in handed for name in keys_of(each))}
+            asked = {*below.needs(liveness.at_start), *(name for _, each in handed for name in keys_of(each))}
             concern = Concern(frozenset(asked), frozenset(map(below.ref, effects.assigned)))
             self._activations[key] = Activation(below, self._flows.graph(function), liveness, concern, watched)
         return self._activations[key]

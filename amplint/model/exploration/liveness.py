@@ -45,8 +45,7 @@ class Liveness:
     """
 
     def __init__(self, graph: FlowGraph, flows: Flows, called: bool) -> None:
-        self._flows = flows
-        self._met = [self._met_in(block) for block in graph.blocks]
+        self._met = [_met_in(block, flows) for block in graph.blocks]
         own = graph.function.own - {"self"}
         shared = (name for met in self._met for name in met if not _is_local(name, own))
         outward = frozenset(shared) | {RETURN} if called else frozenset()
@@ -93,18 +92,19 @@ class Liveness:
         """What the function may ask of the state in which it is entered."""
         return self._ever[0]
 
-    def _met_in(self, block: Block) -> Names:
-        """What a block asks for, or makes known."""
-        step = block.step
-        match step:
-            case Call():
-                return self._flows.of_call(step).asked | ({step.target} if step.target else set())
-            case Assign():
-                truth = {key_of(step.target)} if step.truth is not None else set()
-                return frozenset({step.target, *truth})
-            case Scale():
-                return frozenset({step.target})
-        return frozenset(asks(step))
+
+def _met_in(block: Block, flows: Flows) -> Names:
+    """What a block asks for, or makes known."""
+    step = block.step
+    match step:
+        case Call():
+            return flows.of_call(step).asked | ({step.target} if step.target else set())
+        case Assign():
+            truth = {key_of(step.target)} if step.truth is not None else set()
+            return frozenset({step.target, *truth})
+        case Scale():
+            return frozenset({step.target})
+    return frozenset(asks(step))
 
 
 def _is_local(name: str, own: Names) -> bool:

@@ -6,7 +6,7 @@ the states at the exits, with the hazards on the way. What the function neither 
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 from amplint.model.exploration.call_references import RETURN
@@ -14,6 +14,7 @@ from amplint.model.exploration.joins import States
 from amplint.model.protocol.contents import Truth, Value
 from amplint.model.protocol.hazards import Hazard
 from amplint.model.protocol.state import PathState
+from amplint.model.protocol.table import Content, Table
 from amplint.model.records import frozen
 from amplint.model.references import condition_key
 
@@ -33,10 +34,12 @@ class Summary:
 
 @frozen
 class Beside:
-    """What of a caller's state does not matter to a callee, and stays with the caller."""
+    """The facts of a caller, and the names of those that matter to a callee; the others stay as they are."""
 
-    values: Mapping[str, Value]
-    truths: Mapping[str, Truth]
+    values: Table[str, Value]
+    truths: Table[str, Truth]
+    values_within: frozenset[str]
+    truths_within: frozenset[str]
 
 
 @frozen
@@ -45,22 +48,25 @@ class Concern:
 
     asked: frozenset[str]
     assigned: frozenset[str]
+    _truths: dict[str, bool] = field(default_factory=dict, compare=False, repr=False)
+    """Which conditions matter, as far as that was asked."""
 
     def split(self, state: PathState) -> tuple[PathState, Beside]:
         """The part of a state that matters, and what stays with the caller."""
         values, truths = state.facts.values, state.facts.truths
-        beside = Beside(
-            {name: value for name, value in values.items() if not self._matters(name)},
-            {key: truth for key, truth in truths.items() if not (self._matters(key) or self._answers_anew(key))},
-        )
-        return state.knowing(values.without(beside.values), truths.without(beside.truths)), beside
+        inner_values, inner_truths = values.only(self._matters), truths.only(self._matters_as_truth)
+        within = frozenset(inner_values.keys()), frozenset(inner_truths.keys())
+        return state.knowing(inner_values, inner_truths), Beside(values, truths, *within)
 
     def _matters(self, name: str) -> bool:
         return name in self.asked or name in self.assigned
 
-    def _answers_anew(self, key: str) -> bool:
-        """Whether a callee assigns what a condition is about."""
-        return not self.assigned.isdisjoint(condition_key(key).mentioned)
+    def _matters_as_truth(self, key: str) -> bool:
+        """Whether a callee asks for a condition, or assigns what it is about."""
+        if key not in self._truths:
+            about = condition_key(key).mentioned
+            self._truths[key] = self._matters(key) or not self.assigned.isdisjoint(about)
+        return self._truths[key]
 
 
 def returned(state: PathState, beside: Beside, prefix: str, target: str) -> PathState:
@@ -72,15 +78,19 @@ def returned(state: PathState, beside: Beside, prefix: str, target: str) -> Path
         prefix: what the references of the callee begin with.
         target: the reference that gets the result; empty for none.
     """
-    values, truths = state.facts.values, state.facts.truths
-    found: dict[str, Value | None] = dict.fromkeys(_local(values.keys(), prefix))
-    found.update(beside.values)
+    values = _left(state.facts.values, beside.values, beside.values_within, prefix)
+    truths = _left(state.facts.truths, beside.truths, beside.truths_within, prefix)
     if target:
-        found[target] = state.facts.value(f"{prefix}{RETURN}")
-    asked: dict[str, Truth | None] = dict.fromkeys(_local(truths.keys(), prefix))
-    asked.update(beside.truths)
-    return state.knowing(values.put_all(found), truths.put_all(asked))
+        values[target] = state.facts.value(f"{prefix}{RETURN}")
+    return state.knowing(beside.values.put_all(values), beside.truths.put_all(truths))
 
 
-def _local(names: Collection[str], prefix: str) -> list[str]:
-    return [name for name in names if prefix in name]
+def _left(
+    after: Table[str, Content], before: Table[str, Content], within: frozenset[str], prefix: str
+) -> dict[str, Content | None]:
+    """What a call changes of the facts that its caller knew before; what mattered to the callee is as that has left it."""
+    changes: dict[str, Content | None] = dict.fromkeys(within)
+    for name, content in after.items():
+        if prefix not in name and (name in within or before.get(name) is None):
+            changes[name] = content
+    return changes

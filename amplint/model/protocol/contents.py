@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
 from typing import NamedTuple
 
 from amplint.model.events import Region
@@ -51,9 +52,14 @@ class Grad(NamedTuple):
     @property
     def without_places(self) -> object:
         """As far as it decides on hazards, and not on where they are told."""
-        parts = frozenset((part.kind, part.scaler, part.half) for part in self.parts)
+        parts = _without_sites(self.parts)
         marks = (self.unscaled_at >= 0, self.updated_at >= 0, self.cleared[1] >= 0)
         return (parts, *marks, self.stepped, self.onto_unscaled)
+
+
+@lru_cache(maxsize=1024)
+def _without_sites(parts: frozenset[Part]) -> frozenset[tuple[str, str, bool]]:
+    return frozenset((part.kind, part.scaler, part.half) for part in parts)
 
 
 UNKNOWN_GRAD = Grad(frozenset({Part("unknown")}))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import ItemsView, Iterable, KeysView, Mapping
+from collections.abc import Callable, ItemsView, Iterable, KeysView, Mapping
 from typing import Generic, TypeVar
 
 Key = TypeVar("Key")
@@ -116,10 +116,26 @@ class Table(Generic[Key, Content]):
         known = [key for key in keys if self.get(key) is not None]
         return self.put_all(dict.fromkeys(known)) if known else self
 
+    def only(self, matters: Callable[[Key], bool]) -> Table[Key, Content]:
+        """The table with nothing but the things that matter."""
+        everything = self._all()
+        kept: dict[Key, Content | None] = {key: content for key, content in everything.items() if matters(key)}
+        if len(kept) == len(everything):
+            return self
+        table: Table[Key, Content] = Table.__new__(Table)
+        table._before, table._changes, table.fingerprint = {}, kept, 0
+        for entry in kept.items():
+            table.fingerprint ^= hash(entry)
+        return table
+
     def differing(self, other: Table[Key, Content]) -> list[tuple[Key, Content | None, Content | None]]:
         """The things of which two tables say different things, with what each says."""
         if self == other:
             return []
+        if self._before is other._before:
+            changed = dict.fromkeys((*self._changes, *other._changes))
+            pairs = ((key, self.get(key), other.get(key)) for key in changed)
+            return [each for each in pairs if each[1] is not each[2] and each[1] != each[2]]
         found: list[tuple[Key, Content | None, Content | None]] = []
         for key, mine in self.items():
             theirs = other.get(key)

@@ -6,14 +6,14 @@ import math
 from typing import TYPE_CHECKING, Any
 
 from amplint.profile.profile_record import ModeSummary, ProfileRecord
+from amplint.report.charts import BLUE, INK, ORANGE, RED, dress
 from amplint.report.markup import escape
-from amplint.report.trace.timeline import BLUE, ORANGE, RED, colour
 from amplint.runtime.device_names import EMULATED
 
 if TYPE_CHECKING:
     from bokeh.plotting import figure
 
-_COLOURS = {"float32": "#7d8590", "tf32": "#3fa45b", "float16": ORANGE, "bfloat16": BLUE}
+_COLOURS = {"float32": INK, "tf32": "#3fa45b", "float16": ORANGE, "bfloat16": BLUE}
 
 
 def charts(record: ProfileRecord) -> str:
@@ -43,7 +43,7 @@ def _figure(title: str, **more: Any) -> figure:
     made = figure(
         height=190, sizing_mode="stretch_width", output_backend="canvas", tools="reset,save", title=title, **more
     )
-    colour(made)
+    dress(made)
     return made
 
 

@@ -6,11 +6,11 @@ from collections.abc import Iterator
 
 from amplint.profile.advice import in_bytes
 from amplint.profile.profile_record import LayerCost, ProfileRecord
+from amplint.report.charts import scripts
 from amplint.report.markup import escape, opening, prose
 from amplint.report.profile.charts import charts
 from amplint.report.profile.text import HEADS, meanings, mode_row
 from amplint.report.trace.page import html_table
-from amplint.report.trace.timeline import scripts
 
 
 def render(record: ProfileRecord) -> Iterator[str]:

@@ -5,9 +5,10 @@ from __future__ import annotations
 import linecache
 from collections.abc import Iterable, Iterator, Sequence
 
+from amplint.report.charts import scripts
 from amplint.report.markup import escape, opening, prose
 from amplint.report.trace.text import course_of, range_in_words
-from amplint.report.trace.timeline import scripts, timeline
+from amplint.report.trace.timeline import timeline
 from amplint.tracing.step_profile import StepProfile
 from amplint.tracing.trace_record import FirstNonFinite, TraceRecord
 

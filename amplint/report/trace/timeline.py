@@ -1,4 +1,4 @@
-"""The steps of a traced run as a chart of bokeh's, with the scripts that draw it inside the page. Imports bokeh when asked to."""
+"""The steps of a traced run as a chart of bokeh's. Imports bokeh when asked to."""
 
 from __future__ import annotations
 
@@ -6,15 +6,12 @@ import math
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from amplint.report.charts import BLUE, INK, ORANGE, RED, dress
 from amplint.report.markup import escape
 from amplint.tracing.trace_record import StepRecord, TraceRecord
 
 if TYPE_CHECKING:
     from bokeh.plotting import figure
-
-_INK, _GRID = "#7d8590", "#7d859055"
-"""Greys that can be read on white and on black."""
-BLUE, ORANGE, RED = "#3b82d6", "#d9822b", "#e5484d"
 
 _KEYS = """
 document.querySelectorAll('.chart').forEach(chart => chart.addEventListener('keydown', event => {
@@ -48,13 +45,6 @@ _LANES = (
     ),
     Lane("learning rate", (("first group", BLUE, lambda step: step.rates[0] if step.rates else None),)),
 )
-
-
-def scripts() -> str:
-    """The elements with bokeh's own script."""
-    from bokeh.resources import Resources
-
-    return str(Resources(mode="inline", components=["bokeh"]).render_js())
 
 
 def timeline(record: TraceRecord) -> str:
@@ -100,7 +90,7 @@ def _figure(lane: Lane, record: TraceRecord, together: Any) -> figure:
         height=170, x_range=together, y_axis_type="log" if logarithmic else "linear", output_backend="canvas",
         tools="xpan,xwheel_zoom,xbox_zoom,reset,save", active_drag="xbox_zoom", title=lane.title,
     )  # fmt: skip
-    colour(made)
+    dress(made)
     numbers = numpy.array([step.number for step in record.steps], dtype="int32")
     for (name, color, read), there in zip(lane.lines, _values(lane, record.steps)):
         if there:
@@ -111,7 +101,7 @@ def _figure(lane: Lane, record: TraceRecord, together: Any) -> figure:
     _mark(made, lane, record, logarithmic)
     made.legend.visible = len(lane.lines) > 1
     made.legend.background_fill_alpha = made.legend.border_line_alpha = 0
-    made.legend.label_text_color = _INK
+    made.legend.label_text_color = INK
     return made
 
 
@@ -138,17 +128,6 @@ def _mark_defects(made: figure, lane: Lane, record: TraceRecord) -> None:
     heights = [_drawn(read(step), logarithmic) for step in steps]
     numbers = [step.number for step in steps]
     made.scatter(numbers, heights, marker="triangle", size=8, color=ORANGE, fill_alpha=0.5, name="defects")
-
-
-def colour(made: figure) -> None:
-    """Give a figure colours that can be read on white and on black."""
-    made.background_fill_color = made.border_fill_color = made.outline_line_color = None
-    made.title.text_color = _INK
-    made.grid.grid_line_color = _GRID
-    made.axis.axis_line_color = made.axis.major_tick_line_color = made.axis.minor_tick_line_color = _GRID
-    made.axis.major_label_text_color = made.axis.axis_label_text_color = _INK
-    made.toolbar.logo = None
-    made.min_border_left = 70
 
 
 def _is_wide(lane: Lane, steps: Sequence[StepRecord]) -> bool:

@@ -120,6 +120,13 @@ def _value(file: File, node: cst.BaseExpression, depth: int = 0) -> object:
     return Text(ast.unparse(ast.parse(f"({text})", mode="eval")))
 
 
+def misplaced_dtypes(file: File) -> set[str]:
+    """The dtypes that regions of a file are given in the place of the flag that switches them on."""
+    halves = precision.FLOAT16, precision.BFLOAT16
+    found = {made.by_name[_ENABLED] for made, _ in made_in(file) if made.kind == "region"}
+    return {str(each) for each in found if each in halves}
+
+
 def kept_settings(own: File, after: File, is_about_settings: bool, may_switch_off: bool) -> Iterator[Observation]:
     """Whether a repair leaves the settings of regions and scalers as amplint's own fix does.
 
@@ -177,6 +184,29 @@ def unlike(own: File, after: File) -> tuple[list[AmpObject], list[AmpObject]]:
     """
     mine, theirs = (Counter(made for made, _ in made_in(file)) for file in (own, after))
     return list((mine - theirs).elements()), list((theirs - mine).elements())
+
+
+def are_alike(own: File, after: File) -> bool:
+    """Whether two files make the same regions and scalers, but for devices that only a run can tell.
+
+    Args:
+        own: the file with amplint's own fix.
+        after: the file with the repair.
+    """
+    missing, extra = unlike(own, after)
+    return len(missing) == len(extra) == len([*_pairs(own, after)]) and all(
+        _is_for_device_of_run(*each) for each in _pairs(own, after)
+    )
+
+
+def _is_for_device_of_run(one: AmpObject, other: AmpObject) -> bool:
+    mine, theirs = one.by_name, other.by_name
+    differing = {name for name in mine.keys() | theirs.keys() if mine.get(name) != theirs.get(name)}
+    device = theirs[_DEVICE]
+    is_told = isinstance(device, Text) and device.code.endswith(".type")
+    return is_told and (
+        differing == {_DEVICE} or (differing == {_DEVICE, "dtype"} and None in (mine["dtype"], theirs["dtype"]))
+    )
 
 
 def _compared(one: AmpObject, other: AmpObject, is_about_settings: bool, may_switch_off: bool) -> Iterator[Observation]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 import re
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import lru_cache
 
@@ -33,10 +33,10 @@ from amplint.rule import Confidence, File, Rule, Severity
 from amplint.runtime.changes import Change, changes, changes_in, function_at
 from amplint.runtime.criterion import Observation, Question
 from amplint.runtime.experiments.amp_settings import (
+    are_alike,
     kept_settings,
     lost_regions,
     other_halves,
-    unlike,
     within_construction,
 )
 from amplint.runtime.experiments.rule_recheck import findings
@@ -68,9 +68,31 @@ def own_fix(before: File, diagnostic: Diagnostic) -> File:
     """
     fix = diagnostic.fix
     if fix is None or not fix.edits:
-        again = told_once(findings(before, diagnostic.code))
-        fix = next((each.fix for each in again if each.range == diagnostic.range and isinstance(each.fix, Fix)), None)
-    text, _ = apply(before.source, [replace(diagnostic, fix=fix)])
+        fix = next((each.fix for each in _all_fixed(before, diagnostic) if each.range == diagnostic.range), None)
+    return _with_fixes(before, [replace(diagnostic, fix=fix)])
+
+
+def likest_fix(before: File, after: File, diagnostic: Diagnostic) -> File:
+    """The file with the fix of a rule, or with all of its fixes, if that is more like a patch, which may repair many places.
+
+    Args:
+        before: the file as it stands.
+        after: the file with the patch.
+        diagnostic: the finding.
+    """
+    every = _all_fixed(before, diagnostic)
+    candidates = [own_fix(before, diagnostic), *([_with_fixes(before, every)] if len(every) > 1 else [])]
+    return min(candidates, key=lambda each: len(_changes(each, after)))
+
+
+def _all_fixed(before: File, diagnostic: Diagnostic) -> list[Diagnostic]:
+    """All that the rule of a finding has a fix for."""
+    found = told_once(findings(before, diagnostic.code))
+    return [replace(diagnostic, range=each.range, fix=each.fix) for each in found if isinstance(each.fix, Fix)]
+
+
+def _with_fixes(before: File, fixed: Sequence[Diagnostic]) -> File:
+    text, _ = apply(before.source, fixed)
     return _read(replace(before.source, text=text), before.torch)
 
 
@@ -96,7 +118,7 @@ def other_than_own(before: File, own: File, after: File) -> tuple[str, ...]:
 
 def _changes(own: File, after: File) -> list[Change]:
     found = changes(own.source.text, after.source.text)
-    if found and unlike(own, after) == ([], []):
+    if found and are_alike(own, after):
         return [each for each in found if not _is_spelling(each, own, after)]
     return found
 
@@ -110,7 +132,8 @@ def is_other_spelling(before: File, own: File, after: File) -> bool:
         after: the file with the repair.
     """
     texts = [each.source.text for each in (before, own, after)]
-    return texts[1] != texts[2] and bool(changes(texts[0], texts[2])) and not other_than_own(before, own, after)
+    is_other = texts[1] != texts[2] and all(changes(texts[0], each) for each in texts[1:])
+    return is_other and not other_than_own(before, own, after)
 
 
 def _is_spelling(change: Change, own: File, after: File) -> bool:

@@ -137,5 +137,5 @@ def agree(measured: float | str, reference: float | str, tolerance: float) -> bo
     if isinstance(measured, str) or isinstance(reference, str):
         return measured == reference
     if not (math.isfinite(measured) and math.isfinite(reference)):
-        return measured == reference
+        return measured == reference or (math.isnan(measured) and math.isnan(reference))
     return abs(measured - reference) <= tolerance * (abs(reference) or 1.0)

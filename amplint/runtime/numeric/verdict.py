@@ -42,6 +42,8 @@ _SCALE = 65536.0
 """The factor of the loss with which a `GradScaler` starts."""
 _ROUNDING = 2.0**-12
 """Half of the largest relative error of one rounding to float16: what two values that differ by less have in common."""
+_BETTER, _NO_BETTER = 2, 1.1
+"""How many times as small an error is that a repair makes smaller, and one that it leaves."""
 _WIDE = DType(precision.FLOAT64)
 _RESULTS = {BACKWARD: "the backward pass", RETURN: "what is returned"}
 _SHAPES_DECIDE = "what the fixed expression means depends on the number of dimensions, which the file does not tell"
@@ -155,7 +157,8 @@ def _judged(pair: Pair, measure: str, device: str, seed: int, is_partial: bool, 
         if unable:
             outcome = replace(outcome, reason=unable)
             continue
-        defect = list(found.observations(is_partial))
+        by_digits = measure == observables.VALUE_ERROR and not given
+        defect = [one for one in found.observations(is_partial) if not (by_digits and one.is_left and one.same)]
         shown = replace(_shown(found, sweeps[0].layout, given, is_partial), assumed=sweeps[0].assumed)
         trial = judge([*defect, *everything], shown, beyond=beyond)
         if trial.verdict == CONFIRMED and not all(is_alike(compared, each.ordinary()) for each in sweeps[1:]):
@@ -163,7 +166,7 @@ def _judged(pair: Pair, measure: str, device: str, seed: int, is_partial: bool, 
         if trial.verdict == CONFIRMED or any(each.is_spoiled for each in (*defect, *everything)):
             return trial
         outcome = trial if scale == 1.0 else outcome
-        if not (given or found.before or found.after) and measure == observables.VALUE_ERROR:
+        if by_digits and not any(one.before != one.after for one in defect):
             return _by_digits(found, everything, outcome, beyond)
         if given and outcome.verdict != NOT_OBSERVABLE:
             return outcome
@@ -198,9 +201,13 @@ def _by_digits(found: Tally, everything: Sequence[Observation], outcome: Outcome
     given = {key: value for key, value in outcome.reference.items() if key in ("points", "shape")}
     mine, fixed = ({observables.VALUE_ERROR: digits} for digits in (before, after))
     shown = replace(outcome, measure=observables.VALUE_ERROR, before=mine, after=fixed, reference=given)
+    if after * _NO_BETTER < before < after * _BETTER:
+        return replace(
+            shown, verdict=NOT_OBSERVABLE, reason="something else that is computed in half loses as many digits"
+        )
     exact = [
         Observation(Question.GONE, what, False, before >= factor * after)
-        for what, factor in (("the value", 2), ("the last digits of the value", 8))
+        for what, factor in (("the value", _BETTER), ("the last digits of the value", 8))
     ]
     return judge([*exact, *everything], replace(shown, series={}, axis=None), beyond=beyond)
 

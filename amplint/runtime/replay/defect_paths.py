@@ -149,6 +149,21 @@ def variants(first: Walk, second: Walk) -> Iterator[tuple[Walk, Walk]]:
                 yield other, second
 
 
+def branches(first: Walk, second: Walk) -> Iterator[tuple[Walk, Walk]]:
+    """The paths with another answer to one of the conditions that both texts ask; those that come to no end are left out.
+
+    Args:
+        first: the path in the code as it stands.
+        second: the same path in the code with the fix.
+    """
+    for key, options in first.decisions.asked.items():
+        for answer in options if key in second.decisions.asked else ():
+            if answer != first.decisions.chosen.get(key, options[0]):
+                pair = _with(first, key, answer), _with(second, key, answer)
+                if pair[0] is not None and pair[1] is not None:
+                    yield pair[0], pair[1]
+
+
 def _with(walk: Walk, key: str, answer: Answer) -> Walk | None:
     """A path with another answer to one condition."""
     decisions = Decisions({**walk.decisions.again().chosen, key: answer})

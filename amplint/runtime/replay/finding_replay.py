@@ -134,7 +134,8 @@ def _by_template(
     is_patch: bool,
 ) -> Outcome:
     """Judge what stands for the fix of the rule; of a repair that is another one, the texts tell the rest."""
-    own = other_repairs.own_fix(before, diagnostic)
+    find_fix = partial(other_repairs.likest_fix, before, after) if is_patch else partial(other_repairs.own_fix, before)
+    own = find_fix(diagnostic)
     compared = own, after
     if observable.measure == RESUMED:
         compared = carried_states.followed_apart(before, own, after, diagnostic)

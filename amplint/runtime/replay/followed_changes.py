@@ -26,6 +26,7 @@ from amplint.model.events import (
     Scale,
 )
 from amplint.model.protocol.hazard import HazardKind
+from amplint.model.references import reference
 from amplint.rule import File
 from amplint.runtime.changes import Change, changes, changes_in, conjuncts, function_at, has_part
 from amplint.runtime.replay.path_walk import Walk
@@ -45,10 +46,16 @@ _SILENT = (Assign, AutocastEnter, AutocastExit, Escape, Forward)
 
 @dataclass(frozen=True)
 class Side:
-    """One of the texts, and the path in it."""
+    """One of the texts, and the path in it; `aside` are its neighbours through branches that are changed and not on it."""
 
     walk: Walk
     file: File
+    aside: tuple[Walk, ...] = ()
+
+    @property
+    def events(self) -> list[Event]:
+        """What happens on the path, and on its neighbours."""
+        return [event for walk in (self.walk, *self.aside) for event in walk.events]
 
     @cached_property
     def called(self) -> frozenset[tuple[int, str]]:
@@ -56,7 +63,7 @@ class Side:
         program = self.file.analysis.program
         nodes = {
             id(node): node
-            for event in self.walk.events
+            for event in self.events
             if event.site >= 0 and not isinstance(event, (*_SILENT, Report))
             for node in [program.places[event.site]]
         }
@@ -73,7 +80,7 @@ class Side:
     def events_in(self, statement: ast.stmt) -> list[Event]:
         """The events on the path whose place begins in the rows of a statement."""
         rows = range(statement.lineno, (statement.end_lineno or statement.lineno) + 1)
-        return [event for event in self.walk.events if event.site >= 0 and self._row(event) in rows]
+        return [event for event in self.events if event.site >= 0 and self._row(event) in rows]
 
     def acts_in(self, statement: ast.stmt, kind: HazardKind) -> bool:
         """Whether more happens on the path in the rows of a statement than that something is computed or shown; gradients count
@@ -81,6 +88,12 @@ class Side:
         shows = (Forward, Report) if kind is HazardKind.GRAD_READ_BEFORE_UNSCALE else (Forward, Report, GradAccess)
         events = self.events_in(statement)
         return any(not isinstance(event, shows) or getattr(event, "writes", False) for event in events)
+
+    def goes_round(self, loop: ast.For) -> bool:
+        """Whether the path goes round a loop over objects that it knows."""
+        inside = range(loop.body[0].lineno, (loop.end_lineno or loop.lineno) + 1)
+        names = isinstance(loop.iter, (ast.Name, ast.Attribute)) and isinstance(loop.target, ast.Name)
+        return names and any(row in inside for row, _ in self.called)
 
     def _row(self, event: Event) -> int:
         program = self.file.analysis.program
@@ -92,6 +105,12 @@ class Side:
         program, text = self.file.analysis.program, self.file.source.text
         rows = {program.tree.range(program.places[each.site]).start.row for each in self.walk.events if each.site >= 0}
         return frozenset(function_at(text, row) for row in rows)
+
+    @cached_property
+    def scalers(self) -> frozenset[str]:
+        """What the code calls the scalers on the path."""
+        found = (getattr(event, "scaler", "") for event in self.events)
+        return frozenset(reference(each).written for each in found if each)
 
     def is_event(self, call: ast.Call) -> bool:
         """Whether a call is an event on the path, or only asks a scaler."""
@@ -195,13 +214,15 @@ class _Following:
         if node is None or statement is None or isinstance(statement, _INERT):
             return True
         if isinstance(statement, ast.If):
-            return self.is_tried or self._is_about_scale(statement.test)
+            return self.is_tried or self._is_about_scale(statement.test) or _is_there(statement.test) in side.scalers
         if isinstance(statement, (ast.With, ast.AsyncWith)) or node in getattr(statement, "decorator_list", ()):
             return self.kind in _ABOUT_REGIONS
         if self.kind is HazardKind.SCALED_LOSS_REPORTED and statement.lineno in side.shown:
             return {ast.dump(each) for each in ast.walk(node) if isinstance(each, _COMPUTING)} <= self.computed
         if isinstance(statement, ast.Return):
             return statement.value is None
+        if isinstance(statement, ast.For):
+            return side.goes_round(statement)
         if isinstance(statement, ast.Assign) and self._is_about_scale(statement.value):
             return True
         if not isinstance(statement, (ast.Expr, ast.Assign)):
@@ -232,6 +253,13 @@ class _Following:
         if any(isinstance(each, ast.Constant) for each in ast.walk(node)):
             return False  # a place on the scale says nothing of a step
         return _asks(node) or any(isinstance(each, ast.Name) and each.id in self.scales for each in ast.walk(node))
+
+
+def _is_there(test: ast.expr) -> str:
+    """The object of which a condition asks whether there is one, as it is written; empty for other conditions."""
+    if isinstance(test, ast.Compare) and ast.unparse(test).endswith(" is not None"):
+        return ast.unparse(test.left)
+    return ast.unparse(test) if isinstance(test, (ast.Name, ast.Attribute)) else ""
 
 
 def _shape(test: ast.expr) -> str:

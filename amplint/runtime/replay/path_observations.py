@@ -26,6 +26,7 @@ from amplint.model.protocol.hazard import HazardKind
 from amplint.model.references import reference
 from amplint.rule import File
 from amplint.runtime.criterion import Observation, Question
+from amplint.runtime.experiments.amp_settings import misplaced_dtypes
 from amplint.runtime.measures.measurement import Trio, agree
 from amplint.runtime.replay.path_walk import Walk, bare
 from amplint.runtime.training.run_record import RunRecord, Step
@@ -60,7 +61,7 @@ def observe(trio: Trio, before: Walk, after: Walk, kind: HazardKind, files: tupl
     return [
         gone,
         *_new(trio, before, after, files),
-        *_lost(trio, before, after, kind),
+        *_lost(trio, before, after, kind, misplaced_dtypes(files[0])),
         *_steps(trio),
         *_turns(trio),
         *_shown(trio, files),
@@ -87,16 +88,23 @@ def _hazards(walk: Walk, file: File) -> set[HazardKind]:
 # -- what must stay ----------------------------------------------------------------------------------------------------
 
 
-def _lost(trio: Trio, before: Walk, after: Walk, kind: HazardKind) -> Iterator[Observation]:
+def _lost(trio: Trio, before: Walk, after: Walk, kind: HazardKind, meant: set[str]) -> Iterator[Observation]:
     kept = _regions(after)
+    as_meant = any(region.split()[0] in meant for region in kept)  # the author names it in another argument's place
     for region in sorted(_regions(before)) if kind is not HazardKind.FP16_WITHOUT_SCALER else ():
-        yield Observation(Question.LOST, f"autocast in {region}", True, region in kept)
+        yield Observation(Question.LOST, f"autocast in {region}", True, region in kept or as_meant)
     shares = [_half(record.precisions) for record in (trio.before, trio.after)]
     yield Observation(Question.LOST, "a forward pass in half precision", True, shares[1] >= shares[0])
     for name in _remade(after) - _remade(before):
         yield Observation(Question.LOST, f"what `{name}` has found out, made anew again and again,", True, False)
     given = [any(isinstance(one, ScalerUpdate) and one.given for one in walk.events) for walk in (before, after)]
     yield Observation(Question.LOST, "a loss scale that moves by itself", not given[0], not given[1])
+    stepped = [
+        {one.optimizer for one in walk.events if isinstance(one, (ScalerStep, OptimizerStep))}
+        for walk in (before, after)
+    ]
+    for name in sorted(stepped[0] - stepped[1]) if len(stepped[1]) < len(stepped[0]) else ():
+        yield Observation(Question.LOST, f"every step of `{reference(name).written}`", True, False)
     cleared = [_cleared(walk) for walk in (before, after)]
     yield Observation(Question.LOST, "the clearing of gradients between two steps", True, cleared[1] >= cleared[0])
     made = [[*record.scalers.values(), *record.optimizers.values()] for record in (trio.before, trio.after)]
@@ -155,7 +163,8 @@ def _steps(trio: Trio) -> Iterator[Observation]:
         }
         same = old is not None and _same_gradient(new, old) and _same_way(new, old)
         found.setdefault(at[0], []).extend(
-            Observation(Question.MEANT, what, told[0], told[1], point, same) for what, told in compared.items()
+            Observation(Question.MEANT, what, told[0], told[1] or (told[0] and same), point, same)
+            for what, told in compared.items()
         )
     mended = {name for name, each in found.items() if all(one.after for one in each)}
     for each in found.values():
@@ -225,6 +234,7 @@ def _series(
 ) -> Iterator[Observation]:
     for turn, value in enumerate(right):
         mine, theirs = (each[turn] if turn < len(each) else None for each in (before, after))
-        same = [each is not None and agree(each, value, _NEAR) for each in (mine, theirs)]
-        if any(same) or mine is None or theirs is None or not agree(theirs, mine, _NEAR):  # else it is left alone
-            yield Observation(Question.MEANT, what, same[0], same[1], f"time {turn + 1}", same=False)
+        first, second = (each is not None and agree(each, value, _NEAR) for each in (mine, theirs))
+        is_same = mine is not None and theirs is not None and agree(theirs, mine, _NEAR)
+        if first or second or not is_same:  # else it is left alone
+            yield Observation(Question.MEANT, what, first, second or is_same, f"time {turn + 1}", same=False)

@@ -18,6 +18,7 @@ from amplint.runtime.measures import path_measures
 from amplint.runtime.measures.measurement import Measurement
 from amplint.runtime.replay.altered_losses import alteration, alterations
 from amplint.runtime.replay.defect_paths import (
+    branches,
     foreign_device,
     left_to_scalers,
     ordinary,
@@ -35,6 +36,8 @@ from amplint.runtime.verdict import NOT_OBSERVABLE, NOT_REPLAYABLE, PATH, Outcom
 
 _VARIANTS = 6
 """So many paths with other answers to changed conditions are walked at most."""
+_BRANCHES = 12
+"""The same of answers to other conditions, behind which something is changed."""
 
 
 @dataclass(frozen=True)
@@ -83,7 +86,8 @@ class PathReplay:
             subject = subject_of(self.found.hazard, first)
             altered = alterations(changed, sides[1])
             player = Trial(first, second, subject, self.device, self.seed, altered, by_scalers)
-            observed = [*self._observed(player)]
+            sides = self._with_branches(changed, sides)
+            observed = [*self._observed(player, [*zip(*(each.aside for each in sides))])]
             if player.plain.before.readings and not player.plain.after.readings:
                 # Nobody is told of the gradients any more, or in another unit: that may be meant.
                 observed = [one for one in observed if one.what != READING]
@@ -154,12 +158,26 @@ class PathReplay:
             return None
         return replace(player, after=self._walk_of_own, alterations={}).plain.after.error
 
-    def _observed(self, player: Trial) -> Iterator[Observation]:
+    def _with_branches(self, changed: Sequence[Change], sides: tuple[Side, Side]) -> tuple[Side, Side]:
+        """The texts, with the paths that lead through changes which the path that shows the defect does not lead through."""
+        kind = self.found.hazard.kind
+        left = not_followed(changed, *sides, kind)
+        for pair in islice(branches(*self._walks), _BRANCHES if left else 0):
+            wider = (
+                replace(sides[0], aside=(*sides[0].aside, pair[0])),
+                replace(sides[1], aside=(*sides[1].aside, pair[1])),
+            )
+            still = not_followed(changed, *wider, kind)
+            if len(still) < len(left):
+                sides, left = wider, still
+        return sides
+
+    def _observed(self, player: Trial, aside: Sequence[tuple[Walk, Walk]]) -> Iterator[Observation]:
         """What the runs along the path tell, and those along its neighbours."""
         first, second = self._walks
         kind, files = self.found.hazard.kind, (self.before, self.after)
         yield from observe(player.plain, first, second, kind, files)
-        for pair in islice(variants(first, second), _VARIANTS):
+        for pair in (*aside, *islice(variants(first, second), _VARIANTS)):
             other = replace(player, before=pair[0], after=pair[1], by_scalers=False).plain
             yield from (one for one in observe(other, *pair, kind, files) if one.question is not Question.GONE)
         usual = ordinary(first, second)

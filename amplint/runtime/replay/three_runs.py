@@ -21,6 +21,8 @@ from amplint.runtime.training.torch_objects import INIT_SCALE, assumed_rate
 from amplint.runtime.training.toy_problem import BATCH, ToyProblem
 from amplint.runtime.training.trainer import OVERFLOW_ROUND, Alteration, Training, TrainingSetup, clip_unit
 
+_OUT_OF_SIGHT = "optimizer"
+"""What stands for the optimizer of gradients that only a caller out of sight steps on."""
 _TORCH_ERRORS = (RuntimeError, AssertionError, ValueError)
 """What torch raises on a misuse."""
 
@@ -71,8 +73,8 @@ class Trial:
         everywhere: bool = False,
     ) -> Trio:
         """See `amplint.runtime.measures.path_measures.Player`."""
-        optimizers = sorted(used(self.before.events) | used(self.after.events))
-        if not optimizers or "" in optimizers:
+        optimizers = sorted(used(self.before.events) | used(self.after.events)) or [_OUT_OF_SIGHT]
+        if "" in optimizers:
             raise NotReplayable("an optimizer cannot be told")
         scaled = scalers_of(self.before.events).keys() | scalers_of(self.after.events).keys()
         overflowing = [self.subject] if self.subject in optimizers and not everywhere else sorted(scaled)

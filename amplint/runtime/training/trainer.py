@@ -132,12 +132,14 @@ class Training(ABC):
     # -- values ----------------------------------------------------------------------------------------------------
 
     def _assign(self, event: events.Assign) -> None:
-        inputs, passed = self._differentiable(event.carried), self._differentiable(event.args)
+        # What a call is given takes no part besides, where the call was followed, and its result is known.
+        given = () if event.target.startswith("%") and event.target in event.carried else event.args
+        inputs, passed = self._differentiable(event.carried), self._differentiable(given)
         self._values.pop(event.target, None)
         self._numbers.pop(event.target, None)
         if event.target not in self._feeds or event.truth is not None or event.number:
             return
-        calls = event.computes and bool(event.args or not event.carried)
+        calls = event.computes and bool(given or not event.carried)
         if calls and self._in_region:
             inputs.append(self._forward())  # what was passed may be no more than the batch
         else:

@@ -10,10 +10,11 @@ export interface Command {
  *
  * @param path the program that the user has set; empty for none
  * @param python the interpreter of the chosen environment, if there is one that has amplint
+ * @param folder what `${workspaceFolder}` stands for in the path
  */
-export function serverCommand(path: string, python?: string): Command {
+export function serverCommand(path: string, python?: string, folder = ""): Command {
   if (path !== "") {
-    return { command: path, args: ["server"] };
+    return { command: path.replace("${workspaceFolder}", folder), args: ["server"] };
   }
   // -I: what lies in the current folder is not imported.
   return python === undefined

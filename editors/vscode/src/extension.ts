@@ -65,7 +65,8 @@ async function start(): Promise<void> {
     return;
   }
   const path = settings.get<string>("path", "");
-  const command = serverCommand(path, path === "" ? await interpreter() : undefined);
+  const folder = vscode.workspace.workspaceFolders?.[0]?.uri.fsPath;
+  const command = serverCommand(path, path === "" ? await interpreter() : undefined, folder);
   const options: LanguageClientOptions = {
     documentSelector: [
       { scheme: "file", language: "python" },

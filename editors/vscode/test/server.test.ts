@@ -146,4 +146,5 @@ test("the program that is started", () => {
   assert.deepEqual(serverCommand("/opt/amplint", "/usr/bin/python"), { command: "/opt/amplint", args: ["server"] });
   assert.deepEqual(serverCommand("", "/usr/bin/python").args, ["-I", "-m", "amplint", "server"]);
   assert.equal(serverCommand("").command, "amplint");
+  assert.equal(serverCommand("${workspaceFolder}/.venv/bin/amplint", undefined, "/p").command, "/p/.venv/bin/amplint");
 });

@@ -30,6 +30,16 @@ def test_a_table_says_what_a_dictionary_says() -> None:
             assert table.knows_any(frozenset(asked)) == any(name in plain for name in asked)
             assert table.first(asked) == next((plain[name] for name in asked if name in plain), None)
             assert set(table.without(asked).keys()) == set(plain) - set(asked)
+            changed = {name for name in {*copied, *plain} if copied.get(name) != plain.get(name)}
+            assert before.differing(table) == [(name, copied.get(name), plain.get(name)) for name in changed]
+            assert {each[0] for each in asked_again(table).differing(table)} == {"name_0"}
+            odd = table.only(lambda name: name.endswith("1"))
+            assert odd == empty.put_all({name: held for name, held in plain.items() if name.endswith("1")})
+
+
+def asked_again(table: Table[str, int]) -> Table[str, int]:
+    """The table with another content for one name, as a later state has it that shares the rest."""
+    return table.put("name_0", 7)
 
 
 def held(count: int) -> int:

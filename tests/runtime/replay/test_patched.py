@@ -193,7 +193,145 @@ def train(self, model, loader, optimizer, criterion):
 
 def test_a_device_that_only_the_run_tells_may_be_the_one_of_the_fix() -> None:
     told = NO_DEVICE.replace("autocast()", "autocast(device_type=torch.device(self.device).type)")
-    assert patched("AMP205", NO_DEVICE, told).verdict != REFUTED
+    assert patched("AMP205", NO_DEVICE, told).verdict == CONFIRMED
     both = told.replace("device_type=self.device,", "device_type=torch.device(self.device).type,")
     assert patched("AMP205", NO_DEVICE, both).verdict != REFUTED
+    assert patched("AMP205", NO_DEVICE, told.replace(".type", ".index")).verdict != CONFIRMED
     assert patched("AMP205", NO_DEVICE, both.replace(".type)", ".type, enabled=False)")).verdict == REFUTED
+
+
+CHUNKS = """\
+import torch
+
+
+class Trainer:
+    def __init__(self, model):
+        self.model = model
+        self.scaler = torch.amp.GradScaler("cuda")
+
+    def forward(self, chunks):
+        total = 0.0
+        for chunk in chunks:
+            with torch.amp.autocast("cuda", dtype=torch.float16):
+                loss = self.model(chunk)
+                self.scaled(loss).backward()
+        return total
+
+    def scaled(self, loss):
+        return self.scaler.scale(loss)
+"""
+
+
+def test_a_backward_pass_is_judged_where_only_a_caller_out_of_sight_steps() -> None:
+    moved = CHUNKS.replace("                self.scaled", "            self.scaled")
+    assert patched("AMP201", CHUNKS, moved).verdict == CONFIRMED
+    outside = moved.replace("                loss = self.model", "                pass\n            loss = self.model")
+    assert patched("AMP201", CHUNKS, outside).verdict != CONFIRMED
+
+
+CLIPPED = """\
+import torch
+
+
+def train(self, loader, criterion, config, log):
+    optimizer = torch.optim.SGD(self.model.parameters(), lr=0.1)
+    scaler = torch.amp.GradScaler("cuda")
+    for x, y in loader:
+        optimizer.zero_grad()
+        with torch.amp.autocast("cuda", dtype=torch.float16):
+            loss = criterion(self.model(x), y)
+        scaler.scale(loss).backward()
+        if config.clip > 0:
+            scaler.unscale_(optimizer)
+            torch.nn.utils.clip_grad_norm_(self.model.parameters(), config.clip)
+        log(max(p.grad.abs().max() for p in self.model.parameters()))
+        scaler.step(optimizer)
+        scaler.update()
+"""
+
+
+def test_a_change_in_a_branch_is_judged_on_the_path_that_takes_it() -> None:
+    unscale = "            scaler.unscale_(optimizer)\n"
+    clip = "        if config.clip > 0:\n"
+    mended = CLIPPED.replace(unscale, "").replace(clip, "        if scaler:\n" + unscale + clip)
+    assert patched("AMP102", CLIPPED, mended).verdict == CONFIRMED
+    clipped_last = CLIPPED.replace(unscale, "").replace(
+        "        log(", "        scaler.unscale_(optimizer)\n        log("
+    )
+    assert patched("AMP102", CLIPPED, clipped_last).verdict == REFUTED
+
+
+HALVES = """\
+import torch
+
+
+def train(model, average, loader, epochs, path):
+    optimizer = torch.optim.AdamW(model.parameters(), lr=1e-3)
+    for epoch in range(epochs):
+        for x, y in loader:
+            optimizer.zero_grad()
+            with torch.amp.autocast("cuda", dtype=torch.bfloat16):
+                loss = torch.nn.functional.mse_loss(model(x), y)
+            loss.backward()
+            optimizer.step()
+        state = {
+            "epoch": epoch,
+            "model": average.module.half() if hasattr(model, "module") else average.half(),
+            "optimizer": optimizer.state_dict(),
+        }
+        torch.save(state, path)
+"""
+
+
+def test_a_patch_may_repair_all_findings_of_a_rule_at_once() -> None:
+    assert patched("AMP308", HALVES, HALVES.replace(".half()", "")).verdict == CONFIRMED
+    assert (
+        patched("AMP308", HALVES, HALVES.replace(".half()", "").replace("epoch,", "epoch + 1,")).verdict
+        == NOT_REPLAYABLE
+    )
+
+
+LATE = """\
+import torch
+
+
+class Loop:
+    def fit(self):
+        for batch in self.loader:
+            for optimizer in self.optimizers:
+                optimizer.zero_grad()
+            with torch.amp.autocast("cuda", dtype=torch.float16):
+                loss = self.model(batch)
+            self.scaler.scale(loss).backward()
+            torch.nn.utils.clip_grad_norm_(self.model.parameters(), 1.0)
+            for optimizer in self.optimizers:
+                self.scaler.step(optimizer)
+            self.scaler.update()
+"""
+
+
+def test_a_loop_over_optimizers_is_followed() -> None:
+    clip = "            torch.nn.utils.clip"
+    loop = "            for optimizer in self.optimizers:\n                self.scaler.unscale_(optimizer)\n"
+    assert patched("AMP101", LATE, LATE.replace(clip, loop + clip)).verdict == CONFIRMED
+
+
+MISPLACED = """\
+import torch
+
+
+def train(model, loader, optimizer):
+    for batch in loader:
+        with torch.cuda.amp.autocast(torch.bfloat16):
+            loss = model(batch)
+            loss.backward()
+        optimizer.step()
+        optimizer.zero_grad()
+"""
+
+
+def test_a_dtype_in_the_place_of_a_flag_is_the_one_that_is_meant() -> None:
+    moved = MISPLACED.replace("            loss.backward", "        loss.backward")
+    assert patched("AMP201", MISPLACED, moved.replace("(torch.bf", "(dtype=torch.bf")).verdict != REFUTED
+    plain = MISPLACED.replace("torch.bfloat16", "")
+    assert patched("AMP201", plain, moved.replace("(torch.bf", "(dtype=torch.bf")).verdict == REFUTED
