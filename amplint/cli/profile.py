@@ -22,7 +22,7 @@ from amplint.profile.modes import FLOAT32, MODES
 from amplint.profile.profile_record import ProfileRecord
 from amplint.runtime.device_choice import choose_device
 from amplint.runtime.device_names import AUTO, CHOICES, CPU
-from amplint.runtime.devices import DeviceError
+from amplint.runtime.devices import DeviceError, require_torch
 from amplint.tracing.script import NoProgram, Script
 
 _SIZES = ("AMP401", "AMP402")
@@ -86,6 +86,7 @@ def profile(
             raise NoOutput("a page needs bokeh: pip install 'amplint[trace]'")
         if "RANK" in os.environ:
             raise NoProgram("one process is profiled at a time: start without torchrun")
+        require_torch("profiling", "trace")
         chosen = choose_device(device)
         from amplint.profile.profiler import ProfileOptions, profile_program
 

@@ -12,7 +12,7 @@ from amplint.cli.console import CLEAN, FAILED, FINDINGS, Console, say
 from amplint.cli.option_values import as_file
 from amplint.cli.trace_outputs import NoOutput, TraceOutputs, seen_defects
 from amplint.runtime.device_names import AUTO, CHOICES
-from amplint.runtime.devices import DeviceError, find_device
+from amplint.runtime.devices import DeviceError, find_device, require_torch
 from amplint.tracing.script import NoProgram, Script
 from amplint.tracing.trace_record import TraceRecord
 
@@ -74,16 +74,17 @@ def trace(
     """Run SCRIPT with its arguments, and say what its mixed precision does.
 
     The script runs as `python SCRIPT ARGUMENTS...` would run it; what is seen is told on standard error at the end. Exit code:
-    that of the script; 1 where --fail-on says so. Needs PyTorch: pip install 'amplint[verify]'.
+    that of the script; 1 where --fail-on says so. Needs PyTorch: pip install 'amplint[trace]'.
     """
     console = Console(quiet)
     try:
+        require_torch("tracing", "trace")
         chosen = find_device(device)
         from amplint.tracing.session import TraceOptions, run_traced
 
         outputs = TraceOutputs(output, html, console, quiet)
         options = TraceOptions(chosen.kind, steps or 0, after, until_nonfinite, ops, again, outputs.keep)
-        with closing(outputs):
+        with closing(outputs), outputs.live.beside_program():
             record, ending = run_traced(Script(script, arguments, is_module), options, seen_defects)
             if ending.traceback:
                 say(sys.stderr, ending.traceback)

@@ -36,7 +36,7 @@ def traced_block(
         DeviceError: there is no PyTorch.
         NoOutput: a file cannot be written.
     """
-    torch = require_torch()
+    torch = require_torch("tracing", "trace")
     from amplint.tracing.session import TraceOptions, block_traced
 
     device = EMULATED if emulated else CUDA if torch.cuda.is_available() else CPU

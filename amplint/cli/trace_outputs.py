@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 from amplint.cli.console import Console, say
 from amplint.cli.ledger import Ledger
 from amplint.cli.linting import lint
+from amplint.cli.live_line import LiveLine
 from amplint.cli.options import Options
 from amplint.cli.reporting import write_file
 from amplint.diagnostics import Diagnostic
@@ -32,6 +33,9 @@ class NoOutput(Exception):
 class TraceOutputs:
     """Takes the steps of a run as they come, and the whole run at its end.
 
+    Attributes:
+        live: shows the steps on a terminal.
+
     Args:
         output: the file of steps; None where none is wanted.
         html: the page; None where none is wanted.
@@ -46,6 +50,7 @@ class TraceOutputs:
         if html is not None and find_spec("bokeh") is None:
             raise NoOutput("a page needs bokeh: pip install 'amplint[trace]'")
         self._html, self._console, self._quiet = _of_rank(html), console, quiet
+        self.live = LiveLine(quiet or bool(rank_of_several()))
         self._ledger = Ledger(_of_rank(output), console)
         if not self._ledger.open():
             raise NoOutput("")  # the console has heard why: now, not after hours of training
@@ -53,6 +58,7 @@ class TraceOutputs:
     def keep(self, step: StepRecord) -> None:
         """Write a step."""
         self._ledger.keep_line(step_row(step))
+        self.live.show(step)
 
     def finish(self, record: TraceRecord) -> None:
         """Write the whole run."""
@@ -74,17 +80,19 @@ def _of_rank(path: Path | None) -> Path | None:
     return path.with_name(f"{path.stem}.rank{rank}{path.suffix}") if path is not None and rank else path
 
 
-def seen_defects(hazards: Sequence[tuple[SeenHazard, int]]) -> list[SeenDefect]:
+def seen_defects(hazards: Sequence[tuple[SeenHazard, tuple[int, ...]]]) -> list[SeenDefect]:
     """What was seen, with the words of the linter for the same code at the same line, where it has any."""
     rules = {rule.name: rule for rule in load_rules()}
     read = _findings(sorted({each.place.file for each, _ in hazards if os.path.isfile(each.place.file)}))
     found = []
-    for each, step in hazards:
+    for each, steps in hazards:
         rule = rules[each.kind]
         said = read.get((rule.code, os.path.realpath(each.place.file), each.place.line))
         message = said.message if said is not None else rule.summary
         place = f"{_shown(each.place.file)}:{each.place.line}"
-        found.append(SeenDefect(rule.code, rule.name, place, message, each.times, step, said is not None))
+        found.append(
+            SeenDefect(rule.code, rule.name, place, message, each.times, min(steps, default=0), steps, said is not None)
+        )
     return found
 
 

@@ -50,8 +50,12 @@ class Device:
     torch: str
 
 
-def require_torch() -> ModuleType:
+def require_torch(work: str = "replaying", extra: str = "verify") -> ModuleType:
     """Import PyTorch.
+
+    Args:
+        work: what needs it.
+        extra: what brings it, of the extras of amplint.
 
     Raises:
         DeviceError: it is not installed, too old, or broken.
@@ -68,10 +72,10 @@ def require_torch() -> ModuleType:
         raise DeviceError(f"PyTorch cannot be imported: {' '.join(str(error).split())}") from error
     version = re.match(r"(\d+)\.(\d+)", getattr(torch, "__version__", ""))
     if version is None:  # not there, or a mere folder of that name
-        raise DeviceError("replaying needs PyTorch; install it with: pip install 'amplint[verify]'")
+        raise DeviceError(f"{work} needs PyTorch; install it with: pip install 'amplint[{extra}]'")
     if (int(version[1]), int(version[2])) < OLDEST:
         oldest = ".".join(map(str, OLDEST))
-        raise DeviceError(f"replaying needs PyTorch {oldest} or newer, and this is {torch.__version__}")
+        raise DeviceError(f"{work} needs PyTorch {oldest} or newer, and this is {torch.__version__}")
     return torch
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import os
+from collections import defaultdict
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
 from dataclasses import dataclass, replace
@@ -55,8 +56,11 @@ class TraceOptions:
     on_step: Callable[[StepRecord], None] = lambda step: None
 
 
-Describe = Callable[[Sequence[tuple[SeenHazard, int]]], list[SeenDefect]]
-"""Says which rules speak of what was seen; gets each with the step by which it had happened first."""
+Describe = Callable[[Sequence[tuple[SeenHazard, tuple[int, ...]]]], list[SeenDefect]]
+"""Says which rules speak of what was seen; gets each with the steps in which it happened."""
+
+_MARKS = 10_000
+"""Steps that are kept of one defect."""
 
 
 def run_traced(script: Script, options: TraceOptions, describe: Describe) -> tuple[TraceRecord, Ending]:
@@ -119,7 +123,7 @@ class _Session:
         self._enough = ""
         self._recorder = Recorder(self._second.locate if self._second is not None else caller, self._follow)
         self._hazards: tuple[SeenHazard, ...] = ()
-        self._first_step: dict[tuple[str, str], int] = {}
+        self._steps_of: defaultdict[tuple[str, str], dict[int, None]] = defaultdict(dict)
 
     def _watch_of_all(self) -> OperationWatch:
         return OperationWatch(self.modules, Whereabouts(self.modules), lambda found: self._candidates.append(found))
@@ -155,7 +159,7 @@ class _Session:
         self._log.end()
         record.totals = self._log.totals
         record.defects = describe(
-            [(each, self._first_step.get((each.kind, str(each.trigger.place)), 0)) for each in self._hazards]
+            [(each, tuple(self._steps_of[each.kind, str(each.trigger.place)])) for each in self._hazards]
         )
         record.dtypes = self.modules.dtypes()
         if self._operations is not None:
@@ -167,7 +171,9 @@ class _Session:
     def _follow(self, move: Move) -> None:
         after_step = isinstance(move.recorded.event, (SchedulerStep, ScalerUpdate))
         for kind in self._judge.follow(move):
-            self._first_step.setdefault((kind, str(move.recorded.place)), self._log.totals.tried + (not after_step))
+            steps = self._steps_of[kind, str(move.recorded.place)]
+            if len(steps) < _MARKS:
+                steps[self._log.totals.tried + (not after_step)] = None
         self._schedules.follow(move)
         self._log.follow(move)
         if self._enough:

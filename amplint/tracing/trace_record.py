@@ -105,6 +105,7 @@ class SeenDefect:
         message: what the linter says of that line, or the rule in general where reading has not found it.
         times: how often it happened.
         step: the number of the first step by which it had happened.
+        steps: the numbers of the steps in which it happened, of at most 10,000.
         read: whether the linter finds it, too.
     """
 
@@ -114,6 +115,7 @@ class SeenDefect:
     message: str
     times: int
     step: int
+    steps: tuple[int, ...]
     read: bool
 
 

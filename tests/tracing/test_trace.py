@@ -147,6 +147,15 @@ def test_a_run_ends_after_so_many_steps_or_at_the_first_loss(tmp_path: Path) -> 
     assert "Step 3 was taken with gradients that are not finite" in done.stderr
 
 
+def test_every_step_with_a_defect_is_told(tmp_path: Path) -> None:
+    script(tmp_path)
+    done = traced(tmp_path, "-q", "--output", "trace.jsonl", "--html", "trace.html", "train.py", "6", "--overflow")
+    assert done.returncode == 0, done.stderr
+    (defect,) = rows(tmp_path / "trace.jsonl")[-1]["defects"]
+    assert (defect["step"], defect["steps"]) == (4, [4, 5, 6])
+    assert '"name":"defects"' in (tmp_path / "trace.html").read_text()
+
+
 def test_a_run_ends_once(tmp_path: Path) -> None:
     """What is written down at the end, such as a gradient that was read, does not end the run again."""
     (tmp_path / "reads.py").write_text(

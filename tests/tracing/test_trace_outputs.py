@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 import shutil
 import socket
@@ -11,6 +12,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from checkout import ROOT
 from program import amplint, environment, problems
 
 pytest.importorskip("torch", reason="tracing needs torch: pip install 'amplint[verify]'")
@@ -105,12 +107,61 @@ def test_the_page_is_drawn_by_a_browser(tmp_path: Path) -> None:
     assert "the logarithm of zero" in shown.stdout
 
 
+@pytest.mark.skipif(sys.platform == "win32", reason="needs a pseudo-terminal")
+@pytest.mark.parametrize("is_together", [False, True], ids=["apart", "together"])
+def test_a_terminal_has_a_live_line_that_gives_way(tmp_path: Path, is_together: bool) -> None:
+    """The program's output is what it is without; on one terminal every line of it begins on an empty one."""
+    import pty
+
+    (tmp_path / "train.py").write_text(
+        "import time\nimport torch\n\nmodel = torch.nn.Linear(2, 1)\n"
+        "optimizer = torch.optim.SGD(model.parameters(), 0.1)\nscaler = torch.amp.GradScaler('cpu')\n"
+        "for step in range(9):\n    scaler.scale(model(torch.ones(1, 2)).sum()).backward()\n    scaler.step(optimizer)\n"
+        "    scaler.update()\n    time.sleep(0.15)\n    print('at', end=' ' if step % 4 else '\\n')\n"
+    )
+    ours, theirs = pty.openpty()
+    command = (sys.executable, "-m", "amplint", "trace", "--device", "cpu", "--no-again", "train.py")
+    output = theirs if is_together else subprocess.PIPE
+    process = subprocess.Popen(command, cwd=tmp_path, env=environment(), stdout=output, stderr=theirs)
+    os.close(theirs)
+    shown = b""
+    while True:
+        try:
+            piece = os.read(ours, 4096)
+        except OSError:  # the other end is closed
+            break
+        if not piece:
+            break
+        shown += piece
+    out = process.communicate(timeout=100)[0]
+    text = shown.decode().replace("\r\n", "\n")
+    assert process.returncode == 0, text
+    assert re.search(r"\r\x1b\[Kamplint trace: step \d, scale 65536, 0 skipped\r\x1b\[K", text)
+    left = re.sub(r"\r\x1b\[K(?:amplint trace: step [^\r\n]*)?", "", text)
+    printed = "at\nat at at at\nat at at at\n"
+    if is_together:
+        assert left.startswith(f"{printed}amplint trace: train.py on cpu")
+    else:
+        assert out.decode() == printed
+        assert left.startswith("amplint trace: train.py on cpu")
+
+
 def test_a_page_needs_its_library(tmp_path: Path) -> None:
     (tmp_path / "a.py").write_text("print('ran')\n")
     (tmp_path / "bokeh.py").write_text("raise ImportError\n")
     done = amplint("trace", "--html", "no/folder/page.html", "--output", "no/folder/a", "a.py", cwd=tmp_path)
     assert (done.returncode, done.stdout) == (2, "")
     assert len(problems(done)) == 1
+
+
+def test_the_readme_shows_what_a_trace_says() -> None:
+    """Up to numbers, which differ in their last digits from one processor to the next."""
+    text = (ROOT / "README.md").read_text("utf-8")
+    shown = text.partition("<!-- trace: begin -->\n```console\n")[2].partition("```")[0].splitlines()
+    command = shown[0].removeprefix("$ amplint ").split()
+    done = amplint(*command, cwd=ROOT / "tests" / "tracing" / "programs", timeout=300)
+    said = [re.sub(r"PyTorch \S+:|[\d.]+", "#", line) for line in done.stderr.splitlines()]
+    assert said[: len(shown) - 1] == [re.sub(r"PyTorch \S+:|[\d.]+", "#", line) for line in shown[1:]]
 
 
 def test_each_rank_has_its_own_record(tmp_path: Path) -> None:

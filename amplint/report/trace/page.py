@@ -32,7 +32,8 @@ def render(record: TraceRecord) -> Iterator[str]:
     if chart:
         yield f"<h2>Steps</h2>\n<p>{prose(course_of(record))}</p>\n{chart}"
         if record.first is not None or record.defects:
-            yield '<p class="note">Dashed: the first value that is not finite (red), a defect for the first time (orange).</p>'
+            yield '<p class="note">Dashed: the first value that is not finite (red), a defect for the first time (orange). '
+            yield "Triangles: every step with a defect.</p>"
     yield from _defects(record)
     yield from _skips(record)
     if record.profile is not None:

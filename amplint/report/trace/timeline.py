@@ -61,9 +61,11 @@ def timeline(record: TraceRecord) -> str:
 
     ends = [record.steps[0].number - 1, record.steps[-1].number + 1]
     together = Range1d(*ends, name="steps")
-    figures = [_figure(lane, record, together) for lane in _LANES if any(_values(lane, record.steps))]
-    if not figures:
+    lanes = [lane for lane in _LANES if any(_values(lane, record.steps))]
+    if not lanes:
         return ""
+    figures = [_figure(lane, record, together) for lane in lanes]
+    _mark_defects(figures[0], lanes[0], record)
     figures[-1].xaxis.axis_label = "step"
     grid = gridplot([[one] for one in figures], sizing_mode="stretch_width", toolbar_location="right")
     script, element = components(grid)
@@ -116,6 +118,16 @@ def _mark(made: figure, lane: Lane, record: TraceRecord, logarithmic: bool) -> N
     events += [(record.first.step, RED)] if record.first is not None else []
     for step, color in events:
         made.add_layout(Span(location=step, dimension="height", line_color=color, line_dash="dashed", line_width=1.5))
+
+
+def _mark_defects(made: figure, lane: Lane, record: TraceRecord) -> None:
+    """Put a mark on each step in which a defect happened."""
+    seen = {step for one in record.defects for step in one.steps}
+    logarithmic, read = lane.logarithmic or _is_wide(lane, record.steps), lane.lines[0][2]
+    steps = [step for step in record.steps if step.number in seen]
+    heights = [_drawn(read(step), logarithmic) for step in steps]
+    numbers = [step.number for step in steps]
+    made.scatter(numbers, heights, marker="triangle", size=8, color=ORANGE, fill_alpha=0.5, name="defects")
 
 
 def _is_wide(lane: Lane, steps: Sequence[StepRecord]) -> bool:
