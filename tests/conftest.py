@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import os
 import shutil
+import sys
 import tempfile
 import time
 from collections.abc import Iterator
+from importlib.util import find_spec
 from pathlib import Path
 
 import demo_pack
@@ -15,6 +17,10 @@ from checkout import ROOT
 from fixture_harness import fixtures_of
 
 from amplint.engine import checker, registry, rule_pages, selection
+
+if find_spec("torch") is None:
+    # `tests/model`, which pytest puts on the path, holds a folder of that name, which Python would take for a package.
+    sys.modules["torch"] = None  # type: ignore[assignment]
 
 _LONGEST = {
     ROOT / "tests" / name

@@ -281,6 +281,7 @@ def test_the_real_replay_lets_a_right_fix_pass() -> None:
 
 
 def test_a_condition_in_a_helper_of_another_file_is_answered() -> None:
+    pytest.importorskip("torch")
     Path("helpers.py").write_text(
         "def tempered(logits, cool=False):\n    if cool:\n        logits = logits / 2\n    return logits\n"
     )
