@@ -64,7 +64,12 @@ def changes(before: str, after: str, through_contexts: bool = False) -> list[Cha
         through_contexts: whether it is no difference that statements move into `with` blocks or out of them.
     """
     comparison = _Comparison(through_contexts)
-    mine, theirs = _parsed(before), _parsed(after)
+    found = _changes(comparison, ast.parse(before), ast.parse(after))
+    ordered = _changes(comparison, _ordered(before), _ordered(after)) if found else []
+    return ordered if len(ordered) < len(found) else found
+
+
+def _changes(comparison: _Comparison, mine: ast.Module, theirs: ast.Module) -> list[Change]:
     found = list(comparison.blocks(mine.body, theirs.body))
     if found and rename(mine, [one.before for one in found], [one.after for one in found]):
         found = list(comparison.blocks(mine.body, theirs.body))
@@ -85,7 +90,7 @@ def changes(before: str, after: str, through_contexts: bool = False) -> list[Cha
     ]
 
 
-def _parsed(text: str) -> ast.Module:
+def _ordered(text: str) -> ast.Module:
     """A text, with the keywords of each call in the same order."""
     module = ast.parse(text)
     for call in ast.walk(module):

@@ -101,7 +101,11 @@ class PathReplay:
             error = player.plain.before.error
             is_same = bool(error) and error == player.plain.after.error
             own_error = self._error_of_own(player) if is_same else None
-        observed += taken.observations(self.observable.tolerance)
+        measured = taken.observations(self.observable.tolerance)
+        if measured and all(one.before for one in measured):
+            # The protocol names a defect that is not to be seen: that it is not named any more proves nothing.
+            observed = [one for one in observed if one.question is not Question.GONE or one.is_left]
+        observed += measured
         if is_same and own_error == "":
             kept = [*kept, Observation(Question.GONE, error, False, False)]
         elif is_same and self.observable.measure != RAISED and self.found.silent and kind not in self._others:
