@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import sys
 from collections.abc import Mapping, Sequence
@@ -84,6 +85,7 @@ def profile(
     try:
         if html is not None and find_spec("bokeh") is None:
             raise NoOutput("a page needs bokeh: pip install 'amplint[trace]'")
+        _refuse_unwritable(output, html)
         if "RANK" in os.environ:
             raise NoProgram("one process is profiled at a time: start without torchrun")
         require_torch("profiling", "trace")
@@ -103,6 +105,13 @@ def profile(
     _conclude(record)
     _write(record, output, html, console)
     return _code(record, console)
+
+
+def _refuse_unwritable(*paths: Path | None) -> None:
+    """Raise for files in folders that are not there: now, not after minutes of work."""
+    for path in paths:
+        if path is not None and not path.parent.is_dir():
+            raise NoOutput(f"{path.parent}: cannot be written: {os.strerror(errno.ENOENT)}")
 
 
 def _conclude(record: ProfileRecord) -> None:
