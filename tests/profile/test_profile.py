@@ -88,9 +88,14 @@ def _draws(path: Path) -> None:
 
 
 def test_a_model_may_be_too_small() -> None:
-    done = profiled("--device", "cpu", *SHORT, "too_small.py")
-    assert done.returncode == 0, done.stderr
-    assert "AMP does not pay here: the model is small (AMP404), with 97 weights" in done.stdout
+    said = []
+    for _ in range(5):  # where others use the processors, a profile may say that times differ too much to tell
+        done = profiled("--device", "cpu", *SHORT, "too_small.py")
+        assert done.returncode == 0, done.stderr
+        said.append(done.stdout)
+        if "AMP does not pay here: the model is small (AMP404), with 97 weights" in done.stdout:
+            return
+    pytest.fail("\n".join(said))
 
 
 def test_a_loader_may_be_what_takes_the_time(tmp_path: Path) -> None:
