@@ -107,6 +107,13 @@ class Options(NamedTuple):
         )  # fmt: skip
 
 
+def _rule_list(name: str, said: str) -> Callable[[Command], Command]:
+    """An option that takes rules, also several times; `said` is its help."""
+    return click.option(
+        name, multiple=True, metavar="RULES", callback=read.rule_words, shell_complete=complete_rules, help=said
+    )
+
+
 FIXING = section(
     "Fixing",
     click.option("--fix/--no-fix", help="Apply the safe fixes, and report what remains."),
@@ -115,22 +122,8 @@ FIXING = section(
         "--unsafe-fixes/--no-unsafe-fixes",
         help="Count in unsafe fixes: with --fix they are applied, without shown.",
     ),
-    click.option(
-        "--fixable",
-        multiple=True,
-        metavar="RULES",
-        callback=read.rule_words,
-        shell_complete=complete_rules,
-        help="Apply fixes of these rules only.",
-    ),
-    click.option(
-        "--unfixable",
-        multiple=True,
-        metavar="RULES",
-        callback=read.rule_words,
-        shell_complete=complete_rules,
-        help="Apply no fixes of these rules.",
-    ),
+    _rule_list("--fixable", "Apply fixes of these rules only."),
+    _rule_list("--unfixable", "Apply no fixes of these rules."),
     click.option(
         "--verify", is_flag=True, help="With --fix or --diff: only fixes that a replay on this device confirms."
     ),
@@ -177,30 +170,9 @@ REPLAY = section(
 
 SELECTION = section(
     "What to look at, and for what",
-    click.option(
-        "--select",
-        multiple=True,
-        metavar="RULES",
-        callback=read.rule_words,
-        shell_complete=complete_rules,
-        help="Run these rules only.",
-    ),
-    click.option(
-        "--ignore",
-        multiple=True,
-        metavar="RULES",
-        callback=read.rule_words,
-        shell_complete=complete_rules,
-        help="Leave these rules out.",
-    ),
-    click.option(
-        "--extend-select",
-        multiple=True,
-        metavar="RULES",
-        callback=read.rule_words,
-        shell_complete=complete_rules,
-        help="Run these rules, too.",
-    ),
+    _rule_list("--select", "Run these rules only."),
+    _rule_list("--ignore", "Leave these rules out."),
+    _rule_list("--extend-select", "Run these rules, too."),
     click.option(
         "--per-file-ignores",
         multiple=True,
