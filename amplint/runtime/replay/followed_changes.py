@@ -15,8 +15,9 @@ from dataclasses import dataclass
 from amplint.model.events import Backward, Escape, Scale
 from amplint.model.protocol.hazard import HazardKind
 from amplint.rule import File
-from amplint.runtime.changes import Change, changes, changes_in, conjuncts, has_part
+from amplint.runtime.changes import Change, changes, changes_in
 from amplint.runtime.replay.walked_side import ASKING, Side
+from amplint.runtime.statement_parts import conjuncts, has_part
 from amplint.runtime.training.path_facts import feeding
 
 _ABOUT_REGIONS = frozenset(

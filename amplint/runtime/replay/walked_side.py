@@ -58,8 +58,12 @@ class Side:
         return [event for event in self.events if event.site >= 0 and self._row(event) in rows]
 
     def acts_in(self, statement: ast.stmt, kind: HazardKind) -> bool:
-        """Whether more happens on the path in the rows of a statement than that something is computed or shown; gradients count
-        as something to show, unless a defect is about that."""
+        """Whether more happens on the path in the rows of a statement than that something is computed or shown.
+
+        Args:
+            statement: the statement.
+            kind: that of the defect; gradients count as something to show, unless it is about that.
+        """
         shows = (Forward, Report) if kind is HazardKind.GRAD_READ_BEFORE_UNSCALE else (Forward, Report, GradAccess)
         events = self.events_in(statement)
         return any(not isinstance(event, shows) or getattr(event, "writes", False) for event in events)
