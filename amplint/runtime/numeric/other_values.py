@@ -21,7 +21,7 @@ from amplint.runtime.numeric.calls import GivenValues
 from amplint.runtime.numeric.choices import Path
 from amplint.runtime.numeric.expression import Container, Expression, Literal, Outside, Thing, is_same
 from amplint.runtime.numeric.facts import DtypeTrace
-from amplint.runtime.numeric.finding import same_body
+from amplint.runtime.numeric.finding_place import same_body
 from amplint.runtime.numeric.meaning import is_unlike
 from amplint.runtime.numeric.reader import BACKWARD, RETURN, YIELD, BodyResult, Reader, matching
 from amplint.runtime.numeric.same_operands import SameOperands

@@ -9,7 +9,8 @@ from amplint.runtime.devices import CPU
 from amplint.runtime.numeric.answer import Comparison, Inquiry, TextSide, answer
 from amplint.runtime.numeric.compute import CompiledExpression
 from amplint.runtime.numeric.expression import Expression, Operand
-from amplint.runtime.numeric.sweep import CLASSES, FREE, GIVEN, INDEX, ORDINARY, Sweep, bounds, kinds, layouts
+from amplint.runtime.numeric.operand_kinds import FREE, GIVEN, INDEX, ORDINARY, bounds, kinds
+from amplint.runtime.numeric.sweep import CLASSES, Sweep, layouts
 from amplint.runtime.numeric.tally import EXACTLY, HALF_MAX
 from amplint.runtime.training.run_record import NotReplayable
 

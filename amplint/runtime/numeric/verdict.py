@@ -18,11 +18,13 @@ from amplint.runtime.numeric.answer import Comparison, Inquiry
 from amplint.runtime.numeric.compute import CompiledExpression
 from amplint.runtime.numeric.expression import Apply, Expression, Literal
 from amplint.runtime.numeric.facts import DtypeTrace
-from amplint.runtime.numeric.finding import Differing, Pair, above, aside, pairs
+from amplint.runtime.numeric.finding import Differing, Pair, pairs
+from amplint.runtime.numeric.finding_place import above, aside
 from amplint.runtime.numeric.meaning import EVERYDAY, is_alike, kept_in_float32, kept_in_half, meant
+from amplint.runtime.numeric.operand_kinds import FREE, ORDINARY, bounds, kinds
 from amplint.runtime.numeric.reader import BACKWARD, RETURN
 from amplint.runtime.numeric.same_operands import SameOperands, aligned, fitting
-from amplint.runtime.numeric.sweep import FREE, ORDINARY, Layout, bounds, kinds
+from amplint.runtime.numeric.sweep import Layout
 from amplint.runtime.numeric.tally import NARROW, Tally, tally
 from amplint.runtime.training.run_record import NotReplayable
 from amplint.runtime.verdict import (
