@@ -19,9 +19,10 @@ from amplint.server.checks import Checked, ProjectChecks, ResolverMaker
 from amplint.server.documents import OpenDocuments
 from amplint.server.live_checks import LiveChecks
 from amplint.server.worker import Worker
+from amplint.system.revisions import SETTINGS_FILES
 
 _PYTHON = "*.py"
-_SETTINGS = ("amplint.toml", "pyproject.toml", "setup.cfg", "requirements.txt", ".gitignore", "amplint-baseline.json")
+_SETTINGS = (*SETTINGS_FILES, "amplint-baseline.json")
 _CELLS = types.NotebookDocumentSyncOptions(
     [types.NotebookDocumentFilterWithCells([types.NotebookCellLanguage("python")], notebook="jupyter-notebook")]
 )

@@ -95,7 +95,14 @@ def step(engine, model: torch.nn.Module, layer: torch.nn.Linear, divergence, ima
 
 @pytest.mark.parametrize(
     ("names", "rows"),
-    [((), []), (("evidence",), [5]), (("divergence",), [9]), (("Divergence",), [9]), (("minimise",), []), (("evi",), [])],
+    [
+        ((), []),
+        (("evidence",), [5]),
+        (("divergence",), [9]),
+        (("Divergence",), [9]),
+        (("minimise",), []),
+        (("evi",), []),
+    ],
 )
 def test_losses_of_any_name(names: tuple[str, ...], rows: list[int]) -> None:
     settings = Settings(Path("/project"), rules=(("AMP301", (("losses", names),)),))
