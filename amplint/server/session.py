@@ -149,6 +149,7 @@ class Session:
         self._check_soon(params.text_document.uri)
 
     def _check_soon(self, uri: str) -> None:
+        self._live.changed(uri)
         if not self._pulls:
             self._live.soon(uri)
         self._outdate(to_fs_path(uri) or "")
@@ -167,6 +168,7 @@ class Session:
     def _notebook_changed(
         self, params: types.DidOpenNotebookDocumentParams | types.DidChangeNotebookDocumentParams
     ) -> None:
+        self._live.changed(params.notebook_document.uri)
         self._live.soon(params.notebook_document.uri)
 
     def _notebook_closed(self, params: types.DidCloseNotebookDocumentParams) -> None:
