@@ -156,7 +156,7 @@ def _why_in_half(hazard: DtypeHazard) -> str:
     if operation.region is None:
         return "no autocast region is in effect here, so the float16 operand decides"
     if operation.region.device == "cpu":
-        return "autocast on the CPU does not run it in float32, as autocast on CUDA does"
+        return "autocast on the CPU leaves the operation in float16; on CUDA it would run in float32"
     return "autocast leaves this operation alone, so the float16 operand decides"
 
 
