@@ -127,6 +127,7 @@ class Baselines:
             known[book.path] += len(report.diagnostics) - len(result.reports[index].diagnostics)
             fixed[book.path] += _reported_at_all(left, item)
             fixed[book.path] -= moved
+        result.hidden += known.total()
         for path, book in self._books.items():
             if known[path]:
                 console.note(f"Not shown: {count(known[path], 'known finding')} of {book.display}")
