@@ -29,7 +29,7 @@ from amplint.engine.discovery import FoundFile
 from amplint.engine.registry import rule_index
 from amplint.engine.selection import active_codes
 from amplint.source import Source
-from amplint.system.reading import read_file
+from amplint.system.reading import displayed, read_file
 
 _Entries = Counter[KnownFinding]
 
@@ -44,7 +44,7 @@ class _Book(NamedTuple):
     @property
     def display(self) -> str:
         """Its path, for messages."""
-        return _shown(self.path)
+        return displayed(self.path)
 
     def name_of(self, item: FoundFile) -> str:
         """What a file is called in it."""
@@ -194,19 +194,16 @@ def _read(path: Path, may_be_missing: bool) -> _Book:
         findings = read_baseline(read_file(path, LIMIT))
     except FileNotFoundError as error:
         if not may_be_missing:
-            raise ConfigError(f"{_shown(path)}: there is no such baseline; `--update-baseline` writes one") from error
+            raise ConfigError(
+                f"{displayed(path)}: there is no such baseline; `--update-baseline` writes one"
+            ) from error
         findings = {}
     except OSError as error:
-        raise ConfigError(f"{_shown(path)}: cannot be read: {error.strerror or error}") from error
+        raise ConfigError(f"{displayed(path)}: cannot be read: {error.strerror or error}") from error
     except BaselineError as error:
-        raise ConfigError(f"{_shown(path)}: {error}") from error
+        raise ConfigError(f"{displayed(path)}: {error}") from error
     gone: _Entries = Counter()
     for name, entries in findings.items():
         if not (path.parent / name).exists():
             gone += entries
     return _Book(path, findings, gone)
-
-
-def _shown(path: Path) -> str:
-    inside = os.path.relpath(path)
-    return str(path) if inside.startswith(os.pardir) else inside
