@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections import Counter
+from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import NamedTuple
@@ -99,6 +100,14 @@ class Baselines:
             return report
         return self._compared(book, source, report)[0]
 
+    def _checked(self, result: Result) -> Iterator[tuple[int, FoundFile, _Book, Source | None]]:
+        """The files that have a baseline and could be checked, by their places in a result; of those with findings the text."""
+        for index, (item, report) in enumerate(zip(self._wanted.files, result.reports)):
+            book = self._book_of(item)
+            source = result.source(report.path, self._wanted.read) if report.diagnostics else None
+            if book is not None and not report.error and (source is not None or not report.diagnostics):
+                yield index, item, book, source
+
     def _compared(
         self, book: _Book, source: Source | None, report: FileReport
     ) -> tuple[FileReport, _Entries, _Entries]:
@@ -118,11 +127,8 @@ class Baselines:
         """
         known: Counter[Path] = Counter()
         fixed = {path: book.gone.copy() for path, book in self._books.items()}
-        for index, (item, report) in enumerate(zip(self._wanted.files, result.reports)):
-            book = self._book_of(item)
-            source = result.source(report.path, self._wanted.read) if report.diagnostics else None
-            if book is None or report.error or report.diagnostics and source is None:
-                continue
+        for index, item, book, source in self._checked(result):
+            report = result.reports[index]
             result.reports[index], left, moved = self._compared(book, source, report)
             known[book.path] += len(report.diagnostics) - len(result.reports[index].diagnostics)
             fixed[book.path] += _reported_at_all(left, item)
@@ -147,11 +153,8 @@ class Baselines:
         """
         found: dict[Path, Baseline] = {path: {} for path in self._books}
         checked: dict[Path, Baseline] = {path: {} for path in self._books}
-        for index, (item, report) in enumerate(zip(self._wanted.files, result.reports)):
-            book = self._book_of(item)
-            source = result.source(report.path, self._wanted.read) if report.diagnostics else None
-            if book is None or report.error or report.diagnostics and source is None:
-                continue
+        for index, item, book, source in self._checked(result):
+            report = result.reports[index]
             before = book.findings.get(book.name_of(item), Counter())
             checked[book.path][book.name_of(item)] = _reported_at_all(before, item)
             if source is not None:
