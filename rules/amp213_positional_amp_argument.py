@@ -92,7 +92,9 @@ def _misplaced(file: File, call: cst.Call, name: str) -> Iterator[Finding]:
     elif name in torch_names.GRAD_SCALER:
         place = 1 if name in torch_names.GRAD_SCALER_GENERIC else 0
         if len(given) > place and given[place] == FLAG:
-            note = "PyTorch accepts the argument silently: the scaler is enabled, and its scale starts at the flag, 1 or 0"
+            note = (
+                "PyTorch accepts the argument silently: the scaler is enabled, and its scale starts at the flag, 1 or 0"
+            )
             sound = len(given) == place + 1
             yield _finding(file, call, name, place, ("init_scale", "enabled"), ("enabled",), note, sound, UNSAFE)
 
