@@ -9,7 +9,8 @@ from functools import cache
 from pyflakes import checker, messages
 
 from amplint.diagnostics import Applicability, Diagnostic
-from amplint.engine.fixer import FixOutcome, apply, fix_source
+from amplint.engine.fixed_text import apply
+from amplint.engine.fixer import FixOutcome, fix_source
 from amplint.python_ast.gate import parse
 from amplint.source import Source
 from amplint.testing.fixtures import Fixture, comment_tokens, is_fixable, lint_alone, linter_for, read_marks
