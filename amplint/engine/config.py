@@ -118,8 +118,8 @@ def _check_wrapper(settings: Settings, module: str, file: str) -> None:
 def _in_folder(folder: Path) -> Path | None:
     for name in FILE_NAMES:
         path = folder / name
-        # A pipe or a device of that name is none, and an error, lest somebody believe that their settings hold.
-        if path.exists() and not path.is_dir() and _table(path) is not None:
+        # A folder, a pipe or a device of that name is none, and an error, lest somebody believe that their settings hold.
+        if path.exists() and _table(path) is not None:
             return path
     return None
 
