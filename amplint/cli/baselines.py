@@ -30,7 +30,7 @@ from amplint.engine.discovery import FoundFile
 from amplint.engine.registry import rule_index
 from amplint.engine.selection import active_codes
 from amplint.source import Source
-from amplint.system.reading import displayed, read_file
+from amplint.system.reading import read_file, shown_path
 
 _Entries = Counter[KnownFinding]
 
@@ -45,7 +45,7 @@ class _Book(NamedTuple):
     @property
     def display(self) -> str:
         """Its path, for messages."""
-        return displayed(self.path)
+        return shown_path(self.path)
 
     def name_of(self, item: FoundFile) -> str:
         """What a file is called in it."""
@@ -198,13 +198,13 @@ def _read(path: Path, may_be_missing: bool) -> _Book:
     except FileNotFoundError as error:
         if not may_be_missing:
             raise ConfigError(
-                f"{displayed(path)}: there is no such baseline; `--update-baseline` writes one"
+                f"{shown_path(path)}: there is no such baseline; `--update-baseline` writes one"
             ) from error
         findings = {}
     except OSError as error:
-        raise ConfigError(f"{displayed(path)}: cannot be read: {error.strerror or error}") from error
+        raise ConfigError(f"{shown_path(path)}: cannot be read: {error.strerror or error}") from error
     except BaselineError as error:
-        raise ConfigError(f"{displayed(path)}: {error}") from error
+        raise ConfigError(f"{shown_path(path)}: {error}") from error
     gone: _Entries = Counter()
     for name, entries in findings.items():
         if not (path.parent / name).exists():

@@ -21,7 +21,7 @@ from amplint.profile.profile_record import ProfileRecord
 from amplint.runtime.device_choice import choose_device
 from amplint.runtime.device_names import AUTO, CHOICES, CPU
 from amplint.runtime.devices import DeviceError, require_torch
-from amplint.system.reading import displayed
+from amplint.system.reading import shown_path
 from amplint.tracing.script import NoProgram, Script
 
 _SIZES = ("AMP401", "AMP402")
@@ -120,7 +120,7 @@ def _conclude(record: ProfileRecord) -> None:
     files = files_of(record.looks) if record.device != CPU else ()  # the rules speak of tensor cores
     findings = {(path, row): one for (_, path, row), one in findings_by_row(files, _SIZES).items()}
     layers = costly_layers(record, findings)
-    record.layers = [replace(one, place=displayed(one.place) if one.place else "") for one in layers]
+    record.layers = [replace(one, place=shown_path(one.place) if one.place else "") for one in layers]
     record.advice = advise(record)
 
 

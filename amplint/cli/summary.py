@@ -118,14 +118,15 @@ def _next_steps(result: Result, options: Options) -> Iterator[str]:
     read = any(one.is_for_people for one in options.outputs)
     if options.diff or options.fix_only or not result.diagnostics or not read:
         return
+    from amplint.engine.suppression import ENGINE_CODES
     from amplint.report.view import View
 
     view = View(lambda path: None, options.unsafe_fixes)
     if options.statistics and any(view.applies(one.fix) for one in result.diagnostics):
         fix = "`--fix --unsafe-fixes`" if options.unsafe_fixes else "`--fix`"
         yield f"[*] {fix} repairs all of them, [-] some"
-    ((code, _),) = Counter(one.code for one in result.diagnostics).most_common(1)
-    yield f"`amplint explain {code}` says why it matters and what to write instead"
+    for code, _ in Counter(one.code for one in result.diagnostics if one.code not in ENGINE_CODES).most_common(1):
+        yield f"`amplint explain {code}` says why it matters and what to write instead"
 
 
 def _more(diagnostics: list[Diagnostic], options: Options) -> str:

@@ -17,7 +17,7 @@ from amplint.cli.reporting import write_file
 from amplint.engine.registry import load_rules
 from amplint.report.trace import page, text
 from amplint.report.trace.json_rows import run_row, step_row
-from amplint.system.reading import displayed
+from amplint.system.reading import shown_path
 from amplint.tracing.ranks import rank_of_several
 from amplint.tracing.trace_record import SeenDefect, StepRecord, TraceRecord
 
@@ -88,7 +88,7 @@ def seen_defects(hazards: Sequence[tuple[SeenHazard, tuple[int, ...]]]) -> list[
         rule = rules[each.kind]
         said = read.get((rule.code, os.path.realpath(each.place.file), each.place.line))
         message = said.message if said is not None else rule.summary
-        place = f"{displayed(each.place.file)}:{each.place.line}"
+        place = f"{shown_path(each.place.file)}:{each.place.line}"
         found.append(
             SeenDefect(rule.code, rule.name, place, message, each.times, min(steps, default=0), steps, said is not None)
         )

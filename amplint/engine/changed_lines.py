@@ -10,7 +10,7 @@ from typing import NamedTuple
 from amplint.diagnostics import Diagnostic
 from amplint.engine.finding_matching import ALIKE, common_lines
 from amplint.source import Source, SourceError
-from amplint.system.reading import displayed, read_file
+from amplint.system.reading import read_file, shown_path
 from amplint.system.revisions import RevisionError, contents, files_at, parting, top_of
 
 _PYTHON = (".py", ".ipynb")
@@ -50,7 +50,7 @@ class ChangedLines:
         if folder not in self._tops:
             top = top_of(folder)
             if top is None:
-                raise RevisionError(f"`{self._revision}`: {displayed(folder)} lies in no git repository")
+                raise RevisionError(f"`{self._revision}`: {shown_path(folder)} lies in no git repository")
             self._tops[folder] = top
         top = self._tops[folder]
         if top not in self._repositories:

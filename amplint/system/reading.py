@@ -134,7 +134,7 @@ def is_below(path: str | os.PathLike[str], root: str | os.PathLike[str]) -> bool
         return False
 
 
-def displayed(path: str | os.PathLike[str]) -> str:
+def shown_path(path: str | os.PathLike[str]) -> str:
     """A path as a person reads it: as seen from the current folder if it lies below that, else as it is."""
     inside = os.path.relpath(path)
     return os.fspath(path) if inside.startswith(os.pardir) else inside
