@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections.abc import AsyncIterator, Callable, Coroutine, Sequence
 from contextlib import asynccontextmanager
 from functools import partial
 from pathlib import Path
@@ -35,6 +35,15 @@ def train(model, loader, optimizer):
         scaler.update()
 """
 """A loop with one finding, AMP101, in row 12, that has a safe fix."""
+
+
+def project_with_a_finding(tmp_path: Path) -> Path:
+    """A folder with settings, and `train.py`."""
+    folder = tmp_path / "project"
+    folder.mkdir()
+    (folder / "amplint.toml").write_text("")
+    (folder / "train.py").write_text(CLIP)
+    return folder
 
 
 class Editor(LanguageClient):
@@ -137,3 +146,21 @@ async def editing(
     yield editor
     await editor.shutdown_session()
     assert editor.error is None
+
+
+def play(scene: Coroutine[Any, Any, None]) -> None:
+    """Run a scene to its end."""
+    asyncio.run(asyncio.wait_for(scene, 120))
+
+
+def edits(action: types.CodeAction, uri: str) -> list[types.TextEdit]:
+    """The edits of an action in one document, of which the editor is told the version."""
+    assert action.edit is not None
+    return edits_of(action.edit, uri)
+
+
+def edits_of(whole: types.WorkspaceEdit, uri: str) -> list[types.TextEdit]:
+    found = [each for each in whole.document_changes or () if isinstance(each, types.TextDocumentEdit)]
+    (edit,) = (each for each in found if each.text_document.uri == uri)
+    assert edit.text_document.version is not None
+    return [each for each in edit.edits if isinstance(each, types.TextEdit)]
