@@ -81,7 +81,7 @@ class CommandGroup(click.Group):
             code = super().main(args, prog_name or "amplint", complete_var, standalone_mode=False, **extra)
         except click.UsageError as error:
             command = error.ctx.command_path if error.ctx else "amplint check"
-            say(sys.stderr, f"error: {one_line(error.format_message())}; see `{command} -h`\n")
+            say(sys.stderr, f"error: {one_line(error.format_message()).rstrip('.')}; see `{command} -h`\n")
             sys.exit(FAILED)
         except (Unwritable, OSError) as error:
             say(sys.stderr, f"error: {one_line(_why(error))}\n")

@@ -49,7 +49,11 @@ _ANY_ARGUMENTS = {"ignore_unknown_options": True, "allow_interspersed_args": Fal
 """What follows the script is its own, options and all."""
 
 
-@click.command("profile", context_settings={"help_option_names": ["-h", "--help"], **_ANY_ARGUMENTS})
+@click.command(
+    "profile",
+    short_help="Run a program in each precision, and say which one pays.",
+    context_settings={"help_option_names": ["-h", "--help"], **_ANY_ARGUMENTS},
+)
 @click.option("-m", "is_module", is_flag=True, help="SCRIPT is the name of a module.")
 @click.option("--steps", type=click.IntRange(2), default=20, show_default=True, metavar="N",
               help="Measure N steps of optimizers in each turn.")  # fmt: skip

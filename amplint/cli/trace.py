@@ -35,7 +35,11 @@ _ANY_ARGUMENTS = {"ignore_unknown_options": True, "allow_interspersed_args": Fal
 """What follows the script is its own, options and all."""
 
 
-@click.command("trace", context_settings={"help_option_names": ["-h", "--help"], **_ANY_ARGUMENTS})
+@click.command(
+    "trace",
+    short_help="Run a program, and say what its mixed precision does.",
+    context_settings={"help_option_names": ["-h", "--help"], **_ANY_ARGUMENTS},
+)
 @click.option("-m", "is_module", is_flag=True, help="SCRIPT is the name of a module.")
 @click.option("--device", type=click.Choice(CHOICES), default=AUTO, show_default=True,
               help="Where the script runs; cuda-emulated: on the CPU, with CUDA's dtypes.")  # fmt: skip
