@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 
-from amplint.diagnostics import Applicability, Diagnostic, FileReport
+from amplint.diagnostics import Diagnostic, FileReport, Fix
 from amplint.engine.fixed_text import Harm, apply_harmless, edits_of, flaw
 from amplint.source import Source
 from amplint.system import limits
@@ -97,16 +97,16 @@ def fixable(report: FileReport, unsafe: bool) -> list[Diagnostic]:
         report: what was found in one file.
         unsafe: whether unsafe fixes count beside the safe ones.
     """
-    return _with_fix(report, (Applicability.SAFE, Applicability.UNSAFE) if unsafe else (Applicability.SAFE,))
+    return _with_fix(report, lambda fix: fix.is_applied(unsafe))
 
 
 def never_applied(report: FileReport) -> list[Diagnostic]:
     """The findings with a fix that is never applied, in the order of their first edits."""
-    return _with_fix(report, (Applicability.DISPLAY,))
+    return _with_fix(report, lambda fix: not fix.is_applied())
 
 
-def _with_fix(report: FileReport, trusted: tuple[Applicability, ...]) -> list[Diagnostic]:
-    found = [one for one in report.diagnostics if one.fix and one.fix.edits and one.fix.applicability in trusted]
+def _with_fix(report: FileReport, is_wanted: Callable[[Fix], bool]) -> list[Diagnostic]:
+    found = [one for one in report.diagnostics if one.fix and one.fix.edits and is_wanted(one.fix)]
     return sorted(found, key=lambda one: (edits_of(one)[0], one.sort_key))
 
 

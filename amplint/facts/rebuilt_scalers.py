@@ -171,10 +171,8 @@ class RebuiltScalers:
             return None
         calls = self._file.callees.callers(home)
         if not calls:
-            again_and_again = (
-                _REPEATED.search(home.name.value) or self._is_told_the_epoch(home) or self._steps_once(home)
-            )
-            return Rebuilt(made) if again_and_again else None
+            named = _REPEATED.search(home.name.value) and not self._counts_epochs(home)
+            return Rebuilt(made) if named or self._is_told_the_epoch(home) or self._steps_once(home) else None
         again = next((call for call in calls if self._repeats(call, home, stepped, _MAX_CALLERS)), None)
         return Rebuilt(made, again=again) if again is not None else None
 
@@ -197,10 +195,17 @@ class RebuiltScalers:
         """Whether a function is called once for each epoch: it gets the number of the epoch, and counts none itself."""
         told = {name for name in self._names.bindings_in(home) if _EPOCH.match(name)}
         params = [each.name.value for each in (*home.params.params, *home.params.kwonly_params)]
+        return bool(told & set(params) - self._counted(home))
+
+    def _counts_epochs(self, home: cst.FunctionDef) -> bool:
+        """Whether a function goes through the epochs itself, whatever it is called."""
+        return any("epoch" in name.lower() for name in self._counted(home))
+
+    def _counted(self, home: cst.FunctionDef) -> set[str]:
+        """The names in the headers of a function's loops."""
         loops = [loop for loop in self._tree.find(cst.For) if home in self._tree.ancestors(loop)]
         headers = [node for loop in loops for part in (loop.target, loop.iter) for node in within(part)]
-        counted = {node.value for node in headers if isinstance(node, cst.Name)}
-        return bool(told & set(params) - counted)
+        return {node.value for node in headers if isinstance(node, cst.Name)}
 
     def _comes_from_outside(self, optimizer: cst.BaseExpression, home: cst.FunctionDef) -> bool:
         """Whether a function gets an optimizer as an argument, or finds it in its object or its surroundings."""

@@ -8,7 +8,7 @@ from functools import cache
 
 from pyflakes import checker, messages
 
-from amplint.diagnostics import Applicability, Diagnostic
+from amplint.diagnostics import Diagnostic
 from amplint.engine.fixed_text import apply
 from amplint.engine.fixer import FixOutcome, fix_source
 from amplint.python_ast.gate import parse
@@ -68,10 +68,8 @@ def all_fixes_leave_nothing_and_bring_nothing(fixture: Fixture) -> None:
 
 
 def _leave_nothing_and_bring_nothing(fixture: Fixture, unsafe: bool) -> None:
-    trusted = {Applicability.SAFE, Applicability.UNSAFE} if unsafe else {Applicability.SAFE}
-
     def repaired(diagnostic: Diagnostic) -> bool:
-        return diagnostic.fix is not None and diagnostic.fix.applicability in trusted
+        return diagnostic.fix is not None and diagnostic.fix.is_applied(unsafe)
 
     if not any(map(repaired, fixture.report.diagnostics)):
         return
