@@ -11,6 +11,7 @@ from amplint.cli.option_values import as_path
 from amplint.cli.summary import count
 from amplint.engine.cache_storage import VARIABLE, Storage
 from amplint.engine.config import ConfigError, Overrides, SettingsResolver
+from amplint.system.reading import explained
 
 
 @click.command("clean", short_help="Remove the cache.", context_settings={"help_option_names": ["-h", "--help"]})
@@ -27,7 +28,7 @@ def clean(cache_dir: Path | None, quiet: bool) -> int:
         console.problem("", str(error))
         return FAILED
     except OSError as error:
-        console.problem("", one_line(f"the cache cannot be removed: {error}"))
+        console.problem("", one_line(f"the cache cannot be removed: {explained(error)}"))
         return FAILED
     console.note(f"Removed the cache of {count(number, 'folder')} from {folder}" if number else f"No cache in {folder}")
     return CLEAN

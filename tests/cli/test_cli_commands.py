@@ -126,6 +126,8 @@ def test_no_cache_is_removed_behind_a_link() -> None:
     result = amplint("clean", "--cache-dir", "link")
     assert (result.stderr, result.exit_code) == ("error: the cache cannot be removed: link is a symbolic link\n", 2)
     assert list(Path("cache").rglob("*.cache"))
+    result = amplint("clean", "--cache-dir", "a.py")
+    assert (result.stderr, result.exit_code) == ("error: the cache cannot be removed: a.py: Not a directory\n", 2)
 
 
 # -- completion --------------------------------------------------------------------------------------------------------
@@ -178,3 +180,4 @@ def test_the_help_names_the_variables_that_stand_in_for_options() -> None:
 def test_an_error_about_options_ends_in_one_way(arguments: tuple[str, ...]) -> None:
     done = amplint(*arguments)
     assert done.exit_code == 2 and done.stderr.count("\n") == 1 and ".;" not in done.stderr
+    assert "PATTERN:RULE,...; see" in amplint("--per-file-ignores", "x").stderr
