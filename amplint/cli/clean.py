@@ -14,7 +14,7 @@ from amplint.engine.config import ConfigError, Overrides, SettingsResolver
 from amplint.system.reading import explained
 
 
-@click.command("clean", short_help="Remove the cache.", context_settings={"help_option_names": ["-h", "--help"]})
+@click.command("clean", short_help="Remove the cache.")
 @click.option("--cache-dir", metavar="FOLDER", callback=as_path, envvar=VARIABLE, help="Where the cache lies.")
 @click.option("-q", "--quiet", is_flag=True, help="Say nothing.")
 def clean(cache_dir: Path | None, quiet: bool) -> int:

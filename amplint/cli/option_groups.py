@@ -230,6 +230,17 @@ WATCHING = section(
 )
 
 
+PROGRAM = (
+    click.option("-m", "is_module", is_flag=True, help="SCRIPT is the name of a module."),
+    click.argument("script"),
+    click.argument("arguments", nargs=-1, type=click.UNPROCESSED),
+)
+"""A program of the user's, for commands that run one."""
+
+ANY_ARGUMENTS = {"ignore_unknown_options": True, "allow_interspersed_args": False}
+"""How click reads what follows the script: it is the script's own, options and all."""
+
+
 def with_options(*options: Decorator[Any]) -> Decorator[Any]:
     """Give a click command options, listed in this order by its help."""
 
