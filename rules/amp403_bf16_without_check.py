@@ -96,7 +96,7 @@ def check(file: File) -> Iterator[Finding]:
             yield Finding(
                 file.range(call.func),
                 "`is_bf16_supported()` is also true for emulated bfloat16 since PyTorch 2.3",
-                "on a GPU of compute capability below 8.0 it is true, but bfloat16 is emulated there, and slow",
+                "on a GPU of compute capability below 8.0 the answer is true, but bfloat16 is emulated there, and slow",
                 fix=_sound_question(file, call) or NoFix("the name is imported alone"),
             )
     if any(_HARDWARE.search(name.value) for name in file.tree.find(cst.Name)):
@@ -106,7 +106,7 @@ def check(file: File) -> Iterator[Finding]:
             yield Finding(
                 file.range(call.func),
                 "The autocast region is bfloat16 whether or not the GPU supports it",
-                "below compute capability 8.0, PyTorch up to 2.2 raises an error, and later versions emulate it slowly",
+                "below compute capability 8.0, PyTorch up to 2.2 raises an error, and later versions emulate bfloat16 slowly",
                 fix=_switched_off(file, call)
                 or NoFix("the dtype is chosen where no question about the GPU can be put"),
             )
