@@ -164,7 +164,7 @@ class Protocol:
                 continue
             waits = bool(grad.parts) and grad.unscaled_at >= 0 and not grad.stepped
             fresh = grad.unscaled_at >= 0 or grad.kinds == {"unknown"}
-            parts = frozenset({part}) if fresh else grad.parts | {part}
+            parts = frozenset({part}) if fresh else grad.contributions((part,))
             # Of several optimizers, this pass may be the first that adds to the gradients of this one.
             updated_at = grad.updated_at if self._known.is_only(optimizer) and not fresh else -1
             changes[optimizer] = Grad(parts, updated_at=updated_at, onto_unscaled=waits or grad.onto_unscaled)
