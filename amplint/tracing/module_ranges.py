@@ -10,9 +10,9 @@ from __future__ import annotations
 import math
 import weakref
 from collections import Counter
-from functools import partial
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, NamedTuple
 
 import torch

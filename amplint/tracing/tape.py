@@ -159,9 +159,7 @@ class Tape(TorchFunctionMode):  # type: ignore[misc]
 
     def _is_watching(self) -> bool:
         """Whether a call is one that the program makes outside of modules, and that may lead to gradients."""
-        return (
-            self.is_on and torch.is_grad_enabled() and not self._is_inside() and not torch.compiler.is_compiling()
-        )
+        return self.is_on and torch.is_grad_enabled() and not self._is_inside() and not torch.compiler.is_compiling()
 
     def _given(self, args: Any, kwargs: Any) -> tuple[Any, tuple[tuple[torch.Tensor, int], ...]]:
         """Arguments as they are kept, with the versions of the tensors among them."""
