@@ -80,19 +80,15 @@ def gradients(parameters: Iterable[torch.Tensor]) -> list[torch.Tensor]:
 def size(tensors: Sequence[torch.Tensor]) -> dict[str, object]:
     """The 2-norm of all elements together; how many are inf or NaN; the dtypes by name."""
     with unseen():
-        return _size(tensors)
-
-
-def _size(tensors: Sequence[torch.Tensor]) -> dict[str, object]:
-    dense = [tensor.detach().coalesce().values() if tensor.is_sparse else tensor.detach() for tensor in tensors]
-    dtypes = {tensor.dtype for tensor in dense}
-    norm, nonfinite = 0.0, 0
-    if dense and dtypes <= _WIDE:
-        norm = _total(torch._foreach_norm(dense))
-    if dense and not (dtypes <= _WIDE and math.isfinite(norm)):  # too wide a range for float32: count, and take care
-        nonfinite = sum(int((~torch.isfinite(tensor)).sum()) for tensor in dense)
-        wide = torch.float32 if dense[0].device.type == "mps" else torch.float64
-        norm = _total([torch.linalg.vector_norm(tensor, dtype=wide) for tensor in dense])
+        dense = [tensor.detach().coalesce().values() if tensor.is_sparse else tensor.detach() for tensor in tensors]
+        dtypes = {tensor.dtype for tensor in dense}
+        norm, nonfinite = 0.0, 0
+        if dense and dtypes <= _WIDE:
+            norm = _total(torch._foreach_norm(dense))
+        if dense and not (dtypes <= _WIDE and math.isfinite(norm)):  # too wide a range for float32: count, take care
+            nonfinite = sum(int((~torch.isfinite(tensor)).sum()) for tensor in dense)
+            wide = torch.float32 if dense[0].device.type == "mps" else torch.float64
+            norm = _total([torch.linalg.vector_norm(tensor, dtype=wide) for tensor in dense])
     return {"norm": norm, "nonfinite": nonfinite, "dtypes": tuple(sorted(str(each)[6:] for each in dtypes))}
 
 
