@@ -3,7 +3,8 @@
 `wrong/` and `right/` hold a file for each rule. A case begins with `== FIXTURE from fixed: REASON`, or `from before`: what it
 changes is the text with amplint's own fix, or that with the finding. `FIXTURE:ROW` means the finding in that row.
 What follows is a difference: rows with `-` go, rows with `+` come, and rows with a space stay. They are found by their text,
-comments and indentation aside; `...` stands between places.
+comments and indentation aside; `...` stands between places. FIXTURE is one of the rule's, or a program of `programs/`, which
+are written for the cases alone.
 """
 
 from __future__ import annotations
@@ -13,10 +14,12 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from amplint.testing import fixtures_in
+
 from .repaired import Repaired, flagged_fixtures, repaired_findings
 
 FOLDER = Path(__file__).parent
-WRONG, RIGHT = FOLDER / "wrong", FOLDER / "right"
+WRONG, RIGHT, PROGRAMS = FOLDER / "wrong", FOLDER / "right", FOLDER / "programs"
 
 _HEAD = re.compile(r"== (\S+?\.py)(?::(\d+))? from (fixed|before): (.+)")
 _COMMENT = re.compile(r"(^|  )\s*# .*$")
@@ -54,7 +57,7 @@ def cases(folder: Path, codes: Sequence[str]) -> Iterator[Case]:
         code = path.stem.upper()
         if code not in codes:
             continue
-        fixtures = {fixture.path.name: fixture for fixture in flagged_fixtures(code)}
+        fixtures = {fixture.path.name: fixture for fixture in (*flagged_fixtures(code), *fixtures_in(PROGRAMS, code))}
         for block in re.split(r"\n(?=== )", path.read_text("utf-8").strip()):
             head, *rows = block.split("\n")
             match = _HEAD.fullmatch(head)
