@@ -1,5 +1,5 @@
 """A root of what is zero, behind a choice that does not take it: the gradient takes it all the same."""
-# expect: backward div in Length; 0/0
+# expect: backward div in Sequential.3; 0/0
 import torch
 from torch import nn
 
