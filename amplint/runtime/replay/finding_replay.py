@@ -148,7 +148,7 @@ def _by_template(
             beyond, told = (*beyond, *(each.what for each in told if each.is_spoiled)), []
     try:
         taken = take(before, own if other_repairs.is_other_spelling(before, own, after) else after, diagnostic)
-    except NotReplayable as problem:
+    except (NotReplayable, CannotMake) as problem:
         return unmeasured(told, Outcome(NOT_REPLAYABLE, str(problem), observable.measure, basis=TEMPLATE))
     observed = [*taken.observations(observable.tolerance), *told]
     return judge(

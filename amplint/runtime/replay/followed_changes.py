@@ -31,6 +31,7 @@ from amplint.rule import File
 from amplint.runtime.changes import Change, changes, changes_in, conjuncts, function_at, has_part
 from amplint.runtime.replay.path_walk import Walk
 from amplint.runtime.training.path_facts import feeding
+from amplint.runtime.training.run_record import NotReplayable
 
 _ASKING = frozenset({"get_scale", "is_enabled"})
 """Methods of a scaler that only tell."""
@@ -87,7 +88,8 @@ class Side:
         as something to show, unless a defect is about that."""
         shows = (Forward, Report) if kind is HazardKind.GRAD_READ_BEFORE_UNSCALE else (Forward, Report, GradAccess)
         events = self.events_in(statement)
-        return any(not isinstance(event, shows) or getattr(event, "writes", False) for event in events)
+        acts = any(not isinstance(event, shows) or getattr(event, "writes", False) for event in events)
+        return acts or _changes_gradients(statement)
 
     def goes_round(self, loop: ast.For) -> bool:
         """Whether the path goes round a loop over objects that it knows."""
@@ -145,6 +147,22 @@ def not_followed(found: Sequence[Change], before: Side, after: Side, kind: Hazar
     is_tried = bool(mine.keys() - theirs.keys()) or any(len(theirs[key]) > 2 for key in theirs.keys() - mine.keys())
     following = _Following(kind, is_tried, _asking_names(found), _computed(before.file))
     return [one for one in found if not following.follows(one, before, after)]
+
+
+def refuse_several_losses(found: Sequence[Change], after: Side) -> None:
+    """Refuse changes that go round a loop over several losses, of which a walk knows but one.
+
+    Args:
+        found: the changes.
+        after: the text with the fix.
+
+    Raises:
+        NotReplayable: there is such a loop.
+    """
+    loops = [one.after for one in found if isinstance(one.after, ast.For)]
+    written = (each for each in loops if isinstance(each.iter, (ast.Tuple, ast.List)))
+    if any(isinstance(event, Backward) for each in written for event in after.events_in(each)):
+        raise NotReplayable("with the fix, a loop goes over several losses")
 
 
 def on_path(found: Sequence[Change], before: Side, after: Side, kind: HazardKind) -> list[Change]:
@@ -253,6 +271,13 @@ class _Following:
         if any(isinstance(each, ast.Constant) for each in ast.walk(node)):
             return False  # a place on the scale says nothing of a step
         return _asks(node) or any(isinstance(each, ast.Name) and each.id in self.scales for each in ast.walk(node))
+
+
+def _changes_gradients(statement: ast.stmt) -> bool:
+    """Whether gradients are handed to a function that changes its operands."""
+    calls = [each for each in ast.walk(statement) if isinstance(each, ast.Call)]
+    changing = [each for each in calls if ast.unparse(each.func).endswith("_")]
+    return any(isinstance(each, ast.Attribute) and each.attr == "grad" for call in changing for each in call.args)
 
 
 def _is_there(test: ast.expr) -> str:

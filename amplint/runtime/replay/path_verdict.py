@@ -27,7 +27,14 @@ from amplint.runtime.replay.defect_paths import (
     subject_of,
     variants,
 )
-from amplint.runtime.replay.followed_changes import Side, changes_of, computes_losses, not_followed, on_path
+from amplint.runtime.replay.followed_changes import (
+    Side,
+    changes_of,
+    computes_losses,
+    not_followed,
+    on_path,
+    refuse_several_losses,
+)
 from amplint.runtime.replay.path_observations import READING, observe, told_without_values
 from amplint.runtime.replay.path_walk import TooLong, Walk
 from amplint.runtime.replay.three_runs import Trial, emulation
@@ -80,6 +87,7 @@ class PathReplay:
         kind = self.found.hazard.kind
         sides = Side(first, self.before), Side(second, self.after)
         changed = changes_of(*sides, kind, self.is_patch)
+        refuse_several_losses(changed, sides[1])
         with emulation(self.device), warnings.catch_warnings():
             warnings.simplefilter("ignore")  # code with a defect is what torch warns about
             by_scalers = bool(left_to_scalers(first, second))
