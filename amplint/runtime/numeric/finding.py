@@ -257,7 +257,8 @@ def _moved(span: tuple[int, int], edits: Iterable[Edit]) -> tuple[int, int]:
 
 def _marks(tree: Tree, root: Expression, span: tuple[int, int]) -> tuple[Apply, ...]:
     """The operations of an expression that a span is about: those in it, or the smallest around it."""
-    applied = [(tree.span(each.node), each) for each in subexpressions(root) if isinstance(each, Apply)]
+    operations = [each for each in subexpressions(root) if isinstance(each, Apply) and not _is_number(each)]
+    applied = [(tree.span(each.node), each) for each in operations]
     inside = [(own, each) for own, each in applied if _covers(span, own)]
     if inside:
         widest = max(own[1] - own[0] for own, _ in inside)
@@ -265,6 +266,12 @@ def _marks(tree: Tree, root: Expression, span: tuple[int, int]) -> tuple[Apply, 
     around = [(own, each) for own, each in applied if _covers(own, span)]
     smallest = min((own[1] - own[0] for own, _ in around), default=0)
     return tuple(each for own, each in around if own[1] - own[0] == smallest)
+
+
+def _is_number(operation: Apply) -> bool:
+    """Whether an operation asks for a limit of a dtype: a number, with which the finding's own operation computes."""
+    asked = operation.arguments[0] if operation.op.startswith("attribute.") and operation.arguments else operation
+    return isinstance(asked, Apply) and asked.op == "torch.finfo"
 
 
 def above(marks: Iterable[Apply]) -> set[int]:

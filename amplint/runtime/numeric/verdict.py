@@ -16,7 +16,7 @@ from amplint.runtime.devices import CPU
 from amplint.runtime.measures.measurement import NONE
 from amplint.runtime.numeric.answer import Comparison, Inquiry, TextSide, answer
 from amplint.runtime.numeric.compute import CompiledExpression
-from amplint.runtime.numeric.expression import Apply, Expression, Literal, Operand, is_same, subexpressions
+from amplint.runtime.numeric.expression import Apply, Expression, Literal, Operand
 from amplint.runtime.numeric.facts import DtypeTrace
 from amplint.runtime.numeric.finding import Differing, Pair, above, aside, pairs
 from amplint.runtime.numeric.meaning import EVERYDAY, is_alike, kept_in_float32, kept_in_half, meant
@@ -222,22 +222,13 @@ _Trial = tuple[float, tuple[frozenset[int], frozenset[int]], dict[str, "float | 
 def _trials(pair: Pair) -> Iterator[_Trial]:
     """Everything together; then without what has no part in the finding, which may have defects of its own. Where the defect
     is an overflow of gradients, it may show with a scaled loss only."""
-    apart = _aside(pair)
+    sides = [each for each in (pair.before, pair.after) if each is not None]
+    apart = aside(sides[0], pair.marks[0]), aside(sides[1], pair.marks[1])
     for scale in (1.0, _SCALE):
         scaled: dict[str, float | str] = {"loss scale": scale} if scale != 1.0 else {}
         yield scale, (frozenset(), frozenset()), scaled
         if any(apart) and all(pair.marks):
             yield scale, apart, scaled | {"other terms": "held fixed"}
-
-
-def _aside(pair: Pair) -> tuple[frozenset[int], frozenset[int]]:
-    """The ids of the operations of both that have no part in the finding; of the repaired text, none that the other has not."""
-    assert pair.after is not None, "only what both texts compute is tried"
-    apart = aside(pair.before, pair.marks[0])
-    known = [each for each in subexpressions(pair.before) if id(each) in apart]
-    others = aside(pair.after, pair.marks[1])
-    same = (each for each in subexpressions(pair.after) if id(each) in others and any(is_same(each, k) for k in known))
-    return apart, frozenset(map(id, same))
 
 
 def _devices(program: CompiledExpression) -> set[str]:
