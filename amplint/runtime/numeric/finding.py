@@ -89,7 +89,7 @@ def pairs(facts: DtypeTrace, fixed: DtypeTrace, diagnostic: Diagnostic, is_patch
     found = False
     for result in _furthest_first(reader.results):
         counterpart = matching(other.results, result)
-        marks = _marks(facts.file.tree, result.value, span), ()
+        marks: tuple[tuple[Apply, ...], tuple[Apply, ...]] = _marks(facts.file.tree, result.value, span), ()
         inside = {id(each) for each in subexpressions(result.value)}
         if not any(id(mark) in inside for mark in marks[0]) and not isinstance(result.value, Outside):
             continue
@@ -100,10 +100,12 @@ def pairs(facts: DtypeTrace, fixed: DtypeTrace, diagnostic: Diagnostic, is_patch
         if outside or (counterpart is None and not is_lost):
             continue
         found = True
+        if values[1] is not None:
+            marks = marks[0], _counterparts(marks[0], _marks(fixed.file.tree, values[1], moved), values[1])
         yield Pair(
             result.value,
             values[1],
-            (marks[0], _marks(fixed.file.tree, values[1], moved) if values[1] is not None else ()),
+            marks,
             result.kind,
             result.is_scaled and counterpart is not None and not counterpart.is_scaled,
             *_elsewhere(reader, other, result, is_patch),
@@ -257,8 +259,7 @@ def _moved(span: tuple[int, int], edits: Iterable[Edit]) -> tuple[int, int]:
 
 def _marks(tree: Tree, root: Expression, span: tuple[int, int]) -> tuple[Apply, ...]:
     """The operations of an expression that a span is about: those in it, or the smallest around it."""
-    operations = [each for each in subexpressions(root) if isinstance(each, Apply) and not _is_number(each)]
-    applied = [(tree.span(each.node), each) for each in operations]
+    applied = [(tree.span(each.node), each) for each in subexpressions(root) if isinstance(each, Apply)]
     inside = [(own, each) for own, each in applied if _covers(span, own)]
     if inside:
         widest = max(own[1] - own[0] for own, _ in inside)
@@ -268,10 +269,18 @@ def _marks(tree: Tree, root: Expression, span: tuple[int, int]) -> tuple[Apply, 
     return tuple(each for own, each in around if own[1] - own[0] == smallest)
 
 
-def _is_number(operation: Apply) -> bool:
-    """Whether an operation asks for a limit of a dtype: a number, with which the finding's own operation computes."""
-    asked = operation.arguments[0] if operation.op.startswith("attribute.") and operation.arguments else operation
-    return isinstance(asked, Apply) and asked.op == "torch.finfo"
+def _counterparts(marks: Sequence[Apply], there: Sequence[Apply], root: Expression) -> tuple[Apply, ...]:
+    """The finding's own operations in the text with the fix: those in its place, or others that do what none of these does.
+
+    Args:
+        marks: the finding's own operations in the text as it stands.
+        there: the operations in their place in the text with the fix.
+        root: the expression in the latter.
+    """
+    names = {each.op for each in marks}
+    alike = tuple(each for each in subexpressions(root) if isinstance(each, Apply) and each.op in names)
+    is_there = any(each.op in names for each in there)
+    return tuple(there) if is_there or len(alike) != len(marks) else alike
 
 
 def above(marks: Iterable[Apply]) -> set[int]:
